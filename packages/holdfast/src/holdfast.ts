@@ -1,6 +1,6 @@
 /** `createHoldfast`: options, store, session, and the factories of all kinds. */
 import { Barrier, type BarrierOptions } from "./barrier/barrier.js";
-import { barrierSteps } from "./barrier/steps.js";
+import { barrierProtocol } from "./barrier/protocol.js";
 import { chooseStores, shareStore } from "./choose-stores.js";
 import { clientRecords, renewing } from "./client-record/client-record.js";
 import { adopt } from "./core/acquire.js";
@@ -18,9 +18,9 @@ import { checkWhole } from "./core/options.js";
 import { type Runtime, systemRuntime } from "./core/runtime.js";
 import { Session } from "./core/session.js";
 import { CountDownLatch, type LatchOptions } from "./count-down-latch/count-down-latch.js";
-import { latchSteps } from "./count-down-latch/steps.js";
+import { latchProtocol } from "./count-down-latch/protocol.js";
 import { Election } from "./election/election.js";
-import { ElectionSteps } from "./election/steps.js";
+import { ElectionProtocol } from "./election/protocol.js";
 import {
   checkExported,
   checkKnown,
@@ -34,14 +34,20 @@ import {
 import { echoOn } from "./inbox/echo.js";
 import { MultiLock } from "./multi-lock/multi-lock.js";
 import { Mutex } from "./mutex/mutex.js";
-import { MutexSteps } from "./mutex/steps.js";
+import { MutexProtocol } from "./mutex/protocol.js";
 import type { PauseOptions, PauseOutcome, ResumeOptions, ResumeOutcome } from "./pausing/pausing.js";
-import { ReadWriteLock, readWriteLockSteps } from "./read-write-lock/read-write-lock.js";
+import { ReadWriteLock, readWriteLockProtocol } from "./read-write-lock/read-write-lock.js";
 import { noQuorumHere, quorumFactories } from "./redlock/factories.js";
 import type { Redlock } from "./redlock/redlock.js";
 import { HoldContexts } from "./reentrant-mutex/contexts.js";
 import { ReentrantMutex } from "./reentrant-mutex/reentrant-mutex.js";
-import { checkPermits, MOST_PERMITS, Semaphore, type SemaphoreOptions, semaphoreSteps } from "./semaphore/semaphore.js";
+import {
+  checkPermits,
+  MOST_PERMITS,
+  Semaphore,
+  type SemaphoreOptions,
+  semaphoreProtocol,
+} from "./semaphore/semaphore.js";
 import { readMemoryPolicy, warnOfHiddenPolicy } from "./server/eviction.js";
 
 export type { HoldfastOptions, LockOptions } from "./holdfast-options.js";
@@ -213,11 +219,11 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
   const leaseOn = (hold: Hold): Lease => new Lease(hold);
 
   // On the path of every acquire.
-  const mutexStepsOf = (kind: string, name: string, lockOptions?: LockOptions): MutexSteps => {
+  const mutexStepsOf = (kind: string, name: string, lockOptions?: LockOptions): MutexProtocol => {
     checkName(name);
     const { key, recheckMs } = lockOptions === undefined ? NO_OPTIONS : checkLockOptions(lockOptions);
     const keys = key === undefined ? lockKeys(prefix, "mutex", name) : mappedKeys(prefix, "mutex", key);
-    return new MutexSteps({ store, name, key, keys, inbox: session.inboxOf(keys.tag), recheckMs }, kind);
+    return new MutexProtocol({ store, name, key, keys, inbox: session.inboxOf(keys.tag), recheckMs }, kind);
   };
   const mutex = (name: string, lockOptions?: LockOptions): Mutex =>
     new Mutex(session, mutexStepsOf("mutex", name, lockOptions), defaults, leaseOn, cohorts);
@@ -230,20 +236,24 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
     const { permits } = checkKnown(semaphoreOptions, ["permits"]);
     const declared = checkPermits(permits, MOST_PERMITS);
     const keys = lockKeys(prefix, "semaphore", name);
-    const steps = semaphoreSteps({ store, name, keys, inbox: session.inboxOf(keys.tag), declared });
-    return new Semaphore(session, steps, defaults, declared);
+    const protocol = semaphoreProtocol({ store, name, keys, inbox: session.inboxOf(keys.tag), declared });
+    return new Semaphore(session, protocol, defaults, declared);
   };
   const readWriteLock = (name: string, ...rest: readonly unknown[]): ReadWriteLock => {
     checkNoMore("readWriteLock takes a name", rest);
     const keys = lockKeys(prefix, "read-write-lock", checkName(name));
     const inbox = session.inboxOf(keys.tag);
-    return new ReadWriteLock(session, readWriteLockSteps({ store, name, keys, inbox }), defaults);
+    return new ReadWriteLock(session, readWriteLockProtocol({ store, name, keys, inbox }), defaults);
   };
   const countDownLatch = (name: string, latchOptions?: LatchOptions): CountDownLatch => {
     const { keepMs = KEEP_MS } = checkKnown(latchOptions, ["keepMs"]);
     const { base } = lockKeys(prefix, "count-down-latch", checkName(name));
     checkWhole("keepMs", keepMs, 1_000, 31_536_000_000);
-    return new CountDownLatch(session, latchSteps({ store, name, base, inbox: session.inboxPrefix, keepMs }), defaults);
+    return new CountDownLatch(
+      session,
+      latchProtocol({ store, name, base, inbox: session.inboxPrefix, keepMs }),
+      defaults,
+    );
   };
   const barrier = (name: string, barrierOptions?: BarrierOptions): Barrier => {
     const { parties } = checkKnown(barrierOptions, ["parties"]);
@@ -251,13 +261,13 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
     checkWhole("parties", parties, 1, 10_000);
     // Checked just now.
     const count = parties as number;
-    const steps = barrierSteps({ store, name, base, inbox: session.inboxPrefix, parties: count });
-    return new Barrier(session, steps, defaults, count);
+    const protocol = barrierProtocol({ store, name, base, inbox: session.inboxPrefix, parties: count });
+    return new Barrier(session, protocol, defaults, count);
   };
   const election = (name: string, adoptedValue = ""): Election => {
     const keys = lockKeys(prefix, "election", checkName(name));
-    const steps = new ElectionSteps({ store, name, keys, inbox: session.inboxOf(keys.tag) });
-    return new Election(session, steps, defaults, adoptedValue);
+    const protocol = new ElectionProtocol({ store, name, keys, inbox: session.inboxOf(keys.tag) });
+    return new Election(session, protocol, defaults, adoptedValue);
   };
   /** The kinds whose leases can move to another process. */
   const lockOf: Readonly<Record<string, (name: string, exported: ExportedLease) => Lock>> = {
@@ -296,8 +306,8 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
       const makeLock = Object.hasOwn(lockOf, kind) ? lockOf[kind] : undefined;
       if (makeLock === undefined)
         throw new TypeError(`kind must be one of ${Object.keys(lockOf).join(", ")}; got ${show(kind)}`);
-      const { steps, make } = Lock.partsOf(makeLock(name, exported));
-      return adopt(session, steps, exported, make);
+      const { protocol, make } = Lock.partsOf(makeLock(name, exported));
+      return adopt(session, protocol, exported, make);
     },
 
     pause: async (name, options) => (await import("./pausing/pausing.js")).pause({ session, prefix }, name, options),

@@ -8,8 +8,8 @@
  * checked by tests/tidy/imports.ts.
  */
 
-export { barrierSteps } from "./barrier/steps.js";
-export { looking } from "./condition/steps.js";
+export { barrierProtocol } from "./barrier/protocol.js";
+export { looking } from "./condition/protocol.js";
 export { isAbortSignal, nativeSignal, onAbort } from "./core/abort.js";
 export { acquire, type MakeLease, timeoutError } from "./core/acquire.js";
 export { askAsHolder } from "./core/as-holder.js";
@@ -46,37 +46,37 @@ export type { Filled } from "./core/options.js";
 export { ACQUIRE_OPTIONS, checkLeaseMs, checkWhole, NONE, type ResolvedOptions, resolve } from "./core/options.js";
 export { parseOwner } from "./core/owner.js";
 export type { ClientRecord } from "./core/presence.js";
+export type {
+  AcquireReply,
+  Claim,
+  ForcedRelease,
+  Grant,
+  InspectProtocol,
+  LockProtocol,
+  NotHeld,
+  State,
+  WaitProtocol,
+} from "./core/protocol.js";
 export { SHORTEST_CALL_MS } from "./core/questions.js";
 export type { Runtime, Timer } from "./core/runtime.js";
 export type { Outcome } from "./core/script.js";
 export type { Occupant, Session } from "./core/session.js";
 export { SharedTimer } from "./core/shared-timer.js";
-export type {
-  Attempt,
-  Claim,
-  ForcedRelease,
-  Grant,
-  LookSteps,
-  NotHeld,
-  State,
-  Steps,
-  WaitSteps,
-} from "./core/steps.js";
 export type { ServerAddress } from "./core/store.js";
 export { publishUngranted, type ToldCall, tellingEnds } from "./core/telling.js";
 export { DRIFT_RATE, now } from "./core/validity.js";
 export { NOTHING_RUNS, type TimedOut, type WaitEnds } from "./core/wait-ends.js";
 export { Waiter } from "./core/waiter.js";
-export { latchSteps } from "./count-down-latch/steps.js";
+export { latchProtocol } from "./count-down-latch/protocol.js";
 export { Election } from "./election/election.js";
 export { Leadership } from "./election/leadership.js";
 export { type Office, officeOf, offices } from "./election/office.js";
-export { ElectionSteps } from "./election/steps.js";
+export { ElectionProtocol } from "./election/protocol.js";
 export { checkKnown, graceOf } from "./holdfast-options.js";
 export { MultiLease, MultiLock } from "./multi-lock/multi-lock.js";
-export { MutexSteps } from "./mutex/steps.js";
+export { MutexProtocol } from "./mutex/protocol.js";
 export { type ExtendPauseOptions, type ExtendPauseOutcome, extendPause } from "./pausing/extend-pause.js";
-export type { PermitsState } from "./permits/steps.js";
-export { modeOf, readWriteLockSteps } from "./read-write-lock/read-write-lock.js";
-export { semaphoreSteps } from "./semaphore/semaphore.js";
+export type { PermitsState } from "./permits/protocol.js";
+export { modeOf, readWriteLockProtocol } from "./read-write-lock/read-write-lock.js";
+export { semaphoreProtocol } from "./semaphore/semaphore.js";
 export { type RedisClient, storeOf } from "./store-of.js";

@@ -1,23 +1,23 @@
-/** One lock of one kind, as its own steps tell it, in the form that all kinds share. */
+/** One lock of one kind, as its own protocol tell it, in the form that all kinds share. */
 
 import { adminWaiters } from "../generated/admin-scripts.js";
 import type { Inspection } from "../index.js";
 import {
-  barrierSteps,
+  barrierProtocol,
   call,
   describe,
-  ElectionSteps,
+  ElectionProtocol,
+  type InspectProtocol,
   Lock,
-  type LookSteps,
-  latchSteps,
+  latchProtocol,
   looking,
-  MutexSteps,
+  MutexProtocol,
   modeOf,
   type PermitsState,
   parseOwner,
-  readWriteLockSteps,
+  readWriteLockProtocol,
   type State,
-  semaphoreSteps,
+  semaphoreProtocol,
 } from "../internal.js";
 import type { EntryHolder, EntryWaiter, LockEntry, LockKind, LockMode, LockState } from "./entry.js";
 import { keysOf, type Trace } from "./key-names.js";
@@ -32,7 +32,7 @@ export type Whose = Pick<Trace, "kind" | "name" | "key">;
 type Own = Partial<Pick<LockEntry, "permits" | "leader" | "count" | "barrier">>;
 
 interface Seen {
-  readonly steps: LookSteps;
+  readonly protocol: InspectProtocol;
   readonly state: State;
   readonly own: Own;
   /** What is going on where nobody holds or waits. */
@@ -63,8 +63,8 @@ export async function look(place: Place, whose: Whose, identities: Identities): 
 
 async function lookInto(place: Place, whose: Whose, identities: Identities): Promise<Looked> {
   const seen = await SEE[whose.kind](place, whose);
-  const { steps, state, own, idle, weigh = () => ({ mode: "exclusive", permits: 1 }) } = seen;
-  const found: Inspection = await describe(identities, steps, state);
+  const { protocol, state, own, idle, weigh = () => ({ mode: "exclusive", permits: 1 }) } = seen;
+  const found: Inspection = await describe(identities, protocol, state);
   const holders = found.holders.map((holder, i): EntryHolder => {
     const held = state.holders[i];
     const { weight = 1, slots = [] } = (held ?? {}) as Partial<PermitsState["holders"][number]>;
@@ -150,10 +150,10 @@ async function lookIntoCondition(
 ): Promise<LockEntry["conditions"][number]> {
   const { session, prefix, timeoutMs } = place;
   const keys = keysOf(prefix, whose);
-  const mutex = new MutexSteps({ store: session.store, name: whose.name, key: whose.key, keys, inbox: "" });
+  const mutex = new MutexProtocol({ store: session.store, name: whose.name, key: whose.key, keys, inbox: "" });
   const key = `${keys.base}:condition:${encodeURIComponent(condition)}`;
-  const steps = looking({ store: session.store, mutex, ...mutex.keys, condition: key, inbox: "" });
-  const { waiterCount, waiters } = await describe(identities, steps, await steps.inspect(undefined, timeoutMs));
+  const protocol = looking({ store: session.store, mutex, ...mutex.keys, condition: key, inbox: "" });
+  const { waiterCount, waiters } = await describe(identities, protocol, await protocol.inspect(undefined, timeoutMs));
   const arrivals = await arrivalsIn(place, whose.name, waiterCount > 0 ? key : undefined);
   return {
     name: condition,
@@ -167,63 +167,76 @@ async function lookIntoCondition(
   };
 }
 
-/** How each kind is seen. Nobody waits by these steps, so they need no inbox, and what is declared counts for nothing. */
+/** How each kind is seen. Nobody waits by this protocol, so they need no inbox, and what is declared counts for nothing. */
 const SEE: { readonly [Kind in LockEntry["kind"]]: (place: Place, whose: Whose) => Promise<Seen> } = {
   async mutex({ session: { store }, prefix, timeoutMs }, { kind, name, key }) {
-    const steps = new MutexSteps({ store, name, key, keys: keysOf(prefix, { kind, name, key }), inbox: "" });
-    return { steps, state: await steps.inspect(undefined, timeoutMs), own: {}, queue: steps.keys.queue };
+    const protocol = new MutexProtocol({ store, name, key, keys: keysOf(prefix, { kind, name, key }), inbox: "" });
+    return { protocol, state: await protocol.inspect(undefined, timeoutMs), own: {}, queue: protocol.keys.queue };
   },
 
   async election({ session: { store }, prefix, timeoutMs }, whose) {
-    const steps = new ElectionSteps({ store, name: whose.name, keys: keysOf(prefix, whose), inbox: "" });
-    const [state, leader] = await Promise.all([steps.inspect(undefined, timeoutMs), steps.leader(timeoutMs)]);
+    const protocol = new ElectionProtocol({ store, name: whose.name, keys: keysOf(prefix, whose), inbox: "" });
+    const [state, leader] = await Promise.all([protocol.inspect(undefined, timeoutMs), protocol.leader(timeoutMs)]);
     const own = leader === undefined ? {} : { leader: { value: leader.value, term: leader.term } };
-    return { steps, state, own, queue: steps.keys.queue };
+    return { protocol, state, own, queue: protocol.keys.queue };
   },
 
   async semaphore({ session: { store }, prefix, timeoutMs }, whose) {
-    const steps = semaphoreSteps({ store, name: whose.name, keys: keysOf(prefix, whose), inbox: "", declared: 1 });
-    const state = await steps.inspect(undefined, timeoutMs);
+    const protocol = semaphoreProtocol({
+      store,
+      name: whose.name,
+      keys: keysOf(prefix, whose),
+      inbox: "",
+      declared: 1,
+    });
+    const state = await protocol.inspect(undefined, timeoutMs);
     const isOnRecord = state.capacity !== undefined;
     const weigh = (permits: number): ReturnType<NonNullable<Seen["weigh"]>> => ({ mode: "shared", permits });
     return {
-      steps,
+      protocol,
       state,
       own: { permits: { limit: state.capacity, used: state.used } },
       weigh,
       isOnRecord,
-      queue: `${steps.key}:queue`,
+      queue: `${protocol.key}:queue`,
     };
   },
 
   async "read-write-lock"({ session: { store }, prefix, timeoutMs }, whose) {
-    const steps = readWriteLockSteps({ store, name: whose.name, keys: keysOf(prefix, whose), inbox: "" });
+    const protocol = readWriteLockProtocol({ store, name: whose.name, keys: keysOf(prefix, whose), inbox: "" });
     const weigh = (weight: number): ReturnType<NonNullable<Seen["weigh"]>> => {
       return { mode: modeOf(weight) === "read" ? "shared" : "exclusive", permits: 1 };
     };
-    const state = await steps.inspect(undefined, timeoutMs);
-    return { steps, state, own: {}, weigh, isOnRecord: state.capacity !== undefined, queue: `${steps.key}:queue` };
+    const state = await protocol.inspect(undefined, timeoutMs);
+    return {
+      protocol,
+      state,
+      own: {},
+      weigh,
+      isOnRecord: state.capacity !== undefined,
+      queue: `${protocol.key}:queue`,
+    };
   },
 
   async "count-down-latch"({ session: { store }, prefix, timeoutMs }, whose) {
     const { base } = keysOf(prefix, whose);
-    const steps = latchSteps({ store, name: whose.name, base, inbox: "", keepMs: 1 });
-    const state = await steps.inspect(undefined, timeoutMs);
+    const protocol = latchProtocol({ store, name: whose.name, base, inbox: "", keepMs: 1 });
+    const state = await protocol.inspect(undefined, timeoutMs);
     const queue = `${base}:waiters`;
-    if (state.initialCount === 0) return { steps, state, own: {}, isOnRecord: false, queue };
+    if (state.initialCount === 0) return { protocol, state, own: {}, isOnRecord: false, queue };
     const own = { count: { left: state.count, initial: state.initialCount } };
-    const seen: Seen = { steps, state, own, isOnRecord: true, queue };
+    const seen: Seen = { protocol, state, own, isOnRecord: true, queue };
     return state.count > 0 ? { ...seen, idle: "counting" } : seen;
   },
 
   async barrier({ session: { store }, prefix, timeoutMs }, whose) {
     const { base } = keysOf(prefix, whose);
-    const steps = barrierSteps({ store, name: whose.name, base, inbox: "", parties: 1 });
-    const state = await steps.inspect(undefined, timeoutMs);
+    const protocol = barrierProtocol({ store, name: whose.name, base, inbox: "", parties: 1 });
+    const state = await protocol.inspect(undefined, timeoutMs);
     const { parties, generation, broken } = state;
-    if (parties === undefined) return { steps, state, own: {}, isOnRecord: false };
+    if (parties === undefined) return { protocol, state, own: {}, isOnRecord: false };
     const seen: Seen = {
-      steps,
+      protocol,
       state,
       own: { barrier: { parties, generation, broken: broken?.reason } },
       isOnRecord: true,
@@ -232,7 +245,7 @@ const SEE: { readonly [Kind in LockEntry["kind"]]: (place: Place, whose: Whose) 
   },
 
   async redlock({ holdfast, timeoutMs }, { name }) {
-    const { steps } = Lock.partsOf(holdfast.redlock(name));
-    return { steps, state: await steps.inspect(undefined, timeoutMs), own: {} };
+    const { protocol } = Lock.partsOf(holdfast.redlock(name));
+    return { protocol, state: await protocol.inspect(undefined, timeoutMs), own: {} };
   },
 };

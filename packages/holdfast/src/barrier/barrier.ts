@@ -4,7 +4,7 @@ import { insist } from "../core/insist.js";
 import { describe, describeClaim, type WaitingClaim } from "../core/inspection.js";
 import { type AcquireOptions, checkWhole, type ResolvedOptions, resolve } from "../core/options.js";
 import type { Session } from "../core/session.js";
-import type { BarrierSteps, Break } from "./steps.js";
+import type { BarrierProtocol, Break } from "./protocol.js";
 
 /** What a barrier must be told when it is made. */
 export interface BarrierOptions {
@@ -65,15 +65,15 @@ export class Barrier {
   /** How many parties this object counts on. */
   readonly parties: number;
   readonly #session: Session;
-  readonly #steps: BarrierSteps;
+  readonly #protocol: BarrierProtocol;
   readonly #defaults: ResolvedOptions;
 
   /** Barriers come from the factory of a Holdfast. @internal */
-  constructor(session: Session, steps: BarrierSteps, defaults: ResolvedOptions, parties: number) {
-    this.name = steps.name;
+  constructor(session: Session, protocol: BarrierProtocol, defaults: ResolvedOptions, parties: number) {
+    this.name = protocol.name;
     this.parties = parties;
     this.#session = session;
-    this.#steps = steps;
+    this.#protocol = protocol;
     this.#defaults = defaults;
   }
 
@@ -100,7 +100,7 @@ export class Barrier {
     const { runtime, mailbox } = this.#session;
     const startedAtMs = runtime.monotonicMs();
     const isTimeUp = (): boolean => runtime.monotonicMs() - startedAtMs >= waitMs - 1;
-    const arrival = this.#steps.arrival(
+    const arrival = this.#protocol.arrival(
       waitMs > 0,
       () => mailbox.isDeaf,
       () => (signal?.aborted ? "aborted" : isTimeUp() ? "timed-out" : "left"),
@@ -127,15 +127,15 @@ export class Barrier {
    */
   async reset(): Promise<number> {
     const request = this.#session.newRequestId(this.name);
-    return insist(this.#session, () => this.#steps.reset(request, this.#session.commandTimeoutMs));
+    return insist(this.#session, () => this.#protocol.reset(request, this.#session.commandTimeoutMs));
   }
 
   /** Which generation it is, who has arrived, and who broke it. Changes nothing. @throws StoreError, ClosedError */
   async inspect(): Promise<BarrierInspection> {
     this.#session.assertOpen(this.name);
-    const state = await this.#steps.inspect(undefined, this.#session.commandTimeoutMs);
+    const state = await this.#protocol.inspect(undefined, this.#session.commandTimeoutMs);
     const { parties, generation, broken } = state;
-    const { waiters: arrived } = await describe(this.#session, this.#steps, state);
+    const { waiters: arrived } = await describe(this.#session, this.#protocol, state);
     return {
       kind: "barrier",
       name: this.name,

@@ -8,9 +8,9 @@ import { insist } from "../core/insist.js";
 import { type Inspection, inspect } from "../core/inspection.js";
 import { Lease } from "../core/lease.js";
 import { type AcquireOptions, NONE, type ResolvedOptions, resolve } from "../core/options.js";
+import type { Claim } from "../core/protocol.js";
 import type { Session } from "../core/session.js";
-import type { Claim } from "../core/steps.js";
-import { type ConditionPlace, looking, signal, waitSteps } from "./steps.js";
+import { type ConditionPlace, looking, signal, waitProtocol } from "./protocol.js";
 
 /** How many waiters one call signals at most: while a script runs, the server answers nobody else. */
 const BATCH = 1_000;
@@ -106,7 +106,7 @@ export class Condition {
 
     const validUntilMs = runtime.monotonicMs() + held.validForMs();
     const { owner, token: leaseToken, grant } = held;
-    const steps = waitSteps(
+    const protocol = waitProtocol(
       this.#place,
       { owner, token: grant.token, leaseToken },
       () => this.#session.commandReconnects,
@@ -114,11 +114,11 @@ export class Condition {
       () => held.undoLateRequests(),
     );
     const keep = (granted: Parameters<typeof hold>[2]): Hold => {
-      steps.granted();
+      protocol.granted();
       return hold(this.#session, this.#place.mutex, granted, resolved);
     };
     // A wait of 0 ms is one as well: it gives the mutex up.
-    const waiting = waitForGrant(this.#session, steps, { ...resolved, waitMs: Math.max(1, resolved.waitMs) }, keep);
+    const waiting = waitForGrant(this.#session, protocol, { ...resolved, waitMs: Math.max(1, resolved.waitMs) }, keep);
     // The request is on its way, and with it the old lease.
     held.end();
     lease.end("released");

@@ -11,8 +11,8 @@ import type { Lease } from "./lease.js";
 import type { ResolvedOptions } from "./options.js";
 import { parseOwner } from "./owner.js";
 import { standingPause } from "./paused.js";
+import type { Grant, LockProtocol, NotHeld, WaitProtocol } from "./protocol.js";
 import type { Session } from "./session.js";
-import type { Grant, NotHeld, Steps, WaitSteps } from "./steps.js";
 import { publishUngranted, type ToldCall, tellingEnds } from "./telling.js";
 import { type Moment, msUntil, now, validUntil } from "./validity.js";
 import { type Granted, NOTHING_RUNS, type TimedOut } from "./wait-ends.js";
@@ -29,7 +29,7 @@ export type MakeLease<Held extends Lease> = (hold: Hold) => Held;
  */
 export async function acquire<Held extends Lease>(
   session: Session,
-  steps: Steps,
+  protocol: LockProtocol,
   options: ResolvedOptions,
   make: MakeLease<Held>,
   cohorts?: Cohorts,
@@ -47,9 +47,9 @@ export async function acquire<Held extends Lease>(
     };
     // Who does not wait has nobody to wait with.
     if (cohorts !== undefined && options.fairness !== "strict" && options.waitMs > 0) {
-      cohorts.of(steps, options).join(steps, options, ends);
+      cohorts.of(protocol, options).join(protocol, options, ends);
     } else {
-      waitForGrant(session, steps, options, (granted) => hold(session, steps, granted, options)).then(
+      waitForGrant(session, protocol, options, (granted) => hold(session, protocol, granted, options)).then(
         (end) => (end instanceof Hold ? ends.held(end) : ends.timedOut(end)),
         reject,
       );
@@ -57,7 +57,7 @@ export async function acquire<Held extends Lease>(
   });
   if (held !== undefined) return held;
   // Made in an async function that the caller awaits, so that its stack has the caller's line.
-  throw await timeoutError(session, steps, options, timedOut ?? { state: undefined }, calledAtMs);
+  throw await timeoutError(session, protocol, options, timedOut ?? { state: undefined }, calledAtMs);
 }
 
 /**
@@ -67,18 +67,18 @@ export async function acquire<Held extends Lease>(
  */
 export async function timeoutError(
   session: Session,
-  steps: WaitSteps,
+  protocol: WaitProtocol,
   { waitMs, throughPause }: ResolvedOptions,
   end: TimedOut,
   calledAtMs: number,
 ): Promise<AcquireTimeoutError | PausedError> {
   // Who does not wait has not looked either: `tryAcquire` has no use for it.
-  const { state, unseen } = waitMs > 0 ? end : await looked(session, steps, calledAtMs);
+  const { state, unseen } = waitMs > 0 ? end : await looked(session, protocol, calledAtMs);
   const pause = standingPause(session, state);
-  if (pause !== undefined && !throughPause) return new PausedError(steps.name, pause);
+  if (pause !== undefined && !throughPause) return new PausedError(protocol.name, pause);
   const holder = await firstHolder(session, state);
   const isOwn = holder !== undefined && session.isOwn(holder.owner);
-  return new AcquireTimeoutError(steps.name, {
+  return new AcquireTimeoutError(protocol.name, {
     waitMs,
     holder,
     isOwn,
@@ -89,9 +89,9 @@ export async function timeoutError(
 }
 
 /** Who has it, for the message; or why that cannot be seen. Never rejects. */
-async function looked(session: Session, steps: WaitSteps, calledAtMs: number): Promise<TimedOut> {
+async function looked(session: Session, protocol: WaitProtocol, calledAtMs: number): Promise<TimedOut> {
   try {
-    return { state: await session.inspections.inspect(steps, { calledAtMs, timeoutMs: session.commandTimeoutMs }) };
+    return { state: await session.inspections.inspect(protocol, { calledAtMs, timeoutMs: session.commandTimeoutMs }) };
   } catch (unseen) {
     return { state: undefined, unseen };
   }
@@ -100,12 +100,12 @@ async function looked(session: Session, steps: WaitSteps, calledAtMs: number): P
 /** One attempt; null if the lock is taken. @throws StoreError, ClosedError */
 export async function tryAcquire<Held extends Lease>(
   session: Session,
-  steps: Steps,
+  protocol: LockProtocol,
   options: ResolvedOptions,
   make: MakeLease<Held>,
 ): Promise<Held | null> {
   const once = { ...options, waitMs: 0 };
-  const end = await waitForGrant(session, steps, once, (granted) => hold(session, steps, granted, once));
+  const end = await waitForGrant(session, protocol, once, (granted) => hold(session, protocol, granted, once));
   return end instanceof Hold ? make(end) : null;
 }
 
@@ -136,55 +136,60 @@ export async function run<Held extends Lease, Result>(
 /** Goes on with a lease that another process exported. @throws LeaseLostError, StoreError, ClosedError */
 export async function adopt<Held extends Lease>(
   session: Session,
-  steps: Steps,
+  protocol: LockProtocol,
   exported: ExportedLease,
   make: MakeLease<Held>,
 ): Promise<Held> {
   const { owner, leaseMs, renew, maxHoldMs = Infinity, slots = [] } = exported;
   const token = exported.reservedTo ?? exported.token;
-  const claim = session.newClaim(steps.name, leaseMs, parseOwner(owner)?.amount ?? 1, parseOwner(owner)?.label ?? "");
+  const claim = session.newClaim(
+    protocol.name,
+    leaseMs,
+    parseOwner(owner)?.amount ?? 1,
+    parseOwner(owner)?.label ?? "",
+  );
   const grant: Grant = { claim, token, slots };
-  const { outcome, setAt } = await adoptSurely(session, steps, owner, grant);
+  const { outcome, setAt } = await adoptSurely(session, protocol, owner, grant);
   if (outcome !== "adopted") {
     const reason = outcome === "forgotten" ? "server-lost" : "expired";
-    throw new LeaseLostError(steps.name, { reason, token: exported.token, owner });
+    throw new LeaseLostError(protocol.name, { reason, token: exported.token, owner });
   }
   try {
     // A close that has begun has asked whoever held then to end: this one it would take away under the work.
-    session.assertOpen(steps.name);
+    session.assertOpen(protocol.name);
   } catch (error) {
-    void depart(session, steps, claim, false, session.commandTimeoutMs);
+    void depart(session, protocol, claim, false, session.commandTimeoutMs);
     throw error;
   }
   // Of the tokens that its claim had reserved, it keeps its own.
   const kept = { token: exported.token, setAt, options: { renew, maxHoldMs }, mayStillRun: NOTHING_RUNS };
-  return make(new Hold(session, steps, grant, kept));
+  return make(new Hold(session, protocol, grant, kept));
 }
 
 /** An answer that was lost is asked for once more, by the same claim: it may have been a yes. @throws StoreError */
 async function adoptSurely(
   session: Session,
-  steps: Steps,
+  protocol: LockProtocol,
   from: string,
   to: Grant,
 ): Promise<{ outcome: "adopted" | NotHeld; setAt: Moment }> {
   for (let isRepeated = false; ; isRepeated = true) {
     let setAt = now(session.runtime);
     try {
-      let outcome = await steps.adopt(from, to, session.commandTimeoutMs);
+      let outcome = await protocol.adopt(from, to, session.commandTimeoutMs);
       if (outcome === "adopted" && session.store.confirmsGrants === true) {
         setAt = now(session.runtime);
-        const confirmed = await steps.extend(to, to.claim.leaseMs, session.commandTimeoutMs);
+        const confirmed = await protocol.extend(to, to.claim.leaseMs, session.commandTimeoutMs);
         if (confirmed !== "extended") outcome = confirmed;
       }
       if (outcome === "adopted" && msUntil(validUntil(setAt, to.claim.leaseMs), session.runtime) <= 0) {
         const cause = new Error("the answer came when the lease that it gave was over");
-        throw new StoreError(steps.name, { mayHaveRun: true, transient: true, cause });
+        throw new StoreError(protocol.name, { mayHaveRun: true, transient: true, cause });
       }
       return { outcome, setAt };
     } catch (error) {
       if (isRepeated || !(error instanceof StoreError) || !error.transient) {
-        void depart(session, steps, to.claim, true, session.commandTimeoutMs);
+        void depart(session, protocol, to.claim, true, session.commandTimeoutMs);
         throw error;
       }
     }
@@ -200,29 +205,29 @@ async function adoptSurely(
  */
 export function waitForGrant<Kept = Granted>(
   session: Session,
-  steps: WaitSteps,
+  protocol: WaitProtocol,
   options: ResolvedOptions,
   keep: (granted: Granted) => Kept = (granted) => granted as Kept,
 ): Promise<Kept | TimedOut> {
   return new Promise((resolve, reject) => {
     options.signal?.throwIfAborted();
-    const isHandedOff = steps.confirmHandOff !== undefined;
-    const claim = session.newClaim(steps.name, options.leaseMs, options.amount, options.label, isHandedOff);
+    const isHandedOff = protocol.confirmHandOff !== undefined;
+    const claim = session.newClaim(protocol.name, options.leaseMs, options.amount, options.label, isHandedOff);
     const { runtime } = session;
-    const call: ToldCall = { steps, options, runtime, claim: () => claim, startedAt: () => waiter.startedAt };
+    const call: ToldCall = { protocol, options, runtime, claim: () => claim, startedAt: () => waiter.startedAt };
     const ends = tellingEnds({ timedOut: resolve, failed: reject }, call);
-    const waiter = new Waiter(session, steps, options, claim, {
+    const waiter = new Waiter(session, protocol, options, claim, {
       ...ends,
       granted(granted) {
         try {
           resolve(keep(granted));
-          if (steps.holdsNothing === true) publishUngranted(call, "passed");
+          if (protocol.holdsNothing === true) publishUngranted(call, "passed");
         } catch (error) {
-          void depart(session, steps, granted.claim, granted.mayStillRun(), session.commandTimeoutMs);
+          void depart(session, protocol, granted.claim, granted.mayStillRun(), session.commandTimeoutMs);
           ends.failed(error);
         }
       },
     });
-    publishAcquire(steps, claim, options, waiter.startedAt, session.store);
+    publishAcquire(protocol, claim, options, waiter.startedAt, session.store);
   });
 }

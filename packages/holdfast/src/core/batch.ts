@@ -90,7 +90,9 @@ export class Batch implements Turn, Unconfirmed {
     const isLast = this.#next === this.#callers.length;
     if (isLast) this.#forget();
     const ownToken = token + this.#served - 1;
-    caller.ends.held(hold(this.#session, caller.steps, granted, caller.options, ownToken, isLast ? undefined : this));
+    caller.ends.held(
+      hold(this.#session, caller.protocol, granted, caller.options, ownToken, isLast ? undefined : this),
+    );
     return true;
   }
 

@@ -7,9 +7,9 @@
  * many cannot tell, each asks by itself: here nothing is ever lost.
  */
 import { StoreError } from "./errors.js";
+import type { Grant, LockProtocol } from "./protocol.js";
 import { answerInMs } from "./renewal.js";
 import type { Runtime } from "./runtime.js";
-import type { Grant, Steps } from "./steps.js";
 import { type Moment, now, validUntil } from "./validity.js";
 
 /** Leases of one request: few enough that nobody else waits long for the server. */
@@ -22,7 +22,7 @@ const ROUND_TRIPS = 8;
 /** A lease whose renewal is due. */
 export interface Renewable {
   /** Undefined if nobody wants it any more. */
-  readonly renewed: { readonly steps: Steps; readonly grant: Grant; readonly leaseMs: number } | undefined;
+  readonly renewed: { readonly protocol: LockProtocol; readonly grant: Grant; readonly leaseMs: number } | undefined;
   /** It has begun anew, as was answered at `at`, and may be trusted until `until`. */
   extended(until: Moment, at: Moment): void;
   /** It was refused, or nobody knows: it has to ask by itself. */
@@ -109,7 +109,7 @@ export class BulkRenewal {
       asked.push(renewed);
       shortestMs = Math.min(shortestMs, renewed.leaseMs);
     }
-    const renewAll = asked[0]?.steps.renewAll;
+    const renewAll = asked[0]?.protocol.renewAll;
     if (renewAll === undefined) {
       for (const lease of wanted) lease.open();
       return;

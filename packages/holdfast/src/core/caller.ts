@@ -3,8 +3,8 @@
 import { Deadline, type DeadlineEnd } from "./deadline.js";
 import type { Hold } from "./hold.js";
 import type { ResolvedOptions } from "./options.js";
+import type { LockProtocol } from "./protocol.js";
 import type { Runtime } from "./runtime.js";
-import type { Steps } from "./steps.js";
 import { tellingEnds } from "./telling.js";
 import type { Moment } from "./validity.js";
 import type { TimedOut } from "./wait-ends.js";
@@ -21,7 +21,7 @@ export interface CallerEnds {
 
 /** See the file header. */
 export class Caller {
-  readonly steps: Steps;
+  readonly protocol: LockProtocol;
   readonly options: ResolvedOptions;
   readonly ends: CallerEnds;
   readonly deadline: Deadline;
@@ -31,16 +31,16 @@ export class Caller {
 
   constructor(
     runtime: Runtime,
-    steps: Steps,
+    protocol: LockProtocol,
     options: ResolvedOptions,
     ends: CallerEnds,
     onEnd: (end: DeadlineEnd) => void,
   ) {
-    this.steps = steps;
+    this.protocol = protocol;
     this.options = options;
     this.deadline = new Deadline(runtime, options, onEnd);
     const { startedAt } = this.deadline;
-    this.ends = tellingEnds(ends, { steps, options, runtime, claim: () => this.claim, startedAt: () => startedAt });
+    this.ends = tellingEnds(ends, { protocol, options, runtime, claim: () => this.claim, startedAt: () => startedAt });
   }
 
   /** It waits no longer: it was served, or has given up, or does so in this turn because its signal has just aborted. */

@@ -21,9 +21,9 @@ import { PausedError } from "./errors.js";
 import { publishAcquire, publishWait } from "./events.js";
 import type { ResolvedOptions } from "./options.js";
 import { standingPause } from "./paused.js";
+import type { Claim, LockProtocol } from "./protocol.js";
 import { SHORTEST_CALL_MS } from "./questions.js";
 import type { Session } from "./session.js";
-import type { Claim, Steps } from "./steps.js";
 import type { Granted, TimedOut } from "./wait-ends.js";
 import { Waiter } from "./waiter.js";
 
@@ -70,17 +70,17 @@ export class Cohort {
   }
 
   /** One more caller. @throws ClosedError, signal.reason */
-  join(steps: Steps, options: ResolvedOptions, ends: CallerEnds): void {
+  join(protocol: LockProtocol, options: ResolvedOptions, ends: CallerEnds): void {
     options.signal?.throwIfAborted();
-    this.#session.assertOpen(steps.name);
-    const caller = new Caller(this.#session.runtime, steps, options, ends, (end) => this.#leave(caller, end));
+    this.#session.assertOpen(protocol.name);
+    const caller = new Caller(this.#session.runtime, protocol, options, ends, (end) => this.#leave(caller, end));
     this.#waiting.push(caller);
     const joined = this.#waiter;
     if (joined === undefined) this.#ask(caller);
     const { startedAt } = caller.deadline;
     if (this.#waiter !== undefined) caller.claim = this.#waiter;
-    publishAcquire(steps, caller.claim, options, startedAt, this.#session.store);
-    if (joined !== undefined) publishWait(steps, joined, joined.isQueued, startedAt);
+    publishAcquire(protocol, caller.claim, options, startedAt, this.#session.store);
+    if (joined !== undefined) publishWait(protocol, joined, joined.isQueued, startedAt);
     if (joined?.isPaused === true && !options.throughPause) {
       this.#newcomers.push(caller);
       if (this.#newcomers.length === 1) void this.#refuseIfPaused();
@@ -98,24 +98,30 @@ export class Cohort {
   async #refuseIfPaused(): Promise<void> {
     while (this.#newcomers.length > 0) {
       const asked = this.#newcomers.length;
-      const [{ steps }] = this.#newcomers as [Caller, ...Caller[]];
-      const state = await steps.inspect(undefined, this.#session.commandTimeoutMs).catch(() => undefined);
+      const [{ protocol }] = this.#newcomers as [Caller, ...Caller[]];
+      const state = await protocol.inspect(undefined, this.#session.commandTimeoutMs).catch(() => undefined);
       const pause = standingPause(this.#session, state);
       for (const caller of this.#newcomers.splice(0, asked)) {
         if (pause === undefined || !this.#waiting.includes(caller)) continue;
         void this.#take(caller).last?.abandon();
-        caller.ends.failed(new PausedError(steps.name, pause));
+        caller.ends.failed(new PausedError(protocol.name, pause));
       }
     }
   }
 
   /** Asks for a claim, for everybody who waits. @param keepsPlace  whether they have waited before, so that no pause refuses them */
   #ask(asker: Caller, keepsPlace = false): void {
-    const { steps, options } = asker;
+    const { protocol, options } = asker;
     const block = this.#isCrowd ? CROWD_BLOCK : BLOCK;
     let claim: Claim;
     try {
-      claim = this.#session.newClaim(steps.name, this.#leaseMs, block, this.#label, steps.confirmHandOff !== undefined);
+      claim = this.#session.newClaim(
+        protocol.name,
+        this.#leaseMs,
+        block,
+        this.#label,
+        protocol.confirmHandOff !== undefined,
+      );
     } catch (error) {
       this.#failed(error);
       return;
@@ -123,11 +129,11 @@ export class Cohort {
     this.#asker = asker;
     this.#patient ??= { ...options, waitMs: Infinity, signal: undefined };
     const patient = keepsPlace ? { ...this.#patient, throughPause: true } : this.#patient;
-    const waiter = new Waiter(this.#session, steps, patient, claim, {
+    const waiter = new Waiter(this.#session, protocol, patient, claim, {
       waiting: () => {
         for (const caller of this.#waiting) caller.deadline.start();
       },
-      granted: (granted) => this.#granted(granted, steps),
+      granted: (granted) => this.#granted(granted, protocol),
       timedOut: () => {},
       failed: (error) => {
         if (this.#waiter === waiter) this.#failed(error);
@@ -144,7 +150,7 @@ export class Cohort {
     for (const caller of this.#waiting) caller.deadline.start();
   }
 
-  #granted(granted: Granted, steps: Steps): void {
+  #granted(granted: Granted, protocol: LockProtocol): void {
     this.#waiter = undefined;
     // That it is granted shows that the claim before it has ended, of which its holder may not have heard yet.
     this.#waiting.unshift(...(this.#batch?.lose() ?? []));
@@ -164,7 +170,7 @@ export class Cohort {
     } else {
       // Whoever it was asked for has left.
       const { claim, mayStillRun } = granted;
-      void depart(this.#session, steps, claim, mayStillRun(), this.#session.commandTimeoutMs);
+      void depart(this.#session, protocol, claim, mayStillRun(), this.#session.commandTimeoutMs);
     }
     this.#askForRest();
   }
@@ -211,11 +217,11 @@ export class Cohort {
   }
 
   /** What is to be said to a caller whose claim goes on for others. @throws StoreError */
-  async #look({ steps, deadline }: Caller, waiter: Waiter | undefined): Promise<TimedOut> {
+  async #look({ protocol, deadline }: Caller, waiter: Waiter | undefined): Promise<TimedOut> {
     if (waiter?.failure !== undefined) throw waiter.failure;
     const timeoutMs = Math.min(this.#session.commandTimeoutMs, SHORTEST_CALL_MS);
     const asker = { owner: waiter?.owner, calledAtMs: deadline.startedAt.monotonicMs, timeoutMs };
-    const state = await this.#session.inspections.inspect(steps, asker).catch(() => undefined);
+    const state = await this.#session.inspections.inspect(protocol, asker).catch(() => undefined);
     // Without a claim on its way it was in a batch, which those in the queue come after.
     return { state: waiter === undefined && state !== undefined ? { ...state, ahead: 0 } : state };
   }

@@ -1,8 +1,8 @@
 /** The cohorts of one Holdfast, by what their claims have in common. */
 import { Cohort } from "./cohort.js";
 import type { ResolvedOptions } from "./options.js";
+import type { LockProtocol } from "./protocol.js";
 import type { Session } from "./session.js";
-import type { Steps } from "./steps.js";
 
 /** Up to so many locks are kept of which all are idle: to make and remove one for each acquire costs more than the acquire's own work. */
 const KEPT = 1_024;
@@ -21,8 +21,8 @@ export class Cohorts {
   }
 
   /** The cohort that a caller with these options belongs to. */
-  of(steps: Steps, options: ResolvedOptions): Cohort {
-    const { name, key } = steps;
+  of(protocol: LockProtocol, options: ResolvedOptions): Cohort {
+    const { name, key } = protocol;
     const known = this.#byKey.get(key);
     const found = known?.find((one) => one.suits(name, options));
     if (found !== undefined) return found;

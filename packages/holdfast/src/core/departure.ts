@@ -8,9 +8,9 @@
  */
 
 import { StoreError } from "./errors.js";
+import type { Claim, WaitProtocol } from "./protocol.js";
 import type { Timer } from "./runtime.js";
 import type { Occupant, Session } from "./session.js";
-import type { Claim, WaitSteps } from "./steps.js";
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 10_000;
@@ -26,20 +26,20 @@ const STRAGGLER_MS = 60_000;
  */
 export function depart(
   session: Session,
-  steps: WaitSteps,
+  protocol: WaitProtocol,
   claim: Claim,
   isUncertain: boolean,
   timeoutMs: number,
   onRefused: (error: unknown) => void = () => {},
 ): Promise<boolean> {
-  return new Departure(session, steps, claim, isUncertain).leave(timeoutMs, onRefused);
+  return new Departure(session, protocol, claim, isUncertain).leave(timeoutMs, onRefused);
 }
 
 class Departure implements Occupant {
   /** It goes on by itself while a Holdfast that closes waits for others. */
   readonly waits = false;
   readonly #session: Session;
-  readonly #steps: WaitSteps;
+  readonly #protocol: WaitProtocol;
   readonly #claim: Claim;
   readonly #startedAtMs: number;
   #isUncertain: boolean;
@@ -52,9 +52,9 @@ class Departure implements Occupant {
   #pauseMs = FIRST_PAUSE_MS;
   #pause: Timer | undefined;
 
-  constructor(session: Session, steps: WaitSteps, claim: Claim, isUncertain: boolean) {
+  constructor(session: Session, protocol: WaitProtocol, claim: Claim, isUncertain: boolean) {
     this.#session = session;
-    this.#steps = steps;
+    this.#protocol = protocol;
     this.#claim = claim;
     this.#isUncertain = isUncertain;
     this.#startedAtMs = session.runtime.monotonicMs();
@@ -62,7 +62,7 @@ class Departure implements Occupant {
   }
 
   get #lock(): string {
-    return this.#steps.key ?? this.#steps.name;
+    return this.#protocol.key ?? this.#protocol.name;
   }
 
   async leave(timeoutMs: number, onRefused: (error: unknown) => void = () => {}): Promise<boolean> {
@@ -70,7 +70,7 @@ class Departure implements Occupant {
     this.#isLast ||= this.#session.isClosing;
     let isAnswered = true;
     try {
-      await this.#session.departures.send(this.#lock, () => this.#steps.leave(this.#claim, timeoutMs));
+      await this.#session.departures.send(this.#lock, () => this.#protocol.leave(this.#claim, timeoutMs));
       this.#isAnswered = true;
     } catch (error) {
       // Not answered is not "no": the claim may still stand in the queue, or hold.
@@ -109,7 +109,9 @@ class Departure implements Occupant {
     // Who was never answered may still stand in the queue, and what stands there has no lease that ends.
     const isSettled = this.#isAnswered || this.#isHopeless;
     const enoughMs =
-      isSettled && this.#steps.keepsPlaces !== true ? Math.min(leaseMs, STRAGGLER_MS) : Math.max(leaseMs, STRAGGLER_MS);
+      isSettled && this.#protocol.keepsPlaces !== true
+        ? Math.min(leaseMs, STRAGGLER_MS)
+        : Math.max(leaseMs, STRAGGLER_MS);
     if ((this.#isAnswered && !this.#isUncertain) || passedMs >= enoughMs) {
       this.#end();
       return;

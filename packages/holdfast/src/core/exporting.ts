@@ -1,6 +1,6 @@
 /** A hold as plain JSON, for `holdfast.adopt` in another process. */
 import type { ExportedLease } from "./holding.js";
-import type { Grant, Steps } from "./steps.js";
+import type { Grant, LockProtocol } from "./protocol.js";
 import type { Term } from "./term.js";
 
 /**
@@ -10,8 +10,8 @@ import type { Term } from "./term.js";
  * @param token     of the lease itself; the grant has that which the server compares
  */
 export function describeExport(
-  { kind, name }: Steps,
-  exported: NonNullable<Steps["exported"]>,
+  { kind, name }: LockProtocol,
+  exported: NonNullable<LockProtocol["exported"]>,
   { claim: { owner }, token: reservedTo, slots }: Grant,
   token: number,
   term: Term,

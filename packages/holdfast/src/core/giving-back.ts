@@ -3,13 +3,13 @@ import { depart } from "./departure.js";
 import { StoreError } from "./errors.js";
 import type { Ended } from "./holding.js";
 import { insist } from "./insist.js";
+import type { Claim, Grant, LockProtocol } from "./protocol.js";
 import type { Session } from "./session.js";
-import type { Claim, Grant, Steps } from "./steps.js";
 
 /** What is given back. */
 export interface Given {
   readonly session: Session;
-  readonly steps: Steps;
+  readonly protocol: LockProtocol;
   readonly grant: Grant;
   /** The claim, with the longest lease that it was ever given. */
   readonly claim: Claim;
@@ -27,13 +27,13 @@ const PAUSE_MS = 50;
  *
  * @throws StoreError  no answer in time; it is tried further in the background until the lease is over anyway
  */
-export async function giveBack({ session, steps, grant, claim, mayStillRun, reclaim }: Given): Promise<Ended> {
+export async function giveBack({ session, protocol, grant, claim, mayStillRun, reclaim }: Given): Promise<Ended> {
   const { runtime, commandTimeoutMs } = session;
   const reconnects = session.commandReconnects;
   const stopAtMs = runtime.monotonicMs() + commandTimeoutMs * 2;
   for (let mayHaveRun = false, isPutBack = false; ; ) {
     try {
-      const ended = await steps.release(grant, commandTimeoutMs);
+      const ended = await protocol.release(grant, commandTimeoutMs);
       // That it could be put back shows that nobody was granted in between.
       if (ended !== "released" && !mayHaveRun && !isPutBack && (await isReclaimed(reclaim))) {
         isPutBack = true;
@@ -41,12 +41,12 @@ export async function giveBack({ session, steps, grant, claim, mayStillRun, recl
       }
       mayHaveRun ||= reconnects !== session.commandReconnects;
       // It would hold for nobody when it arrives.
-      if (mayStillRun()) void depart(session, steps, claim, true, commandTimeoutMs);
+      if (mayStillRun()) void depart(session, protocol, claim, true, commandTimeoutMs);
       return mayHaveRun && ended !== "forgotten" ? "released" : ended;
     } catch (error) {
       mayHaveRun ||= error instanceof StoreError && error.mayHaveRun;
       if (!(error instanceof StoreError) || !error.transient || runtime.monotonicMs() >= stopAtMs) {
-        void depart(session, steps, claim, true, commandTimeoutMs);
+        void depart(session, protocol, claim, true, commandTimeoutMs);
         throw error;
       }
       await new Promise<void>((resume) => runtime.startTimer(resume, PAUSE_MS, true));
@@ -70,13 +70,13 @@ async function isReclaimed(reclaim: () => Promise<boolean>): Promise<boolean> {
  *
  * @throws StoreError  as `giveBack`
  */
-export async function giveBackLate({ session, steps, grant, claim, mayStillRun }: Given): Promise<Ended> {
+export async function giveBackLate({ session, protocol, grant, claim, mayStillRun }: Given): Promise<Ended> {
   const { commandTimeoutMs } = session;
   try {
-    const outcome = await insist(session, () => steps.extend(grant, grant.claim.leaseMs, commandTimeoutMs));
+    const outcome = await insist(session, () => protocol.extend(grant, grant.claim.leaseMs, commandTimeoutMs));
     return outcome === "extended" ? "released" : outcome;
   } finally {
     // Whatever it is that the server holds for this claim, nobody uses it any more.
-    await depart(session, steps, claim, mayStillRun(), commandTimeoutMs);
+    await depart(session, protocol, claim, mayStillRun(), commandTimeoutMs);
   }
 }

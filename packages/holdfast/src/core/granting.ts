@@ -2,9 +2,9 @@
 
 import { aboutLock, channels, type GrantEvent } from "./events.js";
 import { Hold } from "./hold.js";
+import type { LockProtocol } from "./protocol.js";
 import type { HoldOptions } from "./renewer.js";
 import type { Session } from "./session.js";
-import type { Steps } from "./steps.js";
 import type { Turn } from "./turn.js";
 import type { Granted } from "./wait-ends.js";
 
@@ -16,7 +16,7 @@ import type { Granted } from "./wait-ends.js";
  */
 export function hold(
   session: Session,
-  steps: Steps,
+  protocol: LockProtocol,
   granted: Granted,
   options: HoldOptions,
   token: number = granted.token,
@@ -24,15 +24,15 @@ export function hold(
 ): Hold {
   if (channels.grant.hasSubscribers) {
     const { claim, waitedMs, call } = granted;
-    const { kind, exported, permits: limit } = steps;
+    const { kind, exported, permits: limit } = protocol;
     // Without the name of the property where there is none: most locks have no key of their own.
     const mapped = exported?.key === undefined ? {} : { key: exported.key };
     // A read-write lock is made of permits too, of which nobody is told.
     const counted = limit === undefined || kind !== "semaphore" ? {} : { permits: { taken: claim.amount, limit } };
-    const event: GrantEvent = { ...aboutLock(steps, claim.owner), call, token, waitedMs, ...mapped, ...counted };
+    const event: GrantEvent = { ...aboutLock(protocol, claim.owner), call, token, waitedMs, ...mapped, ...counted };
     channels.grant.publish(event);
   }
   const { claim, token: lastToken, slots, setAt, provisionalMs, isHandedOver, mayStillRun } = granted;
   const facts = { token, setAt, provisionalMs, isHandedOver, options, mayStillRun, turn };
-  return new Hold(session, steps, { claim, token: lastToken, slots }, facts);
+  return new Hold(session, protocol, { claim, token: lastToken, slots }, facts);
 }

@@ -12,9 +12,9 @@ import { describeExport } from "./exporting.js";
 import { giveBack, giveBackLate } from "./giving-back.js";
 import type { Ended, ExportedLease, Holding, LossListener } from "./holding.js";
 import { parseOwner } from "./owner.js";
+import type { Claim, Grant, LockProtocol, NotHeld } from "./protocol.js";
 import { type HoldOptions, type Kept, Renewer } from "./renewer.js";
 import type { Occupant, Session } from "./session.js";
-import type { Claim, Grant, NotHeld, Steps } from "./steps.js";
 import type { Turn } from "./turn.js";
 import type { Moment } from "./validity.js";
 
@@ -37,7 +37,7 @@ export interface HoldFacts {
 /** See the file header. */
 export class Hold implements Occupant, Holding, Kept {
   readonly #session: Session;
-  readonly #steps: Steps;
+  readonly #protocol: LockProtocol;
   readonly #options: HoldOptions;
   #lossListeners: LossListener[] | undefined;
   #lost: LossReason | undefined;
@@ -57,7 +57,7 @@ export class Hold implements Occupant, Holding, Kept {
   #token: number;
 
   /** @param grant  as the server has it: of several reserved tokens the last */
-  constructor(session: Session, steps: Steps, grant: Grant, facts: HoldFacts) {
+  constructor(session: Session, protocol: LockProtocol, grant: Grant, facts: HoldFacts) {
     const { token, setAt, provisionalMs, isHandedOver = false, options, mayStillRun, turn } = facts;
     this.#turn = turn;
     this.#isHandedOver = isHandedOver;
@@ -65,10 +65,10 @@ export class Hold implements Occupant, Holding, Kept {
     this.#mayStillRun = mayStillRun;
     this.#grant = grant;
     this.#session = session;
-    this.#steps = steps;
+    this.#protocol = protocol;
     this.#options = options;
     const lease = { leaseMs: grant.claim.leaseMs, setAt, provisionalMs, isWatched: turn !== undefined };
-    this.#renewer = new Renewer(session, steps, options, lease, this);
+    this.#renewer = new Renewer(session, protocol, options, lease, this);
     session.admit(grant.claim, this);
     this.#renewer.start();
   }
@@ -78,20 +78,20 @@ export class Hold implements Occupant, Holding, Kept {
   }
 
   get kind(): string {
-    return this.#steps.kind;
+    return this.#protocol.kind;
   }
 
   get lockName(): string {
-    return this.#steps.name;
+    return this.#protocol.name;
   }
 
   get mode(): "read" | "write" | undefined {
-    return this.#steps.mode;
+    return this.#protocol.mode;
   }
 
   /** The key of the lock, the same for whatever means the same lock. */
   get lockKey(): string {
-    return this.#steps.key;
+    return this.#protocol.key;
   }
 
   /** Length of the lease that a renewal asks for, in ms. */
@@ -186,7 +186,7 @@ export class Hold implements Occupant, Holding, Kept {
   /** @param heldMs  how long it was held, where that is known: reading the clock is a part of what a short section takes */
   #noteLength(heldMs?: number): void {
     const { shortHolds } = this.#session;
-    const { key } = this.#steps;
+    const { key } = this.#protocol;
     if (this.#isHandedOver || shortHolds.has(key)) shortHolds.ended(key, heldMs ?? this.heldMs());
   }
 
@@ -196,7 +196,7 @@ export class Hold implements Occupant, Holding, Kept {
    */
   undoLateRequests(): void {
     if (!this.#isUnclear()) return;
-    void depart(this.#session, this.#steps, this.#claimAsExtended(), true, this.#session.commandTimeoutMs);
+    void depart(this.#session, this.#protocol, this.#claimAsExtended(), true, this.#session.commandTimeoutMs);
   }
 
   /** Ends the hold and tells who listens why, once. */
@@ -212,12 +212,12 @@ export class Hold implements Occupant, Holding, Kept {
   }
 
   handOver(): ExportedLease {
-    const { kind, name, exported } = this.#steps;
+    const { kind, name, exported } = this.#protocol;
     if (exported === undefined) throw new UnsupportedError(name, `A lease of a ${kind} cannot be exported.`);
     // Whoever adopts it may take as long as the whole lease lasts.
     this.#renewer.confirm();
     const exportedLease = describeExport(
-      this.#steps,
+      this.#protocol,
       exported,
       this.#grant,
       this.#token,
@@ -235,7 +235,7 @@ export class Hold implements Occupant, Holding, Kept {
     if (this.#givenBack !== undefined) {
       if (await this.#givenBack) return "released";
       // Of a lease that is kept for its work nobody was asked.
-      const isAsked = this.#steps.isKept?.(this.owner) !== true;
+      const isAsked = this.#protocol.isKept?.(this.owner) !== true;
       const cause = new Error(`this Holdfast was closed${isAsked ? " while the server did not answer" : ""}`);
       throw new StoreError(this.lockName, { mayHaveRun: isAsked, transient: isAsked, cause });
     }
@@ -252,7 +252,7 @@ export class Hold implements Occupant, Holding, Kept {
     }
     const given = {
       session: this.#session,
-      steps: this.#steps,
+      protocol: this.#protocol,
       grant: this.#grant,
       claim: this.#claimAsExtended(),
       mayStillRun: () => this.#isUnclear(),
@@ -335,13 +335,13 @@ export class Hold implements Occupant, Holding, Kept {
   async close(): Promise<void> {
     if (this.#isOver) return;
     this.lose("closed");
-    if (this.#steps.isKept?.(this.owner) === true) {
+    if (this.#protocol.isKept?.(this.owner) === true) {
       this.#givenBack = Promise.resolve(false);
       return;
     }
     this.#givenBack = depart(
       this.#session,
-      this.#steps,
+      this.#protocol,
       this.#claimAsExtended(),
       false,
       this.#session.commandTimeoutMs,

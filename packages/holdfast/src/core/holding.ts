@@ -1,5 +1,5 @@
 import type { Forced, LossReason } from "./error-facts.js";
-import type { NotHeld } from "./steps.js";
+import type { NotHeld } from "./protocol.js";
 
 /** How a release ended, as the server tells it. */
 export type Ended = "released" | NotHeld;

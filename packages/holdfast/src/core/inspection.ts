@@ -3,8 +3,8 @@
 import type { Holder, Pause } from "./errors.js";
 import { parseOwner } from "./owner.js";
 import { standingPause } from "./paused.js";
+import type { HolderState, InspectProtocol, State } from "./protocol.js";
 import type { Session } from "./session.js";
-import type { HolderState, LookSteps, State } from "./steps.js";
 
 /** What `inspect` tells about a lock. A snapshot: it may have changed when you read it. */
 export interface Inspection {
@@ -38,13 +38,13 @@ export interface WaitingClaim {
 export type Asked = Pick<Session, "records" | "commandTimeoutMs" | "runtime">;
 
 /** Reads the lock and the records of the clients that it names. @throws StoreError, ClosedError */
-export async function inspect(session: Session, steps: LookSteps): Promise<Inspection> {
-  session.assertOpen(steps.name);
-  return describe(session, steps, await steps.inspect(undefined, session.commandTimeoutMs));
+export async function inspect(session: Session, protocol: InspectProtocol): Promise<Inspection> {
+  session.assertOpen(protocol.name);
+  return describe(session, protocol, await protocol.inspect(undefined, session.commandTimeoutMs));
 }
 
 /** What the server said, with the names of the processes. Never rejects. */
-export async function describe(session: Asked, steps: LookSteps, state: State): Promise<Inspection> {
+export async function describe(session: Asked, protocol: InspectProtocol, state: State): Promise<Inspection> {
   const records = new Map<string, ReturnType<typeof identify>>();
   // Many waiters are often few clients.
   const known = (owner: string): ReturnType<typeof identify> => {
@@ -54,8 +54,8 @@ export async function describe(session: Asked, steps: LookSteps, state: State): 
     return record;
   };
   return {
-    kind: steps.kind,
-    name: steps.name,
+    kind: protocol.kind,
+    name: protocol.name,
     holders: await Promise.all(state.holders.map(async (holder) => toHolder(holder, await known(holder.owner)))),
     token: state.token,
     waiterCount: state.waiterCount,

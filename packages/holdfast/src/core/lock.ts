@@ -1,4 +1,4 @@
-/** The verbs that every kind has which is held, written once. A kind adds its own, and its own steps. */
+/** The verbs that every kind has which is held, written once. A kind adds its own, and its own protocol. */
 import { acquire, type MakeLease, run, tryAcquire } from "./acquire.js";
 import type { Cohorts } from "./cohorts.js";
 import { StoreError } from "./errors.js";
@@ -15,8 +15,8 @@ import {
   resolve,
   type TryAcquireOptions,
 } from "./options.js";
+import type { LockProtocol } from "./protocol.js";
 import type { Session } from "./session.js";
-import type { Steps } from "./steps.js";
 
 /** Whom to take a lock away from: by `owner`, by `token`, or by both, as `inspect` shows them. And what to say. */
 export interface ForceReleaseOptions {
@@ -31,7 +31,7 @@ export interface ForceReleaseOptions {
 /** See `Lock.partsOf`. @internal */
 export interface LockParts<Held extends Lease> {
   readonly session: Session;
-  readonly steps: Steps;
+  readonly protocol: LockProtocol;
   readonly defaults: ResolvedOptions;
   readonly make: MakeLease<Held>;
 }
@@ -46,7 +46,7 @@ export class Lock<Held extends Lease = Lease> {
   /** @internal */
   protected readonly session: Session;
   /** @internal */
-  protected readonly steps: Steps;
+  protected readonly protocol: LockProtocol;
   /** @internal */
   protected readonly defaults: ResolvedOptions;
   /** @internal */
@@ -56,18 +56,24 @@ export class Lock<Held extends Lease = Lease> {
   protected readonly cohorts: Cohorts | undefined;
 
   /** Locks come from the factories of a Holdfast. @internal */
-  constructor(session: Session, steps: Steps, defaults: ResolvedOptions, make: MakeLease<Held>, cohorts?: Cohorts) {
-    this.name = steps.name;
+  constructor(
+    session: Session,
+    protocol: LockProtocol,
+    defaults: ResolvedOptions,
+    make: MakeLease<Held>,
+    cohorts?: Cohorts,
+  ) {
+    this.name = protocol.name;
     this.session = session;
-    this.steps = steps;
+    this.protocol = protocol;
     this.defaults = defaults;
     this.make = make;
     this.cohorts = cohorts;
   }
 
   /** What stands behind a lock, for kinds that are made of other locks. @internal */
-  static partsOf<Held extends Lease>({ session, steps, defaults, make }: Lock<Held>): LockParts<Held> {
-    return { session, steps, defaults, make };
+  static partsOf<Held extends Lease>({ session, protocol, defaults, make }: Lock<Held>): LockParts<Held> {
+    return { session, protocol, defaults, make };
   }
 
   /**
@@ -91,7 +97,7 @@ export class Lock<Held extends Lease = Lease> {
     } catch (error) {
       return Promise.reject(error);
     }
-    return acquire(this.session, this.steps, resolved, this.make, this.cohorts);
+    return acquire(this.session, this.protocol, resolved, this.make, this.cohorts);
   }
 
   /**
@@ -104,7 +110,7 @@ export class Lock<Held extends Lease = Lease> {
    * @throws TypeError, RangeError  a wrong option; nothing was sent
    */
   async tryAcquire(options: TryAcquireOptions = NONE): Promise<Held | null> {
-    return tryAcquire(this.session, this.steps, resolve(options, this.defaults), this.make);
+    return tryAcquire(this.session, this.protocol, resolve(options, this.defaults), this.make);
   }
 
   /**
@@ -121,7 +127,7 @@ export class Lock<Held extends Lease = Lease> {
 
   /** Who holds it, since when and for how long, and who waits. Changes nothing. @throws StoreError, ClosedError */
   inspect(): Promise<Inspection> {
-    return inspect(this.session, this.steps);
+    return inspect(this.session, this.protocol);
   }
 
   /**
@@ -151,7 +157,7 @@ export class Lock<Held extends Lease = Lease> {
     const forced = { by, reason };
     const named = { ...(owner !== undefined && { owner }), ...(token !== undefined && { token }) };
     const whom = { ...named, note: forcedNote(forced) };
-    const isReleased = await this.steps.forceRelease(whom, this.session.commandTimeoutMs);
+    const isReleased = await this.protocol.forceRelease(whom, this.session.commandTimeoutMs);
     if (!isReleased && reconnects !== this.session.commandReconnects) {
       // A client may have sent it twice, and then this is the answer to the second copy.
       const cause = new Error("the connection was lost meanwhile, and an earlier copy may have released it");
@@ -159,7 +165,7 @@ export class Lock<Held extends Lease = Lease> {
     }
     if (isReleased && channels.forced.hasSubscribers) {
       const { clientId } = this.session;
-      const about = { kind: this.steps.kind, lockName: this.name, owner: owner ?? "", clientId };
+      const about = { kind: this.protocol.kind, lockName: this.name, owner: owner ?? "", clientId };
       const event: ForcedEvent = { ...about, token, forced };
       channels.forced.publish(event);
     }

@@ -7,9 +7,9 @@
 import { isAbortSignal, nativeSignal, onAbort } from "./abort.js";
 import { ClosedError, StoreError, UnsupportedError } from "./errors.js";
 import { show, unknownOption } from "./names.js";
+import type { Claim } from "./protocol.js";
 import type { Timer } from "./runtime.js";
 import type { Occupant, Session } from "./session.js";
-import type { Claim } from "./steps.js";
 import type { Inbox } from "./store.js";
 
 /** If nothing says that it will change sooner it asks this often, in case a message was lost without a trace. */

@@ -1,6 +1,6 @@
 /** Owner ids: made here, and read here. The hand-off script reads the same fields. */
 import type { Pause } from "./error-facts.js";
-import type { Claim } from "./steps.js";
+import type { Claim } from "./protocol.js";
 
 /** Longest lease of a grant by message before the holder confirms it, in ms: what a frozen process costs the others. */
 export const HAND_OFF_MS = 3_000;

@@ -2,8 +2,8 @@
 
 import type { Pause } from "./error-facts.js";
 import { parsePause } from "./owner.js";
+import type { State } from "./protocol.js";
 import type { Session } from "./session.js";
-import type { State } from "./steps.js";
 
 /** The part of a state that tells of a pause. @param text  what the key of the pause holds; empty if there is none */
 export function pauseOf(text: string): Pick<State, "pause"> {

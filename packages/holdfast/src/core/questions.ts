@@ -9,9 +9,9 @@ import type { Deadline } from "./deadline.js";
 import type { GrantMoment } from "./grant-moment.js";
 import type { InboxCheck, Listening } from "./inbox-check.js";
 import type { ResolvedOptions } from "./options.js";
+import type { AcquireReply, Claim, WaitProtocol } from "./protocol.js";
 import { Rechecks } from "./rechecks.js";
 import type { Session } from "./session.js";
-import type { Attempt, Claim, WaitSteps } from "./steps.js";
 import type { Moment } from "./validity.js";
 
 /** A deadline that is nearer than this does not make a call give up sooner: it would fail on any hiccup. */
@@ -20,7 +20,7 @@ export const SHORTEST_CALL_MS = 200;
 /** What the questions are about. */
 export interface Asked {
   readonly session: Session;
-  readonly steps: WaitSteps;
+  readonly protocol: WaitProtocol;
   readonly claim: Claim;
   readonly options: ResolvedOptions;
   readonly deadline: Deadline;
@@ -29,7 +29,7 @@ export interface Asked {
 
 /** Whom the answers are for. */
 export interface Asker {
-  answered(attempt: Attempt, sentAt: Moment): void;
+  answered(attempt: AcquireReply, sentAt: Moment): void;
   /** A request had no answer, or an error for one. */
   failed(error: unknown): void;
   /** Whether a pause is no reason to stop waiting. */
@@ -79,16 +79,16 @@ export class Questions implements Listening {
       this.ask();
       return;
     }
-    const { session, steps } = this.#asked;
+    const { session, protocol } = this.#asked;
     this.#listen();
     if (this.#check?.isDeaf === true) this.#later().poll();
-    else this.#later().queued(restMs, session.recheckMs(steps));
+    else this.#later().queued(restMs, session.recheckMs(protocol));
   }
 
   /** The connection may be another one than before: a slot of a cluster moves. */
   #listen(): void {
-    const { session, steps } = this.#asked;
-    const check = steps.asksAgain === true ? undefined : session.inboxCheck(steps);
+    const { session, protocol } = this.#asked;
+    const check = protocol.asksAgain === true ? undefined : session.inboxCheck(protocol);
     if (check === this.#check) return;
     this.#check?.leave(this);
     this.#check = check;
@@ -101,17 +101,17 @@ export class Questions implements Listening {
       this.ask();
       return;
     }
-    const { session, steps } = this.#asked;
+    const { session, protocol } = this.#asked;
     const goWithout = (): void => {
       if (!this.#isOver) this.#asker.goesOnWithoutQueue();
       this.poll();
     };
     if (session.mailbox.unsupported) {
       goWithout();
-    } else if (session.canBeTold(steps)) {
+    } else if (session.canBeTold(protocol)) {
       this.ask();
     } else {
-      session.listen(steps, session.commandTimeoutMs).then(() => this.ask(), goWithout);
+      session.listen(protocol, session.commandTimeoutMs).then(() => this.ask(), goWithout);
       // Keeps the process alive meanwhile, and asks if that takes long.
       this.#later().in(session.commandTimeoutMs);
     }
@@ -144,26 +144,26 @@ export class Questions implements Listening {
 
   /** On the path of every acquire, hence callbacks in place of an async function. */
   #send(isRecheck = false): void {
-    const { session, steps, claim, options, moment } = this.#asked;
+    const { session, protocol, claim, options, moment } = this.#asked;
     this.#open += 1;
     this.#askAgain = false;
     this.#rechecks?.cancel();
     const sentAt = moment.sent();
-    const enqueue = options.waitMs > 0 && session.canBeTold(steps);
+    const enqueue = options.waitMs > 0 && session.canBeTold(protocol);
     const timeoutMs = this.#timeoutMs();
     const { guard } = session;
     const attempt = guard.isOpen
-      ? steps.acquire(claim, enqueue, timeoutMs, this.#asker.waitsThroughPause)
+      ? protocol.acquire(claim, enqueue, timeoutMs, this.#asker.waitsThroughPause)
       : guard.pass(
-          steps.name,
-          () => steps.acquire(claim, enqueue, timeoutMs, this.#asker.waitsThroughPause),
+          protocol.name,
+          () => protocol.acquire(claim, enqueue, timeoutMs, this.#asker.waitsThroughPause),
           timeoutMs,
         );
     attempt.then(
       (attempt) => {
         this.#open -= 1;
         // Where other clients release without a message, this is how a grant is found.
-        if (isRecheck && attempt.outcome === "granted" && steps.recheckMs === undefined) this.#check?.missed();
+        if (isRecheck && attempt.outcome === "granted" && protocol.recheckMs === undefined) this.#check?.missed();
         this.#asker.answered(attempt, sentAt);
       },
       (error: unknown) => {

@@ -1,7 +1,7 @@
 /** When a lease is renewed next: every third of it; and after a renewal that failed soon again, with growing pauses. */
 import { aboutLock, channels, type RenewEvent } from "./events.js";
+import type { InspectProtocol } from "./protocol.js";
 import type { Runtime } from "./runtime.js";
-import type { LookSteps } from "./steps.js";
 
 const RETRY_MIN_MS = 50;
 const RETRY_MAX_MS = 1_000;
@@ -74,14 +74,14 @@ export class RenewalSchedule {
 
 /** Tells whoever watches how a renewal ended. */
 export function publishRenew(
-  steps: LookSteps,
+  protocol: InspectProtocol,
   { owner, token }: { readonly owner: string; readonly token: number },
   failure: unknown,
   validForMs: () => number,
 ): void {
   if (!channels.renew.hasSubscribers) return;
   const event: RenewEvent = {
-    ...aboutLock(steps, owner),
+    ...aboutLock(protocol, owner),
     token,
     error: failure === undefined ? undefined : failure instanceof Error ? failure : new Error(String(failure)),
     validForMs: validForMs(),

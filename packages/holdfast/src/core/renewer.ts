@@ -7,10 +7,10 @@
 import type { Renewable } from "./bulk-renewal.js";
 import { confirmAtMs, type Unconfirmed } from "./confirmations.js";
 import type { LossReason } from "./errors.js";
+import type { Grant, LockProtocol, NotHeld } from "./protocol.js";
 import { answerInMs, publishRenew, RenewalSchedule } from "./renewal.js";
 import type { Timer } from "./runtime.js";
 import type { Session } from "./session.js";
-import type { Grant, NotHeld, Steps } from "./steps.js";
 import { Term } from "./term.js";
 import { type Moment, now, validUntil } from "./validity.js";
 import { LOOK_MS, type Watched } from "./watchdog.js";
@@ -55,7 +55,7 @@ export interface Kept {
 export class Renewer implements Watched, Renewable, Unconfirmed {
   readonly term: Term;
   readonly #session: Session;
-  readonly #steps: Steps;
+  readonly #protocol: LockProtocol;
   readonly #options: HoldOptions;
   readonly #kept: Kept;
   readonly #renewal: RenewalSchedule;
@@ -71,9 +71,9 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   /** See `Unconfirmed`; Infinity where nothing but a renewal is due. */
   readonly confirmAtMs: number;
 
-  constructor(session: Session, steps: Steps, options: HoldOptions, lease: FirstLease, kept: Kept) {
+  constructor(session: Session, protocol: LockProtocol, options: HoldOptions, lease: FirstLease, kept: Kept) {
     this.#session = session;
-    this.#steps = steps;
+    this.#protocol = protocol;
     this.#options = options;
     this.#kept = kept;
     this.#provisionalMs = lease.provisionalMs;
@@ -108,7 +108,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   /** Asks for the whole lease if the grant is provisional, without waiting for the answer. */
   confirm(): void {
     if (this.#provisionalMs === undefined) return;
-    this.#steps.extend(this.#kept.grant, this.term.leaseMs, this.#session.commandTimeoutMs).catch(() => {
+    this.#protocol.extend(this.#kept.grant, this.term.leaseMs, this.#session.commandTimeoutMs).catch(() => {
       // Then it lasts for as long as it was granted, as if this had not been sent.
     });
   }
@@ -131,7 +131,8 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   /** Whether nothing comes soon but its renewal, which is one of many. */
   #leftToOthers(endsInMs: number, dueInMs: number): boolean {
     const { bulkRenewal } = this.#session;
-    if (!this.#options.renew || this.term.leaseMs < BULK_LEASE_MS || this.#steps.renewAll === undefined) return false;
+    if (!this.#options.renew || this.term.leaseMs < BULK_LEASE_MS || this.#protocol.renewAll === undefined)
+      return false;
     if (endsInMs <= NEAR_MS || !bulkRenewal.isPossible || this.#provisionalMs !== undefined) return false;
     if (dueInMs <= EARLY_MS) {
       this.#renewal.begun();
@@ -144,7 +145,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   /** For the renewal of many. */
   get renewed(): Renewable["renewed"] {
     if (this.#isResting) return undefined;
-    return { steps: this.#steps, grant: this.#kept.grant, leaseMs: this.term.leaseMs };
+    return { protocol: this.#protocol, grant: this.#kept.grant, leaseMs: this.term.leaseMs };
   }
 
   extended(until: Moment, at: Moment): void {
@@ -152,7 +153,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     if (this.#isResting) return;
     this.term.extended(until, at);
     this.#renewal.succeeded(this.term.leaseMs, at.monotonicMs);
-    publishRenew(this.#steps, this.#kept, undefined, () => this.#kept.validForMs());
+    publishRenew(this.#protocol, this.#kept, undefined, () => this.#kept.validForMs());
   }
 
   open(): void {
@@ -178,7 +179,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   renewNow(connection: "commands" | "inbox"): void {
     if (!this.#isKept) return;
     // The server may be another one now, which has lost it: the sooner it is asked, the sooner it is put back.
-    const mayHaveLost = connection === "commands" && this.#steps.reclaim !== undefined;
+    const mayHaveLost = connection === "commands" && this.#protocol.reclaim !== undefined;
     if (this.#renewal.renewNow(mayHaveLost)) this.#arm();
     // A forced release may have been told meanwhile. The watchdog comes by within a second, and asks for many at a time.
     else if (connection === "inbox") this.#renewal.renewNow(true);
@@ -217,9 +218,9 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
    * @throws StoreError
    */
   async reclaim(leaseMs: number, timeoutMs: number): Promise<boolean> {
-    if (this.#steps.reclaim === undefined || !this.#isAsGranted || this.term.leftMs() <= 0) return false;
+    if (this.#protocol.reclaim === undefined || !this.#isAsGranted || this.term.leftMs() <= 0) return false;
     try {
-      return (await this.#steps.reclaim(this.#kept.grant, leaseMs, timeoutMs)) === "reclaimed";
+      return (await this.#protocol.reclaim(this.#kept.grant, leaseMs, timeoutMs)) === "reclaimed";
     } catch (error) {
       this.#mayBePutBack = true;
       throw error;
@@ -287,7 +288,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     if (outcome === undefined) this.#renewal.failed(this.#provisionalMs ?? this.term.leaseMs);
     else if (outcome === "extended") this.#renewedFor(this.term.leaseMs);
     else this.#refused();
-    publishRenew(this.#steps, this.#kept, failure, () => this.#kept.validForMs());
+    publishRenew(this.#protocol, this.#kept, failure, () => this.#kept.validForMs());
     this.#arm();
   }
 
@@ -295,7 +296,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   async #extend(leaseMs: number, timeoutMs: number, isWanted: () => boolean): Promise<"extended" | NotHeld> {
     const sentAt = now(this.#session.runtime);
     this.term.asked(leaseMs);
-    let outcome = await this.#steps.extend(this.#kept.grant, leaseMs, timeoutMs);
+    let outcome = await this.#protocol.extend(this.#kept.grant, leaseMs, timeoutMs);
     if (outcome !== "extended" && isWanted() && (await this.reclaim(leaseMs, timeoutMs))) outcome = "extended";
     if (outcome === "extended") this.term.extended(validUntil(sentAt, leaseMs), now(this.#session.runtime));
     return outcome;

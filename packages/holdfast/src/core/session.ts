@@ -8,13 +8,13 @@ import { type Echo, type InboxCheck, InboxChecks } from "./inbox-check.js";
 import { Mailbox, type Recipient } from "./mailbox.js";
 import { HAND_OFF_MS, newClaim, parseOwner } from "./owner.js";
 import { type ClientRecords, Presence } from "./presence.js";
+import type { Claim, WaitProtocol } from "./protocol.js";
 import { Reconnects } from "./reconnects.js";
 import { RequestWindow } from "./request-window.js";
 import type { Runtime } from "./runtime.js";
 import { SharedInspections } from "./shared-inspections.js";
 import { ShortHolds } from "./short-holds.js";
 import { SlotInboxes } from "./slot-inboxes.js";
-import type { Claim, WaitSteps } from "./steps.js";
 import type { Inbox, Store } from "./store.js";
 import { Watchdog } from "./watchdog.js";
 
@@ -162,13 +162,13 @@ export class Session {
   }
 
   /** Whether the server can reach this client with a grant: only then may a claim queue. */
-  canBeTold({ inbox }: Pick<WaitSteps, "inbox">): boolean {
+  canBeTold({ inbox }: Pick<WaitProtocol, "inbox">): boolean {
     if (this.#slotInboxes === undefined || inbox === undefined) return this.mailbox.isOpen;
     return this.#slotInboxes.use(inbox) !== undefined;
   }
 
   /** Resolves when it can. @throws StoreError, UnsupportedError */
-  async listen({ inbox }: Pick<WaitSteps, "inbox">, timeoutMs: number): Promise<void> {
+  async listen({ inbox }: Pick<WaitProtocol, "inbox">, timeoutMs: number): Promise<void> {
     if (this.#slotInboxes === undefined || inbox === undefined) return this.mailbox.open(timeoutMs);
     try {
       await this.#slotInboxes.open(inbox, timeoutMs);
@@ -179,7 +179,7 @@ export class Session {
   }
 
   /** Longest pause of a waiter that stands in the queue, in ms. */
-  recheckMs({ inbox, recheckMs = RECHECK_MS }: Pick<WaitSteps, "inbox" | "recheckMs">): number {
+  recheckMs({ inbox, recheckMs = RECHECK_MS }: Pick<WaitProtocol, "inbox" | "recheckMs">): number {
     return Math.min(recheckMs, this.#isCounted(inbox) ? RECHECK_MS : UNCOUNTED_RECHECK_MS);
   }
 
@@ -189,8 +189,8 @@ export class Session {
     return this.#slotInboxes.use(inbox)?.isCounted !== false;
   }
 
-  /** The check of the connection on which waiters with these steps are notified; undefined while there is none. */
-  inboxCheck({ inbox: prefix }: Pick<WaitSteps, "inbox">): InboxCheck | undefined {
+  /** The check of the connection on which waiters with this protocol are notified; undefined while there is none. */
+  inboxCheck({ inbox: prefix }: Pick<WaitProtocol, "inbox">): InboxCheck | undefined {
     if (this.#slotInboxes === undefined || prefix === undefined) {
       // In a cluster this channel is heard on any server, and messages to it go to all of them.
       const isCounted = this.#slotInboxes === undefined;

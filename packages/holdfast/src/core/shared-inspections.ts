@@ -5,8 +5,9 @@
  * Invariant: a caller gets no answer to a request that was sent before its own call began. What the caller knew when it called,
  * such as a resume or a forced release of its own, is in the answer.
  */
+
+import type { InspectProtocol, State } from "./protocol.js";
 import type { Runtime } from "./runtime.js";
-import type { LookSteps, State } from "./steps.js";
 
 /** Who asks. */
 export interface Inspector {
@@ -35,22 +36,22 @@ export class SharedInspections {
   }
 
   /** The state of the lock, no older than the call of the asker; `ahead` is that of its claim. @throws StoreError */
-  inspect(steps: LookSteps, { owner, calledAtMs, timeoutMs }: Inspector): Promise<State> {
-    const { kind, mode = "", name, key } = steps;
-    if (key === undefined) return steps.inspect(owner, timeoutMs);
+  inspect(protocol: InspectProtocol, { owner, calledAtMs, timeoutMs }: Inspector): Promise<State> {
+    const { kind, mode = "", name, key } = protocol;
+    if (key === undefined) return protocol.inspect(owner, timeoutMs);
     const lock = JSON.stringify([kind, mode, name, key, timeoutMs]);
     const pending = this.#pending.get(lock);
-    if (pending === undefined || pending.sentAtMs <= calledAtMs) return this.#send(lock, steps, owner, timeoutMs);
+    if (pending === undefined || pending.sentAtMs <= calledAtMs) return this.#send(lock, protocol, owner, timeoutMs);
     if (owner === undefined || owner === pending.owner) return pending.state;
     return pending.state.then((state) => seenBy(owner, state));
   }
 
-  #send(lock: string, steps: LookSteps, owner: string | undefined, timeoutMs: number): Promise<State> {
+  #send(lock: string, protocol: InspectProtocol, owner: string | undefined, timeoutMs: number): Promise<State> {
     const sentAtMs = this.#runtime.monotonicMs();
     const end = (): void => {
       if (this.#pending.get(lock) === pending) this.#pending.delete(lock);
     };
-    const state = steps.inspect(owner, timeoutMs);
+    const state = protocol.inspect(owner, timeoutMs);
     const pending: Pending = { sentAtMs, owner, state };
     this.#pending.set(lock, pending);
     state.then(end, end);

@@ -7,7 +7,7 @@ import type { TimedOut } from "./wait-ends.js";
 
 /** A call of which is told. */
 export interface ToldCall {
-  readonly steps: ToldLock;
+  readonly protocol: ToldLock;
   readonly options: { readonly waitMs: number; readonly signal: AbortSignal | undefined };
   readonly runtime: Runtime;
   /** The claim behind which it waits; asked for when it has ended. */
@@ -42,7 +42,7 @@ export function tellingEnds<Told extends Ends>(ends: Told, call: ToldCall): Told
 
 /** A call has ended without a lease. */
 export function publishUngranted(
-  { steps, runtime, claim, startedAt }: ToldCall,
+  { protocol, runtime, claim, startedAt }: ToldCall,
   outcome: UngrantedOutcome,
   error?: unknown,
 ): void {
@@ -50,7 +50,7 @@ export function publishUngranted(
   const call = startedAt();
   const waitedMs = runtime.monotonicMs() - call.monotonicMs;
   const event: UngrantedEvent = {
-    ...aboutLock(steps, claim().owner),
+    ...aboutLock(protocol, claim().owner),
     call,
     outcome,
     waitedMs,

@@ -1,5 +1,5 @@
 /** How a wait can end. */
-import type { Grant, State } from "./steps.js";
+import type { Grant, State } from "./protocol.js";
 import type { Moment } from "./validity.js";
 
 /** A grant, and the earliest moment at which its lease can have begun. */

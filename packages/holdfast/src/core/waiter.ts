@@ -14,10 +14,10 @@ import { publishWait } from "./events.js";
 import { GrantMoment } from "./grant-moment.js";
 import type { ResolvedOptions } from "./options.js";
 import { parsePause } from "./owner.js";
+import type { AcquireReply, Claim, NotHeld, WaitProtocol } from "./protocol.js";
 import { type Asker, Questions, SHORTEST_CALL_MS } from "./questions.js";
 import { answerInMs } from "./renewal.js";
 import type { Occupant, Session } from "./session.js";
-import type { Attempt, Claim, NotHeld, WaitSteps } from "./steps.js";
 import { type Moment, msUntil, now, validUntil } from "./validity.js";
 import { NOTHING_RUNS, type TimedOut, type WaitEnds } from "./wait-ends.js";
 
@@ -26,7 +26,7 @@ const NO_SLOTS: readonly number[] = [];
 /** See the file header. */
 export class Waiter implements Occupant, Asker {
   readonly #session: Session;
-  readonly #steps: WaitSteps;
+  readonly #protocol: WaitProtocol;
   readonly #options: ResolvedOptions;
   readonly #claim: Claim;
   readonly #deadline: Deadline;
@@ -48,9 +48,9 @@ export class Waiter implements Occupant, Asker {
   readonly #moment: GrantMoment;
 
   /** Asks at once. */
-  constructor(session: Session, steps: WaitSteps, options: ResolvedOptions, claim: Claim, ends: WaitEnds) {
+  constructor(session: Session, protocol: WaitProtocol, options: ResolvedOptions, claim: Claim, ends: WaitEnds) {
     this.#session = session;
-    this.#steps = steps;
+    this.#protocol = protocol;
     this.#options = options;
     this.#claim = claim;
     this.#ends = ends;
@@ -61,7 +61,7 @@ export class Waiter implements Occupant, Asker {
       else this.#timeUp();
     });
     this.#questions = new Questions(
-      { session, steps, claim, options, deadline: this.#deadline, moment: this.#moment },
+      { session, protocol, claim, options, deadline: this.#deadline, moment: this.#moment },
       this,
     );
     session.admit(claim, this);
@@ -129,7 +129,7 @@ export class Waiter implements Occupant, Asker {
   async close(): Promise<void> {
     if (this.#isSettled) return;
     this.#settle();
-    this.#ends.failed(new ClosedError(this.#steps.name));
+    this.#ends.failed(new ClosedError(this.#protocol.name));
     await this.#depart(this.#session.commandTimeoutMs);
   }
 
@@ -138,7 +138,7 @@ export class Waiter implements Occupant, Asker {
     const departed = this.abandon();
     const tell = (): void => this.#ends.failed(this.#options.signal?.reason);
     // Where nothing is held, who goes back at once could meet its own former claim, and take it for somebody else's.
-    if (this.#steps.holdsNothing === true) void departed.then(tell);
+    if (this.#protocol.holdsNothing === true) void departed.then(tell);
     else tell();
   }
 
@@ -148,10 +148,10 @@ export class Waiter implements Occupant, Asker {
     return this.#depart(this.#session.commandTimeoutMs);
   }
 
-  answered(attempt: Attempt, sentAt: Moment): void {
+  answered(attempt: AcquireReply, sentAt: Moment): void {
     // Settled meanwhile: the departure that began then knows that this request was under way.
     if (this.#isSettled) return;
-    if (attempt.outcome === "granted" && this.#isOver(sentAt) && this.#steps.holdsNothing !== true) {
+    if (attempt.outcome === "granted" && this.#isOver(sentAt) && this.#protocol.holdsNothing !== true) {
       this.failed(this.#tooLate("the answer came when the lease that it granted was over"));
       return;
     }
@@ -179,11 +179,11 @@ export class Waiter implements Occupant, Asker {
     if (pause !== undefined) {
       this.#settle();
       void this.#depart(this.#session.commandTimeoutMs);
-      this.#ends.failed(new PausedError(this.#steps.name, pause));
+      this.#ends.failed(new PausedError(this.#protocol.name, pause));
       return;
     }
     if (isFirst) this.#startDeadline();
-    const isLeftToWait = this.#isQueued || this.#steps.asksAgain === true;
+    const isLeftToWait = this.#isQueued || this.#protocol.asksAgain === true;
     if (isLeftToWait) this.#tellWait();
     if (isLeftToWait) this.#questions.queued(attempt.restMs);
     else this.#questions.queueOrPoll();
@@ -195,7 +195,7 @@ export class Waiter implements Occupant, Asker {
   }
 
   #tooLate(why: string): StoreError {
-    return new StoreError(this.#steps.name, { mayHaveRun: true, transient: true, cause: new Error(why) });
+    return new StoreError(this.#protocol.name, { mayHaveRun: true, transient: true, cause: new Error(why) });
   }
 
   goesOnWithoutQueue(): void {
@@ -206,7 +206,7 @@ export class Waiter implements Occupant, Asker {
   #tellWait(): void {
     if (this.#hasTold) return;
     this.#hasTold = true;
-    publishWait(this.#steps, this.#claim, this.#isQueued);
+    publishWait(this.#protocol, this.#claim, this.#isQueued);
   }
 
   #startDeadline(): void {
@@ -243,18 +243,18 @@ export class Waiter implements Occupant, Asker {
   }
 
   #told(error: unknown): unknown {
-    return this.#doubt.told(error, this.#isQueued, this.#steps.name);
+    return this.#doubt.told(error, this.#isQueued, this.#protocol.name);
   }
 
   #grant(token: number, setAt: Moment, slots: readonly number[]): void {
-    const { confirm } = this.#steps;
+    const { confirm } = this.#protocol;
     if (confirm === undefined) this.#keep(token, setAt, slots);
     else void this.#confirm(confirm, this.#session.commandTimeoutMs, token, slots);
   }
 
   /** The server has granted only `handOffMs`. Where the work may be long, it gets the whole lease before it begins. */
   #grantByMessage(token: number, setAt: Moment, slots: readonly number[]): void {
-    const { confirm, confirmHandOff, confirmsFirst, key } = this.#steps;
+    const { confirm, confirmHandOff, confirmsFirst, key } = this.#protocol;
     const { handOffMs } = this.#claim;
     if (confirm !== undefined || confirmHandOff === undefined || handOffMs === undefined) {
       this.#grant(token, setAt, slots);
@@ -274,7 +274,7 @@ export class Waiter implements Occupant, Asker {
 
   /** What was granted may not last, or may be lost with the server that granted it, until it is confirmed. */
   async #confirm(
-    confirm: NonNullable<WaitSteps["confirm"]>,
+    confirm: NonNullable<WaitProtocol["confirm"]>,
     timeoutMs: number,
     token: number,
     slots: readonly number[],
@@ -287,7 +287,7 @@ export class Waiter implements Occupant, Asker {
     let outcome: "extended" | NotHeld | undefined;
     let failure: unknown;
     try {
-      outcome = await confirm.call(this.#steps, { claim: this.#claim, token, slots }, timeoutMs);
+      outcome = await confirm.call(this.#protocol, { claim: this.#claim, token, slots }, timeoutMs);
     } catch (error) {
       failure = error;
     }
@@ -301,7 +301,7 @@ export class Waiter implements Occupant, Asker {
       this.#keep(token, sentAt, slots);
     } else if (outcome !== undefined) {
       this.#questions.ask();
-    } else if (this.#steps.confirm === undefined) {
+    } else if (this.#protocol.confirm === undefined) {
       // The next question has the same effect as the confirmation, if the grant still stands.
       this.failed(failure);
     } else {
@@ -347,7 +347,7 @@ export class Waiter implements Occupant, Asker {
     const { owner } = this.#claim;
     const calledAtMs = this.startedAt.monotonicMs;
     const looking: Promise<TimedOut> = this.#session.inspections
-      .inspect(this.#steps, { owner, calledAtMs, timeoutMs })
+      .inspect(this.#protocol, { owner, calledAtMs, timeoutMs })
       .then(
         (state) => ({ state }),
         (unseen: unknown) => ({ state: undefined, unseen }),
@@ -359,10 +359,10 @@ export class Waiter implements Occupant, Asker {
     if (await this.#depart(timeoutMs, onRefused)) return looking;
     if (refusal instanceof StoreError) {
       const { cause, transient, missingPermission } = refusal;
-      throw new StoreError(this.#steps.name, { mayHaveRun: true, transient, cause, missingPermission });
+      throw new StoreError(this.#protocol.name, { mayHaveRun: true, transient, cause, missingPermission });
     }
     const cause = new Error(`the wait of ${waitMs} ms ended while the server did not answer`);
-    throw new StoreError(this.#steps.name, { mayHaveRun: true, transient: true, cause });
+    throw new StoreError(this.#protocol.name, { mayHaveRun: true, transient: true, cause });
   }
 
   /** Resolves to whether it is certain that nothing is left. */
@@ -372,7 +372,7 @@ export class Waiter implements Occupant, Asker {
   }
 
   #sendAway(timeoutMs: number, onRefused?: (error: unknown) => void): Promise<boolean> {
-    return depart(this.#session, this.#steps, this.#claim, this.#isUnclear(), timeoutMs, onRefused);
+    return depart(this.#session, this.#protocol, this.#claim, this.#isUnclear(), timeoutMs, onRefused);
   }
 
   /** Whether a request may still be under way. Once settled, it becomes no more so. */
@@ -385,7 +385,7 @@ export class Waiter implements Occupant, Asker {
     // After a reconnect the client may have sent it twice, and the first copy may be still on its way.
     const isTwofold = this.#reconnects !== this.#session.commandReconnects;
     if (this.#isQueued || this.#doubt.isUncertain || isTwofold) {
-      this.#session.remember(this.#claim, passingOn(this.#session, this.#steps, this.#claim, this.#isUnclear()));
+      this.#session.remember(this.#claim, passingOn(this.#session, this.#protocol, this.#claim, this.#isUnclear()));
     }
     this.#deadline.stop();
     this.#questions.end();
@@ -394,6 +394,6 @@ export class Waiter implements Occupant, Asker {
 }
 
 /** Gives a late grant back. Made outside of the waiter, which it would keep in memory with all that its caller has. */
-function passingOn(session: Session, steps: WaitSteps, claim: Claim, isUncertain: boolean): () => void {
-  return () => void depart(session, steps, claim, isUncertain, session.commandTimeoutMs);
+function passingOn(session: Session, protocol: WaitProtocol, claim: Claim, isUncertain: boolean): () => void {
+  return () => void depart(session, protocol, claim, isUncertain, session.commandTimeoutMs);
 }

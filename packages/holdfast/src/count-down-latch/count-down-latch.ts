@@ -5,7 +5,7 @@ import { describe, type WaitingClaim } from "../core/inspection.js";
 import { checkCallerId, show, unknownOption } from "../core/names.js";
 import { type AcquireOptions, checkWhole, type ResolvedOptions, resolve } from "../core/options.js";
 import type { Session } from "../core/session.js";
-import type { LatchSteps } from "./steps.js";
+import type { LatchProtocol } from "./protocol.js";
 
 /** What a latch can be told when it is made. */
 export interface LatchOptions {
@@ -50,14 +50,14 @@ export class CountDownLatch {
   /** Name of the latch. */
   readonly name: string;
   readonly #session: Session;
-  readonly #steps: LatchSteps;
+  readonly #protocol: LatchProtocol;
   readonly #defaults: ResolvedOptions;
 
   /** Latches come from the factory of a Holdfast. @internal */
-  constructor(session: Session, steps: LatchSteps, defaults: ResolvedOptions) {
-    this.name = steps.name;
+  constructor(session: Session, protocol: LatchProtocol, defaults: ResolvedOptions) {
+    this.name = protocol.name;
     this.#session = session;
-    this.#steps = steps;
+    this.#protocol = protocol;
     this.#defaults = defaults;
   }
 
@@ -73,7 +73,7 @@ export class CountDownLatch {
   async trySetCount(count: number): Promise<boolean> {
     checkWhole("count", count, 1, COUNT_MAX);
     const request = this.#session.newRequestId(this.name);
-    return insist(this.#session, () => this.#steps.setCount(count, request, this.#session.commandTimeoutMs));
+    return insist(this.#session, () => this.#protocol.setCount(count, request, this.#session.commandTimeoutMs));
   }
 
   /**
@@ -100,7 +100,7 @@ export class CountDownLatch {
     this.#session.assertOpen(this.name);
     const request = `/${this.#session.newRequestId(this.name)}`;
     const caller = callerId === undefined ? "" : `:${callerId}`;
-    return insist(this.#session, () => this.#steps.countDown(request, caller, by, this.#session.commandTimeoutMs));
+    return insist(this.#session, () => this.#protocol.countDown(request, caller, by, this.#session.commandTimeoutMs));
   }
 
   /**
@@ -113,7 +113,7 @@ export class CountDownLatch {
    */
   async await(options: AwaitOptions = {}): Promise<void> {
     const resolved = resolve(options, this.#defaults, AWAIT_OPTIONS);
-    const end = await waitForGrant(this.#session, this.#steps.wait(), resolved);
+    const end = await waitForGrant(this.#session, this.#protocol.wait(), resolved);
     if ("token" in end) return;
     throw new WaitTimeoutError(this.name, {
       waitMs: resolved.waitMs,
@@ -125,14 +125,14 @@ export class CountDownLatch {
   /** What is left; 0 also if no count is set. One round trip. @throws StoreError, ClosedError */
   async count(): Promise<number> {
     this.#session.assertOpen(this.name);
-    return (await this.#steps.inspect(undefined, this.#session.commandTimeoutMs)).count;
+    return (await this.#protocol.inspect(undefined, this.#session.commandTimeoutMs)).count;
   }
 
   /** The count, and who waits. Changes nothing. @throws StoreError, ClosedError */
   async inspect(): Promise<LatchInspection> {
     this.#session.assertOpen(this.name);
-    const state = await this.#steps.inspect(undefined, this.#session.commandTimeoutMs);
-    const { waiterCount, waiters } = await describe(this.#session, this.#steps, state);
+    const state = await this.#protocol.inspect(undefined, this.#session.commandTimeoutMs);
+    const { waiterCount, waiters } = await describe(this.#session, this.#protocol, state);
     const { count, initialCount } = state;
     return { kind: "count-down-latch", name: this.name, count, initialCount, waiterCount, waiters };
   }

@@ -17,7 +17,7 @@ import {
 import type { Session } from "../core/session.js";
 import { Leadership } from "./leadership.js";
 import { type ElectionHealth, healthOf, officeOf } from "./office.js";
-import type { ElectionSteps, LeaderRecord } from "./steps.js";
+import type { ElectionProtocol, LeaderRecord } from "./protocol.js";
 
 /** How to campaign. */
 export interface CampaignOptions extends AcquireOptions {
@@ -65,12 +65,12 @@ export interface Leader extends Holder {
  * The verbs follow etcd's election; different is that candidates are told by a message and do not watch each other.
  */
 export class Election extends Lock<Leadership> {
-  readonly #election: ElectionSteps;
+  readonly #election: ElectionProtocol;
 
   /** Elections come from the factory of a Holdfast. @internal */
-  constructor(session: Session, steps: ElectionSteps, defaults: ResolvedOptions, adoptedValue: string) {
-    super(session, steps, defaults, (hold) => new Leadership(session, steps, hold, adoptedValue));
-    this.#election = steps;
+  constructor(session: Session, protocol: ElectionProtocol, defaults: ResolvedOptions, adoptedValue: string) {
+    super(session, protocol, defaults, (hold) => new Leadership(session, protocol, hold, adoptedValue));
+    this.#election = protocol;
   }
 
   /**
@@ -133,7 +133,7 @@ export class Election extends Lock<Leadership> {
   async resign(): Promise<ReleaseOutcome | undefined>;
   async resign(leadership?: Leadership): Promise<ReleaseOutcome | undefined> {
     return leadership === undefined
-      ? officeOf(this.session, this.steps.key)?.resign()
+      ? officeOf(this.session, this.protocol.key)?.resign()
       : this.#own(leadership).release();
   }
 
@@ -148,7 +148,7 @@ export class Election extends Lock<Leadership> {
   async proclaim(leadership: Leadership | string, value?: string): Promise<void> {
     // What is left out is refused for what it is.
     if (typeof leadership !== "string") return this.#own(leadership).proclaim(value as string);
-    return this.#own(officeOf(this.session, this.steps.key)?.leadership).proclaim(leadership);
+    return this.#own(officeOf(this.session, this.protocol.key)?.leadership).proclaim(leadership);
   }
 
   /**
@@ -160,7 +160,7 @@ export class Election extends Lock<Leadership> {
    */
   health(withinMs: number): ElectionHealth {
     checkWhole("withinMs", withinMs, 0, 31_536_000_000);
-    return healthOf(this.session, this.steps.key, withinMs);
+    return healthOf(this.session, this.protocol.key, withinMs);
   }
 
   /** Who leads now; null if nobody does. Two round trips. @throws StoreError, ClosedError */

@@ -5,24 +5,24 @@ import type { ExportedLease } from "../core/holding.js";
 import { insist } from "../core/insist.js";
 import { Lease } from "../core/lease.js";
 import { checkValue } from "../core/names.js";
+import type { NotHeld } from "../core/protocol.js";
 import type { Session } from "../core/session.js";
-import type { NotHeld } from "../core/steps.js";
-import type { ElectionSteps } from "./steps.js";
+import type { ElectionProtocol } from "./protocol.js";
 
 /** An election that was won: a lease that others see with a value. */
 export class Leadership extends Lease {
   readonly #session: Session;
-  readonly #steps: ElectionSteps;
+  readonly #protocol: ElectionProtocol;
   readonly #hold: Hold;
   #value: string;
   #lastNumber = 0;
 
   /** Leaderships come from elections. @internal */
-  constructor(session: Session, steps: ElectionSteps, hold: Hold, value: string) {
+  constructor(session: Session, protocol: ElectionProtocol, hold: Hold, value: string) {
     super(hold);
     this.#value = value;
     this.#session = session;
-    this.#steps = steps;
+    this.#protocol = protocol;
     this.#hold = hold;
   }
 
@@ -53,7 +53,7 @@ export class Leadership extends Lease {
     const { leaseMs } = this.#hold.grant.claim;
     const ask = (): Promise<"proclaimed" | NotHeld> =>
       insist(this.#session, () =>
-        this.#steps.proclaim({ owner, token }, value, number, leaseMs, this.#session.commandTimeoutMs),
+        this.#protocol.proclaim({ owner, token }, value, number, leaseMs, this.#session.commandTimeoutMs),
       );
     const outcome = await askAsHolder(this, ask, (answer) => answer !== "proclaimed");
     if (outcome === "proclaimed") {

@@ -5,12 +5,12 @@ import {
   hold,
   Lease,
   Lock,
+  type LockProtocol,
   type MakeLease,
   NONE,
   type ResolvedOptions,
   resolve,
   type Session,
-  type Steps,
   type TimedOut,
   timeoutError,
 } from "../internal.js";
@@ -20,7 +20,7 @@ import { lineOf, lineOfOne } from "./line.js";
 /** What a lock in the format of another system is made of. */
 export interface ForeignParts<Held extends Lease> {
   readonly session: Session;
-  readonly steps: Steps;
+  readonly protocol: LockProtocol;
   readonly defaults: ResolvedOptions;
   readonly make: MakeLease<Held>;
   readonly pauses: Pauses;
@@ -43,7 +43,7 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
 
   /** Locks come from the factories of their format. @internal */
   constructor(parts: ForeignParts<Held>) {
-    super(parts.session, parts.steps, parts.defaults, parts.make);
+    super(parts.session, parts.protocol, parts.defaults, parts.make);
     this.#parts = parts;
   }
 
@@ -69,7 +69,7 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
     if (end instanceof Hold) return this.#made(end);
     // It may have asked as often as it was to, and then it did not wait as long as it might have.
     const waitMs = Math.min(resolved.waitMs, Math.max(1, Math.ceil(runtime.monotonicMs() - startedAtMs)));
-    throw await timeoutError(this.session, this.steps, { ...resolved, waitMs }, end, startedAtMs);
+    throw await timeoutError(this.session, this.protocol, { ...resolved, waitMs }, end, startedAtMs);
   }
 
   /**
@@ -105,12 +105,12 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
   protected begun(_hold: Hold): void {}
 
   #wait(options: ResolvedOptions): Promise<Hold | TimedOut> {
-    const { session, steps, pauses, listen, attempts, ownerOf, line } = this.#parts;
+    const { session, protocol, pauses, listen, attempts, ownerOf, line } = this.#parts;
     return new Promise((resolveWait, reject) => {
       options.signal?.throwIfAborted();
       new ForeignWaiter({
         session,
-        steps,
+        protocol,
         options,
         pauses,
         listen,
@@ -121,11 +121,11 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
         ends: {
           granted: (granted) => {
             try {
-              const held = hold(session, steps, granted, options);
+              const held = hold(session, protocol, granted, options);
               this.begun(held);
               resolveWait(held);
             } catch (error) {
-              void depart(session, steps, granted.claim, granted.mayStillRun(), session.commandTimeoutMs);
+              void depart(session, protocol, granted.claim, granted.mayStillRun(), session.commandTimeoutMs);
               reject(error);
             }
           },

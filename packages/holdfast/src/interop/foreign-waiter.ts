@@ -8,7 +8,7 @@
  */
 import { ClosedError } from "../index.js";
 import {
-  type Attempt,
+  type AcquireReply,
   type Claim,
   Deadline,
   type Occupant,
@@ -21,7 +21,7 @@ import {
   tellingEnds,
   type WaitEnds,
   Waiter,
-  type WaitSteps,
+  type WaitProtocol,
 } from "../internal.js";
 import type { InLine, Line, Listen } from "./line.js";
 
@@ -35,7 +35,7 @@ export interface Pauses {
 /** What a wait is made of. */
 export interface ForeignWait {
   readonly session: Session;
-  readonly steps: WaitSteps;
+  readonly protocol: WaitProtocol;
   readonly options: ResolvedOptions;
   readonly ends: WaitEnds;
   readonly pauses: Pauses;
@@ -65,9 +65,9 @@ export class ForeignWaiter implements Occupant, InLine {
 
   /** Asks at once, unless others of its line stand before it. @throws ClosedError */
   constructor(wait: ForeignWait) {
-    const { session, steps, options, line } = wait;
+    const { session, protocol, options, line } = wait;
     this.#wait = wait;
-    const claim = session.newClaim(steps.name, options.leaseMs, options.amount, options.label);
+    const claim = session.newClaim(protocol.name, options.leaseMs, options.amount, options.label);
     this.#claim = wait.ownerOf === undefined ? claim : { ...claim, owner: wait.ownerOf(claim.number) };
     this.#deadline = new Deadline(session.runtime, options, (end) => {
       if (end === "abort") this.#abort();
@@ -75,16 +75,16 @@ export class ForeignWaiter implements Occupant, InLine {
     });
     const { startedAt } = this.#deadline;
     const { runtime } = session;
-    this.#call = { steps, options, runtime, claim: () => this.#claim, startedAt: () => startedAt };
+    this.#call = { protocol, options, runtime, claim: () => this.#claim, startedAt: () => startedAt };
     this.#ends = tellingEnds(wait.ends, this.#call);
-    publishAcquire(steps, this.#claim, options, startedAt, session.store);
+    publishAcquire(protocol, this.#claim, options, startedAt, session.store);
     session.admit(this.#claim, this);
     line.join(this);
     if (this.#waiter === undefined && !this.#isSettled) this.#deadline.stay();
   }
 
   advance(): void {
-    const { session, options, steps } = this.#wait;
+    const { session, options, protocol } = this.#wait;
     // `close` tells whoever is left.
     if (this.#isSettled || session.isClosing) return;
     // Of several who share a signal each leaves in turn, and this one has not been told yet.
@@ -100,12 +100,12 @@ export class ForeignWaiter implements Occupant, InLine {
     this.#deadline.stop();
     const call = this.#deadline.startedAt;
     const ends = this.#ends;
-    this.#waiter = new Waiter(session, this.#steps(), { ...options, waitMs: Math.max(0, leftMs) }, this.#claim, {
+    this.#waiter = new Waiter(session, this.#protocol(), { ...options, waitMs: Math.max(0, leftMs) }, this.#claim, {
       ...(ends.waiting === undefined ? {} : { waiting: ends.waiting }),
       // Told before the next one is in front, so that no message that follows the grant finds nobody.
       granted: (granted) =>
         this.#end(() => {
-          if (steps.holdsNothing === true) publishUngranted(this.#call, "passed");
+          if (protocol.holdsNothing === true) publishUngranted(this.#call, "passed");
           ends.granted({ ...granted, waitedMs: this.#deadline.waitedMs(), call });
         }),
       timedOut: (end) => this.#end(() => ends.timedOut(end)),
@@ -130,35 +130,35 @@ export class ForeignWaiter implements Occupant, InLine {
 
   async close(): Promise<void> {
     if (this.#waiter !== undefined) await this.#waiter.close();
-    else this.#end(() => this.#ends.failed(new ClosedError(this.#wait.steps.name)));
+    else this.#end(() => this.#ends.failed(new ClosedError(this.#wait.protocol.name)));
   }
 
   /** The steps as one waiter takes them: with pauses of its own between two questions, and with an end to them. */
-  #steps(): WaitSteps {
-    const { steps } = this.#wait;
-    const { confirm, holdsNothing, mode, key } = steps;
+  #protocol(): WaitProtocol {
+    const { protocol } = this.#wait;
+    const { confirm, holdsNothing, mode, key } = protocol;
     return {
-      kind: steps.kind,
-      name: steps.name,
+      kind: protocol.kind,
+      name: protocol.name,
       asksAgain: true,
       ...(mode === undefined ? {} : { mode }),
       ...(key === undefined ? {} : { key }),
-      ...(steps.keepsPlaces === true ? { keepsPlaces: true } : {}),
+      ...(protocol.keepsPlaces === true ? { keepsPlaces: true } : {}),
       ...(holdsNothing === undefined ? {} : { holdsNothing }),
-      ...(confirm === undefined ? {} : { confirm: (granted, timeoutMs) => confirm.call(steps, granted, timeoutMs) }),
+      ...(confirm === undefined ? {} : { confirm: (granted, timeoutMs) => confirm.call(protocol, granted, timeoutMs) }),
       // Whether it may stand in a queue of the protocol does not depend on our own channel.
       acquire: async (claim, _enqueue, timeoutMs) => {
         // A message that comes while this is under way calls for the next question, not for this one.
         const isCalled = this.#isCalled;
         this.#isCalled = false;
-        return this.#answered(await steps.acquire(claim, this.#wait.options.waitMs > 0, timeoutMs), isCalled);
+        return this.#answered(await protocol.acquire(claim, this.#wait.options.waitMs > 0, timeoutMs), isCalled);
       },
-      leave: (claim, timeoutMs) => steps.leave(claim, timeoutMs),
-      inspect: (owner, timeoutMs) => steps.inspect(owner, timeoutMs),
+      leave: (claim, timeoutMs) => protocol.leave(claim, timeoutMs),
+      inspect: (owner, timeoutMs) => protocol.inspect(owner, timeoutMs),
     };
   }
 
-  #answered(attempt: Attempt, isCalled: boolean): Attempt {
+  #answered(attempt: AcquireReply, isCalled: boolean): AcquireReply {
     if (attempt.outcome === "granted" || this.#isSettled || this.#wait.options.waitMs === 0) return attempt;
     const { session, line, listen, attempts = Infinity, pauses } = this.#wait;
     if (!isCalled) this.#attempts += 1;
@@ -180,12 +180,12 @@ export class ForeignWaiter implements Occupant, InLine {
 
   /** Behind others, and then nothing is held and nothing was asked. */
   #timeUp(): void {
-    const { session, steps } = this.#wait;
+    const { session, protocol } = this.#wait;
     const ends = this.#ends;
     const timeoutMs = Math.min(session.commandTimeoutMs, SHORTEST_CALL_MS);
     const calledAtMs = this.#deadline.startedAt.monotonicMs;
     this.#end(() => {
-      session.inspections.inspect(steps, { calledAtMs, timeoutMs }).then(
+      session.inspections.inspect(protocol, { calledAtMs, timeoutMs }).then(
         (state) => ends.timedOut({ state }),
         (unseen: unknown) => ends.timedOut({ state: undefined, unseen }),
       );

@@ -7,8 +7,8 @@
 import { type Forced, LeaseLostError, type LossReason, UnsupportedError } from "../core/errors.js";
 import type { Ended, ExportedLease, Holding, LossListener } from "../core/holding.js";
 import { Lease, type ReleaseOutcome } from "../core/lease.js";
+import type { NotHeld } from "../core/protocol.js";
 import type { Runtime } from "../core/runtime.js";
-import type { NotHeld } from "../core/steps.js";
 
 /** See the file header. */
 export class MultiHold implements Holding {

@@ -73,10 +73,10 @@ export class MultiLock {
     this.#inOrder = inOrder(members, keyOf);
     // A single one is taken, or queued for, in one call anyway.
     const areMutexes = members.length > 1 && members.every((member) => member instanceof Mutex);
-    // The steps of a mutex are those of mutexSteps.
+    // The protocol of a mutex are those of `MutexProtocol`.
     const mutexes = areMutexes ? members.map((member) => Lock.partsOf(member) as MutexParts) : undefined;
     // Where each slot has an inbox of its own, a script reaches the keys of one slot.
-    const areTogether = mutexes?.every(({ steps: { inbox } }) => inbox === mutexes[0]?.steps.inbox);
+    const areTogether = mutexes?.every(({ protocol: { inbox } }) => inbox === mutexes[0]?.protocol.inbox);
     this.#mutexes = areTogether === true ? mutexes : undefined;
   }
 
@@ -99,7 +99,7 @@ export class MultiLock {
     if (together !== undefined && "leases" in together) return this.#lease(together.leases, request);
     if (together !== undefined && resolved.waitMs === 0) {
       const { startedAtMs } = request;
-      throw await timeoutError(this.#session, together.taken.steps, resolved, { state: undefined }, startedAtMs);
+      throw await timeoutError(this.#session, together.taken.protocol, resolved, { state: undefined }, startedAtMs);
     }
     return this.#lease(this.#asGiven(await acquireInOrder(request)), request);
   }
@@ -193,7 +193,7 @@ export class MultiLock {
 }
 
 function keyOf(lock: Lock): string {
-  return Lock.partsOf(lock).steps.key;
+  return Lock.partsOf(lock).protocol.key;
 }
 
 function checkMembers(session: Session, members: unknown): asserts members is readonly Lock[] {

@@ -10,13 +10,13 @@ import { hold } from "../core/granting.js";
 import type { Lease } from "../core/lease.js";
 import type { LockParts } from "../core/lock.js";
 import type { ResolvedOptions } from "../core/options.js";
+import type { Claim, State, WaitProtocol } from "../core/protocol.js";
 import type { Session } from "../core/session.js";
-import type { Claim, State, WaitSteps } from "../core/steps.js";
 import { multiLockAcquire } from "../generated/scripts.js";
-import type { MutexSteps } from "../mutex/steps.js";
+import type { MutexProtocol } from "../mutex/protocol.js";
 
 /** A member that is a mutex. */
-export type MutexParts = LockParts<Lease> & { readonly steps: MutexSteps };
+export type MutexParts = LockParts<Lease> & { readonly protocol: MutexProtocol };
 
 /** All of them, in the order of `members`; or the first that was taken. */
 export type Together = { readonly leases: readonly Lease[] } | { readonly taken: MutexParts };
@@ -38,14 +38,14 @@ export async function acquireTogether(
   const end = await waitForGrant(session, attempt, { ...options, waitMs: 0, amount: 1 }, (granted) =>
     attempt.grants().map(({ member, ...own }) => ({
       member,
-      hold: hold(session, member.steps, { ...granted, ...own }, options),
+      hold: hold(session, member.protocol, { ...granted, ...own }, options),
     })),
   );
   if (!Array.isArray(end)) return { taken: attempt.taken };
   return { leases: end.map(({ member, hold: kept }) => member.make(kept)) };
 }
 
-class JointAttempt implements WaitSteps {
+class JointAttempt implements WaitProtocol {
   readonly kind = "multi-lock";
   readonly name: string;
   readonly #session: Session;
@@ -75,11 +75,11 @@ class JointAttempt implements WaitSteps {
     }));
   }
 
-  async acquire(first: Claim, _enqueue: boolean, timeoutMs: number): ReturnType<WaitSteps["acquire"]> {
+  async acquire(first: Claim, _enqueue: boolean, timeoutMs: number): ReturnType<WaitProtocol["acquire"]> {
     // The claim of this attempt is that of the first member; each other member has one of its own.
     if (this.#claims.length === 0)
       this.#claims = [first, ...this.#members.slice(1).map((member) => this.#claim(member))];
-    const keys = this.#members.flatMap(({ steps: { keys: all } }) => [
+    const keys = this.#members.flatMap(({ protocol: { keys: all } }) => [
       ...[all.lock, all.fence, all.queue],
       ...[all.handed, all.pause],
     ]);
@@ -96,12 +96,12 @@ class JointAttempt implements WaitSteps {
   }
 
   /** Each member by itself. Undefined where a grant counts by itself. */
-  get confirm(): NonNullable<WaitSteps["confirm"]> | undefined {
+  get confirm(): NonNullable<WaitProtocol["confirm"]> | undefined {
     if (this.#session.store.confirmsGrants !== true) return undefined;
     return async (_granted, timeoutMs) => {
       const ends = await Promise.all(
-        this.grants().map(({ member: { steps }, claim, token }) =>
-          steps.extend({ claim, token, slots: [] }, claim.leaseMs, timeoutMs),
+        this.grants().map(({ member: { protocol }, claim, token }) =>
+          protocol.extend({ claim, token, slots: [] }, claim.leaseMs, timeoutMs),
         ),
       );
       return ends.find((end) => end !== "extended") ?? "extended";
@@ -109,14 +109,14 @@ class JointAttempt implements WaitSteps {
   }
 
   async leave(_first: Claim, timeoutMs: number): Promise<void> {
-    await Promise.all(this.#members.map(({ steps }, i) => steps.leave(this.#claims[i] as Claim, timeoutMs)));
+    await Promise.all(this.#members.map(({ protocol }, i) => protocol.leave(this.#claims[i] as Claim, timeoutMs)));
   }
 
   inspect(_owner: string | undefined, timeoutMs: number): Promise<State> {
-    return this.taken.steps.inspect(undefined, timeoutMs);
+    return this.taken.protocol.inspect(undefined, timeoutMs);
   }
 
-  #claim({ steps }: MutexParts): Claim {
-    return this.#session.newClaim(steps.name, this.#options.leaseMs, 1, this.#options.label);
+  #claim({ protocol }: MutexParts): Claim {
+    return this.#session.newClaim(protocol.name, this.#options.leaseMs, 1, this.#options.label);
   }
 }

@@ -6,7 +6,7 @@ import { Lock } from "../core/lock.js";
 import { checkName } from "../core/names.js";
 import type { ResolvedOptions } from "../core/options.js";
 import type { Session } from "../core/session.js";
-import type { MutexSteps } from "./steps.js";
+import type { MutexProtocol } from "./protocol.js";
 
 /**
  * Mutual exclusion across processes: at most one live lease per name, on one server, between failovers.
@@ -23,18 +23,18 @@ import type { MutexSteps } from "./steps.js";
  * Algorithm: ours (docs/adr/001-queue-on-the-server.md). One key holds the owner, one the last token, one the queue.
  */
 export class Mutex extends Lock {
-  readonly #steps: MutexSteps;
+  readonly #protocol: MutexProtocol;
 
   /** @internal */
   constructor(
     session: Session,
-    steps: MutexSteps,
+    protocol: MutexProtocol,
     defaults: ResolvedOptions,
     make: MakeLease<Lease>,
     cohorts: Cohorts,
   ) {
-    super(session, steps, defaults, make, cohorts);
-    this.#steps = steps;
+    super(session, protocol, defaults, make, cohorts);
+    this.#protocol = protocol;
   }
 
   /**
@@ -44,12 +44,12 @@ export class Mutex extends Lock {
    */
   condition(name: string): Condition {
     checkName(name);
-    const { keys, inbox } = this.#steps;
+    const { keys, inbox } = this.#protocol;
     const { base, lock, fence, queue, handed, pause } = keys;
     // Percent-encoded, so that no name makes a key of something else.
     const condition = `${base}:condition:${encodeURIComponent(name)}`;
     const own = { lock, fence, queue, handed, pause };
-    const place = { store: this.session.store, mutex: this.#steps, ...own, condition, inbox };
+    const place = { store: this.session.store, mutex: this.#protocol, ...own, condition, inbox };
     return new Condition(this.session, name, place, this.defaults, this.make);
   }
 }

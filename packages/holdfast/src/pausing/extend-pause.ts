@@ -58,7 +58,7 @@ export async function extendPause(
   if (reply.outcome === "extended") {
     const extended = pauseIn(name, [renewed]);
     if (channels.pause.hasSubscribers) {
-      const about = { kind: place.steps.kind, lockName: name, owner: renewed, clientId: session.clientId };
+      const about = { kind: place.protocol.kind, lockName: name, owner: renewed, clientId: session.clientId };
       const event: PauseEvent = { ...about, ...(key === undefined ? {} : { key }), pause: extended, former: meant };
       channels.pause.publish(event);
     }

@@ -112,7 +112,7 @@ export async function pause(
   // Where a lock may be evicted, so may a pause.
   if (!session.guard.isOpen) await session.guard.check(name);
   const reply = await insist(session, () => {
-    const args = { request, untilMs: untilAtMs ?? NEVER_MS, words, inbox: place.steps.inbox };
+    const args = { request, untilMs: untilAtMs ?? NEVER_MS, words, inbox: place.protocol.inbox };
     return place.isPermits
       ? call(
           place.caller,
@@ -133,7 +133,7 @@ export async function pause(
   const begun = pauseIn(name, reply.texts);
   if (reply.outcome === "paused" && channels.pause.hasSubscribers) {
     const event: PauseEvent = {
-      kind: place.steps.kind,
+      kind: place.protocol.kind,
       lockName: name,
       owner: begun.owner,
       clientId: session.clientId,
@@ -142,7 +142,7 @@ export async function pause(
     };
     channels.pause.publish(event);
   }
-  const { holders, waiterCount } = await insist(session, () => inspect(session, place.steps));
+  const { holders, waiterCount } = await insist(session, () => inspect(session, place.protocol));
   return { outcome: reply.outcome === "paused" ? "paused" : "already-paused", pause: begun, holders, waiterCount };
 }
 
@@ -158,7 +158,7 @@ export async function resume(
   const place = placeOf(session, prefix, name, kind, key);
   const request = session.newRequestId(name);
   const reply = await insist(session, () => {
-    const args = { request, inbox: place.steps.inbox, only };
+    const args = { request, inbox: place.protocol.inbox, only };
     return place.isPermits
       ? call(
           place.caller,
@@ -175,7 +175,7 @@ export async function resume(
   const pausedForMs = Math.max(0, reply.nowMs - ended.sinceAtMs);
   const waiterCount = reply.waiters;
   if (channels.resume.hasSubscribers) {
-    const about = { kind: place.steps.kind, lockName: name, owner: ended.owner, clientId: session.clientId };
+    const about = { kind: place.protocol.kind, lockName: name, owner: ended.owner, clientId: session.clientId };
     const keyed = key === undefined ? {} : { key };
     const event: ResumeEvent = { ...about, ...keyed, pause: ended, by: who, pausedForMs, waiterCount };
     channels.resume.publish(event);

@@ -3,10 +3,10 @@ import type { Caller } from "../core/call.js";
 import { type Pause, StoreError } from "../core/errors.js";
 import { checkKey, checkName, lockKeys, mappedKeys, show } from "../core/names.js";
 import { parsePause } from "../core/owner.js";
+import type { LockProtocol } from "../core/protocol.js";
 import type { Session } from "../core/session.js";
-import type { Steps } from "../core/steps.js";
-import { MutexSteps } from "../mutex/steps.js";
-import { type PermitsSteps, permitsSteps } from "../permits/steps.js";
+import { MutexProtocol } from "../mutex/protocol.js";
+import { type PermitsProtocol, permitsProtocol } from "../permits/protocol.js";
 
 /** Kinds that can be paused: those that are held on one server. */
 export type PauseKind = "mutex" | "reentrant-mutex" | "semaphore" | "read-write-lock" | "election";
@@ -37,10 +37,14 @@ interface PermitKeys {
 
 /** A lock that can be paused, and the two forms in which its kind keeps it. */
 export type PausedPlace = { readonly caller: Caller } & (
-  | { readonly isPermits: false; readonly steps: Steps & { readonly inbox: string }; readonly keys: ExclusiveKeys }
+  | {
+      readonly isPermits: false;
+      readonly protocol: LockProtocol & { readonly inbox: string };
+      readonly keys: ExclusiveKeys;
+    }
   | {
       readonly isPermits: true;
-      readonly steps: PermitsSteps & { readonly inbox: string };
+      readonly protocol: PermitsProtocol & { readonly inbox: string };
       readonly keys: PermitKeys;
       readonly numbered: number;
     }
@@ -64,13 +68,13 @@ export function placeOf(
     const inbox = session.inboxOf(keys.tag);
     const numbered = kind === "semaphore" ? MOST_SLOTS : 0;
     // It declares nothing: how many permits there are is for whoever takes some to say.
-    const steps = { ...permitsSteps({ store, kind, name, keys, inbox, declared: 1, numbered }), inbox };
+    const protocol = { ...permitsProtocol({ store, kind, name, keys, inbox, declared: 1, numbered }), inbox };
     const { base: state } = keys;
     const others = { fence: `${state}:fence`, holders: `${state}:holders`, slots: `${state}:slots` };
     return {
       caller,
       isPermits: true,
-      steps,
+      protocol,
       numbered,
       keys: { state, ...others, queue: `${state}:queue`, pause: `${state}:pause`, resumed: `${state}:resumed` },
     };
@@ -80,8 +84,8 @@ export function placeOf(
     throw new TypeError(`key is for a mutex alone, and this is an election; got ${show(key)}`);
   const machine = isElection ? "election" : "mutex";
   const keys = key === undefined ? lockKeys(prefix, machine, name) : mappedKeys(prefix, machine, checkKey(key));
-  const steps = new MutexSteps({ store, name, key, keys, inbox: session.inboxOf(keys.tag) }, kind);
-  return { caller, isPermits: false, steps, keys: { ...steps.keys, resumed: `${keys.base}:resumed` } };
+  const protocol = new MutexProtocol({ store, name, key, keys, inbox: session.inboxOf(keys.tag) }, kind);
+  return { caller, isPermits: false, protocol, keys: { ...protocol.keys, resumed: `${keys.base}:resumed` } };
 }
 
 /** The pause that a server has told. @throws StoreError  it cannot be read */

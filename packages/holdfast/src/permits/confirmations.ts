@@ -1,6 +1,6 @@
 /** Confirms the permits that a process was granted in one turn by few requests; see `permits/confirm.lua`. */
 import { call } from "../core/call.js";
-import type { Grant, NotHeld } from "../core/steps.js";
+import type { Grant, NotHeld } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
 import { permitsConfirm } from "../generated/scripts.js";
 

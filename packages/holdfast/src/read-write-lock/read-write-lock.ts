@@ -11,7 +11,7 @@ import type { ResolvedOptions } from "../core/options.js";
 import { parseOwner } from "../core/owner.js";
 import type { Session } from "../core/session.js";
 import type { Store } from "../core/store.js";
-import { type PermitsSteps, permitsSteps } from "../permits/steps.js";
+import { type PermitsProtocol, permitsProtocol } from "../permits/protocol.js";
 
 /** Shared with other readers, or alone. */
 export type ReadWriteMode = "read" | "write";
@@ -28,7 +28,7 @@ export function modeOf(weight: number): ReadWriteMode {
 /** A lease of the read or the write side, which may change. */
 export class ReadWriteLease extends Lease {
   readonly #hold: Hold;
-  readonly #steps: PermitsSteps;
+  readonly #protocol: PermitsProtocol;
   readonly #timeoutMs: number;
   /** Whether a grant counts only once the lease was begun anew. */
   readonly #confirms: boolean;
@@ -42,14 +42,14 @@ export class ReadWriteLease extends Lease {
   /** Leases come from the verbs of a ReadWriteSide. @internal */
   constructor(
     hold: Hold,
-    facts: { readonly steps: PermitsSteps; readonly timeoutMs: number; readonly mode: ReadWriteMode },
+    facts: { readonly protocol: PermitsProtocol; readonly timeoutMs: number; readonly mode: ReadWriteMode },
   ) {
     super(hold);
     this.#hold = hold;
-    this.#steps = facts.steps;
+    this.#protocol = facts.protocol;
     this.#timeoutMs = facts.timeoutMs;
     this.#mode = facts.mode;
-    this.#confirms = facts.steps.confirm !== undefined;
+    this.#confirms = facts.protocol.confirm !== undefined;
   }
 
   /** Which side it certainly holds now: `"read"` while a change is under way, or its outcome unknown. */
@@ -104,7 +104,7 @@ export class ReadWriteLease extends Lease {
     this.#change += 1;
     this.#isInDoubt = true;
     this.#hold.changes();
-    const answer = await this.#steps.reweigh(this.#hold.grant, WEIGHTS[mode], this.#change, this.#timeoutMs);
+    const answer = await this.#protocol.reweigh(this.#hold.grant, WEIGHTS[mode], this.#change, this.#timeoutMs);
     // With replicas the change counts when they have it.
     this.#isInDoubt = this.#confirms && typeof answer === "number";
     if (answer === null) return false;
@@ -143,19 +143,19 @@ export interface ReadWriteInspection extends Inspection {
 
 /** One side of a read-write lock, with the verbs of every lock. */
 export class ReadWriteSide extends Lock<ReadWriteLease> {
-  readonly #permits: PermitsSteps;
+  readonly #permits: PermitsProtocol;
 
   /** Sides come from a ReadWriteLock. @internal */
-  constructor(session: Session, steps: PermitsSteps, defaults: ResolvedOptions, mode: ReadWriteMode) {
-    super(session, { ...steps, mode }, { ...defaults, amount: WEIGHTS[mode] }, leasesOf(session, steps, mode));
-    this.#permits = steps;
+  constructor(session: Session, protocol: PermitsProtocol, defaults: ResolvedOptions, mode: ReadWriteMode) {
+    super(session, { ...protocol, mode }, { ...defaults, amount: WEIGHTS[mode] }, leasesOf(session, protocol, mode));
+    this.#permits = protocol;
   }
 
   /** Who reads or writes, and who waits for what. Changes nothing. @throws StoreError */
   override async inspect(): Promise<ReadWriteInspection> {
     this.session.assertOpen(this.name);
     const state = await this.#permits.inspect(undefined, this.session.commandTimeoutMs);
-    const described = await describe(this.session, this.steps, state);
+    const described = await describe(this.session, this.protocol, state);
     return {
       ...described,
       holders: described.holders.map((holder, i) => ({ ...holder, mode: modeOf(state.holders[i]?.weight ?? 1) })),
@@ -183,24 +183,28 @@ export class ReadWriteLock {
   readonly write: ReadWriteSide;
 
   /** Locks come from the factory of a Holdfast. @internal */
-  constructor(session: Session, steps: PermitsSteps, defaults: ResolvedOptions) {
-    this.name = steps.name;
-    this.read = new ReadWriteSide(session, steps, defaults, "read");
-    this.write = new ReadWriteSide(session, steps, defaults, "write");
+  constructor(session: Session, protocol: PermitsProtocol, defaults: ResolvedOptions) {
+    this.name = protocol.name;
+    this.read = new ReadWriteSide(session, protocol, defaults, "read");
+    this.write = new ReadWriteSide(session, protocol, defaults, "write");
   }
 }
 
 /** How holds become leases of that side. */
-export function leasesOf(session: Session, steps: PermitsSteps, mode: ReadWriteMode): (hold: Hold) => ReadWriteLease {
-  return (hold) => new ReadWriteLease(hold, { steps, timeoutMs: session.commandTimeoutMs, mode });
+export function leasesOf(
+  session: Session,
+  protocol: PermitsProtocol,
+  mode: ReadWriteMode,
+): (hold: Hold) => ReadWriteLease {
+  return (hold) => new ReadWriteLease(hold, { protocol, timeoutMs: session.commandTimeoutMs, mode });
 }
 
-/** The steps of the read-write lock of that name. */
-export function readWriteLockSteps(place: {
+/** The protocol of the read-write lock of that name. */
+export function readWriteLockProtocol(place: {
   readonly store: Store;
   readonly name: string;
   readonly keys: LockKeys;
   readonly inbox: string;
-}): PermitsSteps {
-  return permitsSteps({ ...place, kind: "read-write-lock", declared: EVERYTHING, numbered: 0 });
+}): PermitsProtocol {
+  return permitsProtocol({ ...place, kind: "read-write-lock", declared: EVERYTHING, numbered: 0 });
 }

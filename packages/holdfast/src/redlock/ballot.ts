@@ -11,8 +11,8 @@
  */
 import type { ServerAnswer } from "../core/error-facts.js";
 import { EvictionError, ProtocolError, type QuorumError, StoreError } from "../core/errors.js";
+import type { Claim } from "../core/protocol.js";
 import type { Runtime, Timer } from "../core/runtime.js";
-import type { Claim } from "../core/steps.js";
 import { type Moment, msUntil, now, validUntil } from "../core/validity.js";
 import { type ConfirmAnswer, confirmed, decide, tally, type Unconfirmed } from "./decision.js";
 import { toldIn } from "./memories.js";

@@ -5,9 +5,9 @@ import { Lease } from "../core/lease.js";
 import { Lock } from "../core/lock.js";
 import { type AcquireOptions, NONE, type ResolvedOptions, resolve, type TryAcquireOptions } from "../core/options.js";
 import type { TimedOut } from "../core/wait-ends.js";
+import { redlockProtocol } from "./protocol.js";
 import type { Quorum } from "./quorum.js";
 import type { RedlockPlace } from "./servers.js";
-import { redlockSteps } from "./steps.js";
 import { RedlockWaiter } from "./waiter.js";
 
 /**
@@ -36,7 +36,7 @@ export class Redlock extends Lock {
     const make: MakeLease<Lease> = (held) => new Lease(held);
     super(
       session,
-      redlockSteps({ servers, withdrawals, memories, place, inbox: session.inboxPrefix, touch }),
+      redlockProtocol({ servers, withdrawals, memories, place, inbox: session.inboxPrefix, touch }),
       defaults,
       make,
     );
@@ -64,7 +64,7 @@ export class Redlock extends Lock {
     const calledAtMs = this.session.runtime.monotonicMs();
     const end = await this.#wait(resolved);
     if (end instanceof Hold) return this.make(end);
-    throw await timeoutError(this.session, this.steps, resolved, end, calledAtMs);
+    throw await timeoutError(this.session, this.protocol, resolved, end, calledAtMs);
   }
 
   /**
@@ -82,11 +82,11 @@ export class Redlock extends Lock {
   }
 
   #wait(options: ResolvedOptions): Promise<Hold | TimedOut> {
-    const { session, steps } = this;
+    const { session, protocol } = this;
     return new Promise((resolveWait, reject) => {
       options.signal?.throwIfAborted();
-      new RedlockWaiter(this.#quorum, steps, this.#place, options, {
-        granted: (granted) => resolveWait(hold(session, steps, granted, options)),
+      new RedlockWaiter(this.#quorum, protocol, this.#place, options, {
+        granted: (granted) => resolveWait(hold(session, protocol, granted, options)),
         timedOut: resolveWait,
         failed: reject,
       });

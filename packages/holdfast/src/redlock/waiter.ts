@@ -9,18 +9,18 @@ import { Deadline } from "../core/deadline.js";
 import { ClosedError, StoreError } from "../core/errors.js";
 import { publishAcquire, publishWait } from "../core/events.js";
 import type { ResolvedOptions } from "../core/options.js";
+import type { Claim, LockProtocol } from "../core/protocol.js";
 import { SHORTEST_CALL_MS } from "../core/questions.js";
 import type { Occupant, Session } from "../core/session.js";
-import type { Claim, Steps } from "../core/steps.js";
 import { tellingEnds } from "../core/telling.js";
 import type { WaitEnds } from "../core/wait-ends.js";
 import { Ballot } from "./ballot.js";
 import type { InLine, Line } from "./line.js";
 import { RECHECK_MS } from "./pace.js";
+import type { BallotClaim } from "./protocol.js";
 import type { Quorum } from "./quorum.js";
 import { Rest } from "./rest.js";
 import type { RedlockPlace } from "./servers.js";
-import type { BallotClaim } from "./steps.js";
 import type { Verdict } from "./vote.js";
 
 /** Much less than the lease: with two rounds at their slowest, two thirds of it are left. */
@@ -29,7 +29,7 @@ const ROUNDS_IN_A_LEASE = 6;
 export class RedlockWaiter implements Occupant, InLine {
   readonly #quorum: Quorum;
   readonly #session: Session;
-  readonly #steps: Steps;
+  readonly #protocol: LockProtocol;
   readonly #place: RedlockPlace;
   readonly #options: ResolvedOptions;
   readonly #ends: WaitEnds;
@@ -54,11 +54,11 @@ export class RedlockWaiter implements Occupant, InLine {
   #isSettled = false;
 
   /** Tries at once, unless others of this Holdfast stand before it. @throws ClosedError */
-  constructor(quorum: Quorum, steps: Steps, place: RedlockPlace, options: ResolvedOptions, ends: WaitEnds) {
+  constructor(quorum: Quorum, protocol: LockProtocol, place: RedlockPlace, options: ResolvedOptions, ends: WaitEnds) {
     const { session } = quorum;
     this.#quorum = quorum;
     this.#session = session;
-    this.#steps = steps;
+    this.#protocol = protocol;
     this.#place = place;
     this.#options = options;
     this.#claim = session.newClaim(place.name, options.leaseMs, 1, options.label);
@@ -69,8 +69,14 @@ export class RedlockWaiter implements Occupant, InLine {
     });
     const { startedAt } = this.#deadline;
     const { runtime } = session;
-    this.#ends = tellingEnds(ends, { steps, options, runtime, claim: () => this.#claim, startedAt: () => startedAt });
-    publishAcquire(steps, this.#claim, options, startedAt, undefined);
+    this.#ends = tellingEnds(ends, {
+      protocol,
+      options,
+      runtime,
+      claim: () => this.#claim,
+      startedAt: () => startedAt,
+    });
+    publishAcquire(protocol, this.#claim, options, startedAt, undefined);
     session.admit(this.#claim, this);
     if (options.waitMs === 0) {
       this.#attempt(undefined);
@@ -108,7 +114,7 @@ export class RedlockWaiter implements Occupant, InLine {
 
   async close(): Promise<void> {
     if (this.#isSettled) return;
-    this.#ends.failed(new ClosedError(this.#steps.name));
+    this.#ends.failed(new ClosedError(this.#protocol.name));
     await this.#settle(this.#session.commandTimeoutMs);
   }
 
@@ -276,7 +282,7 @@ export class RedlockWaiter implements Occupant, InLine {
   #tellWait(): void {
     if (this.#hasTold) return;
     this.#hasTold = true;
-    publishWait(this.#steps, this.#claim, false);
+    publishWait(this.#protocol, this.#claim, false);
   }
 
   #timeUp(): void {
@@ -291,7 +297,7 @@ export class RedlockWaiter implements Occupant, InLine {
       void cleared.then(() => this.#ends.timedOut({ state: undefined }));
     } else {
       void cleared
-        .then(() => this.#session.inspections.inspect(this.#steps, { calledAtMs, timeoutMs }))
+        .then(() => this.#session.inspections.inspect(this.#protocol, { calledAtMs, timeoutMs }))
         .then(
           (state) => this.#ends.timedOut({ state }),
           (error: unknown) => {

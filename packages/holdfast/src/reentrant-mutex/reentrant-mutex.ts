@@ -13,8 +13,8 @@ import {
   resolve,
   type TryAcquireOptions,
 } from "../core/options.js";
+import type { LockProtocol } from "../core/protocol.js";
 import type { Session } from "../core/session.js";
-import type { Steps } from "../core/steps.js";
 import type { HoldContexts } from "./contexts.js";
 import { type Entry, SharedHold } from "./shared-hold.js";
 
@@ -80,12 +80,12 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
   /** Locks come from the factories of a Holdfast. @internal */
   constructor(
     session: Session,
-    steps: Steps,
+    protocol: LockProtocol,
     defaults: ResolvedOptions,
     contexts: HoldContexts,
     cohorts: Cohorts | undefined,
   ) {
-    super(session, steps, defaults, (hold) => new ReentrantLease(new SharedHold(contexts, hold).enter()), cohorts);
+    super(session, protocol, defaults, (hold) => new ReentrantLease(new SharedHold(contexts, hold).enter()), cohorts);
     this.#contexts = contexts;
   }
 
@@ -94,7 +94,7 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
    * and when that hold was lost.
    */
   get holdCount(): number {
-    const shared = this.#contexts.find(this.steps.key);
+    const shared = this.#contexts.find(this.protocol.key);
     return shared !== undefined && shared.hold.validForMs() > 0 ? shared.count : 0;
   }
 
@@ -111,7 +111,7 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
     const resolved = resolve(others, this.defaults, REENTRANT_OPTIONS);
     const shared = this.#sharedBy(within);
     if (shared !== undefined) return this.#enter(shared, others, resolved);
-    return acquire(this.session, this.steps, resolved, this.make, this.cohorts);
+    return acquire(this.session, this.protocol, resolved, this.make, this.cohorts);
   }
 
   /** Enters the hold that the caller stands in, or takes the lock if it is free now. @throws as `acquire` */
@@ -120,7 +120,7 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
     const resolved = resolve(others, this.defaults, REENTRANT_OPTIONS);
     const shared = this.#sharedBy(within);
     if (shared !== undefined) return this.#enter(shared, others, { ...resolved, waitMs: 0 });
-    return tryAcquire(this.session, this.steps, resolved, this.make);
+    return tryAcquire(this.session, this.protocol, resolved, this.make);
   }
 
   /**
@@ -134,14 +134,14 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
     options: ReentrantOptions = NONE,
   ): Promise<Result> {
     const inside = (lease: ReentrantLease): Result | Promise<Result> =>
-      this.#contexts.run(this.steps.key, ReentrantLease.sharedOf(lease), () => work(lease));
+      this.#contexts.run(this.protocol.key, ReentrantLease.sharedOf(lease), () => work(lease));
     return run(() => this.acquire(options), typeof work === "function" ? inside : work);
   }
 
   #sharedBy(within: unknown): SharedHold | undefined {
-    if (within === undefined) return this.#contexts.find(this.steps.key);
+    if (within === undefined) return this.#contexts.find(this.protocol.key);
     const shared = within instanceof ReentrantLease ? ReentrantLease.sharedOf(within) : undefined;
-    if (shared === undefined || shared.home !== this.#contexts || shared.hold.lockKey !== this.steps.key) {
+    if (shared === undefined || shared.home !== this.#contexts || shared.hold.lockKey !== this.protocol.key) {
       const expected = `a lease of the reentrant mutex ${show(this.name)} from the same Holdfast`;
       throw new TypeError(`within must be ${expected}; got ${show(within)}`);
     }
@@ -173,7 +173,7 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
   }
 
   #publish({ owner, token }: Lease, { waitMs, leaseMs }: ResolvedOptions): void {
-    const about = { kind: this.steps.kind, lockName: this.name, owner, call: {} };
+    const about = { kind: this.protocol.kind, lockName: this.name, owner, call: {} };
     if (channels.acquire.hasSubscribers) {
       const event: AcquireEvent = { ...about, waitMs, leaseMs, server: serverOf(this.session.store) };
       channels.acquire.publish(event);

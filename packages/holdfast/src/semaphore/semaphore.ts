@@ -18,7 +18,7 @@ import {
 import { parseOwner } from "../core/owner.js";
 import type { Session } from "../core/session.js";
 import type { Store } from "../core/store.js";
-import { type PermitsSteps, permitsSteps } from "../permits/steps.js";
+import { type PermitsProtocol, permitsProtocol } from "../permits/protocol.js";
 
 /** The most permits of a semaphore, and of one lease. */
 export const MOST_PERMITS = 1_000_000;
@@ -94,13 +94,13 @@ const SEMAPHORE_OPTIONS: readonly string[] = [...ACQUIRE_OPTIONS, "permits"];
  * process that died come back when its lease ends, and nobody can give back what it does not hold.
  */
 export class Semaphore extends Lock<SemaphoreLease> {
-  readonly #permits: PermitsSteps;
+  readonly #permits: PermitsProtocol;
   readonly #declared: number;
 
   /** Semaphores come from the factory of a Holdfast. @internal */
-  constructor(session: Session, steps: PermitsSteps, defaults: ResolvedOptions, declared: number) {
-    super(session, steps, defaults, (hold) => new SemaphoreLease(hold));
-    this.#permits = steps;
+  constructor(session: Session, protocol: PermitsProtocol, defaults: ResolvedOptions, declared: number) {
+    super(session, protocol, defaults, (hold) => new SemaphoreLease(hold));
+    this.#permits = protocol;
     this.#declared = declared;
   }
 
@@ -114,7 +114,7 @@ export class Semaphore extends Lock<SemaphoreLease> {
    * @throws as `Lock.acquire` otherwise
    */
   override async acquire(options: SemaphoreAcquireOptions = NONE): Promise<SemaphoreLease> {
-    return acquire(this.session, this.steps, this.#resolve(options), this.make);
+    return acquire(this.session, this.protocol, this.#resolve(options), this.make);
   }
 
   /**
@@ -126,7 +126,7 @@ export class Semaphore extends Lock<SemaphoreLease> {
    * @throws as `Lock.tryAcquire` otherwise
    */
   override async tryAcquire(options: SemaphoreTryAcquireOptions = NONE): Promise<SemaphoreLease | null> {
-    return tryAcquire(this.session, this.steps, this.#resolve(options), this.make);
+    return tryAcquire(this.session, this.protocol, this.#resolve(options), this.make);
   }
 
   /** Runs `work` while holding permits; otherwise as `Lock.run`. @throws as `acquire`, and then `work` was not called */
@@ -165,7 +165,7 @@ export class Semaphore extends Lock<SemaphoreLease> {
   override async inspect(): Promise<SemaphoreInspection> {
     this.session.assertOpen(this.name);
     const state = await this.#permits.inspect(undefined, this.session.commandTimeoutMs);
-    const described = await describe(this.session, this.steps, state);
+    const described = await describe(this.session, this.protocol, state);
     return {
       ...described,
       holders: described.holders.map((holder, i) => ({
@@ -187,15 +187,15 @@ export class Semaphore extends Lock<SemaphoreLease> {
   }
 }
 
-/** The steps of the semaphore of that name. */
-export function semaphoreSteps(place: {
+/** The protocol of the semaphore of that name. */
+export function semaphoreProtocol(place: {
   readonly store: Store;
   readonly name: string;
   readonly keys: LockKeys;
   readonly inbox: string;
   readonly declared: number;
-}): PermitsSteps {
-  return permitsSteps({ ...place, kind: "semaphore", numbered: MOST_SLOTS });
+}): PermitsProtocol {
+  return permitsProtocol({ ...place, kind: "semaphore", numbered: MOST_SLOTS });
 }
 
 /** @throws TypeError, RangeError  unless it is a whole number from 1 to `most` */

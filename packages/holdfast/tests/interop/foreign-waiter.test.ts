@@ -8,7 +8,7 @@ import { Lease } from "../../src/core/lease.js";
 import { AcquireTimeoutError, ClosedError, createHoldfast, type Holdfast, StoreError } from "../../src/index.js";
 import { ForeignLock } from "../../src/interop/foreign-lock.js";
 import type { Pauses } from "../../src/interop/foreign-waiter.js";
-import { type KeySteps, keySteps } from "./key-lock.js";
+import { type KeyProtocol, keyProtocol } from "./key-lock.js";
 
 /** Longer than any test: whoever goes on before has not waited for it. */
 const NEVER_MS = 600_000;
@@ -38,7 +38,7 @@ afterAll(async () => {
 
 interface Made {
   readonly lock: ForeignLock;
-  readonly steps: KeySteps;
+  readonly protocol: KeyProtocol;
 }
 
 function make(
@@ -46,48 +46,48 @@ function make(
   { hears = true, inLine = true, attempts = Infinity, on = holdfast, key = randomUUID() as string } = {},
 ): Made {
   const { session, defaults } = behind(on, key);
-  const steps = keySteps(redis, key);
+  const protocol = keyProtocol(redis, key);
   const lock = new ForeignLock({
     session,
-    steps,
+    protocol,
     defaults,
     make: (held) => new Lease(held),
     pauses,
     attempts,
     line: inLine ? key : undefined,
-    listen: hears ? (_claim, onNews) => session.store.inbox(steps.channel, onNews, 2_000) : undefined,
+    listen: hears ? (_claim, onNews) => session.store.inbox(protocol.channel, onNews, 2_000) : undefined,
   });
-  return { lock, steps };
+  return { lock, protocol };
 }
 
 const subscribers = async (channel: string): Promise<number> => Number((await redis.pubsub("NUMSUB", channel))[1]);
 
 test("a message wakes whoever waits, however long its pauses are", async () => {
-  const { lock, steps } = make(RARELY);
+  const { lock, protocol } = make(RARELY);
   await redis.set(lock.name, "them", "PX", NEVER_MS);
   const waiting = lock.acquire({ waitMs: BEFORE_RECHECK_MS });
-  await vi.waitFor(async () => expect(await subscribers(steps.channel)).toBe(1));
+  await vi.waitFor(async () => expect(await subscribers(protocol.channel)).toBe(1));
   await redis.del(lock.name);
-  await redis.publish(steps.channel, "free");
+  await redis.publish(protocol.channel, "free");
   const lease = await waiting;
   expect(await redis.get(lock.name)).toBe(lease.owner);
   expect(await lease.release()).toBe("released");
 });
 
 test("what is released between the refusal and the subscription is not slept through", async () => {
-  const { lock, steps } = make(RARELY);
+  const { lock, protocol } = make(RARELY);
   await redis.set(lock.name, "them", "PX", NEVER_MS);
-  const { acquire } = steps;
-  Object.assign(steps, {
-    acquire: async (...args: Parameters<KeySteps["acquire"]>) => {
+  const { acquire } = protocol;
+  Object.assign(protocol, {
+    acquire: async (...args: Parameters<KeyProtocol["acquire"]>) => {
       const answer = await acquire(...args);
       // Released in the moment after the first refusal, without a word.
-      if (steps.asked() === 1) await redis.del(lock.name);
+      if (protocol.asked() === 1) await redis.del(lock.name);
       return answer;
     },
   });
   const lease = await lock.acquire({ waitMs: BEFORE_RECHECK_MS });
-  expect(steps.asked()).toBe(2);
+  expect(protocol.asked()).toBe(2);
   await lease.release();
 });
 
@@ -95,7 +95,7 @@ test("without a message it asks in pauses, and at the end of the present lease",
   const often = make(OFTEN, { hears: false });
   await redis.set(often.lock.name, "them");
   const waiting = often.lock.acquire({ waitMs: NEVER_MS });
-  await vi.waitFor(() => expect(often.steps.asked()).toBeGreaterThan(2));
+  await vi.waitFor(() => expect(often.protocol.asked()).toBeGreaterThan(2));
   await redis.del(often.lock.name);
   await (await waiting).release();
 
@@ -105,7 +105,7 @@ test("without a message it asks in pauses, and at the end of the present lease",
 });
 
 test("a crowd of one process asks as one, and is served in the order in which it came", async () => {
-  const { lock, steps } = make(RARELY);
+  const { lock, protocol } = make(RARELY);
   const first = await lock.acquire();
   const served: number[] = [];
   const crowd = Array.from({ length: 10 }, async (_, place) => {
@@ -113,40 +113,40 @@ test("a crowd of one process asks as one, and is served in the order in which it
     served.push(place);
     await lease.release();
   });
-  await vi.waitFor(async () => expect(await subscribers(steps.channel)).toBe(1));
-  expect(steps.asked()).toBeLessThanOrEqual(3);
+  await vi.waitFor(async () => expect(await subscribers(protocol.channel)).toBe(1));
+  expect(protocol.asked()).toBeLessThanOrEqual(3);
   await first.release();
   await Promise.all(crowd);
   expect(served).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
 });
 
 test("without a line each of them asks for itself", async () => {
-  const { lock, steps } = make(RARELY, { inLine: false });
+  const { lock, protocol } = make(RARELY, { inLine: false });
   const first = await lock.acquire();
   const crowd = [1, 2, 3].map(() => lock.acquire({ waitMs: NEVER_MS }).then((lease) => lease.release()));
-  await vi.waitFor(() => expect(steps.asked()).toBeGreaterThanOrEqual(4));
+  await vi.waitFor(() => expect(protocol.asked()).toBeGreaterThanOrEqual(4));
   await first.release();
   await Promise.all(crowd);
 });
 
 test("it asks no more often than it may, and says who has it", async () => {
-  const { lock, steps } = make(OFTEN, { attempts: 3, hears: false });
+  const { lock, protocol } = make(OFTEN, { attempts: 3, hears: false });
   await redis.set(lock.name, "them");
   const error: unknown = await lock.acquire({ waitMs: NEVER_MS }).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(AcquireTimeoutError);
   expect((error as AcquireTimeoutError).holder?.owner).toBe("them");
-  expect(steps.asked()).toBe(3);
+  expect(protocol.asked()).toBe(3);
 });
 
 test("tryAcquire asks once, also where others stand in line", async () => {
-  const { lock, steps } = make(RARELY);
+  const { lock, protocol } = make(RARELY);
   const held = await lock.acquire();
   const abort = new AbortController();
   const waiting = lock.acquire({ waitMs: NEVER_MS, signal: abort.signal });
-  await vi.waitFor(async () => expect(await subscribers(steps.channel)).toBe(1));
-  await vi.waitFor(() => expect(steps.asked()).toBe(3));
+  await vi.waitFor(async () => expect(await subscribers(protocol.channel)).toBe(1));
+  await vi.waitFor(() => expect(protocol.asked()).toBe(3));
   expect(await lock.tryAcquire()).toBeNull();
-  expect(steps.asked()).toBe(4);
+  expect(protocol.asked()).toBe(4);
   abort.abort(new Error("enough"));
   await expect(waiting).rejects.toThrow("enough");
   await held.release();
@@ -175,25 +175,25 @@ test.each([true, false])(
 test("close ends the wait of all who stand in line, and closes its ear", async () => {
   const own = new Redis({ port: server.port });
   const closing = createHoldfast({ redis: own });
-  const { lock, steps } = make(RARELY, { on: closing });
+  const { lock, protocol } = make(RARELY, { on: closing });
   await redis.set(lock.name, "them");
   const waits = [1, 2, 3].map(() => lock.acquire({ waitMs: Infinity }).catch((error: unknown) => error));
-  await vi.waitFor(async () => expect(await subscribers(steps.channel)).toBe(1));
+  await vi.waitFor(async () => expect(await subscribers(protocol.channel)).toBe(1));
   await closing.close();
   for (const end of await Promise.all(waits)) expect(end).toBeInstanceOf(ClosedError);
-  await vi.waitFor(async () => expect(await subscribers(steps.channel)).toBe(0));
+  await vi.waitFor(async () => expect(await subscribers(protocol.channel)).toBe(0));
   own.disconnect();
 });
 
 test("an attempt whose reply was lost is asked for again under the same owner", async () => {
-  const { lock, steps } = make(OFTEN);
-  const { acquire } = steps;
+  const { lock, protocol } = make(OFTEN);
+  const { acquire } = protocol;
   const owners = new Set<string>();
-  Object.assign(steps, {
-    acquire: async (...args: Parameters<KeySteps["acquire"]>) => {
+  Object.assign(protocol, {
+    acquire: async (...args: Parameters<KeyProtocol["acquire"]>) => {
       owners.add(args[0].owner);
       const answer = await acquire(...args);
-      if (steps.asked() === 1) throw new StoreError("key", { mayHaveRun: true, transient: true, cause: "lost" });
+      if (protocol.asked() === 1) throw new StoreError("key", { mayHaveRun: true, transient: true, cause: "lost" });
       return answer;
     },
   });
@@ -226,18 +226,18 @@ test.each([2, 3])(
 );
 
 test("what a message calls for is none of the attempts", async () => {
-  const { lock, steps } = make({ delayMs: 5_000, jitterMs: 0 }, { attempts: 2 });
+  const { lock, protocol } = make({ delayMs: 5_000, jitterMs: 0 }, { attempts: 2 });
   const holder = await lock.acquire();
   const waiting = lock.acquire({ waitMs: NEVER_MS });
   waiting.catch(() => {});
-  await vi.waitFor(async () => expect(await subscribers(steps.channel)).toBe(1), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await subscribers(protocol.channel)).toBe(1), { timeout: 10_000 });
   for (let message = 1; message <= 4; message += 1) {
-    const before = steps.asked();
-    await redis.publish(steps.channel, "news");
-    await vi.waitFor(() => expect(steps.asked()).toBeGreaterThan(before), { timeout: 10_000 });
+    const before = protocol.asked();
+    await redis.publish(protocol.channel, "news");
+    await vi.waitFor(() => expect(protocol.asked()).toBeGreaterThan(before), { timeout: 10_000 });
   }
   await holder.release();
-  await redis.publish(steps.channel, "news");
+  await redis.publish(protocol.channel, "news");
   expect(await (await waiting).release()).toBe("released");
 });
 

@@ -1,6 +1,6 @@
 /** The simplest lock of another system, as steps: SET NX PX, compare and delete, and a message at each release. */
 import type { Redis } from "ioredis";
-import type { Attempt, State, Steps } from "../../src/core/steps.js";
+import type { AcquireReply, LockProtocol, State } from "../../src/core/protocol.js";
 
 const REST = "local time = redis.call('TIME') return {redis.call('PTTL', KEYS[1]), time[1] * 1000000 + time[2]}";
 const TAKE = `if redis.call('GET', KEYS[1]) == ARGV[1] or redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
@@ -11,13 +11,13 @@ const EXTEND =
   "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('PEXPIRE', KEYS[1], ARGV[2])";
 
 /** Steps of the lock at `key`, and how often they were asked for it. */
-export interface KeySteps extends Steps {
+export interface KeyProtocol extends LockProtocol {
   readonly asked: () => number;
   readonly channel: string;
 }
 
 /** @param redis  not the client of the Holdfast, so that what it sends is not counted with it */
-export function keySteps(redis: Redis, key: string): KeySteps {
+export function keyProtocol(redis: Redis, key: string): KeyProtocol {
   const channel = `free:${key}`;
   let asked = 0;
   const isOwn = async (script: string, ...args: (string | number)[]): Promise<boolean> =>
@@ -29,7 +29,7 @@ export function keySteps(redis: Redis, key: string): KeySteps {
     channel,
     exported: undefined,
     asked: () => asked,
-    async acquire({ owner, leaseMs }): Promise<Attempt> {
+    async acquire({ owner, leaseMs }): Promise<AcquireReply> {
       asked += 1;
       if (await isOwn(TAKE, owner, leaseMs)) return { outcome: "granted", token: 1 };
       const [restMs, nowUs] = (await redis.eval(REST, 1, key)) as [number, number];

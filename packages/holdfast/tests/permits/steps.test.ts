@@ -3,15 +3,15 @@ import { embedded, Keyspace } from "@holdfast/embedded";
 import { beforeEach, describe, expect, test } from "vitest";
 import { lockKeys } from "../../src/core/names.js";
 import { newClaim } from "../../src/core/owner.js";
-import type { Claim, Grant } from "../../src/core/steps.js";
-import { type PermitsSteps, permitsSteps } from "../../src/permits/steps.js";
+import type { Claim, Grant } from "../../src/core/protocol.js";
+import { type PermitsProtocol, permitsProtocol } from "../../src/permits/protocol.js";
 
 const TIMEOUT_MS = 1_000;
 const BASE = "hf:semaphore:{a}";
 
 let nowUs: number;
 let keyspace: Keyspace;
-let steps: PermitsSteps;
+let protocol: PermitsProtocol;
 let last: number;
 
 beforeEach(() => {
@@ -20,7 +20,7 @@ beforeEach(() => {
   keyspace = new Keyspace({ clock: { nowUs: () => nowUs } });
   const store = embedded({ keyspace });
   const keys = lockKeys("hf", "semaphore", "a");
-  steps = permitsSteps({ store, kind: "semaphore", name: "a", keys, inbox: "in:", declared: 5, numbered: 1_000 });
+  protocol = permitsProtocol({ store, kind: "semaphore", name: "a", keys, inbox: "in:", declared: 5, numbered: 1_000 });
 });
 
 function pass(ms: number): void {
@@ -34,13 +34,13 @@ function claimOf(amount: number, leaseMs = 1_000): Claim {
 
 async function grant(amount: number, leaseMs?: number): Promise<Grant> {
   const claim = claimOf(amount, leaseMs);
-  const attempt = await steps.acquire(claim, false, TIMEOUT_MS);
+  const attempt = await protocol.acquire(claim, false, TIMEOUT_MS);
   if (attempt.outcome !== "granted") throw new Error(attempt.outcome);
   return { claim, token: attempt.token, slots: attempt.slots ?? [] };
 }
 
 async function used(): Promise<number> {
-  return (await steps.inspect(undefined, TIMEOUT_MS)).used;
+  return (await protocol.inspect(undefined, TIMEOUT_MS)).used;
 }
 
 async function remove(key: string): Promise<void> {
@@ -51,18 +51,18 @@ describe("when the key of the holders is deleted or evicted", () => {
   test("who is alive keeps its permits, who is dead loses them one lease later, and nothing stays for ever", async () => {
     const [alive, dead] = [await grant(2), await grant(2)];
     await remove(`${BASE}:holders`);
-    expect((await steps.acquire(claimOf(2), false, TIMEOUT_MS)).outcome).toBe("refused");
+    expect((await protocol.acquire(claimOf(2), false, TIMEOUT_MS)).outcome).toBe("refused");
     for (let beat = 0; beat < 6; beat += 1) {
       pass(300);
-      expect(await steps.extend(alive, 1_000, TIMEOUT_MS)).toBe("extended");
+      expect(await protocol.extend(alive, 1_000, TIMEOUT_MS)).toBe("extended");
     }
     for (const { key, leftMs } of keyspace.dump()) expect(leftMs, key).toBeGreaterThan(1_000);
     const next = await grant(3);
     expect(next.slots).toEqual([2, 3, 4]);
-    expect(await steps.extend(dead, 1_000, TIMEOUT_MS)).toBe("claimed");
+    expect(await protocol.extend(dead, 1_000, TIMEOUT_MS)).toBe("claimed");
     expect(await used()).toBe(5);
-    expect(await steps.release(alive, TIMEOUT_MS)).toBe("released");
-    expect(await steps.release(next, TIMEOUT_MS)).toBe("released");
+    expect(await protocol.release(alive, TIMEOUT_MS)).toBe("released");
+    expect(await protocol.release(next, TIMEOUT_MS)).toBe("released");
     expect(await used()).toBe(0);
   });
 
@@ -70,19 +70,19 @@ describe("when the key of the holders is deleted or evicted", () => {
     const before = await grant(3);
     await remove(`${BASE}:holders`);
     const meanwhile = await grant(2);
-    expect((await steps.acquire(claimOf(1), false, TIMEOUT_MS)).outcome).toBe("refused");
+    expect((await protocol.acquire(claimOf(1), false, TIMEOUT_MS)).outcome).toBe("refused");
     pass(600);
-    expect(await steps.extend(meanwhile, 5_000, TIMEOUT_MS)).toBe("extended");
+    expect(await protocol.extend(meanwhile, 5_000, TIMEOUT_MS)).toBe("extended");
     pass(1_100);
     expect((await grant(3)).slots).toEqual([0, 1, 2]);
-    expect(await steps.release(before, TIMEOUT_MS)).toBe("claimed");
+    expect(await protocol.release(before, TIMEOUT_MS)).toBe("claimed");
     expect(await used()).toBe(5);
   });
 });
 
 test("when the free numbers are deleted, others are given, and none twice", async () => {
   const [low, high] = [await grant(2), await grant(1)];
-  await steps.release(low, TIMEOUT_MS);
+  await protocol.release(low, TIMEOUT_MS);
   await remove(`${BASE}:slots`);
   const next = await grant(2);
   expect(high.slots).toEqual([2]);
@@ -93,31 +93,31 @@ test("when the state is deleted, the server has forgotten, and says so", async (
   const held = await grant(2);
   await remove(BASE);
   await remove(`${BASE}:fence`);
-  expect(await steps.extend(held, 1_000, TIMEOUT_MS)).toBe("forgotten");
+  expect(await protocol.extend(held, 1_000, TIMEOUT_MS)).toBe("forgotten");
   expect((await grant(5)).token).toBeGreaterThanOrEqual(held.token);
-  expect(await steps.release(held, TIMEOUT_MS)).not.toBe("released");
+  expect(await protocol.release(held, TIMEOUT_MS)).not.toBe("released");
   expect(await used()).toBe(5);
 });
 
 describe("a change of weight", () => {
   test("is the same when it is sent again, and an earlier one that arrives late changes nothing", async () => {
     const held = await grant(5);
-    expect(await steps.reweigh(held, 1, 1, TIMEOUT_MS)).toBe(held.token);
-    const more = await steps.reweigh(held, 5, 2, TIMEOUT_MS);
+    expect(await protocol.reweigh(held, 1, 1, TIMEOUT_MS)).toBe(held.token);
+    const more = await protocol.reweigh(held, 5, 2, TIMEOUT_MS);
     expect(more).toBeGreaterThan(held.token);
-    expect(await steps.reweigh(held, 5, 2, TIMEOUT_MS)).toBe(more);
+    expect(await protocol.reweigh(held, 5, 2, TIMEOUT_MS)).toBe(more);
     // The first request again, after the network has kept it for a while: it would let others in.
-    expect(await steps.reweigh(held, 1, 1, TIMEOUT_MS)).toBeNull();
+    expect(await protocol.reweigh(held, 1, 1, TIMEOUT_MS)).toBeNull();
     expect(await used()).toBe(5);
   });
 
   test("that its holder has not heard of spoils neither its renewal nor its release", async () => {
     const held = await grant(1);
-    const latest = await steps.reweigh(held, 5, 1, TIMEOUT_MS);
-    expect(await steps.extend(held, 2_000, TIMEOUT_MS)).toBe("extended");
+    const latest = await protocol.reweigh(held, 5, 1, TIMEOUT_MS);
+    expect(await protocol.extend(held, 2_000, TIMEOUT_MS)).toBe("extended");
     const stranger = { ...held, token: held.token - 1 };
-    expect(await steps.extend(stranger, 2_000, TIMEOUT_MS)).toBe("claimed");
-    expect(await steps.release(held, TIMEOUT_MS)).toBe("released");
+    expect(await protocol.extend(stranger, 2_000, TIMEOUT_MS)).toBe("claimed");
+    expect(await protocol.release(held, TIMEOUT_MS)).toBe("released");
     expect((await grant(5)).token).toBeGreaterThan(latest as number);
   });
 });
@@ -125,14 +125,14 @@ describe("a change of weight", () => {
 test("a lease that is over cannot be renewed, although nobody has taken its permits yet", async () => {
   const held = await grant(1, 100);
   pass(101);
-  expect(await steps.extend(held, 1_000, TIMEOUT_MS)).toBe("unclaimed");
-  expect(await steps.release(held, TIMEOUT_MS)).toBe("unclaimed");
+  expect(await protocol.extend(held, 1_000, TIMEOUT_MS)).toBe("unclaimed");
+  expect(await protocol.release(held, TIMEOUT_MS)).toBe("unclaimed");
 });
 
 test("ten thousand permits in one lease are taken and given back without numbers", async () => {
   const store = embedded({ keyspace });
   const place = { store, kind: "semaphore", name: "b", keys: lockKeys("hf", "semaphore", "b"), inbox: "in:" };
-  const big = permitsSteps({ ...place, declared: 1_000_000, numbered: 1_000 });
+  const big = permitsProtocol({ ...place, declared: 1_000_000, numbered: 1_000 });
   const claim = claimOf(10_000);
   const attempt = await big.acquire(claim, false, TIMEOUT_MS);
   if (attempt.outcome !== "granted") throw new Error(attempt.outcome);
@@ -142,13 +142,13 @@ test("ten thousand permits in one lease are taken and given back without numbers
 });
 
 test("the number of permits outlives quiet minutes, and a resize a quiet month", async () => {
-  await steps.release(await grant(1), TIMEOUT_MS);
+  await protocol.release(await grant(1), TIMEOUT_MS);
   pass(9 * 60_000);
-  expect((await steps.inspect(undefined, TIMEOUT_MS)).capacity).toBe(5);
+  expect((await protocol.inspect(undefined, TIMEOUT_MS)).capacity).toBe(5);
   pass(60 * 60_000);
-  expect((await steps.inspect(undefined, TIMEOUT_MS)).capacity).toBeUndefined();
-  await steps.resize(8, "request", TIMEOUT_MS);
+  expect((await protocol.inspect(undefined, TIMEOUT_MS)).capacity).toBeUndefined();
+  await protocol.resize(8, "request", TIMEOUT_MS);
   pass(29 * 24 * 60 * 60_000);
-  expect((await steps.inspect(undefined, TIMEOUT_MS)).capacity).toBe(8);
+  expect((await protocol.inspect(undefined, TIMEOUT_MS)).capacity).toBe(8);
   expect(keyspace.dump().every(({ leftMs }) => leftMs > 0)).toBe(true);
 });

@@ -5,9 +5,9 @@
 import { loadInterpreter } from "@holdfast/embedded";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
-import { type Arrival, type BarrierSteps, barrierSteps } from "../../src/barrier/steps.js";
+import { type Arrival, type BarrierProtocol, barrierProtocol } from "../../src/barrier/protocol.js";
 import type { BreakReason } from "../../src/core/errors.js";
-import type { Claim } from "../../src/core/steps.js";
+import type { Claim } from "../../src/core/protocol.js";
 import { InstantServer } from "./instant-server.js";
 
 const TIMEOUT_MS = 1_000;
@@ -44,7 +44,7 @@ type End =
 
 class World {
   readonly server = new InstantServer();
-  readonly barrier: BarrierSteps;
+  readonly barrier: BarrierProtocol;
   readonly callers: ({ readonly claim: Claim; readonly arrival: Arrival } | undefined)[] = [];
   // The model.
   generation = 1;
@@ -55,7 +55,7 @@ class World {
 
   constructor() {
     const { store, inbox } = this.server;
-    this.barrier = barrierSteps({ store, name: "b", base: "hf:barrier:{b}", inbox, parties: PARTIES });
+    this.barrier = barrierProtocol({ store, name: "b", base: "hf:barrier:{b}", inbox, parties: PARTIES });
   }
 
   next(): number {
@@ -196,10 +196,10 @@ beforeAll(() => loadInterpreter());
 
 test("a barrier does what a list and a map do, whatever is asked, and however often", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (protocol) => {
       const world = new World();
       await world.server.arrive("p");
-      for (const each of steps) {
+      for (const each of protocol) {
         await world.perform(each);
         await world.check();
       }

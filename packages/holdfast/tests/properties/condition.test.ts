@@ -5,10 +5,10 @@
 import { loadInterpreter } from "@holdfast/embedded";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
-import { type ConditionPlace, signal, waitSteps } from "../../src/condition/steps.js";
+import { type ConditionPlace, signal, waitProtocol } from "../../src/condition/protocol.js";
 import { lockKeys } from "../../src/core/names.js";
-import type { Claim, WaitSteps } from "../../src/core/steps.js";
-import { MutexSteps } from "../../src/mutex/steps.js";
+import type { Claim, WaitProtocol } from "../../src/core/protocol.js";
+import { MutexProtocol } from "../../src/mutex/protocol.js";
 import { InstantServer } from "./instant-server.js";
 
 const LEASE_MS = 1_000;
@@ -125,7 +125,7 @@ class Model {
 interface Caller {
   claim: Claim | undefined;
   /** Set while the claim came to the mutex by way of the condition. */
-  wait: WaitSteps | undefined;
+  wait: WaitProtocol | undefined;
   isSignalled: boolean;
 }
 
@@ -137,7 +137,7 @@ class World {
     wait: undefined,
     isSignalled: false,
   }));
-  readonly mutex: MutexSteps;
+  readonly mutex: MutexProtocol;
   readonly place: ConditionPlace;
   #lastNumber = 0;
   #lastRequest = 0;
@@ -145,7 +145,7 @@ class World {
   constructor() {
     const { store, inbox } = this.server;
     const keys = lockKeys("hf", "mutex", "m");
-    this.mutex = new MutexSteps({ store, name: "m", key: undefined, keys: { ...keys, lock: keys.base }, inbox });
+    this.mutex = new MutexProtocol({ store, name: "m", key: undefined, keys: { ...keys, lock: keys.base }, inbox });
     const { lock, fence, queue, handed, pause } = this.mutex.keys;
     this.place = {
       store,
@@ -211,7 +211,7 @@ class World {
     const caller = this.callers[i] as Caller;
     const owner = caller.claim?.owner;
     if (owner === undefined || owner !== this.model.holder) return;
-    const steps = waitSteps(
+    const protocol = waitProtocol(
       this.place,
       { owner, token: this.token, leaseToken: this.token },
       () => 0,
@@ -219,10 +219,10 @@ class World {
       () => {},
     );
     const claim = this.newClaim(i);
-    Object.assign(caller, { claim, wait: steps, isSignalled: false });
+    Object.assign(caller, { claim, wait: protocol, isSignalled: false });
     this.model.condition.push(claim.owner);
     this.model.handOff();
-    expect(await steps.acquire(claim, true, TIMEOUT_MS)).toMatchObject({ outcome: "waiting" });
+    expect(await protocol.acquire(claim, true, TIMEOUT_MS)).toMatchObject({ outcome: "waiting" });
     await this.ask(i);
   }
 
@@ -307,10 +307,10 @@ beforeAll(() => loadInterpreter());
 
 test("mutex and condition do what three lists do, whatever is asked, and however often", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (protocol) => {
       const world = new World();
       for (let i = 0; i < CALLERS; i += 1) await world.server.arrive(`c${i}`);
-      for (const each of steps) {
+      for (const each of protocol) {
         await world.perform(each);
         world.check();
       }

@@ -5,8 +5,8 @@
 import { loadInterpreter } from "@holdfast/embedded";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
-import type { Claim, WaitSteps } from "../../src/core/steps.js";
-import { type LatchSteps, latchSteps } from "../../src/count-down-latch/steps.js";
+import type { Claim, WaitProtocol } from "../../src/core/protocol.js";
+import { type LatchProtocol, latchProtocol } from "../../src/count-down-latch/protocol.js";
 import { InstantServer } from "./instant-server.js";
 
 const TIMEOUT_MS = 1_000;
@@ -41,7 +41,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 interface Waiter {
   readonly claim: Claim;
-  readonly steps: WaitSteps;
+  readonly protocol: WaitProtocol;
   readonly generation: number;
   /** The server forgets who has not asked for a minute. */
   askedAtMs: number;
@@ -49,7 +49,7 @@ interface Waiter {
 
 class World {
   readonly server = new InstantServer();
-  readonly latch: LatchSteps;
+  readonly latch: LatchProtocol;
   readonly waiters: (Waiter | undefined)[] = Array.from({ length: WAITERS }, () => undefined);
   // The model.
   count = 0;
@@ -67,7 +67,7 @@ class World {
 
   constructor() {
     const { store, inbox } = this.server;
-    this.latch = latchSteps({ store, name: "l", base: "hf:count-down-latch:{l}", inbox, keepMs: KEEP_MS });
+    this.latch = latchProtocol({ store, name: "l", base: "hf:count-down-latch:{l}", inbox, keepMs: KEEP_MS });
   }
 
   next(): number {
@@ -122,11 +122,11 @@ class World {
     if (this.waiters[i] !== undefined) return;
     const number = this.next();
     const claim = { owner: `w/${number}/1000/1`, number, leaseMs: 1_000, amount: 1 };
-    const steps = this.latch.wait();
-    const attempt = await steps.acquire(claim, true, TIMEOUT_MS);
+    const protocol = this.latch.wait();
+    const attempt = await protocol.acquire(claim, true, TIMEOUT_MS);
     expect(attempt.outcome).toBe(this.count === 0 ? "granted" : "waiting");
     if (this.count === 0) return;
-    this.waiters[i] = { claim, steps, generation: this.generation, askedAtMs: this.server.nowMs };
+    this.waiters[i] = { claim, protocol, generation: this.generation, askedAtMs: this.server.nowMs };
     this.#used();
   }
 
@@ -134,7 +134,7 @@ class World {
     const waiter = this.waiters[i];
     if (waiter === undefined) return;
     const isOver = this.count === 0 || waiter.generation !== this.generation;
-    const { outcome } = await waiter.steps.acquire(waiter.claim, true, TIMEOUT_MS);
+    const { outcome } = await waiter.protocol.acquire(waiter.claim, true, TIMEOUT_MS);
     expect(outcome).toBe(isOver ? "granted" : "waiting");
     if (isOver) {
       this.waiters[i] = undefined;
@@ -148,8 +148,8 @@ class World {
     const waiter = this.waiters[i];
     if (waiter === undefined) return;
     this.waiters[i] = undefined;
-    await waiter.steps.leave(waiter.claim, TIMEOUT_MS);
-    await waiter.steps.leave(waiter.claim, TIMEOUT_MS);
+    await waiter.protocol.leave(waiter.claim, TIMEOUT_MS);
+    await waiter.protocol.leave(waiter.claim, TIMEOUT_MS);
   }
 
   async perform(step: Step): Promise<void> {
@@ -197,10 +197,10 @@ beforeAll(() => loadInterpreter());
 
 test("a latch does what a number and two sets do, whatever is asked, and however often", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (protocol) => {
       const world = new World();
       await world.server.arrive("w");
-      for (const each of steps) {
+      for (const each of protocol) {
         await world.perform(each);
         expect((await world.latch.inspect(undefined, TIMEOUT_MS)).count).toBe(world.count);
         expect(world.server.immortals()).toEqual([]);

@@ -6,8 +6,8 @@ import { loadInterpreter } from "@holdfast/embedded";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { lockKeys } from "../../src/core/names.js";
-import type { Claim } from "../../src/core/steps.js";
-import { ElectionSteps } from "../../src/election/steps.js";
+import type { Claim } from "../../src/core/protocol.js";
+import { ElectionProtocol } from "../../src/election/protocol.js";
 import { InstantServer } from "./instant-server.js";
 
 const TIMEOUT_MS = 1_000;
@@ -47,7 +47,7 @@ interface Proclamation {
 
 class World {
   readonly server = new InstantServer();
-  readonly election: ElectionSteps;
+  readonly election: ElectionProtocol;
   readonly claims: (Claim | undefined)[] = Array.from({ length: CANDIDATES }, () => undefined);
   readonly sent: Proclamation[] = [];
   // The model.
@@ -60,7 +60,7 @@ class World {
 
   constructor() {
     const { store, inbox } = this.server;
-    this.election = new ElectionSteps({ store, name: "e", keys: lockKeys("hf", "election", "e"), inbox });
+    this.election = new ElectionProtocol({ store, name: "e", keys: lockKeys("hf", "election", "e"), inbox });
   }
 
   get term(): number {
@@ -194,7 +194,7 @@ beforeAll(() => loadInterpreter());
 
 test("an election does what a queue and a saying do, whatever is asked, and however often", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (protocol) => {
       const world = new World();
       await world.server.arrive("e");
       await world.server.store.inbox(
@@ -202,7 +202,7 @@ test("an election does what a queue and a saying do, whatever is asked, and howe
         (message) => world.server.heard.push(`observer ${message}`),
         1,
       );
-      for (const each of steps) {
+      for (const each of protocol) {
         await world.perform(each);
         await world.check();
       }

@@ -7,9 +7,9 @@ import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { call } from "../../src/core/call.js";
 import { lockKeys } from "../../src/core/names.js";
-import type { Claim } from "../../src/core/steps.js";
+import type { Claim } from "../../src/core/protocol.js";
 import { multiLockAcquire } from "../../src/generated/scripts.js";
-import { MutexSteps } from "../../src/mutex/steps.js";
+import { MutexProtocol } from "../../src/mutex/protocol.js";
 
 const NAMES = ["a", "b", "c"] as const;
 const LEASE_MS = 1_000;
@@ -59,7 +59,7 @@ class Model {
 class World {
   nowMs = 1_763_711_220_000;
   readonly models = NAMES.map(() => new Model());
-  readonly locks: readonly MutexSteps[];
+  readonly locks: readonly MutexProtocol[];
   readonly #store;
 
   constructor() {
@@ -68,7 +68,7 @@ class World {
     this.#store = embedded({ keyspace: new Keyspace({ clock, scheduler }) });
     this.locks = NAMES.map((name) => {
       const keys = lockKeys("hf", "mutex", name);
-      return new MutexSteps({
+      return new MutexProtocol({
         store: this.#store,
         name,
         key: undefined,
@@ -84,7 +84,7 @@ class World {
 
   together(names: readonly number[], owners: readonly string[]) {
     const keys = names.flatMap((i) => {
-      const { lock, fence, queue, handed, pause } = (this.locks[i] as MutexSteps).keys;
+      const { lock, fence, queue, handed, pause } = (this.locks[i] as MutexProtocol).keys;
       return [lock, fence, queue, handed, pause];
     });
     const caller = { store: this.#store, name: "together" };
@@ -131,7 +131,7 @@ async function alone(world: World, caller: number, i: number): Promise<void> {
     if (!isQueued) model.queue.push(owner);
     if (model.holder === undefined) model.next(world.nowMs);
   }
-  const attempt = await (world.locks[i] as MutexSteps).acquire(claim, true, 1_000);
+  const attempt = await (world.locks[i] as MutexProtocol).acquire(claim, true, 1_000);
   expect(attempt.outcome).toBe(model.holder === owner ? "granted" : "waiting");
 }
 
@@ -146,7 +146,7 @@ async function run(world: World, next: Step): Promise<void> {
   if (next.do === "alone") return alone(world, next.caller, i);
   const model = world.models[i] as Model;
   const claim = claimOf(next.caller, i);
-  const lock = world.locks[i] as MutexSteps;
+  const lock = world.locks[i] as MutexProtocol;
   if (next.do === "release") {
     const outcome = await lock.release({ claim, token: model.token, slots: [] }, 1_000);
     expect(outcome === "released").toBe(model.holder === claim.owner);
@@ -160,7 +160,7 @@ async function run(world: World, next: Step): Promise<void> {
 /** The server agrees with the model, and tokens never fall. */
 async function compare(world: World): Promise<void> {
   for (const [i, model] of world.models.entries()) {
-    const state = await (world.locks[i] as MutexSteps).inspect(undefined, 1_000);
+    const state = await (world.locks[i] as MutexProtocol).inspect(undefined, 1_000);
     expect(state.holders.map(({ owner }) => owner)).toEqual(model.holder === undefined ? [] : [model.holder]);
     expect(state.waiters).toEqual(model.queue);
     expect(state.token ?? 0).toBeGreaterThanOrEqual(model.token);

@@ -1,5 +1,5 @@
 /** What permits do, told in order and without a server: the model that scripts are held to. */
-import type { Claim } from "../../src/core/steps.js";
+import type { Claim } from "../../src/core/protocol.js";
 
 /** A grant in the model. */
 export interface ModelGrant {

@@ -7,8 +7,8 @@ import { expect } from "vitest";
 import { CapacityMismatchError } from "../../src/core/errors.js";
 import { lockKeys } from "../../src/core/names.js";
 import { newClaim } from "../../src/core/owner.js";
-import type { Claim } from "../../src/core/steps.js";
-import { type PermitsSteps, permitsSteps } from "../../src/permits/steps.js";
+import type { Claim } from "../../src/core/protocol.js";
+import { type PermitsProtocol, permitsProtocol } from "../../src/permits/protocol.js";
 import { PermitsModel } from "./permits-model.js";
 
 /** How many programs; each has up to 25 steps. */
@@ -29,7 +29,7 @@ export type Step =
 export interface Subject {
   readonly kind: string;
   readonly numbered: number;
-  readonly steps: fc.Arbitrary<Step>;
+  readonly protocol: fc.Arbitrary<Step>;
   /** Programs that once differed, and are run each time. */
   readonly known?: readonly (readonly Step[])[];
 }
@@ -40,7 +40,7 @@ const leaseMs = fc.constantFrom(100, 1_000, 5_000);
 const soon = fc.integer({ min: 0, max: 1_200 });
 
 /** Steps that every kind of permits has. */
-export function commonSteps(weight: fc.Arbitrary<number>, declared: fc.Arbitrary<number>): fc.Arbitrary<Step>[] {
+export function commonProtocol(weight: fc.Arbitrary<number>, declared: fc.Arbitrary<number>): fc.Arbitrary<Step>[] {
   const client = fc.nat({ max: 2 });
   return [
     fc.record({ verb: fc.constant("acquire"), client, weight, leaseMs, enqueue: fc.boolean(), declared }),
@@ -59,21 +59,21 @@ export function reweighStep(weight: fc.Arbitrary<number>): fc.Arbitrary<Step> {
 }
 
 /** Programs of the kind do on the server what they do in the model. */
-export async function holdsFor({ kind, numbered, steps, known = [] }: Subject): Promise<void> {
-  const program = fc.array(steps, { minLength: 1, maxLength: 25 });
+export async function holdsFor({ kind, numbered, protocol, known = [] }: Subject): Promise<void> {
+  const program = fc.array(protocol, { minLength: 1, maxLength: 25 });
   await fc.assert(
     fc.asyncProperty(program, async (todo) => {
       const run = await Run.start(kind, numbered);
       for (const step of todo) await run.take(step);
     }),
-    { numRuns: RUNS, examples: known.map((steps) => [[...steps]]) },
+    { numRuns: RUNS, examples: known.map((protocol) => [[...protocol]]) },
   );
 }
 
 class Run {
   readonly #keyspaceClock: { us: number };
   readonly #keyspace: Keyspace;
-  readonly #stepsOf: (declared: number) => PermitsSteps;
+  readonly #stepsOf: (declared: number) => PermitsProtocol;
   readonly #model: PermitsModel;
   readonly #heard: string[] = [];
   readonly #claims: { claim: Claim; declared: number; token: number; firstToken: number; change: number }[] = [];
@@ -107,7 +107,7 @@ class Run {
     });
     const store = embedded({ keyspace: this.#keyspace });
     const keys = lockKeys("hf", kind, "a");
-    this.#stepsOf = (declared) => permitsSteps({ store, kind, name: "a", keys, inbox: "in:", declared, numbered });
+    this.#stepsOf = (declared) => permitsProtocol({ store, kind, name: "a", keys, inbox: "in:", declared, numbered });
     this.#model = new PermitsModel(clock.us, numbered, ({ owner }) => !owner.startsWith("client2"));
   }
 
@@ -148,30 +148,30 @@ class Run {
     const known = this.#claims[step.pick];
     if (known === undefined) return [0, 0];
     const { claim, declared } = known;
-    const steps = this.#stepsOf(declared);
+    const protocol = this.#stepsOf(declared);
     const token = "isOld" in step && step.isOld ? known.firstToken : known.token;
     const grant = { claim, token, slots: [] };
     switch (step.verb) {
       case "again":
         return this.#acquire(step.pick, step.enqueue);
       case "release":
-        return [await steps.release(grant, 1_000), model.release(claim, token)];
+        return [await protocol.release(grant, 1_000), model.release(claim, token)];
       case "leave":
-        return [await steps.leave(claim, 1_000), model.leave(claim)];
+        return [await protocol.leave(claim, 1_000), model.leave(claim)];
       case "extend":
-        return [await steps.extend(grant, step.leaseMs, 1_000), model.extend(claim, token, step.leaseMs)];
+        return [await protocol.extend(grant, step.leaseMs, 1_000), model.extend(claim, token, step.leaseMs)];
       case "force":
-        return [await steps.forceRelease({ owner: claim.owner, token }, 1_000), model.forceRelease(claim, token)];
+        return [await protocol.forceRelease({ owner: claim.owner, token }, 1_000), model.forceRelease(claim, token)];
       case "adopt": {
         const to = this.#newClaim("client1", claim.leaseMs, claim.amount);
-        const outcome = await steps.adopt(claim.owner, { claim: to, token, slots: [] }, 1_000);
+        const outcome = await protocol.adopt(claim.owner, { claim: to, token, slots: [] }, 1_000);
         this.#claims.unshift({ ...known, claim: to, change: 0 });
         return [outcome, model.adopt(claim, to, token)];
       }
       case "reweigh": {
         const change = step.isLate ? Math.max(1, known.change - 1) : known.change + 1;
         known.change = Math.max(change, known.change);
-        const actual = await steps.reweigh(grant, step.weight, change, 1_000);
+        const actual = await protocol.reweigh(grant, step.weight, change, 1_000);
         if (typeof actual === "number") known.token = actual;
         return [actual, model.reweigh(claim, token, step.weight, change)];
       }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LONG_MS } from "../../src/testing/delays.js";
-import { commonSteps, holdsFor, RUNS, reweighStep } from "./permits-programs.js";
+import { commonProtocol, holdsFor, RUNS, reweighStep } from "./permits-programs.js";
 
 const EVERYTHING = 1_000_000;
 
@@ -9,8 +9,12 @@ test(
   `${RUNS} random programs on a read-write lock do what a sequential model does, upgrades and downgrades included`,
   async () => {
     const weight = fc.constantFrom(1, 1, EVERYTHING);
-    const steps = fc.oneof(...commonSteps(weight, fc.constant(EVERYTHING)), reweighStep(weight), reweighStep(weight));
-    await holdsFor({ kind: "read-write-lock", numbered: 0, steps });
+    const protocol = fc.oneof(
+      ...commonProtocol(weight, fc.constant(EVERYTHING)),
+      reweighStep(weight),
+      reweighStep(weight),
+    );
+    await holdsFor({ kind: "read-write-lock", numbered: 0, protocol });
     expect(RUNS).toBeGreaterThan(0);
   },
   20 * LONG_MS,

@@ -3,8 +3,8 @@ import { embedded, Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { lockKeys } from "../../src/core/names.js";
 import { newClaim } from "../../src/core/owner.js";
-import type { Claim } from "../../src/core/steps.js";
-import { permitsSteps } from "../../src/permits/steps.js";
+import type { Claim } from "../../src/core/protocol.js";
+import { permitsProtocol } from "../../src/permits/protocol.js";
 
 const TIMEOUT_MS = 1_000;
 
@@ -16,27 +16,43 @@ test("a waiter whose process is gone holds up nobody, also while it would not fi
   const keyspace = new Keyspace();
   const store = embedded({ keyspace });
   const keys = lockKeys("hf", "semaphore", "a");
-  const steps = permitsSteps({ store, kind: "semaphore", name: "a", keys, inbox: "in:", declared: 2, numbered: 0 });
+  const protocol = permitsProtocol({
+    store,
+    kind: "semaphore",
+    name: "a",
+    keys,
+    inbox: "in:",
+    declared: 2,
+    numbered: 0,
+  });
   const holder = claimOf("alive", 1);
   const gone = claimOf("gone", 2);
   const next = claimOf("next", 1);
   await store.inbox("in:alive", () => {}, TIMEOUT_MS);
   await store.inbox("in:next", () => {}, TIMEOUT_MS);
 
-  expect((await steps.acquire(holder, true, TIMEOUT_MS)).outcome).toBe("granted");
-  expect((await steps.acquire(gone, true, TIMEOUT_MS)).outcome).toBe("waiting");
-  expect((await steps.acquire(next, true, TIMEOUT_MS)).outcome).toBe("granted");
-  expect((await steps.inspect(undefined, TIMEOUT_MS)).waiterCount).toBe(0);
+  expect((await protocol.acquire(holder, true, TIMEOUT_MS)).outcome).toBe("granted");
+  expect((await protocol.acquire(gone, true, TIMEOUT_MS)).outcome).toBe("waiting");
+  expect((await protocol.acquire(next, true, TIMEOUT_MS)).outcome).toBe("granted");
+  expect((await protocol.inspect(undefined, TIMEOUT_MS)).waiterCount).toBe(0);
 });
 
 test("a waiter that does not fit and is there is still not overtaken", async () => {
   const keyspace = new Keyspace();
   const store = embedded({ keyspace });
   const keys = lockKeys("hf", "semaphore", "a");
-  const steps = permitsSteps({ store, kind: "semaphore", name: "a", keys, inbox: "in:", declared: 2, numbered: 0 });
+  const protocol = permitsProtocol({
+    store,
+    kind: "semaphore",
+    name: "a",
+    keys,
+    inbox: "in:",
+    declared: 2,
+    numbered: 0,
+  });
   await store.inbox("in:here", () => {}, TIMEOUT_MS);
 
-  expect((await steps.acquire(claimOf("here", 1), true, TIMEOUT_MS)).outcome).toBe("granted");
-  expect((await steps.acquire(claimOf("here", 2, 2), true, TIMEOUT_MS)).outcome).toBe("waiting");
-  expect((await steps.acquire(claimOf("here", 1, 3), true, TIMEOUT_MS)).outcome).toBe("waiting");
+  expect((await protocol.acquire(claimOf("here", 1), true, TIMEOUT_MS)).outcome).toBe("granted");
+  expect((await protocol.acquire(claimOf("here", 2, 2), true, TIMEOUT_MS)).outcome).toBe("waiting");
+  expect((await protocol.acquire(claimOf("here", 1, 3), true, TIMEOUT_MS)).outcome).toBe("waiting");
 });

@@ -101,7 +101,7 @@ describe("work under a lease", () => {
 describe("an adoption", () => {
   const adopting = (): Promise<Lease> => {
     const exported = { owner: "a/1/5000/32/import", token: 7, reservedTo: 38, leaseMs: LEASE_MS, renew: false };
-    return adopt(world.session, world.steps, { ...exported, name: "scripted", kind: "mutex" } as never, (hold) => {
+    return adopt(world.session, world.protocol, { ...exported, name: "scripted", kind: "mutex" } as never, (hold) => {
       return new Lease(hold);
     });
   };

@@ -158,7 +158,7 @@ test("who would wait for too long behind others, since each answer is slow, asks
   const renewAll = (): Promise<readonly number[]> =>
     new Promise((resolve) => runtime.startTimer(() => resolve([]), 1_300, false));
   const lease = {
-    renewed: { steps: { renewAll } as never, grant: {} as never, leaseMs: 15_000 },
+    renewed: { protocol: { renewAll } as never, grant: {} as never, leaseMs: 15_000 },
     extended: () => {
       ends.extended += 1;
     },
@@ -177,7 +177,7 @@ test("nobody is late for a short time-out: what waits is measured by its lease",
   const renewAll = (): Promise<readonly number[]> =>
     new Promise((resolve) => runtime.startTimer(() => resolve([]), 30, false));
   const lease = {
-    renewed: { steps: { renewAll } as never, grant: {} as never, leaseMs: 60_000 },
+    renewed: { protocol: { renewAll } as never, grant: {} as never, leaseMs: 60_000 },
     extended: () => {
       extended += 1;
     },
@@ -194,7 +194,7 @@ test("however many wait, and however far the server is, all are through in some 
   let extended = 0;
   const renewAll = (): Promise<readonly number[]> =>
     new Promise((resolve) => runtime.startTimer(() => resolve([]), roundTripMs, false));
-  const renewed = { steps: { renewAll } as never, grant: {} as never, leaseMs: 60_000 };
+  const renewed = { protocol: { renewAll } as never, grant: {} as never, leaseMs: 60_000 };
   const lease = {
     renewed,
     extended: () => {

@@ -4,7 +4,7 @@ import { Cohorts } from "../../src/core/cohorts.js";
 import { AcquireTimeoutError, ClosedError, LeaseLostError, PausedError, StoreError } from "../../src/core/errors.js";
 import type { Lease } from "../../src/core/lease.js";
 import { DEFAULTS, type ResolvedOptions } from "../../src/core/options.js";
-import type { State } from "../../src/core/steps.js";
+import type { State } from "../../src/core/protocol.js";
 import { Answer, lost, NOBODY, NOW_US, never, ScriptedLock, type Watched, watch } from "./scripted-lock.js";
 
 const TOKEN = 1_000;
@@ -465,12 +465,12 @@ test("a single caller that is granted at once sets no timer for its wait", async
 test("of a lock whose callers bring a new label each time, what nobody uses is not kept; what somebody waits in, is", () => {
   const cohorts = new Cohorts(world.session);
   const labelled = (label: string): ResolvedOptions => ({ ...DEFAULTS, signal: undefined, amount: 1, label });
-  const idle = cohorts.of(world.steps, labelled("order 0"));
-  const busy = cohorts.of(world.steps, labelled("order 1"));
-  busy.join(world.steps, labelled("order 1"), { held: () => {}, timedOut: () => {}, failed: () => {} });
-  for (let order = 2; order < 20; order += 1) cohorts.of(world.steps, labelled(`order ${order}`));
-  expect(cohorts.of(world.steps, labelled("order 1"))).toBe(busy);
-  expect(cohorts.of(world.steps, labelled("order 0"))).not.toBe(idle);
+  const idle = cohorts.of(world.protocol, labelled("order 0"));
+  const busy = cohorts.of(world.protocol, labelled("order 1"));
+  busy.join(world.protocol, labelled("order 1"), { held: () => {}, timedOut: () => {}, failed: () => {} });
+  for (let order = 2; order < 20; order += 1) cohorts.of(world.protocol, labelled(`order ${order}`));
+  expect(cohorts.of(world.protocol, labelled("order 1"))).toBe(busy);
+  expect(cohorts.of(world.protocol, labelled("order 0"))).not.toBe(idle);
 });
 
 test("after close, callers in every place are told, and no later one is taken in", async () => {

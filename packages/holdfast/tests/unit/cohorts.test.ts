@@ -19,14 +19,14 @@ beforeEach(() => {
 });
 
 function cohortOf(key: string, options: Partial<ResolvedOptions> = {}): Cohort {
-  return cohorts.of({ ...world.steps, name: key, key }, { ...OPTIONS, ...options });
+  return cohorts.of({ ...world.protocol, name: key, key }, { ...OPTIONS, ...options });
 }
 
 /** Somebody waits there from now on. */
 function busy(key: string, options: Partial<ResolvedOptions> = {}): Cohort {
   const cohort = cohortOf(key, options);
   const ends = { held: () => {}, timedOut: () => {}, failed: () => {} };
-  cohort.join({ ...world.steps, name: key, key }, { ...OPTIONS, ...options }, ends);
+  cohort.join({ ...world.protocol, name: key, key }, { ...OPTIONS, ...options }, ends);
   expect(cohort.isIdle).toBe(false);
   return cohort;
 }

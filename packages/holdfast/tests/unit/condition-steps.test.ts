@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { waitSteps } from "../../src/condition/steps.js";
+import { waitProtocol } from "../../src/condition/protocol.js";
+import type { Claim, LockProtocol } from "../../src/core/protocol.js";
 import type { Reply } from "../../src/core/script.js";
-import type { Claim, Steps } from "../../src/core/steps.js";
 import type { Store } from "../../src/core/store.js";
 
 const claim: Claim = { owner: "me/1/30000/1", number: 1, leaseMs: 30_000, amount: 1 };
@@ -23,7 +23,7 @@ function storeOf(answers: (() => Promise<Reply>)[]): { store: Store; said: (stri
 function stepsOf(store: Store) {
   const place = {
     store,
-    mutex: { name: "m" } as Steps,
+    mutex: { name: "m" } as LockProtocol,
     lock: "l",
     fence: "f",
     queue: "q",
@@ -32,7 +32,7 @@ function stepsOf(store: Store) {
     condition: "c",
     inbox: "hf:in:",
   };
-  return waitSteps(
+  return waitProtocol(
     place,
     { owner: "other/1/30000/1", token: 7, leaseToken: 7 },
     () => 0,
@@ -43,22 +43,22 @@ function stepsOf(store: Store) {
 
 test("a claim that leaves twice, even at once, passes its signal on once", async () => {
   const { store, said } = storeOf([async () => [0, -1, 1_000]]);
-  const steps = stepsOf(store);
-  await steps.acquire(claim, true, 1_000);
-  await Promise.all([steps.leave(claim, 1_000), steps.leave(claim, 1_000)]);
-  await steps.leave(claim, 1_000);
+  const protocol = stepsOf(store);
+  await protocol.acquire(claim, true, 1_000);
+  await Promise.all([protocol.leave(claim, 1_000), protocol.leave(claim, 1_000)]);
+  await protocol.leave(claim, 1_000);
   expect(said).toEqual([1, 2, 2]);
 });
 
 test("an answer that comes after the claim has left does not make it leave as if for the first time", async () => {
   let answer = (_reply: Reply): void => {};
   const { store, said } = storeOf([() => new Promise<Reply>((resolve) => (answer = resolve))]);
-  const steps = stepsOf(store);
-  const asking = steps.acquire(claim, true, 1_000);
-  await steps.leave(claim, 1_000);
+  const protocol = stepsOf(store);
+  const asking = protocol.acquire(claim, true, 1_000);
+  await protocol.leave(claim, 1_000);
   answer([0, -1, 1_000]);
   await asking;
-  await steps.leave(claim, 1_000);
+  await protocol.leave(claim, 1_000);
   expect(said).toEqual([0, 2]);
 });
 
@@ -67,18 +67,18 @@ test("a leave that was not answered is sent again as it was", async () => {
     throw new Error("lost");
   };
   const { store, said } = storeOf([async () => [0, -1, 1_000], lost]);
-  const steps = stepsOf(store);
-  await steps.acquire(claim, true, 1_000);
-  await expect(steps.leave(claim, 1_000)).rejects.toThrow("lost");
-  await steps.leave(claim, 1_000);
+  const protocol = stepsOf(store);
+  await protocol.acquire(claim, true, 1_000);
+  await expect(protocol.leave(claim, 1_000)).rejects.toThrow("lost");
+  await protocol.leave(claim, 1_000);
   expect(said).toEqual([1, 1]);
 });
 
 test("a claim that was granted passes nothing on when it has to leave later", async () => {
   const { store, said } = storeOf([async () => [0, -1, 1_000]]);
-  const steps = stepsOf(store);
-  await steps.acquire(claim, true, 1_000);
-  steps.granted();
-  await steps.leave(claim, 1_000);
+  const protocol = stepsOf(store);
+  await protocol.acquire(claim, true, 1_000);
+  protocol.granted();
+  await protocol.leave(claim, 1_000);
   expect(said).toEqual([2]);
 });

@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from "vitest";
 import { adopt } from "../../src/core/acquire.js";
 import { StoreError } from "../../src/core/errors.js";
 import { Lease } from "../../src/core/lease.js";
-import type { Attempt } from "../../src/core/steps.js";
+import type { AcquireReply } from "../../src/core/protocol.js";
 import { Answer, ScriptedLock, watch } from "./scripted-lock.js";
 
 const LEASE_MS = 1_000;
@@ -14,7 +14,7 @@ let confirmation: Answer<"extended">;
 beforeEach(() => {
   world = new ScriptedLock({ commandTimeoutMs: 10 * LEASE_MS });
   confirmation = new Answer();
-  Object.assign(world.steps, { confirm: () => confirmation.promise });
+  Object.assign(world.protocol, { confirm: () => confirmation.promise });
 });
 
 test("a confirmation that takes longer than the lease is no lease, and the grant is given back", async () => {
@@ -28,7 +28,7 @@ test("a confirmation that takes longer than the lease is no lease, and the grant
 });
 
 test("a lease counts from its confirmation, which begins it anew", async () => {
-  const granted = new Answer<Attempt>();
+  const granted = new Answer<AcquireReply>();
   world.answers.acquire = () => granted.promise;
   const acquiring = world.lock.acquire({ leaseMs: LEASE_MS, renew: false });
   await world.runtime.advance(LEASE_MS / 2);
@@ -49,7 +49,7 @@ test("a lease counts from its adoption, and one that is over when the answer com
       new Promise((resolve) => runtime.startTimer(() => resolve(reply), LEASE_MS, true));
     if (isConfirmed) answers.extend = () => late("extended");
     else answers.adopt = () => late("adopted");
-    const adopting = watch(adopt(world.session, world.steps, exported, (hold) => new Lease(hold)));
+    const adopting = watch(adopt(world.session, world.protocol, exported, (hold) => new Lease(hold)));
     await runtime.advance(2 * LEASE_MS);
     expect(adopting.error).toBeInstanceOf(StoreError);
     expect(adopting.error).toMatchObject({ mayHaveRun: true, transient: true });

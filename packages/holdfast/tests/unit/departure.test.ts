@@ -4,7 +4,7 @@ import { adopt } from "../../src/core/acquire.js";
 import { ClosedError, LeaseLostError, StoreError } from "../../src/core/errors.js";
 import type { ExportedLease } from "../../src/core/holding.js";
 import { Lease } from "../../src/core/lease.js";
-import type { Attempt } from "../../src/core/steps.js";
+import type { AcquireReply } from "../../src/core/protocol.js";
 import { settle } from "./manual-runtime.js";
 import { Answer, lost, NOW_US, never, ScriptedLock, type Watched, watch } from "./scripted-lock.js";
 
@@ -19,7 +19,7 @@ function fresh(): void {
   startMs = world.runtime.monotonicMs();
 }
 
-const TAKEN: Attempt = { outcome: "waiting", restMs: 30_000, nowUs: NOW_US };
+const TAKEN: AcquireReply = { outcome: "waiting", restMs: 30_000, nowUs: NOW_US };
 
 describe("a release", () => {
   test("is one call, and the same outcome however often it is asked for", async () => {
@@ -239,7 +239,7 @@ describe("close", () => {
         leaseMs: 30_000,
         renew: true,
       };
-      const adopting = watch(adopt(world.session, world.steps, exported, (hold) => new Lease(hold)));
+      const adopting = watch(adopt(world.session, world.protocol, exported, (hold) => new Lease(hold)));
       await settle();
       setImmediate(() => answer.resolve("adopted"));
       return adopting;

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { depart } from "../../src/core/departure.js";
 import { StoreError } from "../../src/core/errors.js";
-import type { Claim } from "../../src/core/steps.js";
+import type { Claim } from "../../src/core/protocol.js";
 import { settle } from "./manual-runtime.js";
 import { Answer, lost, NOW_US, ScriptedLock, watch } from "./scripted-lock.js";
 
@@ -36,7 +36,7 @@ describe("a release", () => {
   test("of what the server gave to somebody else is a loss, although it is not known whether it was put back", async () => {
     const lease = await world.lock.acquire();
     world.answers.release = async () => "claimed";
-    Object.assign(world.steps, { reclaim: () => Promise.reject(lost()) });
+    Object.assign(world.protocol, { reclaim: () => Promise.reject(lost()) });
     const releasing = watch(lease.release());
     await world.runtime.advance(200);
     expect(releasing.error).toMatchObject({ code: "ERR_LOCK_LEASE_LOST" });
@@ -49,7 +49,7 @@ describe("a release", () => {
       putBack += 1;
       return "reclaimed";
     };
-    Object.assign(world.steps, { reclaim });
+    Object.assign(world.protocol, { reclaim });
     const lease = await world.lock.acquire({ leaseMs: 900 });
     const renewal = new Answer<"unclaimed">();
     world.answers.extend = () => renewal.promise;
@@ -131,7 +131,7 @@ describe("a departure", () => {
   }
 
   function leaveFor(one: Claim, isUncertain: boolean): Promise<boolean> {
-    return depart(world.session, world.steps, one, isUncertain, COMMAND_TIMEOUT_MS);
+    return depart(world.session, world.protocol, one, isUncertain, COMMAND_TIMEOUT_MS);
   }
 
   test("that the server refuses for good is left to the lease after a minute; one that is not answered is not", async () => {

@@ -90,7 +90,7 @@ describe("a hold that a script has ended", () => {
     holdOf(await world.lock.acquire()).undoLateRequests();
     expect(world.sentOf("leave")).toEqual([]);
     // A renewal without an answer that may put it back.
-    Object.assign(world.steps, { reclaim: () => Promise.reject(lost()) });
+    Object.assign(world.protocol, { reclaim: () => Promise.reject(lost()) });
     world.answers.extend = async () => "forgotten";
     const hold = holdOf(await world.lock.acquire());
     await world.runtime.advance(10_000);
@@ -149,7 +149,7 @@ describe("what kinds do with a hold", () => {
 
   test("that was granted something else by then is known by the new token", async () => {
     const released: number[] = [];
-    world.steps.release = async ({ token }) => {
+    world.protocol.release = async ({ token }) => {
       released.push(token);
       return "released";
     };
@@ -169,7 +169,7 @@ describe("what kinds do with a hold", () => {
       putBack += 1;
       return "reclaimed";
     };
-    Object.assign(world.steps, { reclaim });
+    Object.assign(world.protocol, { reclaim });
     const lease = await world.lock.acquire();
     if (changes) holdOf(lease).changes();
     world.answers.extend = async () => "forgotten";
@@ -178,7 +178,7 @@ describe("what kinds do with a hold", () => {
   });
 
   test("of which leases cannot move is refused to be exported, and goes on", async () => {
-    Object.assign(world.steps, { exported: undefined });
+    Object.assign(world.protocol, { exported: undefined });
     const lease = await world.lock.acquire();
     expect(() => lease.export()).toThrow(UnsupportedError);
     expect(() => lease.export()).toThrow("A lease of a mutex cannot be exported.");

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { AcquireTimeoutError, PausedError } from "../../src/core/errors.js";
 import { pauseOf, standingPause } from "../../src/core/paused.js";
-import type { State } from "../../src/core/steps.js";
+import type { State } from "../../src/core/protocol.js";
 import { ManualRuntime } from "./manual-runtime.js";
 import { NOBODY, ScriptedLock } from "./scripted-lock.js";
 

@@ -7,8 +7,8 @@ import type { Echo } from "../../src/core/inbox-check.js";
 import { Lease } from "../../src/core/lease.js";
 import { Lock } from "../../src/core/lock.js";
 import { DEFAULTS } from "../../src/core/options.js";
+import type { AcquireReply, Claim, LockProtocol, State } from "../../src/core/protocol.js";
 import { Session } from "../../src/core/session.js";
-import type { Attempt, Claim, State, Steps } from "../../src/core/steps.js";
 import type { Inbox, Store } from "../../src/core/store.js";
 import { ManualRuntime } from "./manual-runtime.js";
 
@@ -26,7 +26,7 @@ export interface Sent {
 
 /** What a server answers to each verb; every function is called once for each call. */
 export interface Answers {
-  acquire(call: Sent): Promise<Attempt>;
+  acquire(call: Sent): Promise<AcquireReply>;
   extend(call: Sent): Promise<"extended" | "unclaimed" | "claimed" | "forgotten">;
   release(call: Sent): Promise<"released" | "unclaimed" | "claimed" | "forgotten">;
   leave(call: Sent): Promise<void>;
@@ -145,7 +145,7 @@ export class ScriptedLock {
     inspect: async () => NOBODY,
   };
   readonly session: Session;
-  readonly steps: Steps;
+  readonly protocol: LockProtocol;
   readonly lock: Lock;
 
   /**
@@ -181,7 +181,7 @@ export class ScriptedLock {
       ...(echo && { echo }),
       guard: new Guard(readPolicy ? [evictionQuestion({ read: readPolicy, onHidden: () => {} })] : [], this.runtime),
     });
-    this.steps = {
+    this.protocol = {
       kind: "mutex",
       name: "scripted",
       key: "scripted",
@@ -197,7 +197,7 @@ export class ScriptedLock {
     };
     this.lock = new Lock(
       this.session,
-      this.steps,
+      this.protocol,
       { ...DEFAULTS, signal: undefined, amount: 1 },
       (hold) => new Lease(hold),
       takesTurns ? new Cohorts(this.session) : undefined,

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { AcquireTimeoutError, PausedError, StoreError } from "../../src/core/errors.js";
 import type { Lease } from "../../src/core/lease.js";
-import type { State } from "../../src/core/steps.js";
+import type { State } from "../../src/core/protocol.js";
 import { Answer, lost, NOBODY, NOW_US, never, ScriptedLock, type Watched, watch } from "./scripted-lock.js";
 
 const CROWD = 5_000;
@@ -257,7 +257,7 @@ test("a close does not wait for one time-out after the other where a server is s
     locks += 1;
     return `lock ${locks}`;
   };
-  Object.defineProperty(world.steps, "key", { get: newKey });
+  Object.defineProperty(world.protocol, "key", { get: newKey });
   world.answers.leave = never;
   const closing = watch(world.session.close());
   await world.runtime.advance(2_500);

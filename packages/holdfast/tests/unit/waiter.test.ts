@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { waitForGrant } from "../../src/core/acquire.js";
 import { AcquireTimeoutError, StoreError } from "../../src/core/errors.js";
 import { DEFAULTS } from "../../src/core/options.js";
-import type { Attempt } from "../../src/core/steps.js";
+import type { AcquireReply } from "../../src/core/protocol.js";
 import { settle } from "./manual-runtime.js";
 import { Answer, lost, NOBODY, NOW_US, never, ScriptedLock, ScriptedStore, watch } from "./scripted-lock.js";
 
@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 
 /** "You wait", as the server says it at this very moment. */
-function waiting(restMs: number, outcome: "waiting" | "refused" = "waiting"): Attempt {
+function waiting(restMs: number, outcome: "waiting" | "refused" = "waiting"): AcquireReply {
   return { outcome, restMs, nowUs: NOW_US + Math.round((world.runtime.monotonicMs() - startMs) * 1_000) };
 }
 
@@ -36,7 +36,7 @@ test("a grant of which nothing can be made is given back, and the wait ends with
     const thrown = new Error("no room");
     const options = { ...DEFAULTS, waitMs: Infinity, signal: undefined, amount: 1 };
     const waiting = watch(
-      waitForGrant(world.session, world.steps, options, () => {
+      waitForGrant(world.session, world.protocol, options, () => {
         throw thrown;
       }),
     );
@@ -111,7 +111,7 @@ describe("a waiter in the queue", () => {
     taken();
     void world.lock.acquire({ waitMs: Infinity });
     await world.runtime.advance(1_000);
-    const answer = new Answer<Attempt>();
+    const answer = new Answer<AcquireReply>();
     world.answers.acquire = () => answer.promise;
     const before = world.sent.length;
     for (let i = 0; i < 5; i += 1) world.store.reconnect("inbox");
@@ -135,7 +135,7 @@ describe("a waiter in the queue", () => {
 describe("a grant message", () => {
   test("before the answer to the question that queued is a grant", async () => {
     taken();
-    const answer = new Answer<Attempt>();
+    const answer = new Answer<AcquireReply>();
     world.answers.acquire = ({ enqueue }) => (enqueue ? answer.promise : Promise.resolve(waiting(10_000, "refused")));
     const acquiring = world.lock.acquire();
     await world.runtime.advance(50);
@@ -149,7 +149,7 @@ describe("a grant message", () => {
   });
 
   test("before any answer is dated from the first request, the earliest moment it can be from", async () => {
-    const answer = new Answer<Attempt>();
+    const answer = new Answer<AcquireReply>();
     await world.session.mailbox.open(1_000);
     world.answers.acquire = () => answer.promise;
     const acquiring = world.lock.acquire();
@@ -180,12 +180,12 @@ describe("a grant message", () => {
   });
 
   test("that cannot be dated, since the first answer was lost, is asked about at once, and not when that is given up", async () => {
-    const lost = new Answer<Attempt>();
+    const lost = new Answer<AcquireReply>();
     await world.session.mailbox.open(1_000);
     world.answers.acquire = () => lost.promise;
     const acquiring = world.lock.acquire({ waitMs: Infinity, leaseMs: 1_000 });
     await world.runtime.advance(900);
-    const again = new Answer<Attempt>();
+    const again = new Answer<AcquireReply>();
     world.answers.acquire = () => again.promise;
     for (let copy = 0; copy < 5; copy += 1) world.store.push(`+${world.lastNumber} 99 ${usAfter(890)}`);
     expect(world.sentOf("acquire")).toHaveLength(2);
@@ -367,9 +367,9 @@ describe("a lost answer", () => {
   });
 
   test("that comes when the lease it granted is over makes no lease", async () => {
-    const answers = [new Answer<Attempt>(), new Answer<Attempt>()];
-    world.answers.acquire = () => (answers.shift() as Answer<Attempt>).promise;
-    const [slow, quick] = [...answers] as [Answer<Attempt>, Answer<Attempt>];
+    const answers = [new Answer<AcquireReply>(), new Answer<AcquireReply>()];
+    world.answers.acquire = () => (answers.shift() as Answer<AcquireReply>).promise;
+    const [slow, quick] = [...answers] as [Answer<AcquireReply>, Answer<AcquireReply>];
     const acquiring = watch(world.lock.acquire({ leaseMs: 500 }));
     await world.runtime.advance(600);
     slow.resolve({ outcome: "granted", token: 7 });

@@ -52,8 +52,8 @@ export const CLIENTS: readonly Tooth[] = [
     patches: [
       patch(
         "core/inspection.ts",
-        "return describe(session, steps, await steps.inspect(undefined, session.commandTimeoutMs));",
-        "const nobody = { holders: [], token: undefined, waiterCount: 0, waiters: [], ahead: undefined };\n  return describe(session, steps, await steps.inspect(undefined, session.commandTimeoutMs).catch(() => nobody));",
+        "return describe(session, protocol, await protocol.inspect(undefined, session.commandTimeoutMs));",
+        "const nobody = { holders: [], token: undefined, waiterCount: 0, waiters: [], ahead: undefined };\n  return describe(session, protocol, await protocol.inspect(undefined, session.commandTimeoutMs).catch(() => nobody));",
       ),
     ],
     catcher: test(

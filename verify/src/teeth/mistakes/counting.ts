@@ -20,8 +20,8 @@ export const COUNTING: readonly Tooth[] = [
       ),
       patch(
         "count-down-latch/count-down-latch.ts",
-        "this.#steps.countDown(request, caller,",
-        "this.#steps.countDown(newRequest(), caller,",
+        "this.#protocol.countDown(request, caller,",
+        "this.#protocol.countDown(newRequest(), caller,",
       ),
     ],
     catcher: test(

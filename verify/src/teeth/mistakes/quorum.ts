@@ -65,7 +65,7 @@ export const QUORUM: readonly Tooth[] = [
     mistake: "a renewal that no majority has answered gives back what there is, though time remains",
     patches: [
       patch(
-        "redlock/steps.ts",
+        "redlock/protocol.ts",
         "return whyLost(claim, token, timeoutMs);\n      throw",
         "return whyLost(claim, token, timeoutMs);\n      await withdrawals.withdraw(ballot, timeoutMs);\n      throw",
       ),

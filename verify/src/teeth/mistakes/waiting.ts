@@ -31,8 +31,8 @@ export const WAITING: readonly Tooth[] = [
     patches: [
       patch(
         QUESTIONS,
-        "session.listen(steps, session.commandTimeoutMs).then(() => this.ask(), goWithout);\n      // Keeps the process alive meanwhile, and asks if that takes long.\n      this.#later().in(session.commandTimeoutMs);",
-        "session.listen(steps, session.commandTimeoutMs).then(() => {}, goWithout);",
+        "session.listen(protocol, session.commandTimeoutMs).then(() => this.ask(), goWithout);\n      // Keeps the process alive meanwhile, and asks if that takes long.\n      this.#later().in(session.commandTimeoutMs);",
+        "session.listen(protocol, session.commandTimeoutMs).then(() => {}, goWithout);",
       ),
     ],
     catcher: simulation("mutex", "L2", "L7"),

@@ -6,7 +6,7 @@ export function onceOutcome({ outcome, error }: UngrantedEvent, hasWaited: boole
   if (typeof error !== "object" || error === null) return undefined;
   if ("code" in error && error.code === "ERR_LOCK_ONCE_MISMATCH") return "mismatch";
   if ("code" in error && error.code === "ERR_LOCK_ONCE_BLOCKED") return "blocked";
-  // How the steps say that it has ended before.
+  // How the protocol says that it has ended before.
   if (outcome !== "refused" || !("state" in error)) return undefined;
   if (error.state === "failed") return "failed";
   return hasWaited ? "joined" : "replayed";

@@ -3,7 +3,7 @@ import { type AcquireOptions, WaitTimeoutError } from "../../index.js";
 import { checkWhole, insist, resolve, type TimedOut } from "../../internal.js";
 import { ForeignWaiter } from "../foreign-waiter.js";
 import { lineOfOne } from "../line.js";
-import { type RedissonLatchSteps, redissonLatchSteps } from "./latch-steps.js";
+import { type RedissonLatchProtocol, redissonLatchProtocol } from "./latch-protocol.js";
 import { checkRecheckMs, type RecheckOptions, waitsOf } from "./permits-lock.js";
 import type { CountPlace } from "./permits-place.js";
 
@@ -32,14 +32,14 @@ export class RedissonCountDownLatch {
   /** Name of the latch. */
   readonly name: string;
   readonly #place: CountPlace;
-  readonly #steps: RedissonLatchSteps;
+  readonly #protocol: RedissonLatchProtocol;
   readonly #recheckMs: number;
 
   /** Latches come from the factory `redisson`. @internal */
   constructor(place: CountPlace, options: RecheckOptions = {}) {
     this.name = place.name;
     this.#place = place;
-    this.#steps = redissonLatchSteps(place);
+    this.#protocol = redissonLatchProtocol(place);
     this.#recheckMs = checkRecheckMs(options);
   }
 
@@ -54,7 +54,7 @@ export class RedissonCountDownLatch {
    */
   async trySetCount(count: number): Promise<boolean> {
     checkWhole("count", count, 1, COUNT_MAX);
-    return this.#once((request, timeoutMs) => this.#steps.trySetCount(count, request, timeoutMs));
+    return this.#once((request, timeoutMs) => this.#protocol.trySetCount(count, request, timeoutMs));
   }
 
   /**
@@ -65,14 +65,14 @@ export class RedissonCountDownLatch {
    * @throws ClosedError  this Holdfast was closed
    */
   async countDown(): Promise<number> {
-    return this.#once((request, timeoutMs) => this.#steps.countDown(request, timeoutMs));
+    return this.#once((request, timeoutMs) => this.#protocol.countDown(request, timeoutMs));
   }
 
   /** What is left; 0 also if there is no count. @throws StoreError, ClosedError */
   async getCount(): Promise<number> {
     const { session } = this.#place.scope;
     session.assertOpen(this.name);
-    return insist(session, () => this.#steps.count(session.commandTimeoutMs));
+    return insist(session, () => this.#protocol.count(session.commandTimeoutMs));
   }
 
   /**
@@ -90,7 +90,7 @@ export class RedissonCountDownLatch {
       resolved.signal?.throwIfAborted();
       new ForeignWaiter({
         session,
-        steps: this.#steps.wait,
+        protocol: this.#protocol.wait,
         options: resolved,
         ...waitsOf(this.#place, this.#recheckMs),
         // All go on at once, so nobody stands behind another.
@@ -114,7 +114,7 @@ export class RedissonCountDownLatch {
    * @throws as `countDown`
    */
   async delete(): Promise<boolean> {
-    return this.#once((request, timeoutMs) => this.#steps.delete(request, timeoutMs));
+    return this.#once((request, timeoutMs) => this.#protocol.delete(request, timeoutMs));
   }
 
   /** Sends a request until it is answered; it counts once, however often it arrives. */

@@ -1,7 +1,12 @@
 /** Redisson's `RPermitExpirableSemaphore`: permits with ids and leases, which both sides can see. */
 import type { Inspection } from "../../index.js";
 import { checkWhole, describe, type Hold, insist, Lease, show } from "../../internal.js";
-import { type ExpirableSteps, expirableSteps, type PermitCounts, type PermitRelease } from "./expirable-steps.js";
+import {
+  type ExpirableProtocol,
+  expirableProtocol,
+  type PermitCounts,
+  type PermitRelease,
+} from "./expirable-protocol.js";
 import { checkPermitId, firstPermitId, permitIdsOf } from "./permit-ids.js";
 import { checkRecheckMs, MOST_PERMITS, PermitsLock, permitsParts, type RecheckOptions } from "./permits-lock.js";
 import type { PermitsPlace } from "./permits-place.js";
@@ -50,15 +55,15 @@ const LONGEST_MS = 31_536_000_000;
  * (docs/redisson-permits.md).
  */
 export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermitLease> {
-  readonly #steps: ExpirableSteps;
+  readonly #protocol: ExpirableProtocol;
 
   /** Semaphores come from the factory `redisson`. @internal */
   constructor(place: PermitsPlace, options: RecheckOptions = {}) {
-    const steps = expirableSteps(place);
+    const protocol = expirableProtocol(place);
     const make = (held: Hold): RedissonPermitLease => new RedissonPermitLease(held);
     const ownerOf = (claimNumber: number): string => firstPermitId(place.scope.ownerOf(claimNumber));
-    super({ ...permitsParts(place, steps, make, checkRecheckMs(options)), ownerOf }, MOST_IDS);
-    this.#steps = steps;
+    super({ ...permitsParts(place, protocol, make, checkRecheckMs(options)), ownerOf }, MOST_IDS);
+    this.#protocol = protocol;
   }
 
   /**
@@ -73,7 +78,7 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
   async trySetPermits(permits: number, { ttlMs }: SetPermitsOptions = {}): Promise<boolean> {
     checkWhole("permits", permits, 0, MOST_PERMITS);
     if (ttlMs !== undefined) checkWhole("ttlMs", ttlMs, 1, LONGEST_MS);
-    return this.once((request, timeoutMs) => this.#steps.trySetPermits(permits, ttlMs ?? 0, request, timeoutMs));
+    return this.once((request, timeoutMs) => this.#protocol.trySetPermits(permits, ttlMs ?? 0, request, timeoutMs));
   }
 
   /**
@@ -85,7 +90,7 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
    */
   async setPermits(permits: number): Promise<void> {
     checkWhole("permits", permits, 0, MOST_PERMITS);
-    await this.once((request, timeoutMs) => this.#steps.setPermits(permits, request, timeoutMs));
+    await this.once((request, timeoutMs) => this.#protocol.setPermits(permits, request, timeoutMs));
   }
 
   /**
@@ -96,7 +101,7 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
    */
   async addPermits(permits: number): Promise<void> {
     checkWhole("permits", permits, -MOST_PERMITS, MOST_PERMITS);
-    await this.once((request, timeoutMs) => this.#steps.addPermits(permits, request, timeoutMs));
+    await this.once((request, timeoutMs) => this.#protocol.addPermits(permits, request, timeoutMs));
   }
 
   /** How many permits are free; below 0 if somebody made them fewer than are held. @throws as `trySetPermits` */
@@ -127,7 +132,7 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
    */
   async tryRelease(id: string): Promise<PermitRelease> {
     const checked = checkPermitId(id);
-    return this.once((request, timeoutMs) => this.#steps.tryRelease(checked, request, timeoutMs));
+    return this.once((request, timeoutMs) => this.#protocol.tryRelease(checked, request, timeoutMs));
   }
 
   /**
@@ -142,7 +147,7 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
     const checked = new Set(ids.map(checkPermitId));
     if (checked.size !== ids.length) throw new RangeError("ids must not name a permit twice");
     checkWhole("the number of ids", ids.length, 1, MOST_IDS);
-    return this.once((request, timeoutMs) => this.#steps.tryReleaseAll([...checked], request, timeoutMs));
+    return this.once((request, timeoutMs) => this.#protocol.tryReleaseAll([...checked], request, timeoutMs));
   }
 
   /**
@@ -157,7 +162,7 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
     if (leaseMs !== Infinity) checkWhole("leaseMs", leaseMs, 1, LONGEST_MS, " or Infinity");
     this.session.assertOpen(this.name);
     const sentMs = leaseMs === Infinity ? -1 : leaseMs;
-    return insist(this.session, () => this.#steps.updateLease(checked, sentMs, this.session.commandTimeoutMs));
+    return insist(this.session, () => this.#protocol.updateLease(checked, sentMs, this.session.commandTimeoutMs));
   }
 
   /**
@@ -168,17 +173,17 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
   async getLeaseTime(id: string): Promise<number | undefined> {
     const checked = checkPermitId(id);
     this.session.assertOpen(this.name);
-    return insist(this.session, () => this.#steps.leaseTime(checked, this.session.commandTimeoutMs));
+    return insist(this.session, () => this.#protocol.leaseTime(checked, this.session.commandTimeoutMs));
   }
 
   /** How many permits are free, and the ids of those that are held, by either side. Changes nothing. @throws StoreError, ClosedError */
   override async inspect(): Promise<PermitInspection> {
     this.session.assertOpen(this.name);
-    const state = await this.#steps.inspect(undefined, this.session.commandTimeoutMs);
-    return { ...(await describe(this.session, this.#steps, state)), free: state.free };
+    const state = await this.#protocol.inspect(undefined, this.session.commandTimeoutMs);
+    return { ...(await describe(this.session, this.#protocol, state)), free: state.free };
   }
 
   #counts(): Promise<PermitCounts> {
-    return this.counted((timeoutMs) => this.#steps.counts(timeoutMs));
+    return this.counted((timeoutMs) => this.#protocol.counts(timeoutMs));
   }
 }

@@ -5,12 +5,12 @@
  */
 
 export { type RedissonAwaitOptions, RedissonCountDownLatch } from "./count-down-latch.js";
+export type { PermitRelease } from "./expirable-protocol.js";
 export {
   type PermitInspection,
   RedissonPermitExpirableSemaphore,
   RedissonPermitLease,
 } from "./expirable-semaphore.js";
-export type { PermitRelease } from "./expirable-steps.js";
 export { RedissonFairLock } from "./fair/fair-lock.js";
 export { RedissonFencedLock, RedissonLock, RedissonSpinLock } from "./lock.js";
 export type { NameMapper } from "./names.js";

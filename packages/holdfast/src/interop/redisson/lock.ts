@@ -1,7 +1,7 @@
 import { ForeignLock } from "../foreign-lock.js";
 import { lockChannel } from "./names.js";
 import type { Place } from "./place.js";
-import { hashSteps } from "./steps.js";
+import { hashProtocol } from "./protocol.js";
 import { partsOf } from "./waiting.js";
 
 /**
@@ -20,7 +20,7 @@ import { partsOf } from "./waiting.js";
 export class RedissonLock extends ForeignLock {
   /** Locks come from the factory `redisson`. @internal */
   constructor(place: Place) {
-    super(partsOf(place, hashSteps(place, false), lockChannel(place.raw)));
+    super(partsOf(place, hashProtocol(place, false), lockChannel(place.raw)));
   }
 }
 
@@ -34,7 +34,7 @@ export class RedissonLock extends ForeignLock {
 export class RedissonFencedLock extends ForeignLock {
   /** Locks come from the factory `redisson`. @internal */
   constructor(place: Place) {
-    super(partsOf(place, hashSteps(place, true), lockChannel(place.raw)));
+    super(partsOf(place, hashProtocol(place, true), lockChannel(place.raw)));
   }
 }
 
@@ -48,6 +48,6 @@ export class RedissonFencedLock extends ForeignLock {
 export class RedissonSpinLock extends ForeignLock {
   /** Locks come from the factory `redisson`. @internal */
   constructor(place: Place) {
-    super(partsOf(place, hashSteps(place, false), undefined));
+    super(partsOf(place, hashProtocol(place, false), undefined));
   }
 }

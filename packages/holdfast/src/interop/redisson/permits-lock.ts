@@ -4,11 +4,11 @@ import {
   ACQUIRE_OPTIONS,
   checkWhole,
   insist,
+  type LockProtocol,
   type MakeLease,
   NONE,
   type ResolvedOptions,
   resolve,
-  type Steps,
   show,
   unknownOption,
 } from "../../internal.js";
@@ -73,12 +73,12 @@ export function waitsOf(
 /** What a semaphore is made of. */
 export function permitsParts<Held extends Lease>(
   place: CountPlace,
-  steps: Steps,
+  protocol: LockProtocol,
   make: MakeLease<Held>,
   recheckMs: number,
 ): ForeignParts<Held> {
   const { session, defaults } = place.scope;
-  return { session, steps, defaults, make, ...waitsOf(place, recheckMs), line: `${place.kind}:${place.raw}` };
+  return { session, protocol, defaults, make, ...waitsOf(place, recheckMs), line: `${place.kind}:${place.raw}` };
 }
 
 const PERMIT_OPTIONS: readonly string[] = [...ACQUIRE_OPTIONS, "permits"];

@@ -7,7 +7,7 @@ import type { Publish, RedissonScope } from "./scope.js";
 /** See the file header. */
 export interface CountPlace {
   readonly scope: RedissonScope;
-  /** As `Steps.kind`. */
+  /** As `LockProtocol.kind`. */
   readonly kind: string;
   readonly store: Store;
   /** As the caller gave it. */

@@ -2,14 +2,14 @@
 
 import { interopRedissonExtend, interopRedissonUnlatch } from "../../generated/redisson-scripts.js";
 import { StoreError, UnsupportedError } from "../../index.js";
-import { type Caller, type Claim, call, type NotHeld, type Steps, show } from "../../internal.js";
+import { type Caller, type Claim, call, type LockProtocol, type NotHeld, show } from "../../internal.js";
 import { unlockLatchKey } from "./names.js";
 import type { RedissonScope } from "./scope.js";
 
 /** One lock. */
 export interface Place {
   readonly scope: RedissonScope;
-  /** As `Steps.kind`. */
+  /** As `LockProtocol.kind`. */
   readonly kind: string;
   /** As the caller calls it. */
   readonly name: string;
@@ -50,14 +50,14 @@ function mistyped({ kind, name, raw }: Place): StoreError {
 }
 
 /** Begins the lease of a holder anew that is a field of the hash, and nothing else. */
-export function extendsHash(place: Place): Steps["extend"] {
+export function extendsHash(place: Place): LockProtocol["extend"] {
   const keys = { lock: place.raw };
   return async ({ claim: { owner } }, leaseMs, timeoutMs): Promise<"extended" | NotHeld> =>
     (await call(callerOf(place), interopRedissonExtend, keys, { owner, leaseMs }, timeoutMs)).outcome;
 }
 
-/** As `Steps.confirm`: where replicas have to know of a grant, its lease is begun anew once they do. */
-export function confirmBy({ scope }: Place, extend: Steps["extend"]): Steps["confirm"] {
+/** As `LockProtocol.confirm`: where replicas have to know of a grant, its lease is begun anew once they do. */
+export function confirmBy({ scope }: Place, extend: LockProtocol["extend"]): LockProtocol["confirm"] {
   if (scope.session.store.confirmsGrants !== true) return undefined;
   return (granted, timeoutMs) => extend(granted, granted.claim.leaseMs, timeoutMs);
 }

@@ -3,7 +3,7 @@ import type { Holder, Inspection } from "../../index.js";
 import { checkWhole, describe, type Hold, Lease } from "../../internal.js";
 import { checkRecheckMs, MOST_PERMITS, PermitsLock, permitsParts, type RecheckOptions } from "./permits-lock.js";
 import type { PermitsPlace } from "./permits-place.js";
-import { type RedissonSemaphoreSteps, redissonSemaphoreSteps } from "./semaphore-steps.js";
+import { type RedissonSemaphoreProtocol, redissonSemaphoreProtocol } from "./semaphore-protocol.js";
 
 /** How to say how many permits there are. */
 export interface SetPermitsOptions {
@@ -56,14 +56,14 @@ const LONGEST_MS = 31_536_000_000;
  * (docs/redisson-permits.md).
  */
 export class RedissonSemaphore extends PermitsLock<RedissonSemaphoreLease> {
-  readonly #steps: RedissonSemaphoreSteps;
+  readonly #protocol: RedissonSemaphoreProtocol;
 
   /** Semaphores come from the factory `redisson`. @internal */
   constructor(place: PermitsPlace, options: RecheckOptions = {}) {
-    const steps = redissonSemaphoreSteps(place);
+    const protocol = redissonSemaphoreProtocol(place);
     const make = (held: Hold): RedissonSemaphoreLease => new RedissonSemaphoreLease(held);
-    super(permitsParts(place, steps, make, checkRecheckMs(options)), MOST_PERMITS);
-    this.#steps = steps;
+    super(permitsParts(place, protocol, make, checkRecheckMs(options)), MOST_PERMITS);
+    this.#protocol = protocol;
   }
 
   /**
@@ -78,7 +78,7 @@ export class RedissonSemaphore extends PermitsLock<RedissonSemaphoreLease> {
   async trySetPermits(permits: number, { ttlMs }: SetPermitsOptions = {}): Promise<boolean> {
     checkWhole("permits", permits, 0, MOST_PERMITS);
     if (ttlMs !== undefined) checkWhole("ttlMs", ttlMs, 1, LONGEST_MS);
-    return this.once((request, timeoutMs) => this.#steps.trySetPermits(permits, ttlMs ?? 0, request, timeoutMs));
+    return this.once((request, timeoutMs) => this.#protocol.trySetPermits(permits, ttlMs ?? 0, request, timeoutMs));
   }
 
   /**
@@ -89,7 +89,7 @@ export class RedissonSemaphore extends PermitsLock<RedissonSemaphoreLease> {
    */
   async addPermits(permits: number): Promise<void> {
     checkWhole("permits", permits, -MOST_PERMITS, MOST_PERMITS);
-    await this.once((request, timeoutMs) => this.#steps.add(permits, false, request, timeoutMs));
+    await this.once((request, timeoutMs) => this.#protocol.add(permits, false, request, timeoutMs));
   }
 
   /**
@@ -101,13 +101,13 @@ export class RedissonSemaphore extends PermitsLock<RedissonSemaphoreLease> {
    */
   async release(permits = 1): Promise<void> {
     checkWhole("permits", permits, 1, MOST_PERMITS);
-    await this.once((request, timeoutMs) => this.#steps.add(permits, false, request, timeoutMs));
+    await this.once((request, timeoutMs) => this.#protocol.add(permits, false, request, timeoutMs));
   }
 
   /** As `release`, unless there is no such semaphore. @returns whether there is one @throws as `release` */
   async releaseIfExists(permits = 1): Promise<boolean> {
     checkWhole("permits", permits, 1, MOST_PERMITS);
-    return this.once((request, timeoutMs) => this.#steps.add(permits, true, request, timeoutMs));
+    return this.once((request, timeoutMs) => this.#protocol.add(permits, true, request, timeoutMs));
   }
 
   /**
@@ -118,19 +118,19 @@ export class RedissonSemaphore extends PermitsLock<RedissonSemaphoreLease> {
    * @throws as `trySetPermits`
    */
   async drainPermits(): Promise<number> {
-    return this.once((request, timeoutMs) => this.#steps.drain(request, timeoutMs));
+    return this.once((request, timeoutMs) => this.#protocol.drain(request, timeoutMs));
   }
 
   /** How many permits are free; 0 if there is no such semaphore, below 0 if somebody took away more. @throws StoreError, ClosedError */
   async availablePermits(): Promise<number> {
-    return this.counted((timeoutMs) => this.#steps.available(timeoutMs));
+    return this.counted((timeoutMs) => this.#protocol.available(timeoutMs));
   }
 
   /** How many permits are free, and who of this library's holders has how many. Changes nothing. @throws StoreError, ClosedError */
   override async inspect(): Promise<RedissonSemaphoreInspection> {
     this.session.assertOpen(this.name);
-    const state = await this.#steps.inspect(undefined, this.session.commandTimeoutMs);
-    const described = await describe(this.session, this.#steps, state);
+    const state = await this.#protocol.inspect(undefined, this.session.commandTimeoutMs);
+    const described = await describe(this.session, this.#protocol, state);
     const holders = described.holders.map((holder, i) => ({ ...holder, permits: state.held[i] ?? 0 }));
     return { ...described, holders, free: state.free };
   }

@@ -1,6 +1,6 @@
 /** How a lock of Redisson is waited for: on its channels, and by the clock in case a message is lost or never sent. */
 import type { Inbox } from "../../index.js";
-import { Lease, type ResolvedOptions, type Steps } from "../../internal.js";
+import { Lease, type LockProtocol, type ResolvedOptions } from "../../internal.js";
 import type { ForeignParts } from "../foreign-lock.js";
 import type { Pauses } from "../foreign-waiter.js";
 import type { Place } from "./place.js";
@@ -41,14 +41,14 @@ export async function listenOn(scope: RedissonScope, channel: string, onNews: ()
 /** What all locks are made of that wake everybody on one channel. @param channel  undefined if nobody listens */
 export function partsOf(
   place: Place,
-  steps: Steps,
+  protocol: LockProtocol,
   channel: string | undefined,
   defaults: ResolvedOptions = place.scope.defaults,
 ): ForeignParts<Lease> {
   const { scope, kind, raw } = place;
   return {
     session: scope.session,
-    steps,
+    protocol,
     defaults,
     make: (held) => new Lease(held),
     pauses: channel === undefined ? OFTEN : RARELY,

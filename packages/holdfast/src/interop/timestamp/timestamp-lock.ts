@@ -13,7 +13,7 @@ import {
 } from "../../internal.js";
 import { ForeignLock } from "../foreign-lock.js";
 import { checkDialect, keyOf, type TimestampDialect } from "./dialect.js";
-import { TimestampSteps } from "./steps.js";
+import { TimestampProtocol } from "./protocol.js";
 import { wireOf } from "./wire.js";
 
 /** How a lock is shared. All clients of Holdfast that share it say the same. */
@@ -106,32 +106,32 @@ interface Looks {
 export class TimestampLock extends ForeignLock {
   /** The key on the server, to compare with what the other clients use. */
   readonly key: string;
-  readonly #steps: TimestampSteps;
+  readonly #protocol: TimestampProtocol;
   readonly #looks: Looks | undefined;
 
   /** @internal */
   constructor(parts: {
     readonly session: Session;
-    readonly steps: TimestampSteps;
+    readonly protocol: TimestampProtocol;
     readonly defaults: ResolvedOptions;
     readonly options: Filled<TimestampOptions>;
     readonly channel: string;
     readonly looks: Looks | undefined;
   }) {
-    const { session, steps, defaults, options, channel } = parts;
+    const { session, protocol, defaults, options, channel } = parts;
     super({
       session,
-      steps,
+      protocol,
       defaults,
       make: (held) => new Lease(held),
       pauses: { delayMs: options.retryDelayMs, jitterMs: options.retryJitterMs },
       attempts: options.attempts,
-      line: steps.key,
+      line: protocol.key,
       listen:
         channel === "" ? undefined : (_claim, onNews) => session.store.inbox(channel, onNews, session.commandTimeoutMs),
     });
-    this.key = steps.key;
-    this.#steps = steps;
+    this.key = protocol.key;
+    this.#protocol = protocol;
     this.#looks = parts.looks;
   }
 
@@ -151,7 +151,7 @@ export class TimestampLock extends ForeignLock {
   async #lookAfter(hold: Hold, looks: Looks, untilMs: number): Promise<void> {
     if (hold.validForMs() <= 0) return;
     // An answer that is lost is no loss: the next look, or renewal, tells.
-    const outcome = await this.#steps.extend(hold.grant, 1, this.session.commandTimeoutMs).catch(() => "extended");
+    const outcome = await this.#protocol.extend(hold.grant, 1, this.session.commandTimeoutMs).catch(() => "extended");
     if (outcome !== "extended") hold.lose(hold.validForMs() <= 0 ? "expired" : "server-lost");
     else if (this.session.runtime.monotonicMs() < untilMs) this.#lookIn(hold, looks.everyMs, looks, untilMs);
   }
@@ -191,13 +191,13 @@ export function timestampLock(
   const channel = resolved.wake ? `${prefix}:timestamp:${key}` : "";
   const clearsOverwritten = resolved.overwritten === "delete";
   const wire = wireOf(checked, resolved);
-  const steps = new TimestampSteps({ session, name, dialect: checked, wire, key, channel, clearsOverwritten });
+  const protocol = new TimestampProtocol({ session, name, dialect: checked, wire, key, channel, clearsOverwritten });
   const losersWrite = checked.unit !== "none" && checked.losersWrite;
   const looks = losersWrite
     ? { everyMs: Math.min(resolved.leaseMs, checked.leaseMs) / 3, forMs: wire.latestMs }
     : undefined;
   const own = { ...defaults, leaseMs: resolved.leaseMs };
-  return new TimestampLock({ session, steps, defaults: own, options: resolved, channel, looks });
+  return new TimestampLock({ session, protocol, defaults: own, options: resolved, channel, looks });
 }
 
 const DAY_MS = 86_400_000;

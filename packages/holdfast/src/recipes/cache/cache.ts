@@ -14,7 +14,7 @@ import type { CallerFacts } from "./callers.js";
 import { Flight } from "./flight.js";
 import type { Loader } from "./lease.js";
 import { type CacheOptions, type ResolvedCache, resolveCache } from "./options.js";
-import { CacheSteps } from "./steps.js";
+import { CacheProtocol } from "./protocol.js";
 
 /** How long one call may wait for other processes. */
 export interface CacheGetOptions extends WaitOptions {
@@ -104,19 +104,19 @@ export class Cache<Value> {
    */
   async invalidate(key: string): Promise<void> {
     const name = this.#nameOf(key);
-    const steps = new CacheSteps(this.#session, this.#prefix, name);
-    await steps.invalidate();
+    const protocol = new CacheProtocol(this.#session, this.#prefix, name);
+    await protocol.invalidate();
     // Whoever asks from now on asks anew.
-    this.#flights.delete(steps.key);
+    this.#flights.delete(protocol.key);
   }
 
   #join(name: string, facts: CallerFacts<Value>): void {
-    const steps = new CacheSteps(this.#session, this.#prefix, name);
-    const { key } = steps;
+    const protocol = new CacheProtocol(this.#session, this.#prefix, name);
+    const { key } = protocol;
     // Caches of one name are of one type, as far as all who share it agree.
     let flight = this.#flights.get(key) as Flight<Value> | undefined;
     if (flight === undefined) {
-      flight = new Flight({ session: this.#session, steps, options: this.#options }, (landed) => {
+      flight = new Flight({ session: this.#session, protocol, options: this.#options }, (landed) => {
         if (this.#flights.get(key) === (landed as Flight<unknown>)) this.#flights.delete(key);
       });
       this.#flights.set(key, flight as Flight<unknown>);

@@ -1,10 +1,10 @@
 /** Hears what is told of one entry, from the first time that somebody has to wait for it. */
 import { type Inbox, UnsupportedError } from "../../index.js";
-import type { CacheSteps } from "./steps.js";
+import type { CacheProtocol } from "./protocol.js";
 
 /** See the file header. */
 export class Ear {
-  readonly #steps: CacheSteps;
+  readonly #protocol: CacheProtocol;
   readonly #onMessage: (message: string) => void;
   readonly #onOpen: () => void;
   #inbox: Inbox | undefined;
@@ -13,8 +13,8 @@ export class Ear {
   #isClosed = false;
 
   /** @param onOpen  called once it hears: whatever was told before was missed */
-  constructor(steps: CacheSteps, onMessage: (message: string) => void, onOpen: () => void) {
-    this.#steps = steps;
+  constructor(protocol: CacheProtocol, onMessage: (message: string) => void, onOpen: () => void) {
+    this.#protocol = protocol;
     this.#onMessage = onMessage;
     this.#onOpen = onOpen;
   }
@@ -28,7 +28,7 @@ export class Ear {
   open(): void {
     if (this.#inbox !== undefined || this.#isOpening || this.#isDeaf || this.#isClosed) return;
     this.#isOpening = true;
-    this.#steps
+    this.#protocol
       .listen((message) => {
         if (!this.#isClosed) this.#onMessage(message);
       })

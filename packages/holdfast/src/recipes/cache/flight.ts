@@ -13,9 +13,9 @@ import { type Answer, Inquiry } from "./inquiry.js";
 import { failureIn, valueIn } from "./kept.js";
 import { Load, type LoadOutcome, type LoadPlace } from "./load.js";
 import { AGAIN, ALONE, AT_ONCE, parse } from "./messages.js";
+import type { Look } from "./protocol.js";
 import { reload } from "./reload.js";
 import { Rest } from "./rest.js";
-import type { Look } from "./steps.js";
 
 /** How long it sleeps at most before it asks again: a message can be lost with its connection. */
 const RECHECK_MS = 5_000;
@@ -51,7 +51,7 @@ export class Flight<Value> implements Occupant {
     this.#session = place.session;
     this.#onLanded = onLanded;
     this.#ear = new Ear(
-      place.steps,
+      place.protocol,
       (message) => this.#heard(message),
       () => this.#askSoon(),
     );
@@ -81,7 +81,7 @@ export class Flight<Value> implements Occupant {
   }
 
   async close(): Promise<void> {
-    const closed = new ClosedError(this.#place.steps.name);
+    const closed = new ClosedError(this.#place.protocol.name);
     this.#load?.abort(closed);
     if (this.#load === undefined) this.#rejectAll(closed);
     this.#inquiry.end();

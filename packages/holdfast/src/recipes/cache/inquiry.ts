@@ -2,7 +2,7 @@
 import { StoreError } from "../../index.js";
 import { type Claim, type Hold, hold, NOTHING_RUNS, now, type Occupant } from "../../internal.js";
 import type { LoadPlace } from "./load.js";
-import type { Look } from "./steps.js";
+import type { Look } from "./protocol.js";
 
 /** An answer; if the load is granted, with the way to begin it or to give it back. */
 export interface Answer {
@@ -37,15 +37,15 @@ export class Inquiry {
 
   /** @throws StoreError  what it may have been granted is given back, or ends by itself */
   async ask(timeoutMs: number): Promise<Answer> {
-    const { session, steps } = this.#place;
+    const { session, protocol } = this.#place;
     const claim = this.#claim;
     const setAt = now(session.runtime);
-    const giveBack = (): Promise<void> => steps.leave(claim, session.commandTimeoutMs).catch(() => {});
+    const giveBack = (): Promise<void> => protocol.leave(claim, session.commandTimeoutMs).catch(() => {});
     try {
-      const looked = await steps.look(claim, timeoutMs);
+      const looked = await protocol.look(claim, timeoutMs);
       const begin = (token: number): Hold => {
         const granted = { claim, token, slots: [], setAt, waitedMs: 0, call: setAt, mayStillRun: NOTHING_RUNS };
-        return hold(session, steps, granted, { renew: true, maxHoldMs: Infinity });
+        return hold(session, protocol, granted, { renew: true, maxHoldMs: Infinity });
       };
       return { looked, begin, giveBack };
     } catch (error) {
@@ -55,8 +55,8 @@ export class Inquiry {
   }
 
   #admitted(): Claim {
-    const { session, steps, options } = this.#place;
-    const claim = session.newClaim(steps.name, options.leaseMs, 1, "");
+    const { session, protocol, options } = this.#place;
+    const claim = session.newClaim(protocol.name, options.leaseMs, 1, "");
     session.admit(claim, this.#occupant);
     return claim;
   }

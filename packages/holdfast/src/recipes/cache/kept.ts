@@ -18,6 +18,6 @@ export function valueIn<Value>(
 }
 
 /** The error in that text, which `Load` has written, in a script of ours. */
-export function failureIn({ steps }: LoadPlace<never>, text: string): CacheLoadError {
-  return new CacheLoadError(steps.name, decodeFailure(text));
+export function failureIn({ protocol }: LoadPlace<never>, text: string): CacheLoadError {
+  return new CacheLoadError(protocol.name, decodeFailure(text));
 }

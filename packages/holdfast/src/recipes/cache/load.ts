@@ -5,12 +5,12 @@ import { encodeFailure } from "../failure.js";
 import { type Loader, LoadLease } from "./lease.js";
 import { AGAIN, ALONE, failed, filled } from "./messages.js";
 import type { ResolvedCache } from "./options.js";
-import type { CacheSteps } from "./steps.js";
+import type { CacheProtocol } from "./protocol.js";
 
 /** What an entry is loaded for, and where it is kept. */
 export interface LoadPlace<Value> {
   readonly session: Session;
-  readonly steps: CacheSteps;
+  readonly protocol: CacheProtocol;
   readonly options: ResolvedCache<Value>;
 }
 
@@ -36,7 +36,7 @@ export class Load<Value> {
     this.#hold = hold;
     this.#lease = hold === undefined ? undefined : new Lease(hold);
     hold?.onLost((reason) => {
-      if (reason === "closing" || reason === "closed") this.abort(new ClosedError(place.steps.name));
+      if (reason === "closing" || reason === "closed") this.abort(new ClosedError(place.protocol.name));
     });
     this.outcome = this.#run(load);
   }
@@ -55,7 +55,7 @@ export class Load<Value> {
   async keep(value: Value, isNegative: boolean): Promise<boolean> {
     const hold = this.#hold;
     if (hold === undefined) return true;
-    const { steps, options, session } = this.#place;
+    const { protocol, options, session } = this.#place;
     const { freshMs, staleMs, negativeMs, jitter } = options;
     const text = this.#encoded(value);
     hold.rest();
@@ -64,8 +64,8 @@ export class Load<Value> {
       const lives = isNegative ? { freshMs: negativeMs, staleMs: 0 } : { freshMs: softMs, staleMs };
       const wasOurs =
         text === undefined
-          ? await steps.giveUp(hold.owner, ALONE, session.commandTimeoutMs)
-          : await steps.fill(hold.grant, { text, ...lives, message: filled(hold.token, text) });
+          ? await protocol.giveUp(hold.owner, ALONE, session.commandTimeoutMs)
+          : await protocol.fill(hold.grant, { text, ...lives, message: filled(hold.token, text) });
       if (!wasOurs) {
         hold.lose(hold.validForMs() > 0 ? "server-lost" : "expired");
         return false;
@@ -86,7 +86,7 @@ export class Load<Value> {
     hold.rest();
     try {
       const text = encodeFailure(error, FAILURE_BYTES_MAX);
-      const isLast = await this.#place.steps.fail(hold.grant, attemptsMax, failed(hold.token, text));
+      const isLast = await this.#place.protocol.fail(hold.grant, attemptsMax, failed(hold.token, text));
       this.#end(hold, "released");
       return isLast;
     } catch {
@@ -100,8 +100,8 @@ export class Load<Value> {
     const hold = this.#hold;
     if (hold === undefined) return;
     hold.rest();
-    const { steps, session } = this.#place;
-    const given = steps.giveUp(hold.owner, AGAIN, session.commandTimeoutMs);
+    const { protocol, session } = this.#place;
+    const given = protocol.giveUp(hold.owner, AGAIN, session.commandTimeoutMs);
     const how = await given.then(() => "released" as const).catch(() => "unknown" as const);
     this.#end(hold, how);
   }
@@ -128,8 +128,8 @@ export class Load<Value> {
 
   /** The callers here are served all the same. Those elsewhere need not wait for the lease, if a word gets through now. */
   #unanswered(hold: Hold): void {
-    const { steps, session } = this.#place;
-    void steps.giveUp(hold.owner, AGAIN, session.commandTimeoutMs).catch(() => {});
+    const { protocol, session } = this.#place;
+    void protocol.giveUp(hold.owner, AGAIN, session.commandTimeoutMs).catch(() => {});
     this.#end(hold, "unknown");
   }
 

@@ -11,7 +11,7 @@ export async function reload<Value>(place: LoadPlace<Value>, held: Hold, loader:
     return;
   }
   await load.fail(outcome.error);
-  const { name } = place.steps;
+  const { name } = place.protocol;
   try {
     // It may be an async function, which its type does not say.
     await (place.options.onReloadError(outcome.error, name.slice(name.indexOf("/") + 1)) as unknown);

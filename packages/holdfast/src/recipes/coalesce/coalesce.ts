@@ -13,7 +13,7 @@ import { WorkLostError } from "../under-lock.js";
 import { CoalesceJoinError } from "./errors.js";
 import type { CoalesceLease } from "./lease.js";
 import { type CoalesceOptions, type ResolvedCoalesce, resolveCoalesce } from "./options.js";
-import { CoalesceSteps, Joined, type RunEnd, Superseded } from "./steps.js";
+import { CoalesceProtocol, Joined, type RunEnd, Superseded } from "./protocol.js";
 
 /** What has become of a call: it ran, a later one did, it got what another has found, or it gave up. */
 export type CoalesceResult<Value> =
@@ -64,8 +64,8 @@ export async function coalesce<Value>(
   };
   // Who does not wait has nothing for which the other should end.
   const cancels = cancelRunning && waitMs > 0;
-  const steps = new CoalesceSteps({ session, prefix, name, mode, cancelRunning: cancels, ended, foundNothing });
-  const lock = new Lock<CoalesceLease>(session, steps, defaults, (hold) => steps.leaseOn(hold));
+  const protocol = new CoalesceProtocol({ session, prefix, name, mode, cancelRunning: cancels, ended, foundNothing });
+  const lock = new Lock<CoalesceLease>(session, protocol, defaults, (hold) => protocol.leaseOn(hold));
   const superseded = async (by: string): Promise<CoalesceResult<Value>> => ({
     outcome: "superseded",
     by: await describeClaim(session, by),
@@ -73,7 +73,7 @@ export async function coalesce<Value>(
 
   try {
     const waiting = { renew: true, waitMs, leaseMs, maxHoldMs, label, ...(signal === undefined ? {} : { signal }) };
-    lease = await begun(lock, steps, waiting, session.runtime);
+    lease = await begun(lock, protocol, waiting, session.runtime);
   } catch (error) {
     if (error instanceof Superseded) return superseded(error.by);
     if (error instanceof Joined) return joined<Value>(name, error.end, resolved);
@@ -88,7 +88,7 @@ export async function coalesce<Value>(
   }
   const lost = await givenBack(lease);
   if (!outcome.ok) {
-    if (lease.isSupersededFor(outcome.error)) return superseded(steps.supersededBy ?? "");
+    if (lease.isSupersededFor(outcome.error)) return superseded(protocol.supersededBy ?? "");
     throw outcome.error;
   }
   if (lost !== undefined) {
@@ -101,7 +101,7 @@ export async function coalesce<Value>(
 /** A lease that was lost before the call began was of no use to anybody: it waits again, in its place. */
 async function begun(
   lock: Lock<CoalesceLease>,
-  steps: CoalesceSteps,
+  protocol: CoalesceProtocol,
   options: AcquireOptions & { readonly waitMs: number },
   runtime: Runtime,
 ): Promise<CoalesceLease> {
@@ -114,7 +114,7 @@ async function begun(
     let hasBegun = false;
     try {
       // The answer may have taken longer than the lease.
-      hasBegun = (await steps.begin(lease, stays)) && lease.validForMs() > 0;
+      hasBegun = (await protocol.begin(lease, stays)) && lease.validForMs() > 0;
       if (hasBegun) return lease;
     } catch (error) {
       signal?.throwIfAborted();

@@ -1,4 +1,4 @@
-import { type ElectionSteps, type Hold, Leadership, type Session } from "../../internal.js";
+import { type ElectionProtocol, type Hold, Leadership, type Session } from "../../internal.js";
 
 /** A leadership whose signal aborts also when it is to be given up, before it is. */
 export class LeadLease extends Leadership {
@@ -9,8 +9,8 @@ export class LeadLease extends Leadership {
   #lastWordAtMs: number | undefined;
 
   /** @internal */
-  constructor(session: Session, steps: ElectionSteps, hold: Hold, stop: AbortSignal) {
-    super(session, steps, hold, "");
+  constructor(session: Session, protocol: ElectionProtocol, hold: Hold, stop: AbortSignal) {
+    super(session, protocol, hold, "");
     this.#session = session;
     this.#hold = hold;
     this.#stop = stop;

@@ -10,7 +10,7 @@ import {
   acquire,
   delay,
   Election,
-  type ElectionSteps,
+  type ElectionProtocol,
   Lock,
   type LockParts,
   type Office,
@@ -69,7 +69,7 @@ export async function lead<Value>(
 class Candidate<Value> implements Office {
   readonly session: Session;
   readonly key: string;
-  readonly #steps: ElectionSteps;
+  readonly #protocol: ElectionProtocol;
   readonly #defaults: ResolvedOptions;
   readonly #work: (leadership: Leadership) => Value | Promise<Value>;
   readonly #options: ResolvedLead;
@@ -83,14 +83,14 @@ class Candidate<Value> implements Office {
   });
 
   constructor(
-    { session, steps, defaults }: LockParts<Leadership>,
+    { session, protocol, defaults }: LockParts<Leadership>,
     work: (leadership: Leadership) => Value | Promise<Value>,
     options: ResolvedLead,
   ) {
     this.session = session;
-    // An election has no other steps.
-    this.#steps = steps as ElectionSteps;
-    this.key = steps.key;
+    // An election has no other protocol.
+    this.#protocol = protocol as ElectionProtocol;
+    this.key = protocol.key;
     this.#defaults = defaults;
     this.#work = work;
     this.#options = options;
@@ -105,16 +105,18 @@ class Candidate<Value> implements Office {
   }
 
   async resign(): Promise<ReleaseOutcome | undefined> {
-    this.#stop.abort(new ResignedError(this.#steps.name));
+    this.#stop.abort(new ResignedError(this.#protocol.name));
     await this.#ended;
     return this.#released;
   }
 
   async run(): Promise<Value | undefined> {
     const { session } = this;
-    session.assertOpen(this.#steps.name);
+    session.assertOpen(this.#protocol.name);
     if (officeOf(session, this.key) !== undefined) {
-      throw new TypeError(`lead stands in the election ${show(this.#steps.name)} already; a Holdfast is one candidate`);
+      throw new TypeError(
+        `lead stands in the election ${show(this.#protocol.name)} already; a Holdfast is one candidate`,
+      );
     }
     const { signal, rejoin } = this.#options;
     if (signal?.aborted) return undefined;
@@ -143,7 +145,7 @@ class Candidate<Value> implements Office {
     for (let pauseMs = 0; ; pauseMs = Math.min(Math.max(pauseMs * 2, FIRST_PAUSE_MS), LONGEST_PAUSE_MS)) {
       try {
         const delayMs = session.runtime.random() * (this.#options.delayMaxMs + pauseMs);
-        if (delayMs > 0) await delay(session, this.#steps.name, delayMs, signal);
+        if (delayMs > 0) await delay(session, this.#protocol.name, delayMs, signal);
         const leadership = await this.#win();
         // The answer to its first step may have taken longer than its lease.
         if (!signal.aborted && leadership.validForMs() > 0) return leadership;
@@ -165,9 +167,9 @@ class Candidate<Value> implements Office {
     const how = { leaseMs, label, waitMs: Infinity, throughPause: true, signal, ...kept };
     const leadership = await acquire(
       this.session,
-      this.#steps,
+      this.#protocol,
       resolve(how, this.#defaults),
-      (hold) => new LeadLease(this.session, this.#steps, hold, signal),
+      (hold) => new LeadLease(this.session, this.#protocol, hold, signal),
     );
     try {
       await leadership.proclaim(value);

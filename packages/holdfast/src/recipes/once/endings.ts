@@ -1,7 +1,7 @@
 /** What becomes of a call when its work has ended. */
 import { encodeFailure, wordsOf } from "../failure.js";
 import type { OnceOptions, OnceOutcome, OncePolicy, ResolvedOnce } from "./options.js";
-import type { Ending } from "./steps.js";
+import type { Ending } from "./protocol.js";
 
 const REASON_MAX = 500;
 

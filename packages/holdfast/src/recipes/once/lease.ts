@@ -1,7 +1,7 @@
 import { LeaseLostError } from "../../index.js";
 import { type Hold, Lease } from "../../internal.js";
 import type { Codec } from "../codec.js";
-import type { Granted, OnceSteps } from "./steps.js";
+import type { Granted, OnceProtocol } from "./protocol.js";
 
 /**
  * The lease of one attempt at a call: renewed while the work runs, with what the attempt before it has left. It ends with its work.
@@ -14,16 +14,16 @@ export class OnceLease extends Lease {
   readonly firstAt: Date;
   /** What the last `save` of an earlier attempt has left; undefined if there is none. */
   readonly saved: unknown;
-  readonly #steps: OnceSteps;
+  readonly #protocol: OnceProtocol;
   readonly #codec: Codec;
 
   /** @internal */
-  constructor(held: Hold, steps: OnceSteps, { attempt, firstMs, saved }: Granted, codec: Codec) {
+  constructor(held: Hold, protocol: OnceProtocol, { attempt, firstMs, saved }: Granted, codec: Codec) {
     super(held);
     this.attempt = attempt;
     this.firstAt = new Date(firstMs);
     this.saved = saved === undefined ? undefined : codec.decode(saved);
-    this.#steps = steps;
+    this.#protocol = protocol;
     this.#codec = codec;
   }
 
@@ -41,7 +41,7 @@ export class OnceLease extends Lease {
       throw new RangeError(`data must be at most ${SAVED_BYTES_MAX} bytes as text; got ${Buffer.byteLength(text)}`);
     }
     this.assertHeld();
-    if (await this.#steps.save(this, text)) return;
+    if (await this.#protocol.save(this, text)) return;
     throw new LeaseLostError(this.name, { reason: "server-lost", token: this.token, owner: this.owner });
   }
 }

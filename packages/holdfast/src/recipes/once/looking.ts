@@ -3,7 +3,7 @@ import type { Holder, Holdfast } from "../../index.js";
 import { type Asked, behind, checkKnown, checkWhole, describeHolder, show } from "../../internal.js";
 import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 import { checkBytes, nameOf } from "../names.js";
-import { OnceSteps } from "./steps.js";
+import { OnceProtocol } from "./protocol.js";
 
 /** What has become of a call. A snapshot. */
 export interface OnceInspection {
@@ -40,15 +40,15 @@ export async function inspectOnce(
   key: string,
   options: OnceScope = {},
 ): Promise<OnceInspection | undefined> {
-  const steps = stepsOf(holdfast, key, checkKnown(options, ["scope"]), 0);
-  const { session } = behind(holdfast, steps.name);
-  session.assertOpen(steps.name);
-  return inspection(session, steps);
+  const protocol = stepsOf(holdfast, key, checkKnown(options, ["scope"]), 0);
+  const { session } = behind(holdfast, protocol.name);
+  session.assertOpen(protocol.name);
+  return inspection(session, protocol);
 }
 
-/** The same of a call whose steps are known. @throws StoreError */
-export async function inspection(session: Asked, steps: OnceSteps): Promise<OnceInspection | undefined> {
-  const looked = await steps.look(session.commandTimeoutMs);
+/** The same of a call whose protocol is known. @throws StoreError */
+export async function inspection(session: Asked, protocol: OnceProtocol): Promise<OnceInspection | undefined> {
+  const looked = await protocol.look(session.commandTimeoutMs);
   if (looked === undefined) return undefined;
   const { state, owner, token, attempt, firstMs, sinceMs, endedMs, leaseLeftMs } = looked;
   const isHeld = state === "running" && leaseLeftMs > 0;
@@ -92,17 +92,17 @@ export async function resolveOnce(
   checkCodec(codec);
   const isValue = typeof how === "object" && how !== null && "value" in how;
   if (how !== "release" && !isValue) throw new TypeError(`how must be "release" or { value }; got ${show(how)}`);
-  const steps = stepsOf(holdfast, key, { ...(scope === undefined ? {} : { scope }) }, keepMs);
-  behind(holdfast, steps.name).session.assertOpen(steps.name);
+  const protocol = stepsOf(holdfast, key, { ...(scope === undefined ? {} : { scope }) }, keepMs);
+  behind(holdfast, protocol.name).session.assertOpen(protocol.name);
   const ending = isValue
     ? ({ state: "done", text: codec.encode(how.value) } as const)
     : ({ state: "released", text: "" } as const);
-  return (await steps.resolve(ending)) === undefined;
+  return (await protocol.resolve(ending)) === undefined;
 }
 
-function stepsOf(holdfast: Holdfast, key: string, { scope }: OnceScope, keepMs: number): OnceSteps {
+function stepsOf(holdfast: Holdfast, key: string, { scope }: OnceScope, keepMs: number): OnceProtocol {
   if (scope !== undefined) checkBytes("scope", scope);
   const name = nameOf(scope, checkBytes("key", key));
   const { session, prefix } = behind(holdfast, name);
-  return new OnceSteps({ session, prefix, name, keepMs, fingerprint: "" });
+  return new OnceProtocol({ session, prefix, name, keepMs, fingerprint: "" });
 }

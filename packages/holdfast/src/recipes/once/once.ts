@@ -22,7 +22,7 @@ import {
 import { fingerprintOf } from "./fingerprint.js";
 import { OnceLease } from "./lease.js";
 import { type OnceOptions, type OnceOutcome, type ResolvedOnce, resolveOnce as resolveOptions } from "./options.js";
-import { OnceSteps, Over } from "./steps.js";
+import { OnceProtocol, Over } from "./protocol.js";
 
 /** What `once` found. */
 export interface OnceResult<Value> {
@@ -86,8 +86,8 @@ async function callOnce<Value>(
 ): Promise<OnceResult<Value>> {
   const resolved = resolveOptions(options);
   if (typeof work !== "function") throw new TypeError(`work must be a function; got ${typeof work}`);
-  const { lock, steps, store } = made(holdfast, key, resolved);
-  if (trace !== undefined) Object.assign(trace, { lockName: steps.name, server: serverOf(store) });
+  const { lock, protocol, store } = made(holdfast, key, resolved);
+  if (trace !== undefined) Object.assign(trace, { lockName: protocol.name, server: serverOf(store) });
   const { leaseMs, maxHoldMs, label, signal } = resolved;
   const waitMs = resolved.whenRunning === "reject" ? 0 : resolved.waitMs;
   let lease: OnceLease;
@@ -96,36 +96,36 @@ async function callOnce<Value>(
     // Whatever the Holdfast's default: a long run that is not renewed would be doubled.
     lease = await lock.acquire({ leaseMs, renew: true, maxHoldMs, label, ...wait });
   } catch (error) {
-    if (error instanceof Over) return replayed<Value>(steps.name, error, resolved);
+    if (error instanceof Over) return replayed<Value>(protocol.name, error, resolved);
     if (error instanceof AcquireTimeoutError) {
-      throw new OnceRunningError(steps.name, { waitMs, holder: error.holder, cause: error });
+      throw new OnceRunningError(protocol.name, { waitMs, holder: error.holder, cause: error });
     }
     throw error;
   }
   if (trace !== undefined) Object.assign(trace, { token: lease.token, attempt: lease.attempt });
-  return perform(lease, steps, work, resolved, options.after);
+  return perform(lease, protocol, work, resolved, options.after);
 }
 
 function made(
   holdfast: Holdfast,
   key: string,
   { scope, fingerprint, strictFingerprint, keepMs, savedCodec }: ResolvedOnce,
-): { lock: ForeignLock<OnceLease>; steps: OnceSteps; store: Store } {
+): { lock: ForeignLock<OnceLease>; protocol: OnceProtocol; store: Store } {
   const name = nameOf(scope, checkBytes("key", key));
   const { session, defaults, prefix } = behind(holdfast, name);
   const print = fingerprintOf(fingerprint);
-  const steps = new OnceSteps({ session, prefix, name, keepMs, fingerprint: print, strictFingerprint });
+  const protocol = new OnceProtocol({ session, prefix, name, keepMs, fingerprint: print, strictFingerprint });
   const lock = new ForeignLock<OnceLease>({
     session,
-    steps,
+    protocol,
     defaults,
-    make: (held) => new OnceLease(held, steps, steps.begins(held.owner), savedCodec),
+    make: (held) => new OnceLease(held, protocol, protocol.begins(held.owner), savedCodec),
     pauses: { delayMs: RECHECK_MS, jitterMs: RECHECK_MS / 4 },
     // Of another content it is another call: it is refused, and does not wait for its turn to hear that.
-    line: `once ${steps.key} ${print} ${strictFingerprint}`,
-    listen: (_claim, onNews) => session.store.inbox(steps.channel, onNews, session.commandTimeoutMs),
+    line: `once ${protocol.key} ${print} ${strictFingerprint}`,
+    listen: (_claim, onNews) => session.store.inbox(protocol.channel, onNews, session.commandTimeoutMs),
   });
-  return { lock, steps, store: session.store };
+  return { lock, protocol, store: session.store };
 }
 
 function replayed<Value>(
@@ -140,7 +140,7 @@ function replayed<Value>(
 
 async function perform<Value>(
   lease: OnceLease,
-  steps: OnceSteps,
+  protocol: OnceProtocol,
   work: (lease: OnceLease) => Value | Promise<Value>,
   resolved: ResolvedOnce,
   after: OnceOptions<Value>["after"],
@@ -159,7 +159,7 @@ async function perform<Value>(
   hold.rest();
   let state: string | undefined;
   try {
-    state = await steps.settle(lease, ending).catch((error: unknown) => {
+    state = await protocol.settle(lease, ending).catch((error: unknown) => {
       if (error instanceof LeaseLostError) return "";
       throw error;
     });
@@ -169,13 +169,13 @@ async function perform<Value>(
     if (!outcome.ok) throw outcome.error;
     if (!(error instanceof StoreError)) throw error;
     const { mayHaveRun, transient, cause } = error;
-    throw new OnceUnrecordedError(steps.name, { mayHaveRun, transient, cause }, outcome.value);
+    throw new OnceUnrecordedError(protocol.name, { mayHaveRun, transient, cause }, outcome.value);
   }
   if (state === undefined) {
     lease.end("released");
     hold.end("released");
     if (ending.state === "released") {
-      steps.ends(owner);
+      protocol.ends(owner);
       hold.undoLateRequests();
     }
   } else {
@@ -185,7 +185,7 @@ async function perform<Value>(
   if (refusal !== undefined) throw refusal.error;
   if (state !== undefined) {
     const { reason } = lossOf(lease);
-    throw new OnceLostError(steps.name, { reason, token, owner, value: outcome.value });
+    throw new OnceLostError(protocol.name, { reason, token, owner, value: outcome.value });
   }
   return { value: outcome.value, replayed: false, attempt, token, firstAtMs: lease.firstAt.getTime() };
 }

@@ -7,7 +7,7 @@ import { type Holdfast, UnsupportedError } from "../../index.js";
 import { checkKnown, checkWhole, show } from "../../internal.js";
 import { nameOf, partsOf } from "../names.js";
 import { inspection, type OnceInspection } from "./looking.js";
-import { OnceSteps } from "./steps.js";
+import { OnceProtocol } from "./protocol.js";
 
 /** What has become of one call, and which it is. A snapshot. */
 export interface OnceEntry extends OnceInspection {
@@ -118,7 +118,7 @@ async function look(
   identities: ReturnType<typeof identitiesOf>,
   { key, scope }: Named,
 ): Promise<OnceEntry | undefined> {
-  const steps = new OnceSteps({ session, prefix, name: nameOf(scope, key), keepMs: 0, fingerprint: "" });
-  const seen = await inspection(identities, steps);
+  const protocol = new OnceProtocol({ session, prefix, name: nameOf(scope, key), keepMs: 0, fingerprint: "" });
+  const seen = await inspection(identities, protocol);
   return seen === undefined ? undefined : { key, scope, ...seen };
 }

@@ -8,7 +8,7 @@ import type { Holdfast } from "../../index.js";
 import { behind, checkKnown, checkName, checkWhole, observe, show } from "../../internal.js";
 import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 import type { UpdateOptions } from "./options.js";
-import { ANY_VERSION, type Kept, VersionedSteps, type Written } from "./steps.js";
+import { ANY_VERSION, type Kept, VersionedProtocol, type Written } from "./protocol.js";
 import { update } from "./update.js";
 import type { VersionedValue, WriteOutcome } from "./values.js";
 
@@ -24,7 +24,7 @@ const VALUE_BYTES_MAX = 1_048_576;
 export class Versioned<Value> {
   readonly name: string;
   readonly #holdfast: Holdfast;
-  readonly #steps: VersionedSteps;
+  readonly #protocol: VersionedProtocol;
   readonly #codec: Codec;
 
   /** Comes from `versioned`. @internal */
@@ -33,7 +33,7 @@ export class Versioned<Value> {
     this.name = name;
     this.#holdfast = holdfast;
     this.#codec = codec;
-    this.#steps = new VersionedSteps(session, prefix, name);
+    this.#protocol = new VersionedProtocol(session, prefix, name);
   }
 
   /**
@@ -44,7 +44,7 @@ export class Versioned<Value> {
   async get(): Promise<VersionedValue<Value>> {
     const { session } = behind(this.#holdfast, this.name);
     session.assertOpen(this.name);
-    return this.#decoded(await this.#steps.read(session.commandTimeoutMs));
+    return this.#decoded(await this.#protocol.read(session.commandTimeoutMs));
   }
 
   /**
@@ -59,7 +59,7 @@ export class Versioned<Value> {
    */
   async compareAndSet(version: number, next: Value): Promise<WriteOutcome<Value>> {
     checkVersion(version);
-    return this.#outcome(await this.#steps.write(version, this.#encoded(next)));
+    return this.#outcome(await this.#protocol.write(version, this.#encoded(next)));
   }
 
   /**
@@ -72,7 +72,7 @@ export class Versioned<Value> {
    */
   async delete(version?: number): Promise<WriteOutcome<Value>> {
     if (version !== undefined) checkVersion(version);
-    return this.#outcome(await this.#steps.write(version ?? ANY_VERSION, undefined));
+    return this.#outcome(await this.#protocol.write(version ?? ANY_VERSION, undefined));
   }
 
   /**
@@ -119,12 +119,12 @@ export class Versioned<Value> {
   watch(
     options: { readonly signal?: AbortSignal | undefined } = {},
   ): AsyncGenerator<VersionedValue<Value>, void, undefined> {
-    const steps = this.#steps;
+    const protocol = this.#protocol;
     const watched = {
       session: behind(this.#holdfast, this.name).session,
       name: this.name,
-      channel: steps.channel,
-      read: (timeoutMs: number) => steps.read(timeoutMs),
+      channel: protocol.channel,
+      read: (timeoutMs: number) => protocol.read(timeoutMs),
       // A server that took over from another may have forgotten the last ones.
       isNews: (is: Kept, last: Kept) => is.version > last.version,
       changesInMs: () => Infinity,

@@ -21,7 +21,7 @@ import {
   resolve,
   type Session,
 } from "../../internal.js";
-import { SlotUse } from "./steps.js";
+import { SlotUse } from "./protocol.js";
 
 /** How a number is had, and kept. */
 export interface WorkerSlotOptions {
@@ -131,12 +131,12 @@ export async function workerSlot(holdfast: Holdfast, name: string, options: Work
   checkWhole("restMs", restMs, 0, YEAR_MS);
   behindAny(holdfast);
   const semaphore = holdfast.semaphore(name, { permits: count as number }); // just checked
-  const { session, steps: base, defaults } = Lock.partsOf<SemaphoreLease>(semaphore);
+  const { session, protocol: base, defaults } = Lock.partsOf<SemaphoreLease>(semaphore);
   const how: ResolvedOptions = { ...resolve({ ...rest, leaseMs, renew: true }, defaults), maxHoldMs: Infinity };
   const use = new SlotUse(session, base, lockKeys(behind(holdfast, name).prefix, "worker-slot", name).lock, restMs);
   let slot: WorkerSlot;
   try {
-    slot = await acquire(session, use.steps, how, (hold) => new WorkerSlot(hold, use));
+    slot = await acquire(session, use.protocol, how, (hold) => new WorkerSlot(hold, use));
   } catch (error) {
     if (!(error instanceof AcquireTimeoutError)) throw error;
     const seen = await semaphore.inspect().catch(() => undefined);

@@ -16,7 +16,7 @@ import {
   type TimestampOptions,
   timestampLock,
 } from "../../../src/interop/timestamp/index.js";
-import { ownKeys } from "../../../src/interop/timestamp/steps.js";
+import { ownKeys } from "../../../src/interop/timestamp/protocol.js";
 import { clusterSlot } from "../../unit/cluster-slot.js";
 
 let server: RedisServer;

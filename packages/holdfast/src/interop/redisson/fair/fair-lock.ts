@@ -4,7 +4,7 @@ import { ForeignLock, type ForeignParts } from "../../foreign-lock.js";
 import { lockChannel } from "../names.js";
 import type { Place } from "../place.js";
 import { listenOn, partsOf } from "../waiting.js";
-import { fairSteps } from "./steps.js";
+import { fairProtocol } from "./protocol.js";
 
 /** A year, so that a deadline stays a whole number. */
 const LONGEST_MS = 31_536_000_000;
@@ -50,7 +50,7 @@ export class RedissonFairLock extends ForeignLock {
 function fairParts(place: Place, placeMs: number): ForeignParts<Lease> {
   const { scope, raw } = place;
   return {
-    ...partsOf(place, fairSteps(place, placeMs), lockChannel(raw)),
+    ...partsOf(place, fairProtocol(place, placeMs), lockChannel(raw)),
     listen: ({ owner }, onNews) => listenOn(scope, `${lockChannel(raw)}:${owner}`, onNews),
     line: undefined,
   };

@@ -15,7 +15,7 @@ import { readWriteChannel } from "../names.js";
 import type { Place } from "../place.js";
 import type { RedissonScope } from "../scope.js";
 import { partsOf } from "../waiting.js";
-import { downgrade, readSteps, WRITER, writeSteps } from "./steps.js";
+import { downgrade, readProtocol, WRITER, writeProtocol } from "./protocol.js";
 
 const SHORTEST_LEASE_MS = 100;
 
@@ -61,17 +61,17 @@ export class RedissonWriteLease extends Lease {
     const { claim, token } = this.#hold.grant;
     const leaseMs = Math.min(this.#hold.leaseMs, watchdogMs);
     const reader = { ...claim, owner: claim.owner.slice(0, -WRITER.length), leaseMs };
-    const steps = readSteps(this.#place);
+    const protocol = readProtocol(this.#place);
     let setAt = now(session.runtime);
     this.#hold.rest();
     try {
       const outcome = await insist(session, async () => {
         setAt = now(session.runtime);
         const isDone = (await downgrade(this.#place, claim, reader, session.commandTimeoutMs)) === "downgraded";
-        if (!isDone || steps.confirm === undefined) return isDone ? "downgraded" : "forgotten";
+        if (!isDone || protocol.confirm === undefined) return isDone ? "downgraded" : "forgotten";
         // As a grant: it counts once replicas have it.
         setAt = now(session.runtime);
-        const confirmed = await steps.confirm({ claim: reader, token, slots: [] }, session.commandTimeoutMs);
+        const confirmed = await protocol.confirm({ claim: reader, token, slots: [] }, session.commandTimeoutMs);
         return confirmed === "extended" ? "downgraded" : "forgotten";
       });
       if (outcome === "forgotten") {
@@ -81,8 +81,8 @@ export class RedissonWriteLease extends Lease {
       session.assertOpen(this.name);
     } catch (error) {
       this.#hold.end();
-      void depart(session, steps, reader, true, session.commandTimeoutMs);
-      void depart(session, writeSteps(this.#place), claim, true, session.commandTimeoutMs);
+      void depart(session, protocol, reader, true, session.commandTimeoutMs);
+      void depart(session, writeProtocol(this.#place), claim, true, session.commandTimeoutMs);
       throw error;
     }
     this.#hold.end();
@@ -90,7 +90,7 @@ export class RedissonWriteLease extends Lease {
     this.#hold.undoLateRequests();
     const facts = { token, setAt, options: this.#hold.options, mayStillRun: NOTHING_RUNS };
     return new RedissonReadLease(
-      new Hold(session, steps, { claim: reader, token, slots: [] }, facts),
+      new Hold(session, protocol, { claim: reader, token, slots: [] }, facts),
       this.#place.scope,
     );
   }
@@ -107,7 +107,7 @@ export class RedissonReadLock extends ForeignLock<RedissonReadLease> {
     const leaseMs = Math.min(scope.defaults.leaseMs, scope.watchdogMs);
     const defaults: ResolvedOptions = { ...scope.defaults, leaseMs };
     super({
-      ...partsOf(place, readSteps(place), readWriteChannel(raw), defaults),
+      ...partsOf(place, readProtocol(place), readWriteChannel(raw), defaults),
       make: (held) => new RedissonReadLease(held, scope),
     });
     this.#scope = scope;
@@ -131,7 +131,7 @@ export class RedissonWriteLock extends ForeignLock<RedissonWriteLease> {
   /** Locks come from the factory `redisson`. @internal */
   constructor(place: Place) {
     super({
-      ...partsOf(place, writeSteps(place), readWriteChannel(place.raw)),
+      ...partsOf(place, writeProtocol(place), readWriteChannel(place.raw)),
       ownerOf: (claimNumber) => place.scope.ownerOf(claimNumber) + WRITER,
       make: (held) => new RedissonWriteLease(held, place),
     });

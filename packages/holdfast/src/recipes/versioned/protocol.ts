@@ -1,4 +1,4 @@
-/** The atomic steps of a versioned value: each one script call. */
+/** The protocol of a versioned value: each one script call. */
 
 import { recipesVersionedRead, recipesVersionedWrite } from "../../generated/recipes-scripts.js";
 import { type Caller, call, insist, lockKeys, type Session } from "../../internal.js";
@@ -22,7 +22,7 @@ const REMEMBER_MIN_MS = 20_000;
 export const ANY_VERSION = -1;
 
 /** See the file header. */
-export class VersionedSteps {
+export class VersionedProtocol {
   readonly name: string;
   readonly channel: string;
   readonly #session: Session;

@@ -1,4 +1,4 @@
-/** The atomic steps of a semaphore of Redisson whose permits expire: each one script call, with the keys of one name. */
+/** The protocol of a semaphore of Redisson whose permits expire: each one script call, with the keys of one name. */
 
 import {
   interopRedissonExpirableSemaphoreAcquire,
@@ -15,7 +15,7 @@ import {
   interopRedissonSemaphoreTrySetPermits,
 } from "../../generated/redisson-scripts.js";
 import { UnsupportedError } from "../../index.js";
-import type { State, Steps } from "../../internal.js";
+import type { LockProtocol, State } from "../../internal.js";
 import { checkPermitId, permitIdsOf } from "./permit-ids.js";
 import { callAt, type PermitsPlace, refused } from "./permits-place.js";
 
@@ -37,8 +37,8 @@ export interface ExpirableState extends State {
   readonly free: number;
 }
 
-/** The steps of a lock, and what else such a semaphore can be asked. Each request counts once, however often it is sent. */
-export interface ExpirableSteps extends Steps {
+/** The protocol of a lock, and what else such a semaphore can be asked. Each request counts once, however often it is sent. */
+export interface ExpirableProtocol extends LockProtocol {
   inspect(owner: string | undefined, timeoutMs: number): Promise<ExpirableState>;
   /** How many are free and held, or undefined if more has to be reaped before that can be said: ask again. */
   counts(timeoutMs: number): Promise<PermitCounts | undefined>;
@@ -56,8 +56,8 @@ export interface ExpirableSteps extends Steps {
 
 const RELEASES: readonly PermitRelease[] = ["not-held", "released", "late"];
 
-/** The steps of the semaphore at `place`. */
-export function expirableSteps(place: PermitsPlace): ExpirableSteps {
+/** The protocol of the semaphore at `place`. */
+export function expirableProtocol(place: PermitsPlace): ExpirableProtocol {
   const { store, name, raw: permits, timeout, leases, grants, tell, keepMs } = place;
   const { channel, how } = tell;
   const caller = { store, name };
@@ -75,13 +75,13 @@ export function expirableSteps(place: PermitsPlace): ExpirableSteps {
     return reply.outcome === "released";
   };
 
-  const steps: ExpirableSteps = {
+  const protocol: ExpirableProtocol = {
     kind: place.kind,
     name,
     key: permits,
     exported: undefined,
     ...(store.confirmsGrants === true && {
-      confirm: (granted, timeoutMs) => steps.extend(granted, granted.claim.leaseMs, timeoutMs),
+      confirm: (granted, timeoutMs) => protocol.extend(granted, granted.claim.leaseMs, timeoutMs),
     }),
 
     async acquire(claim, _enqueue, timeoutMs) {
@@ -117,7 +117,7 @@ export function expirableSteps(place: PermitsPlace): ExpirableSteps {
       }
       // Somebody may ask who cannot see the permits at all, and that is told by the script that any id may be given to.
       const request = place.scope.session.newRequestId(name);
-      return (await steps.tryRelease(checkPermitId(owner), request, timeoutMs)) !== "not-held";
+      return (await protocol.tryRelease(checkPermitId(owner), request, timeoutMs)) !== "not-held";
     },
 
     async inspect(_owner, timeoutMs) {
@@ -196,5 +196,5 @@ export function expirableSteps(place: PermitsPlace): ExpirableSteps {
       return reply.outcome === "endless" ? Infinity : undefined;
     },
   };
-  return steps;
+  return protocol;
 }

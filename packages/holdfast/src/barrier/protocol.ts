@@ -1,11 +1,11 @@
-/** The atomic steps of a barrier: each one script call, with the keys of one name. */
+/** The protocol of a barrier: each one script call, with the keys of one name. */
 import { call } from "../core/call.js";
 import { type BreakReason, CapacityMismatchError } from "../core/errors.js";
-import type { LookSteps, State, WaitSteps } from "../core/steps.js";
+import type { InspectProtocol, State, WaitProtocol } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
 import { barrierArrive, barrierInspect, barrierLeave, barrierReset } from "../generated/scripts.js";
 
-/** What the steps of one barrier need to know. */
+/** What the protocol of one barrier needs to know. */
 export interface BarrierPlace {
   readonly store: Store;
   readonly name: string;
@@ -31,7 +31,7 @@ export interface BarrierState extends State {
 }
 
 /** One arrival on its way. */
-export interface Arrival extends WaitSteps {
+export interface Arrival extends WaitProtocol {
   /** Set when the generation broke: then what looks like a grant is the end of the wait and no more. */
   broken(): Break | undefined;
 
@@ -42,15 +42,15 @@ export interface Arrival extends WaitSteps {
   isAbsent(): boolean;
 }
 
-/** The steps of the barrier at a place. */
-export interface BarrierSteps extends LookSteps {
+/** The protocol of the barrier at a place. */
+export interface BarrierProtocol extends InspectProtocol {
   inspect(owner: string | undefined, timeoutMs: number): Promise<BarrierState>;
 
   /** Begins a new generation, once for each request; its number. */
   reset(request: string, timeoutMs: number): Promise<number>;
 
   /**
-   * The steps of one arrival.
+   * The protocol of one arrival.
    * @param mayWait   false if it asks only once
    * @param mustPoll  whether it waits although its client can never be told, and so asks often instead
    * @param why       why it leaves, asked when it does
@@ -63,8 +63,8 @@ const REASONS: readonly BreakReason[] = ["lease-ended", "timed-out", "aborted", 
 /** How often a client asks that cannot be told. */
 const POLL_MS = 100;
 
-/** The steps of the barrier at `place`. */
-export function barrierSteps({ store, name, base: barrier, inbox, parties }: BarrierPlace): BarrierSteps {
+/** The protocol of the barrier at `place`. */
+export function barrierProtocol({ store, name, base: barrier, inbox, parties }: BarrierPlace): BarrierProtocol {
   const caller = { store, name };
   const arrived = `${barrier}:arrived`;
   const leases = `${barrier}:leases`;
@@ -77,7 +77,7 @@ export function barrierSteps({ store, name, base: barrier, inbox, parties }: Bar
     by,
   });
 
-  const steps: BarrierSteps = {
+  const protocol: BarrierProtocol = {
     kind,
     name,
     key: barrier,
@@ -112,7 +112,7 @@ export function barrierSteps({ store, name, base: barrier, inbox, parties }: Bar
         name,
         key: barrier,
         holdsNothing: true,
-        inspect: steps.inspect,
+        inspect: protocol.inspect,
         broken: () => broken,
         passed: () => passed,
         isAbsent: () => isAbsent,
@@ -145,5 +145,5 @@ export function barrierSteps({ store, name, base: barrier, inbox, parties }: Bar
       };
     },
   };
-  return steps;
+  return protocol;
 }

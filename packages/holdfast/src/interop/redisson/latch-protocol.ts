@@ -1,4 +1,4 @@
-/** The atomic steps of a count-down latch of Redisson: each one script call, with the keys of one name. */
+/** The protocol of a count-down latch of Redisson: each one script call, with the keys of one name. */
 
 import {
   interopRedissonLatchCount,
@@ -6,13 +6,13 @@ import {
   interopRedissonLatchDelete,
   interopRedissonLatchTrySetCount,
 } from "../../generated/redisson-scripts.js";
-import type { LookSteps, State, WaitSteps } from "../../internal.js";
+import type { InspectProtocol, State, WaitProtocol } from "../../internal.js";
 import { type CountPlace, callAt, refused } from "./permits-place.js";
 
-/** The steps of the latch at a place. Each request counts once, however often it is sent. */
-export interface RedissonLatchSteps extends LookSteps {
+/** The protocol of the latch at a place. Each request counts once, however often it is sent. */
+export interface RedissonLatchProtocol extends InspectProtocol {
   /** Those of a wait for zero. */
-  readonly wait: WaitSteps;
+  readonly wait: WaitProtocol;
   /** What is left; 0 also if there is no count. */
   count(timeoutMs: number): Promise<number>;
   /** False if there was a count already. */
@@ -23,8 +23,8 @@ export interface RedissonLatchSteps extends LookSteps {
   delete(request: string, timeoutMs: number): Promise<boolean>;
 }
 
-/** The steps of the latch at `place`. */
-export function redissonLatchSteps(place: CountPlace): RedissonLatchSteps {
+/** The protocol of the latch at `place`. */
+export function redissonLatchProtocol(place: CountPlace): RedissonLatchProtocol {
   const { store, name, kind, raw: latch, keepMs } = place;
   const caller = { store, name };
   const tell = { ...place.tell, keepMs };
@@ -40,7 +40,7 @@ export function redissonLatchSteps(place: CountPlace): RedissonLatchSteps {
   };
   // Nobody holds a latch, and who waits for it is written nowhere.
   const nobody: State = { holders: [], token: undefined, waiterCount: 0, waiters: [], ahead: undefined };
-  const inspect: LookSteps["inspect"] = () => Promise.resolve(nobody);
+  const inspect: InspectProtocol["inspect"] = () => Promise.resolve(nobody);
 
   return {
     kind,

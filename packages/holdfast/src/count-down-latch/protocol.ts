@@ -1,6 +1,6 @@
-/** The atomic steps of a count-down latch: each one script call, with the keys of one name. */
+/** The protocol of a count-down latch: each one script call, with the keys of one name. */
 import { call } from "../core/call.js";
-import type { LookSteps, State, WaitSteps } from "../core/steps.js";
+import type { InspectProtocol, State, WaitProtocol } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
 import {
   countDownLatchAwait,
@@ -13,7 +13,7 @@ import {
 /** How many waiters `inspect` names. */
 const NAMED_WAITERS = 100;
 
-/** What the steps of one latch need to know. */
+/** What the protocol of one latch needs to know. */
 export interface LatchPlace {
   readonly store: Store;
   readonly name: string;
@@ -30,8 +30,8 @@ export interface LatchState extends State {
   readonly initialCount: number;
 }
 
-/** The steps of the latch at a place. */
-export interface LatchSteps extends LookSteps {
+/** The protocol of the latch at a place. */
+export interface LatchProtocol extends InspectProtocol {
   inspect(owner: string | undefined, timeoutMs: number): Promise<LatchState>;
 
   /** Sets the count unless one is still counting; once for each request. */
@@ -40,18 +40,18 @@ export interface LatchSteps extends LookSteps {
   /** Takes `by` off the count, once for each request, and once for each counter that is not empty; what is left. */
   countDown(request: string, counter: string, by: number, timeoutMs: number): Promise<number>;
 
-  /** The steps of one wait for zero. */
-  wait(): WaitSteps;
+  /** The protocol of one wait for zero. */
+  wait(): WaitProtocol;
 }
 
-/** The steps of the latch at `place`. */
-export function latchSteps({ store, name, base: latch, inbox, keepMs }: LatchPlace): LatchSteps {
+/** The protocol of the latch at `place`. */
+export function latchProtocol({ store, name, base: latch, inbox, keepMs }: LatchPlace): LatchProtocol {
   const caller = { store, name };
   const counted = `${latch}:counted`;
   const waiters = `${latch}:waiters`;
   const kind = "count-down-latch";
 
-  const steps: LatchSteps = {
+  const protocol: LatchProtocol = {
     kind,
     name,
     key: latch,
@@ -87,7 +87,7 @@ export function latchSteps({ store, name, base: latch, inbox, keepMs }: LatchPla
         name,
         key: latch,
         holdsNothing: true,
-        inspect: steps.inspect,
+        inspect: protocol.inspect,
 
         async acquire({ owner }, enqueue, timeoutMs) {
           const args = { owner, since, enqueue: enqueue ? 1 : 0, keepMs };
@@ -104,5 +104,5 @@ export function latchSteps({ store, name, base: latch, inbox, keepMs }: LatchPla
       };
     },
   };
-  return steps;
+  return protocol;
 }

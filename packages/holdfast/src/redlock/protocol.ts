@@ -1,8 +1,8 @@
-/** The atomic steps of a lock on a quorum: each one request to every server, and what a majority of them answers. */
+/** The protocol of a lock on a quorum: each one request to every server, and what a majority of them answers. */
 import type { ServerAnswer } from "../core/error-facts.js";
 import { StoreError, UnsupportedError } from "../core/errors.js";
 import { parseOwner } from "../core/owner.js";
-import type { Claim, NotHeld, State, Steps } from "../core/steps.js";
+import type { Claim, LockProtocol, NotHeld, State } from "../core/protocol.js";
 import type { Ballot } from "./ballot.js";
 import { quorumOf } from "./decision.js";
 import { type Memories, toldIn } from "./memories.js";
@@ -26,7 +26,7 @@ export interface BallotClaim extends Claim {
   readonly ballot: Ballot;
 }
 
-/** What the steps need to know. */
+/** What the protocol needs to know. */
 export interface RedlockFacts {
   readonly servers: readonly QuorumServer[];
   readonly withdrawals: Withdrawals;
@@ -38,8 +38,8 @@ export interface RedlockFacts {
   readonly touch: () => Promise<void>;
 }
 
-/** The steps of the lock at `place`. Attempts are not among them: a retry is never the same claim again (waiter.ts). */
-export function redlockSteps({ servers, withdrawals, memories, place, inbox, touch }: RedlockFacts): Steps {
+/** The protocol of the lock at `place`. Attempts are not among them: a retry is never the same claim again (waiter.ts). */
+export function redlockProtocol({ servers, withdrawals, memories, place, inbox, touch }: RedlockFacts): LockProtocol {
   const { name } = place;
   const majority = quorumOf(servers.length);
   const look = (timeoutMs: number): Promise<Answers<ServerView>> =>
@@ -145,7 +145,7 @@ export function redlockSteps({ servers, withdrawals, memories, place, inbox, tou
   };
 }
 
-/** The attempt that a claim was made for; every claim that these steps are asked about was made by an attempt. */
+/** The attempt that a claim was made for; every claim that this protocol are asked about was made by an attempt. */
 function ballotOf(claim: Claim): Ballot {
   return (claim as BallotClaim).ballot;
 }

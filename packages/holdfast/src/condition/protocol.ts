@@ -1,18 +1,18 @@
-/** The atomic steps of a condition: each one script call, with the keys of one condition of one mutex. */
+/** The protocol of a condition: each one script call, with the keys of one condition of one mutex. */
 import { call } from "../core/call.js";
 import { LeaseLostError, StoreError } from "../core/errors.js";
-import type { LookSteps, NotHeld, State, Steps, WaitSteps } from "../core/steps.js";
+import type { InspectProtocol, LockProtocol, NotHeld, State, WaitProtocol } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
 import { conditionInspect, conditionLeave, conditionSignal, conditionWait } from "../generated/scripts.js";
 
 /** How many waiters `inspect` names. */
 const NAMED_WAITERS = 100;
 
-/** What the steps of one condition need to know. */
+/** What the protocol of one condition needs to know. */
 export interface ConditionPlace {
   readonly store: Store;
-  /** Steps of the mutex that the condition belongs to. */
-  readonly mutex: Steps;
+  /** Protocol of the mutex that the condition belongs to. */
+  readonly mutex: LockProtocol;
   /** Keys of the mutex. */
   readonly lock: string;
   readonly fence: string;
@@ -35,7 +35,7 @@ export interface HeldBy {
 }
 
 /** Who waits. */
-export function looking({ store, mutex, condition }: ConditionPlace): LookSteps {
+export function looking({ store, mutex, condition }: ConditionPlace): InspectProtocol {
   return {
     kind: "condition",
     name: mutex.name,
@@ -50,19 +50,19 @@ export function looking({ store, mutex, condition }: ConditionPlace): LookSteps 
 }
 
 /** One wait. */
-export interface ConditionWait extends WaitSteps {
+export interface ConditionWait extends WaitProtocol {
   /** The claim holds the mutex: its signal has done its work, and is passed on to nobody. */
   granted(): void;
 }
 
 /**
- * The steps of one wait by the holder `from`. Once it is signalled they are those of the mutex.
+ * The protocol of one wait by the holder `from`. Once it is signalled they are those of the mutex.
  *
  * @param reconnects  how often the connection that sends scripts has come back: a request may have been sent twice
  * @param isStillValid  whether the lease of `from` would still be valid if it had not waited
  * @param onEntered  called once it is certain that `from` holds no more
  */
-export function waitSteps(
+export function waitProtocol(
   place: ConditionPlace,
   from: HeldBy,
   reconnects: () => number,

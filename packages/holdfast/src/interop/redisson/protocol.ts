@@ -1,4 +1,4 @@
-/** The atomic steps of RLock, FencedLock and SpinLock, which are one hash: each one script call. */
+/** The protocol of RLock, FencedLock and SpinLock, which are one hash: each one script call. */
 
 import {
   interopRedissonAcquire,
@@ -8,12 +8,20 @@ import {
   interopRedissonRelease,
 } from "../../generated/redisson-scripts.js";
 import { UnsupportedError } from "../../index.js";
-import { type Attempt, type Claim, call, type Grant, type NotHeld, type State, type Steps } from "../../internal.js";
+import {
+  type AcquireReply,
+  type Claim,
+  call,
+  type Grant,
+  type LockProtocol,
+  type NotHeld,
+  type State,
+} from "../../internal.js";
 import { fencedTokenKey, lockChannel } from "./names.js";
 import { callerOf, confirmBy, extendsHash, latchOf, leftMs, meant, type Place, unlatch } from "./place.js";
 
 /** See the file header. @param isFenced  whether grants take their tokens from Redisson's own counter */
-export function hashSteps(place: Place, isFenced: boolean): Steps {
+export function hashProtocol(place: Place, isFenced: boolean): LockProtocol {
   const { scope, kind, name, raw } = place;
   const caller = callerOf(place);
   const how = scope.publish;
@@ -27,7 +35,7 @@ export function hashSteps(place: Place, isFenced: boolean): Steps {
     key: raw,
     exported: undefined,
 
-    async acquire({ owner, leaseMs }: Claim, _enqueue: boolean, timeoutMs: number): Promise<Attempt> {
+    async acquire({ owner, leaseMs }: Claim, _enqueue: boolean, timeoutMs: number): Promise<AcquireReply> {
       const args = { name: raw, owner, leaseMs, fenced: isFenced ? 1 : 0 };
       return meant(place, await call(caller, interopRedissonAcquire, { lock: raw, fence }, args, timeoutMs));
     },

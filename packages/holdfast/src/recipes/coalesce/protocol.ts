@@ -1,4 +1,4 @@
-/** The atomic steps of a coalesced call: each one script call. */
+/** The protocol of a coalesced call: each one script call. */
 
 import {
   recipesCoalesceAcquire,
@@ -12,18 +12,18 @@ import {
 } from "../../generated/recipes-scripts.js";
 import { type Store, StoreError, UnsupportedError } from "../../index.js";
 import {
-  type Attempt,
+  type AcquireReply,
   type Claim,
   call,
   DRIFT_RATE,
   type Grant,
   type Hold,
   insist,
+  type LockProtocol,
   lockKeys,
   type NotHeld,
   type Session,
   type State,
-  type Steps,
 } from "../../internal.js";
 import { CoalesceLease } from "./lease.js";
 
@@ -71,7 +71,7 @@ export interface CoalescePlace {
 }
 
 /** See the file header. Made for one call, whose place in the order of arrival it keeps. */
-export class CoalesceSteps implements Steps {
+export class CoalesceProtocol implements LockProtocol {
   readonly kind = "coalesce";
   readonly name: string;
   readonly key: string;
@@ -110,13 +110,13 @@ export class CoalesceSteps implements Steps {
     };
   }
 
-  get confirm(): Steps["confirm"] {
+  get confirm(): LockProtocol["confirm"] {
     if (this.store.confirmsGrants !== true) return undefined;
     return (granted, timeoutMs) => this.extend(granted, granted.claim.leaseMs, timeoutMs);
   }
 
   /** A run that has not begun is not put back: its call waits again, in its place. */
-  get reclaim(): Steps["reclaim"] {
+  get reclaim(): LockProtocol["reclaim"] {
     const marker = this.store.lineageKey?.(this.key);
     if (marker === undefined) return undefined;
     return async ({ claim: { owner }, token }, leaseMs, timeoutMs) => {
@@ -134,14 +134,14 @@ export class CoalesceSteps implements Steps {
   }
 
   /** @throws Superseded, Joined  no waiting helps */
-  async acquire(claim: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt> {
+  async acquire(claim: Claim, enqueue: boolean, timeoutMs: number): Promise<AcquireReply> {
     const isFirst = this.#arrival === 0;
     const attempt = await this.#ask(claim, enqueue, timeoutMs);
     if (!isFirst || !this.#place.cancelRunning || attempt.outcome === "granted") return attempt;
     return await this.#ask(claim, enqueue, timeoutMs);
   }
 
-  async #ask(claim: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt> {
+  async #ask(claim: Claim, enqueue: boolean, timeoutMs: number): Promise<AcquireReply> {
     const { owner, leaseMs } = claim;
     const { mode, cancelRunning } = this.#place;
     // A request whose copy may come late must not end a run that began after this call: whoever asks for an end says when it came.

@@ -1,5 +1,5 @@
 /**
- * The atomic steps of whatever hands out permits: each one script call, with the keys of one name.
+ * The protocol of whatever hands out permits: each one script call, with the keys of one name.
  *
  * One machine under several kinds: a capacity, holders with a weight each, a queue whose head is never overtaken.
  * Algorithm: ours (docs/adr/001-queue-on-the-server.md); a release grants as many heads of the queue as fit.
@@ -8,7 +8,7 @@ import { call } from "../core/call.js";
 import { CapacityMismatchError } from "../core/errors.js";
 import type { LockKeys } from "../core/names.js";
 import { pauseOf } from "../core/paused.js";
-import type { Attempt, Grant, HolderState, NotHeld, State, Steps } from "../core/steps.js";
+import type { AcquireReply, Grant, HolderState, LockProtocol, NotHeld, State } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
 import {
   permitsAcquire,
@@ -62,7 +62,7 @@ export interface PermitsState extends State {
 }
 
 /** What more can be done with permits than with any lock. */
-export interface PermitsSteps extends Steps {
+export interface PermitsProtocol extends LockProtocol {
   inspect(owner: string | undefined, timeoutMs: number): Promise<PermitsState>;
 
   /** Changes the capacity, whoever holds or waits; once for each request. */
@@ -76,8 +76,8 @@ export interface PermitsSteps extends Steps {
   reweigh(grant: Grant, weight: number, change: number, timeoutMs: number): Promise<number | null | NotHeld>;
 }
 
-/** The steps of the permits at `place`. */
-export function permitsSteps(place: PermitsPlace): PermitsSteps {
+/** The protocol of the permits at `place`. */
+export function permitsProtocol(place: PermitsPlace): PermitsProtocol {
   const { kind, name, inbox, declared, numbered } = place;
   const caller = { store: place.store, name };
   const state = place.keys.base;
@@ -98,7 +98,7 @@ export function permitsSteps(place: PermitsPlace): PermitsSteps {
     exported: {},
     permits: declared,
 
-    async acquire({ owner, leaseMs, amount }, enqueue, timeoutMs, throughPause = false): Promise<Attempt> {
+    async acquire({ owner, leaseMs, amount }, enqueue, timeoutMs, throughPause = false): Promise<AcquireReply> {
       const mayQueue = enqueue ? (throughPause ? 2 : 1) : 0;
       const args = { owner, leaseMs, weight: amount, enqueue: mayQueue, declared, ...granting };
       const reply = await call(caller, permitsAcquire, keys, args, timeoutMs);
@@ -123,7 +123,7 @@ export function permitsSteps(place: PermitsPlace): PermitsSteps {
         async confirm({ claim: { owner, leaseMs }, token }, timeoutMs) {
           return (await call(caller, permitsExtend, held, { owner, token, leaseMs }, timeoutMs)).outcome;
         },
-      } satisfies Pick<Steps, "confirm">)),
+      } satisfies Pick<LockProtocol, "confirm">)),
 
     confirmHandOff: (granted, timeoutMs) =>
       confirmTogether({ store: place.store, name, keys: held }, granted, timeoutMs),
@@ -134,7 +134,7 @@ export function permitsSteps(place: PermitsPlace): PermitsSteps {
           const args = { owner, token, leaseMs, weight: amount, numbers: slots.join(","), declared };
           return (await call(caller, permitsReclaim, { ...keys, marker }, args, timeoutMs)).outcome;
         },
-      } satisfies Pick<Steps, "reclaim">)),
+      } satisfies Pick<LockProtocol, "reclaim">)),
 
     async release({ claim: { owner }, token }, timeoutMs) {
       return (await call(caller, permitsRelease, keys, { owner, token, ...granting }, timeoutMs)).outcome;

@@ -1,4 +1,4 @@
-/** The atomic steps of one entry of a cache: each one script call. */
+/** The protocol of one entry of a cache: each one script call. */
 
 import {
   recipesCacheExtend,
@@ -15,10 +15,10 @@ import {
   call,
   type Grant,
   insist,
+  type LockProtocol,
   lockKeys,
   type NotHeld,
   type Session,
-  type Steps,
 } from "../../internal.js";
 import { AGAIN, AT_ONCE } from "./messages.js";
 
@@ -39,7 +39,7 @@ const KEEP_AFTER_MS = 60_000;
 const PAUSE_MS = 1_000;
 
 /** See the file header. */
-export class CacheSteps implements Steps {
+export class CacheProtocol implements LockProtocol {
   readonly kind = "cache";
   readonly name: string;
   readonly key: string;

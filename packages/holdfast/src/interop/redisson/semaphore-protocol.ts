@@ -1,4 +1,4 @@
-/** The atomic steps of a plain semaphore of Redisson: each one script call, with the keys of one name. */
+/** The protocol of a plain semaphore of Redisson: each one script call, with the keys of one name. */
 
 import {
   interopRedissonSemaphoreAcquire,
@@ -12,14 +12,14 @@ import {
   interopRedissonSemaphoreTrySetPermits,
 } from "../../generated/redisson-scripts.js";
 import { UnsupportedError } from "../../index.js";
-import type { NotHeld, State, Steps } from "../../internal.js";
+import type { LockProtocol, NotHeld, State } from "../../internal.js";
 import { callAt, type PermitsPlace, refused } from "./permits-place.js";
 
 /** How many holders `inspect` names. */
 const NAMED_HOLDERS = 1_000;
 
-/** The steps of a lock, and what else a semaphore of Redisson can be asked. Each request counts once, however often it is sent. */
-export interface RedissonSemaphoreSteps extends Steps {
+/** The protocol of a lock, and what else a semaphore of Redisson can be asked. Each request counts once, however often it is sent. */
+export interface RedissonSemaphoreProtocol extends LockProtocol {
   /** How many are free, or 0; less than 0 if somebody took some away. Undefined if more has to be taken back first: ask again. */
   available(timeoutMs: number): Promise<number | undefined>;
   /** False if there was a count already. */
@@ -39,8 +39,8 @@ export interface RedissonSemaphoreState extends State {
   readonly held: readonly number[];
 }
 
-/** The steps of the semaphore at `place`. */
-export function redissonSemaphoreSteps(place: PermitsPlace): RedissonSemaphoreSteps {
+/** The protocol of the semaphore at `place`. */
+export function redissonSemaphoreProtocol(place: PermitsPlace): RedissonSemaphoreProtocol {
   const { store, name, raw: permits, timeout, leases, grants, tell, keepMs } = place;
   const { channel, how } = tell;
   const caller = { store, name };
@@ -52,13 +52,13 @@ export function redissonSemaphoreSteps(place: PermitsPlace): RedissonSemaphoreSt
     return (await ask(caller, interopRedissonSemaphoreRelease, own, args, timeoutMs)).outcome;
   };
 
-  const steps: RedissonSemaphoreSteps = {
+  const protocol: RedissonSemaphoreProtocol = {
     kind: place.kind,
     name,
     key: permits,
     exported: undefined,
     ...(store.confirmsGrants === true && {
-      confirm: (granted, timeoutMs) => steps.extend(granted, granted.claim.leaseMs, timeoutMs),
+      confirm: (granted, timeoutMs) => protocol.extend(granted, granted.claim.leaseMs, timeoutMs),
     }),
 
     async acquire({ owner, leaseMs, amount }, _enqueue, timeoutMs) {
@@ -139,7 +139,7 @@ export function redissonSemaphoreSteps(place: PermitsPlace): RedissonSemaphoreSt
       return reply.value;
     },
   };
-  return steps;
+  return protocol;
 }
 
 /** A flat list as the triples that it stands for. */

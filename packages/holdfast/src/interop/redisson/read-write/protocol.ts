@@ -1,4 +1,4 @@
-/** The atomic steps of the two sides of ReadWriteLock: each one script call. */
+/** The protocol of the two sides of ReadWriteLock: each one script call. */
 
 import {
   interopRedissonReadWriteDowngrade,
@@ -11,16 +11,24 @@ import {
   interopRedissonReadWriteWriteLeave,
   interopRedissonReadWriteWriteRelease,
 } from "../../../generated/redisson-scripts.js";
-import { type Attempt, type Claim, call, type Grant, type NotHeld, type State, type Steps } from "../../../internal.js";
+import {
+  type AcquireReply,
+  type Claim,
+  call,
+  type Grant,
+  type LockProtocol,
+  type NotHeld,
+  type State,
+} from "../../../internal.js";
 import { readHoldKey, readWriteChannel, suffixBase } from "../names.js";
 import { callerOf, confirmBy, extendsHash, latchOf, leftMs, meant, type Place, unlatch } from "../place.js";
-import { cannotMove, keepsNoToken } from "../steps.js";
+import { cannotMove, keepsNoToken } from "../protocol.js";
 
 /** What a writer's field ends in. */
 export const WRITER: string = ":write";
 
 /** What both sides have in common. */
-function sharedSteps(place: Place): Pick<Steps, "kind" | "name" | "key" | "exported" | "adopt" | "inspect"> {
+function sharedProtocol(place: Place): Pick<LockProtocol, "kind" | "name" | "key" | "exported" | "adopt" | "inspect"> {
   const { kind, name, raw } = place;
   return {
     kind,
@@ -41,21 +49,21 @@ function sharedSteps(place: Place): Pick<Steps, "kind" | "name" | "key" | "expor
 }
 
 /** The side that many may hold. */
-export function readSteps(place: Place): Steps {
+export function readProtocol(place: Place): LockProtocol {
   const { scope, raw } = place;
   const caller = callerOf(place);
   const how = scope.publish;
   const channel = readWriteChannel(raw);
   const holdBase = suffixBase(raw);
   const keysOf = (owner: string): { lock: string; hold: string } => ({ lock: raw, hold: readHoldKey(raw, owner, 1) });
-  const extend: Steps["extend"] = async ({ claim: { owner } }, leaseMs, timeoutMs) =>
+  const extend: LockProtocol["extend"] = async ({ claim: { owner } }, leaseMs, timeoutMs) =>
     (await call(caller, interopRedissonReadWriteReadExtend, keysOf(owner), { owner, leaseMs }, timeoutMs)).outcome;
 
   return {
-    ...sharedSteps(place),
+    ...sharedProtocol(place),
     mode: "read",
 
-    async acquire({ owner, leaseMs }: Claim, _enqueue: boolean, timeoutMs: number): Promise<Attempt> {
+    async acquire({ owner, leaseMs }: Claim, _enqueue: boolean, timeoutMs: number): Promise<AcquireReply> {
       const args = { name: raw, owner, leaseMs };
       const answer = await call(caller, interopRedissonReadWriteReadAcquire, keysOf(owner), args, timeoutMs);
       return meant(place, answer);
@@ -93,7 +101,7 @@ export function readSteps(place: Place): Steps {
 }
 
 /** The side that one may hold. Its claims end in what marks a writer. */
-export function writeSteps(place: Place): Steps {
+export function writeProtocol(place: Place): LockProtocol {
   const { scope, raw } = place;
   const caller = callerOf(place);
   const how = scope.publish;
@@ -101,10 +109,10 @@ export function writeSteps(place: Place): Steps {
   const extend = extendsHash(place);
 
   return {
-    ...sharedSteps(place),
+    ...sharedProtocol(place),
     mode: "write",
 
-    async acquire({ owner, leaseMs }: Claim, _enqueue: boolean, timeoutMs: number): Promise<Attempt> {
+    async acquire({ owner, leaseMs }: Claim, _enqueue: boolean, timeoutMs: number): Promise<AcquireReply> {
       const args = { name: raw, owner, leaseMs };
       const answer = await call(caller, interopRedissonReadWriteWriteAcquire, { lock: raw }, args, timeoutMs);
       return meant(place, answer);

@@ -1,4 +1,4 @@
-/** The atomic steps of a call that is to be done once: each one script call. */
+/** The protocol of a call that is to be done once: each one script call. */
 
 import {
   recipesOnceBegin,
@@ -12,18 +12,18 @@ import {
 } from "../../generated/recipes-scripts.js";
 import { type Lease, type Store, UnsupportedError } from "../../index.js";
 import {
-  type Attempt,
+  type AcquireReply,
   askAsHolder,
   type Caller,
   type Claim,
   call,
   type Grant,
   insist,
+  type LockProtocol,
   lockKeys,
   type NotHeld,
   type Session,
   type State,
-  type Steps,
 } from "../../internal.js";
 import { OnceBlockedError, OnceMismatchError } from "./errors.js";
 
@@ -74,7 +74,7 @@ export interface OncePlace {
 }
 
 /** See the file header. */
-export class OnceSteps implements Steps {
+export class OnceProtocol implements LockProtocol {
   readonly kind = "once";
   readonly name: string;
   readonly key: string;
@@ -100,12 +100,12 @@ export class OnceSteps implements Steps {
     return this.#place.session.store;
   }
 
-  get confirm(): Steps["confirm"] {
+  get confirm(): LockProtocol["confirm"] {
     if (this.store.confirmsGrants !== true) return undefined;
     return (granted, timeoutMs) => this.extend(granted, granted.claim.leaseMs, timeoutMs);
   }
 
-  get reclaim(): Steps["reclaim"] {
+  get reclaim(): LockProtocol["reclaim"] {
     const marker = this.store.lineageKey?.(this.key);
     if (marker === undefined) return undefined;
     return async ({ claim: { owner }, token }, leaseMs, timeoutMs) => {
@@ -133,7 +133,7 @@ export class OnceSteps implements Steps {
   }
 
   /** @throws Over, OnceMismatchError, OnceBlockedError  no waiting helps */
-  async acquire(claim: Claim, _enqueue: boolean, timeoutMs: number): Promise<Attempt> {
+  async acquire(claim: Claim, _enqueue: boolean, timeoutMs: number): Promise<AcquireReply> {
     const { fingerprint, strictFingerprint } = this.#place;
     const { owner, leaseMs } = claim;
     const isStrict = strictFingerprint === true ? 1 : 0;

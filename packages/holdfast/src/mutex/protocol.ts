@@ -1,9 +1,9 @@
-/** The atomic steps of a mutex: each one script call, with the keys of one name. */
+/** The protocol of a mutex: each one script call, with the keys of one name. */
 import { call } from "../core/call.js";
 import type { LockKeys } from "../core/names.js";
 import { parseOwner } from "../core/owner.js";
 import { pauseOf } from "../core/paused.js";
-import type { Attempt, Claim, ForcedRelease, Grant, NotHeld, State, Steps } from "../core/steps.js";
+import type { AcquireReply, Claim, ForcedRelease, Grant, LockProtocol, NotHeld, State } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
 import {
   mutexAcquire,
@@ -23,7 +23,7 @@ const NAMED_WAITERS = 100;
 /** How long the fence outlives a lease; the other scripts say it for themselves. */
 const FENCE_MS = 600_000;
 
-/** What the steps of one mutex need to know. */
+/** What the protocol of one mutex needs to know. */
 export interface MutexPlace {
   readonly store: Store;
   readonly name: string;
@@ -33,7 +33,7 @@ export interface MutexPlace {
   readonly keys: Pick<LockKeys, "base" | "lock">;
   /** What a client id is appended to for its channel. */
   readonly inbox: string;
-  /** See `WaitSteps.recheckMs`. */
+  /** See `WaitProtocol.recheckMs`. */
   readonly recheckMs?: number | undefined;
 }
 
@@ -48,11 +48,11 @@ export interface MutexKeys {
 }
 
 /**
- * The steps of the mutex at `place`.
+ * The protocol of the mutex at `place`.
  *
  * A class, and with keys that are made when they are asked for: whoever holds many leases holds as many of these.
  */
-export class MutexSteps implements Steps {
+export class MutexProtocol implements LockProtocol {
   readonly kind: string;
   readonly name: string;
   readonly key: string;
@@ -90,17 +90,19 @@ export class MutexSteps implements Steps {
     return this.#isMapped ? { key: this.key } : {};
   }
 
-  get confirm(): Steps["confirm"] {
+  get confirm(): LockProtocol["confirm"] {
     return this.store.confirmsGrants === true ? this.confirmHandOff : undefined;
   }
 
-  get reclaim(): Steps["reclaim"] {
+  get reclaim(): LockProtocol["reclaim"] {
     return this.store.lineageKey?.(this.key) === undefined ? undefined : this.putBack;
   }
 
-  get renewAll(): Steps["renewAll"] {
+  get renewAll(): LockProtocol["renewAll"] {
     // Keys of different slots cannot be in one script, and replicas are waited for once for each lease.
-    return this.store.shardInbox === undefined && this.store.confirmsGrants !== true ? MutexSteps.#renewAll : undefined;
+    return this.store.shardInbox === undefined && this.store.confirmsGrants !== true
+      ? MutexProtocol.#renewAll
+      : undefined;
   }
 
   acquire(
@@ -108,7 +110,7 @@ export class MutexSteps implements Steps {
     enqueue: boolean,
     timeoutMs: number,
     throughPause = false,
-  ): Promise<Attempt> {
+  ): Promise<AcquireReply> {
     const { inbox } = this;
     const mayQueue = enqueue ? (throughPause ? 2 : 1) : 0;
     const args = { owner, leaseMs, fenceMs: leaseMs + FENCE_MS, block: amount, enqueue: mayQueue, inbox };
@@ -170,16 +172,16 @@ export class MutexSteps implements Steps {
   }
 
   static async #renewAll(
-    leases: Parameters<NonNullable<Steps["renewAll"]>>[0],
+    leases: Parameters<NonNullable<LockProtocol["renewAll"]>>[0],
     timeoutMs: number,
   ): Promise<readonly number[]> {
     const keys: string[] = [];
     const parts: string[] = [];
-    let caller: MutexSteps | undefined;
-    for (const { steps, grant, leaseMs } of leases) {
-      if (!(steps instanceof MutexSteps)) throw new TypeError(`a ${steps.kind} is not renewed with mutexes`);
-      caller ??= steps;
-      keys.push(steps.key, `${steps.base}:fence`);
+    let caller: MutexProtocol | undefined;
+    for (const { protocol, grant, leaseMs } of leases) {
+      if (!(protocol instanceof MutexProtocol)) throw new TypeError(`a ${protocol.kind} is not renewed with mutexes`);
+      caller ??= protocol;
+      keys.push(protocol.key, `${protocol.base}:fence`);
       parts.push(`${grant.claim.owner} ${grant.token} ${leaseMs}`);
     }
     if (caller === undefined) return [];
@@ -187,7 +189,7 @@ export class MutexSteps implements Steps {
     return reply.refused.map((place) => Number(place) - 1);
   }
 
-  /** See `Steps.reclaim`. */
+  /** See `LockProtocol.reclaim`. */
   protected async putBack(
     { claim: { owner }, token }: Grant,
     leaseMs: number,

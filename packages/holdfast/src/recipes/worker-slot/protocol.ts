@@ -1,11 +1,11 @@
-/** The steps of a semaphore for the number of one worker: its lease lasts longer on the server, and its end is noted. */
+/** The protocol of a semaphore for the number of one worker: its lease lasts longer on the server, and its end is noted. */
 
 import {
   recipesWorkerSlotBefore,
   recipesWorkerSlotEnd,
   recipesWorkerSlotKeep,
 } from "../../generated/recipes-scripts.js";
-import { type Claim, call, type Grant, type NotHeld, type Session, type Steps } from "../../internal.js";
+import { type Claim, call, type Grant, type LockProtocol, type NotHeld, type Session } from "../../internal.js";
 
 /** So much of the time for an answer is for the note, when a number is given back. */
 const NOTE_SHARE = 1 / 4;
@@ -13,7 +13,7 @@ const NOTE_SHARE = 1 / 4;
 /** See the file header. One for each number that somebody asks for. */
 export class SlotUse {
   readonly #session: Session;
-  readonly #base: Steps;
+  readonly #base: LockProtocol;
   readonly #restMs: number;
   readonly #ends: string;
   #grant: Grant | undefined;
@@ -25,7 +25,7 @@ export class SlotUse {
    * @param ends    key of the notes
    * @param restMs  how much longer the lease is on the server
    */
-  constructor(session: Session, base: Steps, ends: string, restMs: number) {
+  constructor(session: Session, base: LockProtocol, ends: string, restMs: number) {
     this.#session = session;
     this.#base = base;
     this.#ends = ends;
@@ -38,8 +38,8 @@ export class SlotUse {
     if (nowMs > this.#latestMs) this.#latestMs = nowMs;
   }
 
-  /** What the lease stands on, in place of the steps of the semaphore. */
-  get steps(): Steps {
+  /** What the lease uses in place of the protocol of the semaphore. */
+  get protocol(): LockProtocol {
     const base = this.#base;
     const restMs = this.#restMs;
     const { reclaim } = base;

@@ -1,7 +1,7 @@
-/** The atomic steps of an election: those of a mutex, and what a leader says. Each is one script call. */
+/** The protocol of an election: those of a mutex, and what a leader says. Each is one script call. */
 import { call } from "../core/call.js";
 import type { LockKeys } from "../core/names.js";
-import type { Claim, ForcedRelease, Grant, NotHeld } from "../core/steps.js";
+import type { Claim, ForcedRelease, Grant, NotHeld } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
 import {
   electionAnnounce,
@@ -10,9 +10,9 @@ import {
   electionProclaim,
   electionResign,
 } from "../generated/scripts.js";
-import { type MutexKeys, MutexSteps } from "../mutex/steps.js";
+import { type MutexKeys, MutexProtocol } from "../mutex/protocol.js";
 
-/** What the steps of one election need to know. */
+/** What the protocol of one election needs to know. */
 export interface ElectionPlace {
   readonly store: Store;
   readonly name: string;
@@ -37,8 +37,8 @@ interface Leader {
   readonly token: number;
 }
 
-/** The steps of one election. */
-export class ElectionSteps extends MutexSteps {
+/** The protocol of one election. */
+export class ElectionProtocol extends MutexProtocol {
   /** Where observers listen. */
   readonly channel: string;
   /** A leader may work for long at once, and leads for others from its first message. */

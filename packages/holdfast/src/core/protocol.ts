@@ -42,7 +42,7 @@ export interface Grant {
 }
 
 /** The two answers to an attempt, the second with or without a place in the queue. */
-export type Attempt =
+export type AcquireReply =
   | { readonly outcome: "granted"; readonly token: number; readonly slots?: readonly number[] }
   | {
       readonly outcome: "waiting" | "refused";
@@ -64,7 +64,7 @@ export type Attempt =
 export type NotHeld = "unclaimed" | "claimed" | "forgotten";
 
 /** Something that can be looked at. */
-export interface LookSteps {
+export interface InspectProtocol {
   readonly kind: string;
   readonly name: string;
   /** Of one side of a read-write lock: which one. */
@@ -77,7 +77,7 @@ export interface LookSteps {
 }
 
 /** Something that can be waited for in the server's queue of one name. */
-export interface WaitSteps extends LookSteps {
+export interface WaitProtocol extends InspectProtocol {
   /** True if it is an event that is waited for: no lease begins with a grant, so no answer can come too late. */
   readonly holdsNothing?: true | undefined;
 
@@ -109,7 +109,7 @@ export interface WaitSteps extends LookSteps {
    * One attempt; with `enqueue` a refused claim waits in the queue and is granted through the client's inbox, unless
    * somebody has paused the lock and it does not wait already: then only with `throughPause`.
    */
-  acquire(claim: Claim, enqueue: boolean, timeoutMs: number, throughPause?: boolean): Promise<Attempt>;
+  acquire(claim: Claim, enqueue: boolean, timeoutMs: number, throughPause?: boolean): Promise<AcquireReply>;
 
   /**
    * Begins the lease of a grant anew, with the first of its tokens, on a store where a grant counts only then. Absent on
@@ -130,8 +130,8 @@ export interface WaitSteps extends LookSteps {
   leave(claim: Claim, timeoutMs: number): Promise<void>;
 }
 
-/** One lock of one kind, as its atomic steps. */
-export interface Steps extends WaitSteps {
+/** One lock of one kind, as atomic requests. */
+export interface LockProtocol extends WaitProtocol {
   /**
    * Whether what that owner holds is not given back before its work has ended, whatever becomes of this Holdfast: then `leave`
    * does nothing, and others get it when it has run out. Absent where `close` gives everything back.
@@ -160,7 +160,7 @@ export interface Steps extends WaitSteps {
    */
   readonly renewAll?:
     | ((
-        leases: readonly { readonly steps: Steps; readonly grant: Grant; readonly leaseMs: number }[],
+        leases: readonly { readonly protocol: LockProtocol; readonly grant: Grant; readonly leaseMs: number }[],
         timeoutMs: number,
       ) => Promise<readonly number[]>)
     | undefined;

@@ -1,4 +1,4 @@
-/** The atomic steps of FairLock: each one script call. */
+/** The protocol of FairLock: each one script call. */
 
 import {
   interopRedissonFairAcquire,
@@ -7,16 +7,24 @@ import {
   interopRedissonFairLeave,
   interopRedissonFairRelease,
 } from "../../../generated/redisson-scripts.js";
-import { type Attempt, type Claim, call, type Grant, type NotHeld, type State, type Steps } from "../../../internal.js";
+import {
+  type AcquireReply,
+  type Claim,
+  call,
+  type Grant,
+  type LockProtocol,
+  type NotHeld,
+  type State,
+} from "../../../internal.js";
 import { fairQueueKey, fairTimeoutKey, lockChannel } from "../names.js";
 import { callerOf, confirmBy, extendsHash, latchOf, leftMs, meant, type Place, unlatch } from "../place.js";
-import { cannotMove, keepsNoToken } from "../steps.js";
+import { cannotMove, keepsNoToken } from "../protocol.js";
 
 /** How many waiters `inspect` names. */
 const NAMED_WAITERS = 100;
 
 /** See the file header. @param waitMs  how long a claim keeps its place once those before it are gone */
-export function fairSteps(place: Place, waitMs: number): Steps {
+export function fairProtocol(place: Place, waitMs: number): LockProtocol {
   const { scope, kind, name, raw } = place;
   const caller = callerOf(place);
   const how = scope.publish;
@@ -31,7 +39,7 @@ export function fairSteps(place: Place, waitMs: number): Steps {
     keepsPlaces: true,
     exported: undefined,
 
-    async acquire({ owner, leaseMs }: Claim, enqueue: boolean, timeoutMs: number): Promise<Attempt> {
+    async acquire({ owner, leaseMs }: Claim, enqueue: boolean, timeoutMs: number): Promise<AcquireReply> {
       const args = { name: raw, owner, leaseMs, waitMs, enqueue: enqueue ? 1 : 0 };
       return meant(place, await call(caller, interopRedissonFairAcquire, keys, args, timeoutMs));
     },

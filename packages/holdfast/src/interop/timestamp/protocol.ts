@@ -1,4 +1,4 @@
-/** The atomic steps of a lock that is shared with clients of a timestamp protocol: each one script call. */
+/** The protocol of a lock that is shared with clients of a timestamp protocol: each one script call. */
 
 import {
   interopTimestampAcquire,
@@ -9,15 +9,15 @@ import {
 } from "../../generated/timestamp-scripts.js";
 import { type Store, UnsupportedError } from "../../index.js";
 import {
-  type Attempt,
+  type AcquireReply,
   type Claim,
   call,
   type ForcedRelease,
   type Grant,
+  type LockProtocol,
   type NotHeld,
   type Session,
   type State,
-  type Steps,
 } from "../../internal.js";
 import type { TimestampDialect } from "./dialect.js";
 import { ForeignValueError } from "./foreign-value-error.js";
@@ -49,7 +49,7 @@ export function ownKeys(key: string): { readonly record: string; readonly fence:
 }
 
 /** See the file header. */
-export class TimestampSteps implements Steps {
+export class TimestampProtocol implements LockProtocol {
   readonly kind = "timestamp";
   readonly name: string;
   readonly key: string;
@@ -68,11 +68,11 @@ export class TimestampSteps implements Steps {
     this.#keys = { lock: place.key, ...ownKeys(place.key) };
   }
 
-  get confirm(): Steps["confirm"] {
+  get confirm(): LockProtocol["confirm"] {
     return this.store.confirmsGrants === true ? this.#confirm : undefined;
   }
 
-  async acquire(claim: Claim, _enqueue: boolean, timeoutMs: number): Promise<Attempt> {
+  async acquire(claim: Claim, _enqueue: boolean, timeoutMs: number): Promise<AcquireReply> {
     const { dialect, wire, session } = this.#place;
     const { unitMs, padding, before, graceMs, skewMs, latestMs, marginMs, reached } = wire;
     const after = newMark(dialect, session.runtime);
@@ -190,7 +190,7 @@ export class TimestampSteps implements Steps {
     return call(this, interopTimestampRelease, this.#keys, args, timeoutMs);
   }
 
-  /** See `Steps.confirm`. */
+  /** See `LockProtocol.confirm`. */
   readonly #confirm = (granted: Grant, timeoutMs: number): Promise<"extended" | NotHeld> =>
     this.extend(granted, granted.claim.leaseMs, timeoutMs);
 
