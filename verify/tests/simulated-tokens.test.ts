@@ -13,8 +13,8 @@ const FALLING = [
   "B release 60-70 ok",
 ];
 
-function verdict(tokensUntilMs: number): readonly string[] {
-  const history = { operations: operations(FALLING), observations: [] } as unknown as History;
+function verdict(tokensUntilMs: number, lines = FALLING): readonly string[] {
+  const history = { operations: operations(lines), observations: [] } as unknown as History;
   const circumstances = { kind: "mutex", slowClock: [], tokensUntilMs } as unknown as Circumstances;
   return linearizability(history, circumstances, 10_000).violations.map(({ property }) => property);
 }
@@ -29,4 +29,15 @@ test("tokens count where it forgot them only after the last grant", () => {
 
 test("tokens do not count where it forgot them before the last grant", () => {
   expect(verdict(45)).toEqual([]);
+});
+
+test("a claim keeps others out from its grant on, although who is served by it has called later", () => {
+  const joined = (grantedMs: number): string[] => [
+    "A acquire 0-1 ok lease=100 token=5",
+    "A release 2-3 ok",
+    "B acquire 5-6 no busy",
+    `C acquire 8-20 ok lease=100 token=7 delivered=${grantedMs}`,
+  ];
+  expect(verdict(Number.POSITIVE_INFINITY, joined(4))).toEqual([]);
+  expect(verdict(Number.POSITIVE_INFINITY, joined(9))).toEqual(["S1"]);
 });
