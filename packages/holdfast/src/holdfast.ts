@@ -4,13 +4,13 @@ import { barrierProtocol } from "./barrier/protocol.js";
 import { chooseStores, shareStore } from "./choose-stores.js";
 import { clientRecords, renewing } from "./client-record/client-record.js";
 import { adopt } from "./core/acquire.js";
-import { standsOn } from "./core/behind.js";
 import type { CloseOptions, CloseOutcome, HeldLease } from "./core/closing.js";
 import { Cohorts } from "./core/cohorts.js";
 import { evictionQuestion } from "./core/eviction.js";
 import { Guard } from "./core/guard.js";
 import type { Hold } from "./core/hold.js";
 import type { ExportedLease } from "./core/holding.js";
+import { withInternals } from "./core/internals.js";
 import { Lease } from "./core/lease.js";
 import { Lock } from "./core/lock.js";
 import { checkName, checkValue, lockKeys, mappedKeys, show } from "./core/names.js";
@@ -319,5 +319,5 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
       await session.close();
     },
   };
-  return standsOn(holdfast, { session, defaults, prefix, clientName });
+  return withInternals(holdfast, { session, defaults, prefix, clientName });
 }

@@ -1,6 +1,7 @@
 /** The store for a key of the user's own: the one behind a Holdfast, or one on a client that is given as it is. */
-import { behindAny } from "./core/behind.js";
+
 import { UnsupportedError } from "./core/errors.js";
+import { anyInternalsOf } from "./core/internals.js";
 import { checkPrefix } from "./core/names.js";
 import { type Runtime, systemRuntime } from "./core/runtime.js";
 import type { Store } from "./core/store.js";
@@ -42,7 +43,7 @@ export function storeOf(redis: RedisClient | Holdfast, name: string, prefix: str
       runtime: systemRuntime,
     };
   }
-  const { session, prefix: own, servers } = behindAny(redis);
+  const { session, prefix: own, servers } = anyInternalsOf(redis);
   if (servers !== undefined) {
     throw new UnsupportedError(name, "What is kept on one server cannot be kept on several independent ones.");
   }

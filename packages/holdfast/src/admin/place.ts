@@ -2,11 +2,11 @@
 
 import { adminHere } from "../generated/admin-scripts.js";
 import type { Holdfast, Store } from "../index.js";
-import { type Asked, type Behind, behindAny, type ClientRecord, call } from "../internal.js";
+import { type Asked, anyInternalsOf, type ClientRecord, call, type Internals } from "../internal.js";
 import { nothingIfMistyped } from "./mistyped.js";
 
 /** See the file header. */
-export interface Place extends Behind {
+export interface Place extends Internals {
   readonly holdfast: Holdfast;
   /** One of one server or cluster; or one for each of several independent servers. */
   readonly stores: readonly Store[];
@@ -19,7 +19,7 @@ export type Identities = Asked;
 
 /** @throws TypeError  it is not what `createHoldfast` has returned. @throws ClosedError */
 export function placeOf(holdfast: Holdfast): Place {
-  const found = behindAny(holdfast);
+  const found = anyInternalsOf(holdfast);
   found.session.assertOpen(found.prefix);
   const { session, servers = [session.store] } = found;
   return { ...found, holdfast, stores: servers, timeoutMs: session.commandTimeoutMs };

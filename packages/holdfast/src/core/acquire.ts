@@ -1,6 +1,7 @@
 /** The verbs that make a lease, the same for every kind that is held. */
+
+import { cleanUp } from "./cleanup.js";
 import type { Cohorts } from "./cohorts.js";
-import { depart } from "./departure.js";
 import { AcquireTimeoutError, LeaseLostError, PausedError, StoreError } from "./errors.js";
 import { publishAcquire } from "./events.js";
 import { hold } from "./granting.js";
@@ -158,7 +159,7 @@ export async function adopt<Held extends Lease>(
     // A close that has begun has asked whoever held then to end: this one it would take away under the work.
     session.assertOpen(protocol.name);
   } catch (error) {
-    void depart(session, protocol, claim, false, session.commandTimeoutMs);
+    void cleanUp(session, protocol, claim, false, session.commandTimeoutMs);
     throw error;
   }
   // Of the tokens that its claim had reserved, it keeps its own.
@@ -189,7 +190,7 @@ async function adoptSurely(
       return { outcome, setAt };
     } catch (error) {
       if (isRepeated || !(error instanceof StoreError) || !error.transient) {
-        void depart(session, protocol, to.claim, true, session.commandTimeoutMs);
+        void cleanUp(session, protocol, to.claim, true, session.commandTimeoutMs);
         throw error;
       }
     }
@@ -223,7 +224,7 @@ export function waitForGrant<Kept = Granted>(
           resolve(keep(granted));
           if (protocol.holdsNothing === true) publishUngranted(call, "passed");
         } catch (error) {
-          void depart(session, protocol, granted.claim, granted.mayStillRun(), session.commandTimeoutMs);
+          void cleanUp(session, protocol, granted.claim, granted.mayStillRun(), session.commandTimeoutMs);
           ends.failed(error);
         }
       },

@@ -66,7 +66,7 @@ export class Batch implements Turn, Unconfirmed {
 
   /** For the confirmations: whoever holds by the claim asks. */
   confirmNow(): void {
-    this.#session.doubt(this.#granted.claim);
+    this.#session.recheckClaim(this.#granted.claim);
   }
 
   /** Whether nobody waits in it any more. */

@@ -15,8 +15,8 @@
  */
 import { Batch, BLOCK, CROWD_BLOCK, isCrowd } from "./batch.js";
 import { Caller, type CallerEnds } from "./caller.js";
+import { cleanUp } from "./cleanup.js";
 import type { DeadlineEnd } from "./deadline.js";
-import { depart } from "./departure.js";
 import { PausedError } from "./errors.js";
 import { publishAcquire, publishWait } from "./events.js";
 import type { ResolvedOptions } from "./options.js";
@@ -170,7 +170,7 @@ export class Cohort {
     } else {
       // Whoever it was asked for has left.
       const { claim, mayStillRun } = granted;
-      void depart(this.#session, protocol, claim, mayStillRun(), this.#session.commandTimeoutMs);
+      void cleanUp(this.#session, protocol, claim, mayStillRun(), this.#session.commandTimeoutMs);
     }
     this.#askForRest();
   }

@@ -22,7 +22,7 @@ export function delay(
     const timer = session.runtime.startTimer(() => end(resolve), delayMs, true);
     const pausing: Occupant = {
       granted() {},
-      poked() {},
+      recheck() {},
       revoked() {},
       reconnected() {},
       async close() {

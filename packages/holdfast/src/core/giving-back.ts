@@ -1,5 +1,5 @@
 /** The end of a hold that its holder wants: what was held is given to the next one, whatever happens to the requests. */
-import { depart } from "./departure.js";
+import { cleanUp } from "./cleanup.js";
 import { StoreError } from "./errors.js";
 import type { Ended } from "./holding.js";
 import { insist } from "./insist.js";
@@ -41,12 +41,12 @@ export async function giveBack({ session, protocol, grant, claim, mayStillRun, r
       }
       mayHaveRun ||= reconnects !== session.commandReconnects;
       // It would hold for nobody when it arrives.
-      if (mayStillRun()) void depart(session, protocol, claim, true, commandTimeoutMs);
+      if (mayStillRun()) void cleanUp(session, protocol, claim, true, commandTimeoutMs);
       return mayHaveRun && ended !== "forgotten" ? "released" : ended;
     } catch (error) {
       mayHaveRun ||= error instanceof StoreError && error.mayHaveRun;
       if (!(error instanceof StoreError) || !error.transient || runtime.monotonicMs() >= stopAtMs) {
-        void depart(session, protocol, claim, true, commandTimeoutMs);
+        void cleanUp(session, protocol, claim, true, commandTimeoutMs);
         throw error;
       }
       await new Promise<void>((resume) => runtime.startTimer(resume, PAUSE_MS, true));
@@ -77,6 +77,6 @@ export async function giveBackLate({ session, protocol, grant, claim, mayStillRu
     return outcome === "extended" ? "released" : outcome;
   } finally {
     // Whatever it is that the server holds for this claim, nobody uses it any more.
-    await depart(session, protocol, claim, mayStillRun(), commandTimeoutMs);
+    await cleanUp(session, protocol, claim, mayStillRun(), commandTimeoutMs);
   }
 }

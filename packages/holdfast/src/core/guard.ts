@@ -56,7 +56,7 @@ class Asked {
   }
 
   /** The connection was away. */
-  doubt(): void {
+  serverMayHaveChanged(): void {
     this.isOpen = false;
     this.#openedAtMs = -Infinity;
     this.#hasFailed = false;
@@ -109,8 +109,8 @@ export class Guard {
   }
 
   /** The connection was away: it may lead to another server now. */
-  doubt(): void {
-    for (const one of this.#asked) one.doubt();
+  serverMayHaveChanged(): void {
+    for (const one of this.#asked) one.serverMayHaveChanged();
     this.#reckon();
   }
 

@@ -5,8 +5,8 @@
  * whoever ends it ends its renewer too.
  */
 
+import { cleanUp } from "./cleanup.js";
 import type { HeldLease, Settled } from "./closing.js";
-import { depart } from "./departure.js";
 import { type Forced, type LossReason, StoreError, UnsupportedError } from "./errors.js";
 import { describeExport } from "./exporting.js";
 import { giveBack, giveBackLate } from "./giving-back.js";
@@ -196,7 +196,7 @@ export class Hold implements Occupant, Holding, Kept {
    */
   undoLateRequests(): void {
     if (!this.#isUnclear()) return;
-    void depart(this.#session, this.#protocol, this.#claimAsExtended(), true, this.#session.commandTimeoutMs);
+    void cleanUp(this.#session, this.#protocol, this.#claimAsExtended(), true, this.#session.commandTimeoutMs);
   }
 
   /** Ends the hold and tells who listens why, once. */
@@ -275,7 +275,7 @@ export class Hold implements Occupant, Holding, Kept {
     // A second copy of the grant that is held already.
   }
 
-  poked(): void {
+  recheck(): void {
     // Whoever holds is told of what concerns it by the answers to its renewals.
     this.#renewer.check();
   }
@@ -339,7 +339,7 @@ export class Hold implements Occupant, Holding, Kept {
       this.#givenBack = Promise.resolve(false);
       return;
     }
-    this.#givenBack = depart(
+    this.#givenBack = cleanUp(
       this.#session,
       this.#protocol,
       this.#claimAsExtended(),
@@ -349,7 +349,7 @@ export class Hold implements Occupant, Holding, Kept {
     await this.#givenBack;
   }
 
-  /** For the departure, which goes on for as long as the lease on the server may last. */
+  /** For the cleanup, which goes on for as long as the lease on the server may last. */
   #claimAsExtended(): Claim {
     const { claim } = this.#grant;
     const { longestMs } = this.#renewer.term;

@@ -1,6 +1,6 @@
-import { inDoubt } from "./doubt.js";
 import { StoreError } from "./errors.js";
 import type { Session } from "./session.js";
+import { asUncertain } from "./uncertain-reply.js";
 
 const PAUSE_MS = 50;
 
@@ -23,7 +23,7 @@ export async function insist<Answer>(
       if (!(error instanceof StoreError)) throw error;
       mayHaveRun ||= error.mayHaveRun;
       if (!error.transient || runtime.monotonicMs() >= stopAtMs)
-        throw mayHaveRun ? inDoubt(error, error.lockName) : error;
+        throw mayHaveRun ? asUncertain(error, error.lockName) : error;
       await new Promise<void>((resume) => runtime.startTimer(resume, PAUSE_MS, true));
     }
   }

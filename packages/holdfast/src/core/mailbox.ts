@@ -15,7 +15,7 @@ export interface Recipient {
   /** The server granted the claim at `grantedAtUs` of its clock. */
   granted(token: number, grantedAtUs: number, slots: readonly number[]): void;
   /** Something about the claim has changed on the server: ask. */
-  poked(): void;
+  recheck(): void;
   /** Somebody released the claim by force. */
   revoked(forced?: Forced): void;
 }
@@ -154,7 +154,7 @@ export class Mailbox<Listener extends Recipient = Recipient> {
     if (match === null) return;
     const [, sort, number, token, grantedAtUs, slots] = match;
     const recipient = this.#recipients.get(Number(number));
-    if (sort === "~") recipient?.poked();
+    if (sort === "~") recipient?.recheck();
     else if (grantedAtUs !== undefined) {
       const numbers = slots === undefined ? [] : slots.split(",").map(Number);
       if (recipient === undefined) this.#onStray(Number(number), Number(token));

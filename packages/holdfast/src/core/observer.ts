@@ -150,7 +150,7 @@ class Observer<State> implements Occupant {
 
   revoked(): void {}
 
-  poked(): void {}
+  recheck(): void {}
 
   reconnected(): void {
     this.#listen();

@@ -305,7 +305,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   /** The server says that the claim does not hold. A forced release would have been told by a message. */
   #refused(): void {
     // Who holds by the same claim since has to ask as well.
-    if (this.#isOver) this.#session.doubt(this.#kept.grant.claim);
+    if (this.#isOver) this.#session.recheckClaim(this.#kept.grant.claim);
     else this.#kept.lose(this.term.leftMs() <= 0 ? "expired" : "server-lost");
   }
 }

@@ -55,7 +55,7 @@ export class Session {
   /** What callers whose wait has ended are told of a lock. */
   readonly inspections: SharedInspections;
   /** Holds back clean-up for many claims at the same time. */
-  readonly departures: RequestWindow;
+  readonly cleanups: RequestWindow;
   /** What a client id is appended to for the name of the client's own channel. */
   readonly inboxPrefix: string;
   /** Undefined where all names are on one server, and the client's own channel serves for all. */
@@ -71,7 +71,7 @@ export class Session {
   readonly #clientId: string;
   readonly #handOffMs: number;
   readonly #presence: Presence;
-  readonly #departed = new Map<number, (token: number) => void>();
+  readonly #cleanedUp = new Map<number, (token: number) => void>();
   readonly #stopListening: () => void;
   readonly #reconnects: Readonly<Record<"commands" | "inbox", Reconnects>>;
   readonly #closeStore: () => Promise<void>;
@@ -130,7 +130,7 @@ export class Session {
     this.watchdog = new Watchdog(facts.runtime);
     this.confirmations = new Confirmations(facts.runtime);
     this.inspections = new SharedInspections(facts.runtime);
-    this.departures = new RequestWindow(MOST_DEPARTURES, facts.runtime);
+    this.cleanups = new RequestWindow(MOST_DEPARTURES, facts.runtime);
     this.bulkRenewal = new BulkRenewal(facts.runtime, facts.commandTimeoutMs);
     this.#presence = new Presence(facts.records, facts.runtime, () => this.mailbox.size > 0);
     const { runtime } = facts;
@@ -242,8 +242,8 @@ export class Session {
   }
 
   /** The server may have ended the claim: whoever holds by it asks. */
-  doubt(claim: Claim): void {
-    this.mailbox.recipient(claim.number)?.poked();
+  recheckClaim(claim: Claim): void {
+    this.mailbox.recipient(claim.number)?.recheck();
   }
 
   /** The server has ended the claim: whoever holds by it is told, if that is not known yet. */
@@ -253,9 +253,9 @@ export class Session {
 
   /** A claim that stood in the queue is settled: a grant that reaches it later belongs to nobody, and is passed on. */
   remember(claim: Claim, passOn: (token: number) => void): void {
-    this.#departed.set(claim.number, passOn);
-    const [oldest] = this.#departed.keys();
-    if (this.#departed.size > REMEMBERED && oldest !== undefined) this.#departed.delete(oldest);
+    this.#cleanedUp.set(claim.number, passOn);
+    const [oldest] = this.#cleanedUp.keys();
+    if (this.#cleanedUp.size > REMEMBERED && oldest !== undefined) this.#cleanedUp.delete(oldest);
   }
 
   /**
@@ -263,9 +263,9 @@ export class Session {
    * is no reason to give it back. A later grant still belongs to nobody.
    */
   handedOver(claim: Claim, token: number): void {
-    const passOn = this.#departed.get(claim.number);
+    const passOn = this.#cleanedUp.get(claim.number);
     if (passOn === undefined) return;
-    this.#departed.set(claim.number, (granted) => {
+    this.#cleanedUp.set(claim.number, (granted) => {
       if (granted > token) passOn(granted);
     });
   }
@@ -298,7 +298,7 @@ export class Session {
     this.#isClosing = true;
     this.#presence.close();
     const holders = this.mailbox.recipients().map((occupant) => ({ occupant, leases: occupant.held?.() ?? [] }));
-    // Waiters turn into departures, which are occupants too: until nobody is left.
+    // Waiters turn into cleanups, which are occupants too: until nobody is left.
     while (this.mailbox.size > 0) {
       await Promise.all(this.mailbox.recipients().map((occupant) => occupant.close()));
     }
@@ -337,13 +337,13 @@ export class Session {
 
   /** A grant to nobody: the network has delivered a request twice, or very late. */
   #stray(number: number, token: number): void {
-    if (!this.isClosing) this.#departed.get(number)?.(token);
+    if (!this.isClosing) this.#cleanedUp.get(number)?.(token);
   }
 
   #reconnected(connection: "commands" | "inbox"): void {
     if (connection === "commands") {
       this.commandReconnects += 1;
-      this.guard.doubt();
+      this.guard.serverMayHaveChanged();
     }
     this.#reconnects[connection].happened();
   }

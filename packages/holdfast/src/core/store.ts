@@ -106,7 +106,7 @@ export interface ClientTimeouts {
   readonly cure: string | undefined;
 }
 
-/** An open ear on one channel. */
+/** An open subscription to one channel. */
 export interface Inbox {
   /**
    * False if the servers cannot count who listens here (a cluster before Redis 7): then a waiter that is gone may be

@@ -3,12 +3,11 @@
  *
  * Invariants: a waiter that stands in the queue sends nothing but its re-checks; whatever message or reply is
  * lost, the next re-check finds out; once settled it takes no grant, and what the server may have done for it
- * is undone by its departure.
+ * is undone by its cleanup.
  */
 
+import { cleanUp } from "./cleanup.js";
 import { Deadline } from "./deadline.js";
-import { depart } from "./departure.js";
-import { Doubt } from "./doubt.js";
 import { ClosedError, EvictionError, PausedError, ProtocolError, StoreError } from "./errors.js";
 import { publishWait } from "./events.js";
 import { GrantMoment } from "./grant-moment.js";
@@ -18,6 +17,7 @@ import type { AcquireReply, Claim, NotHeld, WaitProtocol } from "./protocol.js";
 import { type Asker, Questions, SHORTEST_CALL_MS } from "./questions.js";
 import { answerInMs } from "./renewal.js";
 import type { Occupant, Session } from "./session.js";
+import { UncertainReply } from "./uncertain-reply.js";
 import { type Moment, msUntil, now, validUntil } from "./validity.js";
 import { NOTHING_RUNS, type TimedOut, type WaitEnds } from "./wait-ends.js";
 
@@ -43,7 +43,7 @@ export class Waiter implements Occupant, Asker {
   #isRevoked = false;
   /** Whether the grant came by message. */
   #isHandedOver = false;
-  readonly #doubt = new Doubt();
+  readonly #uncertain = new UncertainReply();
   readonly #reconnects: number;
   readonly #moment: GrantMoment;
 
@@ -80,7 +80,7 @@ export class Waiter implements Occupant, Asker {
 
   /** Whether it is known by now that it will take a while: the server has said so, or has not answered in time. */
   get isAnswered(): boolean {
-    return this.#moment.isKnownToWait || this.#doubt.last !== undefined;
+    return this.#moment.isKnownToWait || this.#uncertain.last !== undefined;
   }
 
   /** Whether it stands in the server's queue. */
@@ -100,7 +100,7 @@ export class Waiter implements Occupant, Asker {
 
   /** What the wait would end with if it ended now: the failure that goes on, or undefined while the server answers. */
   get failure(): unknown {
-    const { last } = this.#doubt;
+    const { last } = this.#uncertain;
     return last === undefined ? undefined : this.#told(last);
   }
 
@@ -113,7 +113,7 @@ export class Waiter implements Occupant, Asker {
     else this.#grantByMessage(token, setAt, slots);
   }
 
-  poked(): void {
+  recheck(): void {
     this.#questions.askAtOnce();
   }
 
@@ -130,32 +130,32 @@ export class Waiter implements Occupant, Asker {
     if (this.#isSettled) return;
     this.#settle();
     this.#ends.failed(new ClosedError(this.#protocol.name));
-    await this.#depart(this.#session.commandTimeoutMs);
+    await this.#cleanUp(this.#session.commandTimeoutMs);
   }
 
   #abort(): void {
     if (this.#isSettled) return;
-    const departed = this.abandon();
+    const cleanedUp = this.abandon();
     const tell = (): void => this.#ends.failed(this.#options.signal?.reason);
     // Where nothing is held, who goes back at once could meet its own former claim, and take it for somebody else's.
-    if (this.#protocol.holdsNothing === true) void departed.then(tell);
+    if (this.#protocol.holdsNothing === true) void cleanedUp.then(tell);
     else tell();
   }
 
   /** Ends the wait without a word to whoever made it. Resolves to whether it is certain that nothing is left of it. */
   abandon(): Promise<boolean> {
     this.#settle();
-    return this.#depart(this.#session.commandTimeoutMs);
+    return this.#cleanUp(this.#session.commandTimeoutMs);
   }
 
   answered(attempt: AcquireReply, sentAt: Moment): void {
-    // Settled meanwhile: the departure that began then knows that this request was under way.
+    // Settled meanwhile: the cleanup that began then knows that this request was under way.
     if (this.#isSettled) return;
     if (attempt.outcome === "granted" && this.#isOver(sentAt) && this.#protocol.holdsNothing !== true) {
       this.failed(this.#tooLate("the answer came when the lease that it granted was over"));
       return;
     }
-    this.#doubt.answered();
+    this.#uncertain.answered();
     if (attempt.outcome === "granted" && this.#isRevoked) {
       // If it still holds, the same question has the same answer.
       this.#isRevoked = false;
@@ -178,7 +178,7 @@ export class Waiter implements Occupant, Asker {
     const pause = this.#isQueued || this.waitsThroughPause ? undefined : parsePause(this.#pause ?? "");
     if (pause !== undefined) {
       this.#settle();
-      void this.#depart(this.#session.commandTimeoutMs);
+      void this.#cleanUp(this.#session.commandTimeoutMs);
       this.#ends.failed(new PausedError(this.#protocol.name, pause));
       return;
     }
@@ -215,35 +215,35 @@ export class Waiter implements Occupant, Asker {
   }
 
   failed(error: unknown): void {
-    this.#doubt.failed(error);
+    this.#uncertain.failed(error);
     if (this.#isSettled) return;
     if (error instanceof EvictionError || error instanceof ProtocolError) {
       // The server has answered, with a place in the queue or a grant.
       this.#isQueued = true;
       this.#settle();
-      void this.#depart(this.#session.commandTimeoutMs).then(() => this.#ends.failed(error));
+      void this.#cleanUp(this.#session.commandTimeoutMs).then(() => this.#ends.failed(error));
       return;
     }
     const resumesInMs = error instanceof StoreError ? error.resumesInMs : undefined;
     // It does answer, and will grant: that is no failure which goes on.
-    if (resumesInMs !== undefined) this.#doubt.answered();
-    const failingMs = this.#doubt.failingMs(this.#session.runtime.monotonicMs());
+    if (resumesInMs !== undefined) this.#uncertain.answered();
+    const failingMs = this.#uncertain.failingMs(this.#session.runtime.monotonicMs());
     // After a whole lease without an answer nothing that was granted before can still be ours.
     const isPastDeadline = failingMs >= this.#claim.leaseMs || this.#deadline.leftMs() <= 0;
     if (!(error instanceof StoreError) || !error.transient || this.#options.waitMs === 0 || isPastDeadline) {
       this.#settle();
       this.#ends.failed(this.#told(error));
-      void this.#depart(this.#session.commandTimeoutMs);
+      void this.#cleanUp(this.#session.commandTimeoutMs);
       return;
     }
-    this.#doubt.goesOn(error);
+    this.#uncertain.goesOn(error);
     this.#startDeadline();
     if (resumesInMs !== undefined) this.#questions.quiet(resumesInMs);
     else this.#questions.poll();
   }
 
   #told(error: unknown): unknown {
-    return this.#doubt.told(error, this.#isQueued, this.#protocol.name);
+    return this.#uncertain.told(error, this.#isQueued, this.#protocol.name);
   }
 
   #grant(token: number, setAt: Moment, slots: readonly number[]): void {
@@ -339,7 +339,7 @@ export class Waiter implements Occupant, Asker {
     if (waitMs === 0) return { state: undefined };
     const { failure } = this;
     if (failure !== undefined) {
-      void this.#depart(this.#session.commandTimeoutMs);
+      void this.#cleanUp(this.#session.commandTimeoutMs);
       throw failure;
     }
     const timeoutMs = Math.min(this.#session.commandTimeoutMs, SHORTEST_CALL_MS);
@@ -356,7 +356,7 @@ export class Waiter implements Occupant, Asker {
     const onRefused = (error: unknown): void => {
       refusal = error;
     };
-    if (await this.#depart(timeoutMs, onRefused)) return looking;
+    if (await this.#cleanUp(timeoutMs, onRefused)) return looking;
     if (refusal instanceof StoreError) {
       const { cause, transient, missingPermission } = refusal;
       throw new StoreError(this.#protocol.name, { mayHaveRun: true, transient, cause, missingPermission });
@@ -366,25 +366,25 @@ export class Waiter implements Occupant, Asker {
   }
 
   /** Resolves to whether it is certain that nothing is left. */
-  async #depart(timeoutMs: number, onRefused?: (error: unknown) => void): Promise<boolean> {
+  async #cleanUp(timeoutMs: number, onRefused?: (error: unknown) => void): Promise<boolean> {
     if (!this.#isQueued && !this.#isUnclear()) return true;
     return this.#sendAway(timeoutMs, onRefused);
   }
 
   #sendAway(timeoutMs: number, onRefused?: (error: unknown) => void): Promise<boolean> {
-    return depart(this.#session, this.#protocol, this.#claim, this.#isUnclear(), timeoutMs, onRefused);
+    return cleanUp(this.#session, this.#protocol, this.#claim, this.#isUnclear(), timeoutMs, onRefused);
   }
 
   /** Whether a request may still be under way. Once settled, it becomes no more so. */
   #isUnclear(): boolean {
-    return this.#doubt.isUncertain || this.#questions.areOpen || this.#isConfirming;
+    return this.#uncertain.isUncertain || this.#questions.areOpen || this.#isConfirming;
   }
 
   #settle(): void {
     this.#isSettled = true;
     // After a reconnect the client may have sent it twice, and the first copy may be still on its way.
     const isTwofold = this.#reconnects !== this.#session.commandReconnects;
-    if (this.#isQueued || this.#doubt.isUncertain || isTwofold) {
+    if (this.#isQueued || this.#uncertain.isUncertain || isTwofold) {
       this.#session.remember(this.#claim, passingOn(this.#session, this.#protocol, this.#claim, this.#isUnclear()));
     }
     this.#deadline.stop();
@@ -395,5 +395,5 @@ export class Waiter implements Occupant, Asker {
 
 /** Gives a late grant back. Made outside of the waiter, which it would keep in memory with all that its caller has. */
 function passingOn(session: Session, protocol: WaitProtocol, claim: Claim, isUncertain: boolean): () => void {
-  return () => void depart(session, protocol, claim, isUncertain, session.commandTimeoutMs);
+  return () => void cleanUp(session, protocol, claim, isUncertain, session.commandTimeoutMs);
 }

@@ -1,6 +1,6 @@
 import type { AcquireOptions, TryAcquireOptions } from "../index.js";
 import {
-  depart,
+  cleanUp,
   Hold,
   hold,
   Lease,
@@ -125,7 +125,7 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
               this.begun(held);
               resolveWait(held);
             } catch (error) {
-              void depart(session, protocol, granted.claim, granted.mayStillRun(), session.commandTimeoutMs);
+              void cleanUp(session, protocol, granted.claim, granted.mayStillRun(), session.commandTimeoutMs);
               reject(error);
             }
           },

@@ -120,7 +120,7 @@ export class ForeignWaiter implements Occupant, InLine {
 
   granted(): void {}
 
-  poked(): void {}
+  recheck(): void {}
 
   revoked(): void {}
 

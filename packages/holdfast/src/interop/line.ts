@@ -1,6 +1,6 @@
 /**
  * Those of one Holdfast who want the same lock of another system: one of them asks, the others stand behind it, first come,
- * first served, so that a crowd in one process costs the server no more than one. They share one ear as well.
+ * first served, so that a crowd in one process costs the server no more than one. They share one subscriber connection as well.
  */
 import { type Inbox, UnsupportedError } from "../index.js";
 import type { Session, Timer } from "../internal.js";
@@ -21,7 +21,7 @@ export interface InLine {
  */
 export type Listen = (onNews: () => void) => Promise<Inbox>;
 
-/** An ear is kept for so long after the last waiter: a busy lock has the next one soon. */
+/** A subscriber connection is kept for so long after the last waiter: a busy lock has the next one soon. */
 const LINGER_MS = 5_000;
 
 const lines = new WeakMap<Session, Map<string, Line>>();
@@ -47,7 +47,7 @@ export class Line {
   readonly #onEmpty: () => void;
   readonly #members = new Set<InLine>();
   #front: InLine | undefined;
-  #ear: Inbox | undefined;
+  #subscriber: Inbox | undefined;
   #isOpening = false;
   #isDeaf = false;
   #isClosed = false;
@@ -85,19 +85,19 @@ export class Line {
 
   /** Listens from now on, if it does not yet. What was told before that is asked for once it does. */
   listen(open: Listen): void {
-    if (this.#ear !== undefined || this.#isOpening || this.#isDeaf || this.#isClosed) return;
+    if (this.#subscriber !== undefined || this.#isOpening || this.#isDeaf || this.#isClosed) return;
     this.#isOpening = true;
     void this.#open(open);
   }
 
   async #open(open: Listen): Promise<void> {
     try {
-      const ear = await open(() => this.#front?.heard());
+      const subscriber = await open(() => this.#front?.heard());
       if (this.#isClosed) {
-        await ear.close();
+        await subscriber.close();
         return;
       }
-      this.#ear = ear;
+      this.#subscriber = subscriber;
       this.#front?.heard();
     } catch (error) {
       // Any other failure may pass, and the next refusal tries it again; until then whoever waits asks by the clock.
@@ -110,6 +110,6 @@ export class Line {
   #close(): void {
     this.#isClosed = true;
     this.#onEmpty();
-    void this.#ear?.close();
+    void this.#subscriber?.close();
   }
 }

@@ -1,9 +1,10 @@
 /** Another end for a pause that stands, later or earlier, without a moment in which somebody could be granted. */
-import { behind } from "../core/behind.js";
+
 import { call } from "../core/call.js";
 import type { Pause } from "../core/errors.js";
 import { channels, type PauseEvent } from "../core/events.js";
 import { insist } from "../core/insist.js";
+import { internalsOf } from "../core/internals.js";
 import { checkWhole } from "../core/options.js";
 import { NEVER_MS } from "../core/owner.js";
 import { pausingExtend } from "../generated/pausing-scripts.js";
@@ -45,7 +46,7 @@ export async function extendPause(
   const { pause, untilAtMs, kind, key } = checkKnown<ExtendPauseOptions>(options ?? {}, known);
   const meant = checkPauseOwner(pause);
   if (untilAtMs !== undefined) checkWhole("untilAtMs", untilAtMs, 1, NEVER_MS - 1);
-  const { session, prefix } = behind(holdfast, name);
+  const { session, prefix } = internalsOf(holdfast, name);
   const place = placeOf(session, prefix, name, kind, key);
   session.assertOpen(name);
   const untilMs = untilAtMs ?? NEVER_MS;

@@ -136,6 +136,6 @@ function newest(runs: readonly LastRun[]): LastRun | undefined {
   )[0];
 }
 
-function read({ behind: { session }, name, marker }: Place, store: Store) {
+function read({ internals: { session }, name, marker }: Place, store: Store) {
   return call({ store, name }, periodMarkerRead, { marker }, {}, session.commandTimeoutMs);
 }

@@ -92,7 +92,7 @@ export async function startOfPeriod(holdfast: Holdfast, lease: Lease, options: P
   }
   const place = placeOf(holdfast, lease.name, key);
   lease.assertHeld();
-  const { lock } = keysOf(place.behind.prefix, kind === "reentrant-mutex" ? "mutex" : kind, lease.name, key);
+  const { lock } = keysOf(place.internals.prefix, kind === "reentrant-mutex" ? "mutex" : kind, lease.name, key);
   const ask = (store: Store, write: boolean): ReturnType<typeof start> =>
     start(
       place,
@@ -109,7 +109,7 @@ export async function startOfPeriod(holdfast: Holdfast, lease: Lease, options: P
         keepMs: KEEP_MS + 2 * division.periodMs,
         host: hostname(),
         pid,
-        name: place.behind.clientName,
+        name: place.internals.clientName,
         label: parseOwner(owner)?.label ?? "",
       },
     );
@@ -150,7 +150,7 @@ function alreadyIn(answers: Answers): { readonly lastRun: LastRun; readonly coun
 }
 
 function start(
-  { behind: { session }, name, marker }: Place,
+  { internals: { session }, name, marker }: Place,
   store: Store,
   keys: { readonly lock: string; readonly holders: string },
   args: Readonly<Record<(typeof periodMarkerStart)["args"][number], string | number>>,
@@ -159,7 +159,7 @@ function start(
 }
 
 function end(
-  { behind: { session }, name, marker }: Place,
+  { internals: { session }, name, marker }: Place,
   store: Store,
   args: Readonly<Record<(typeof periodMarkerEnd)["args"][number], string | number>>,
 ) {

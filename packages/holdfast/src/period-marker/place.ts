@@ -1,10 +1,18 @@
 /** Where the notes beside locks are, on one server or on several, and how they are read. */
 import { type Holdfast, QuorumError, type Store } from "../index.js";
-import { type Behind, behindAny, checkKey, checkName, type LockKeys, lockKeys, mappedKeys } from "../internal.js";
+import {
+  anyInternalsOf,
+  checkKey,
+  checkName,
+  type Internals,
+  type LockKeys,
+  lockKeys,
+  mappedKeys,
+} from "../internal.js";
 
 /** Where the note of a lock is, and how it is asked for. */
 export interface Place {
-  readonly behind: Behind;
+  readonly internals: Internals;
   readonly name: string;
   readonly marker: string;
   readonly stores: readonly Store[];
@@ -12,12 +20,12 @@ export interface Place {
 
 /** @throws TypeError, RangeError  a wrong name or key. @throws ClosedError */
 export function placeOf(holdfast: Holdfast, name: string, key: string | undefined): Place {
-  const found = behindAny(holdfast);
+  const found = anyInternalsOf(holdfast);
   checkName(name);
   if (key !== undefined) checkKey(key);
   found.session.assertOpen(name);
   const stores = found.servers ?? [found.session.store];
-  return { behind: found, name, marker: keysOf(found.prefix, "period-marker", name, key).base, stores };
+  return { internals: found, name, marker: keysOf(found.prefix, "period-marker", name, key).base, stores };
 }
 
 /** Keys of that kind for a name, or for the key that stands for it. */

@@ -8,7 +8,7 @@ import {
   type OverReason,
   StoreError,
 } from "../index.js";
-import { behindAny } from "../internal.js";
+import { anyInternalsOf } from "../internal.js";
 
 /** Whatever can be held: a mutex, a semaphore, a side of a read-write lock, a redlock. */
 export interface Holdable {
@@ -24,7 +24,7 @@ export type MakeLock = (holdfast: Holdfast, name: string) => Holdable;
  * @throws TypeError, RangeError  a wrong name, or not what `createHoldfast` returned
  */
 export function lockNamed(holdfast: Holdfast, name: string): Holdable {
-  return behindAny(holdfast).servers === undefined ? holdfast.mutex(name) : holdfast.redlock(name);
+  return anyInternalsOf(holdfast).servers === undefined ? holdfast.mutex(name) : holdfast.redlock(name);
 }
 
 /** What has become of it. */

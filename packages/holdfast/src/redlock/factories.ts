@@ -1,9 +1,9 @@
 /** The factories of a Holdfast on several independent servers: one kind is right there, and the others say why they are not. */
 
-import { standsOn } from "../core/behind.js";
 import type { CloseOptions, CloseOutcome, HeldLease } from "../core/closing.js";
 import { quote } from "../core/error-texts.js";
 import { UnsupportedError } from "../core/errors.js";
+import { withInternals } from "../core/internals.js";
 import { checkName, lockKeys, show } from "../core/names.js";
 import type { ResolvedOptions } from "../core/options.js";
 import { graceOf } from "../holdfast-options.js";
@@ -39,7 +39,13 @@ const ONE_QUEUE =
 export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): QuorumFactories {
   const quorum = new Quorum(facts);
   const { prefix, clientName, stores } = facts;
-  const behind = { session: quorum.session, defaults, prefix, clientName, servers: stores.map(({ store }) => store) };
+  const internals = {
+    session: quorum.session,
+    defaults,
+    prefix,
+    clientName,
+    servers: stores.map(({ store }) => store),
+  };
   const factories: QuorumFactories = {
     redlock(name, ...rest) {
       const extra = rest.find((value) => value !== undefined);
@@ -84,7 +90,7 @@ export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): 
       await quorum.session.close();
     },
   };
-  return standsOn(factories, behind);
+  return withInternals(factories, internals);
 }
 
 function refuse(kind: string, why: string): Refuse {

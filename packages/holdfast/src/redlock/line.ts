@@ -5,9 +5,9 @@
 
 import type { Timer } from "../core/runtime.js";
 import type { Session } from "../core/session.js";
-import { Ears } from "./ears.js";
 import { type Pace, RECHECK_MS } from "./pace.js";
 import type { QuorumServer } from "./servers.js";
+import { Subscribers } from "./subscribers.js";
 
 /** Somebody in a line. */
 export interface InLine {
@@ -28,7 +28,7 @@ const LESS = 0.4;
 
 /** See the file header. */
 export class Line {
-  readonly ears: Ears;
+  readonly subscribers: Subscribers;
   readonly pace: Pace;
   readonly #session: Session;
   readonly #onEmpty: (line: Line) => void;
@@ -58,7 +58,7 @@ export class Line {
     this.#session = session;
     this.pace = pace;
     this.#onEmpty = onEmpty;
-    this.ears = new Ears(session, servers, channel, (server) => {
+    this.subscribers = new Subscribers(session, servers, channel, (server) => {
       if (server === this.gate) this.#moved();
       this.#front?.released(server);
     });
@@ -129,6 +129,6 @@ export class Line {
   close(): void {
     this.#linger?.cancel();
     this.#onEmpty(this);
-    void this.ears.close();
+    void this.subscribers.close();
   }
 }

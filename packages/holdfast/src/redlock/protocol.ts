@@ -6,6 +6,7 @@ import type { Claim, LockProtocol, NotHeld, State } from "../core/protocol.js";
 import type { Ballot } from "./ballot.js";
 import { quorumOf } from "./decision.js";
 import { type Memories, toldIn } from "./memories.js";
+import { isAnswered, type QuorumCleanups } from "./quorum-cleanup.js";
 import {
   type Answers,
   askAll,
@@ -19,7 +20,6 @@ import {
   releaseOn,
   type ServerView,
 } from "./servers.js";
-import { isAnswered, type Withdrawals } from "./withdrawal.js";
 
 /** A claim that was made for one attempt, and what is known of it. */
 export interface BallotClaim extends Claim {
@@ -29,7 +29,7 @@ export interface BallotClaim extends Claim {
 /** What the protocol needs to know. */
 export interface RedlockFacts {
   readonly servers: readonly QuorumServer[];
-  readonly withdrawals: Withdrawals;
+  readonly quorumCleanups: QuorumCleanups;
   readonly memories: Memories;
   readonly place: RedlockPlace;
   /** What a client id is appended to for its channel. */
@@ -39,7 +39,14 @@ export interface RedlockFacts {
 }
 
 /** The protocol of the lock at `place`. Attempts are not among them: a retry is never the same claim again (waiter.ts). */
-export function redlockProtocol({ servers, withdrawals, memories, place, inbox, touch }: RedlockFacts): LockProtocol {
+export function redlockProtocol({
+  servers,
+  quorumCleanups,
+  memories,
+  place,
+  inbox,
+  touch,
+}: RedlockFacts): LockProtocol {
   const { name } = place;
   const majority = quorumOf(servers.length);
   const look = (timeoutMs: number): Promise<Answers<ServerView>> =>
@@ -106,7 +113,7 @@ export function redlockProtocol({ servers, withdrawals, memories, place, inbox, 
 
     async release({ claim }, timeoutMs) {
       const ballot = ballotOf(claim);
-      const answers = await withdrawals.withdraw(ballot, timeoutMs, (soFar) => decides(soFar, majority));
+      const answers = await quorumCleanups.cleanUp(ballot, timeoutMs, (soFar) => decides(soFar, majority));
       if (count(answers, (wasHeld) => wasHeld) >= majority) return "released";
       // It is given back in time only, so somebody has taken it away, or the servers have forgotten it.
       if (isLost(answers, majority)) return "claimed";
@@ -114,7 +121,7 @@ export function redlockProtocol({ servers, withdrawals, memories, place, inbox, 
     },
 
     async leave(claim, timeoutMs) {
-      const answers = await withdrawals.withdraw(ballotOf(claim), timeoutMs, isAnswered);
+      const answers = await quorumCleanups.cleanUp(ballotOf(claim), timeoutMs, isAnswered);
       if (!isAnswered(answers)) throw quorumError(name, described(answers));
     },
 

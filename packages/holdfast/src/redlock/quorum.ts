@@ -13,8 +13,8 @@ import { Ballot } from "./ballot.js";
 import { Line } from "./line.js";
 import { Memories } from "./memories.js";
 import { Pace } from "./pace.js";
+import { isAnswered, QuorumCleanups } from "./quorum-cleanup.js";
 import type { QuorumServer, RedlockPlace } from "./servers.js";
-import { isAnswered, Withdrawals } from "./withdrawal.js";
 
 /** What a quorum needs to know. */
 export interface QuorumFacts {
@@ -41,7 +41,7 @@ const VET_MS = 200;
 export class Quorum {
   readonly session: Session;
   readonly servers: readonly QuorumServer[];
-  readonly withdrawals: Withdrawals;
+  readonly quorumCleanups: QuorumCleanups;
   readonly memories: Memories;
   readonly pace: Pace;
   readonly #lines = new Map<string, Line>();
@@ -66,7 +66,7 @@ export class Quorum {
     this.#stops = this.servers.map(({ store, guard }) =>
       store.onReconnect((connection) => {
         if (connection !== "commands") return;
-        guard.doubt();
+        guard.serverMayHaveChanged();
         this.#isVetted = false;
       }),
     );
@@ -85,8 +85,8 @@ export class Quorum {
         await Promise.all(stores.map(({ close }) => close()));
       },
     });
-    this.withdrawals = new Withdrawals(this.session, this.servers, (place, server, listeners) => {
-      const own = this.#lines.get(place.lock)?.ears.isOpenAt(server) === true ? 1 : 0;
+    this.quorumCleanups = new QuorumCleanups(this.session, this.servers, (place, server, listeners) => {
+      const own = this.#lines.get(place.lock)?.subscribers.isOpenAt(server) === true ? 1 : 0;
       if (listeners > own && !this.session.isClosing) this.lineOf(place).heardByOthers(server);
     });
     this.memories = new Memories(this.servers, runtime);
@@ -130,7 +130,7 @@ export class Quorum {
       const onVerdict = (): void => resolve(made);
       const made = new Ballot({ runtime, servers, place, claim, timeoutMs, onVerdict });
     });
-    await this.withdrawals.withdraw(ballot, timeoutMs, isAnswered);
+    await this.quorumCleanups.cleanUp(ballot, timeoutMs, isAnswered);
   }
 
   async #vetOnce(lockName: string): Promise<void> {

@@ -31,12 +31,12 @@ export class Redlock extends Lock {
 
   /** @internal */
   constructor(quorum: Quorum, place: RedlockPlace, defaults: ResolvedOptions) {
-    const { session, servers, withdrawals, memories } = quorum;
+    const { session, servers, quorumCleanups, memories } = quorum;
     const touch = (): Promise<void> => quorum.touch(place);
     const make: MakeLease<Lease> = (held) => new Lease(held);
     super(
       session,
-      redlockProtocol({ servers, withdrawals, memories, place, inbox: session.inboxPrefix, touch }),
+      redlockProtocol({ servers, quorumCleanups, memories, place, inbox: session.inboxPrefix, touch }),
       defaults,
       make,
     );

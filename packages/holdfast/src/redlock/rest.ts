@@ -2,7 +2,7 @@
  * What one who waits for a majority does between two attempts: stays away until the leases in the way must be over, or
  * until it hears that they are.
  *
- * Those who hear it at the same moment would split the votes, and their withdrawals would wake each other again. So they
+ * Those who hear it at the same moment would split the votes, and their cleanups would wake each other again. So they
  * meet at one server, the gate of their line: the first there goes on to the others, and the rest have taken nothing. The
  * gate is a hint as well. Whoever comes by the clock asks all servers, and so does who hears of a majority without it, or
  * comes when nothing has moved at the gate for as long; so what is left over at the gate alone keeps nobody away.
@@ -63,11 +63,11 @@ export class Rest {
     this.#wasWoken = false;
     this.#votes = votes;
     this.#isOn = true;
-    const { ears } = line;
-    const isListening = (): boolean => ears.open >= quorumOf(votes.length);
+    const { subscribers } = line;
+    const isListening = (): boolean => subscribers.open >= quorumOf(votes.length);
     if (!isListening()) {
       // What was released before it listened it has not heard.
-      void ears.listen().then(() => {
+      void subscribers.listen().then(() => {
         if (this.#votes === votes && this.#isOn && isListening()) this.#wake();
       });
       this.#rechecks.poll();

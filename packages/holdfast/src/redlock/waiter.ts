@@ -104,7 +104,7 @@ export class RedlockWaiter implements Occupant, InLine {
 
   granted(): void {}
 
-  poked(): void {}
+  recheck(): void {}
 
   revoked(): void {}
 
@@ -248,7 +248,7 @@ export class RedlockWaiter implements Occupant, InLine {
     }
     this.#ballot = undefined;
     this.#hasFailed = true;
-    void this.#withdraw(ballot, this.#session.commandTimeoutMs);
+    void this.#cleanUp(ballot, this.#session.commandTimeoutMs);
     this.#startDeadline();
     this.#tellWait();
     this.#rest?.begin(ballot);
@@ -269,7 +269,7 @@ export class RedlockWaiter implements Occupant, InLine {
     if (this.#line !== undefined) this.#line.failure = error;
     this.#ballot = undefined;
     this.#hasFailed = true;
-    if (ballot !== undefined) void this.#withdraw(ballot, this.#session.commandTimeoutMs);
+    if (ballot !== undefined) void this.#cleanUp(ballot, this.#session.commandTimeoutMs);
     this.#startDeadline();
     this.#rest?.poll();
   }
@@ -319,7 +319,7 @@ export class RedlockWaiter implements Occupant, InLine {
     const ballot = this.#ballot;
     this.#ballot = undefined;
     // Before the next one in line tries, so that it does not meet what this one has.
-    const cleared = ballot === undefined ? Promise.resolve() : this.#withdraw(ballot, timeoutMs);
+    const cleared = ballot === undefined ? Promise.resolve() : this.#cleanUp(ballot, timeoutMs);
     this.#leave();
     return cleared;
   }
@@ -333,8 +333,8 @@ export class RedlockWaiter implements Occupant, InLine {
   }
 
   /** Resolves when every server that has granted has answered, or failed to. */
-  async #withdraw(ballot: Ballot, timeoutMs: number): Promise<void> {
-    await this.#quorum.withdrawals.withdraw(ballot, timeoutMs, (answers) =>
+  async #cleanUp(ballot: Ballot, timeoutMs: number): Promise<void> {
+    await this.#quorum.quorumCleanups.cleanUp(ballot, timeoutMs, (answers) =>
       ballot.votes.every((vote, server) => vote?.outcome !== "granted" || answers[server] !== undefined),
     );
   }

@@ -5,13 +5,13 @@ import { ClusterHub, type ClusterNodes } from "./cluster-hub.js";
 import { isUnknownScript } from "./failure.js";
 import type { Gate } from "./gate.js";
 import { GraceGate } from "./grace.js";
-import { type Ear, type EarEvents, InboxHub } from "./inbox-hub.js";
+import { InboxHub, type Subscriber, type SubscriberEvents } from "./inbox-hub.js";
 import { runOnEach, runScript, type ScriptClient } from "./script-runner.js";
 import { ShardGate } from "./shard-gate.js";
 import { within } from "./timeout.js";
 
 /** Makes a connection that listens, and reports to `events`. What it makes belongs to the store. */
-export type OpenEar = (events: EarEvents) => Ear | Promise<Ear>;
+export type OpenSubscriber = (events: SubscriberEvents) => Subscriber | Promise<Subscriber>;
 
 /** Opens inboxes; see `Store.inbox` and `Store.shardInbox`. */
 export interface Inboxes {
@@ -45,8 +45,8 @@ export interface Terms {
 }
 
 /** Inboxes over one connection that listens. */
-export function overOneEar(openEar: OpenEar): ClientParts["inboxes"] {
-  return (onReconnect) => new InboxHub(openEar, onReconnect);
+export function overOneSubscriber(openSubscriber: OpenSubscriber): ClientParts["inboxes"] {
+  return (onReconnect) => new InboxHub(openSubscriber, onReconnect);
 }
 
 interface SharedHub {
@@ -61,10 +61,10 @@ const hubs = new WeakMap<object, SharedHub>();
  * Inboxes over one connection for all stores on one client: a program that makes a Holdfast again and again, as when a
  * development server reloads it, has one subscriber connection and not one more each time. The last one to close closes it.
  */
-export function overSharedEar(client: object, openEar: OpenEar): ClientParts["inboxes"] {
+export function overSharedSubscriber(client: object, openSubscriber: OpenSubscriber): ClientParts["inboxes"] {
   return (onReconnect) => {
     const user = (): void => onReconnect();
-    const shared = hubs.get(client) ?? newHub(client, openEar);
+    const shared = hubs.get(client) ?? newHub(client, openSubscriber);
     shared.users.add(user);
     return {
       open: (channel, onMessage, timeoutMs) => shared.hub.open(channel, onMessage, timeoutMs),
@@ -77,9 +77,9 @@ export function overSharedEar(client: object, openEar: OpenEar): ClientParts["in
   };
 }
 
-function newHub(client: object, openEar: OpenEar): SharedHub {
+function newHub(client: object, openSubscriber: OpenSubscriber): SharedHub {
   const users = new Set<() => void>();
-  const hub = new InboxHub(openEar, () => {
+  const hub = new InboxHub(openSubscriber, () => {
     for (const user of users) user();
   });
   hubs.set(client, { hub, users });
@@ -116,7 +116,7 @@ export function clientStore({
   };
   const hub = inboxes(() => notify("inbox"));
   const unwatch = watch(() => {
-    gate?.doubt();
+    gate?.serverMayHaveChanged();
     notify("commands");
   });
   const openShard = hub.openShard?.bind(hub);

@@ -29,7 +29,7 @@ const NOBODY = new Error("nobody listens any more");
 const NO_OWNER = new Error("the client knows no server for this slot");
 
 /** A connection to one server of a cluster that only listens. */
-export interface NodeEar {
+export interface NodeSubscriber {
   /** Resolves when the server has confirmed it. To subscribe once more must be harmless. Rejects where the slot is elsewhere. */
   subscribe(channel: string, isSharded: boolean): Promise<unknown>;
   unsubscribe(channel: string, isSharded: boolean): Promise<unknown>;
@@ -38,7 +38,7 @@ export interface NodeEar {
 }
 
 /** What such a connection reports. */
-export interface NodeEarEvents {
+export interface NodeSubscriberEvents {
   onMessage(channel: string, message: string): void;
   /** The server has ended some subscriptions, since their slots are elsewhere. */
   onMoved(): void;
@@ -53,7 +53,7 @@ export interface ClusterNodes {
   masters(): readonly string[];
   /** Has the client find out where the slot of that channel is. */
   refresh(channel: string): Promise<unknown>;
-  openEar(address: string, events: NodeEarEvents): NodeEar | Promise<NodeEar>;
+  openSubscriber(address: string, events: NodeSubscriberEvents): NodeSubscriber | Promise<NodeSubscriber>;
 }
 
 interface Channel {
@@ -75,7 +75,7 @@ interface Post {
   readonly address: string;
   /** ioredis goes deaf on a connection when the last channel of either sort is left, so no connection has both. */
   readonly isSharded: boolean;
-  readonly ear: Promise<NodeEar>;
+  readonly subscriber: Promise<NodeSubscriber>;
   readonly channels: Set<Channel>;
   watch: NodeJS.Timeout | undefined;
   isUp: boolean;
@@ -184,8 +184,8 @@ export class ClusterHub {
       }
       try {
         post = this.#postFor(channel);
-        const ear = await within(ANSWER_MS, post.ear);
-        await within(ANSWER_MS, ear.subscribe(name, isSharded && channel.isCounted));
+        const subscriber = await within(ANSWER_MS, post.subscriber);
+        await within(ANSWER_MS, subscriber.subscribe(name, isSharded && channel.isCounted));
         // A replica takes subscriptions too, but the master does not count them.
         if (isSharded && channel.isCounted) await this.#refresh(name);
         if (post.isUp && channel.listeners.size > 0 && this.#isRight(channel, post)) {
@@ -226,8 +226,8 @@ export class ClusterHub {
     const post: Post = {
       address,
       isSharded,
-      ear: Promise.resolve(
-        this.#nodes.openEar(address, {
+      subscriber: Promise.resolve(
+        this.#nodes.openSubscriber(address, {
           onMessage: (channel, message) => {
             // A server without sharded channels has the others in their place.
             for (const isWanted of isSharded ? [true] : [false, true]) {
@@ -243,7 +243,7 @@ export class ClusterHub {
       watch: undefined,
       isUp: true,
     };
-    post.ear.catch(() => void this.#end(post));
+    post.subscriber.catch(() => void this.#end(post));
     this.#posts.set(channelKey(address, isSharded), post);
     return post;
   }
@@ -274,7 +274,7 @@ export class ClusterHub {
     try {
       await within(
         ANSWER_MS,
-        post.ear.then((ear) => ear.ping()),
+        post.subscriber.then((subscriber) => subscriber.ping()),
       );
     } catch (cause) {
       // A server that refuses to be pinged is there.
@@ -298,7 +298,7 @@ export class ClusterHub {
     // A connection that is still being made may take for ever; it is closed as soon as it is there.
     await within(
       ANSWER_MS,
-      post.ear.then((ear) => ear.close()),
+      post.subscriber.then((subscriber) => subscriber.close()),
     ).catch(() => {});
   }
 
@@ -356,8 +356,11 @@ export class ClusterHub {
 
   async #unsubscribe(channel: Channel, post: Post | undefined): Promise<void> {
     try {
-      const ear = await post?.ear;
-      await within(ANSWER_MS, Promise.resolve(ear?.unsubscribe(channel.name, channel.isSharded && channel.isCounted)));
+      const subscriber = await post?.subscriber;
+      await within(
+        ANSWER_MS,
+        Promise.resolve(subscriber?.unsubscribe(channel.name, channel.isSharded && channel.isCounted)),
+      );
     } catch (cause) {
       // The connection is gone, and the subscription with it; unless it is not permitted.
       this.#forbidden.tell(cause, channel.name);

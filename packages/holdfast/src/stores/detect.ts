@@ -2,17 +2,17 @@
  * Which client library did the caller bring? Decided by what the object can do: no library is imported, so
  * none has to be installed, and two copies or versions of one are the same to us.
  *
- * A new library is one more file with a store and an ear, and one more case in the two functions here.
+ * A new library is one more file with a store and a subscriber connection, and one more case in the two functions here.
  */
 
 import type { Store } from "../core/store.js";
-import type { OpenEar, Terms } from "./client-store.js";
-import { type GlideClient, glideEar, glideStore } from "./glide.js";
+import type { OpenSubscriber, Terms } from "./client-store.js";
+import { type GlideClient, glideStore, glideSubscriber } from "./glide.js";
 import { glideClusterStore } from "./glide-cluster.js";
-import type { Ear, EarEvents } from "./inbox-hub.js";
-import { type IoredisClient, ioredisEar, ioredisStore } from "./ioredis.js";
+import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
+import { type IoredisClient, ioredisStore, ioredisSubscriber } from "./ioredis.js";
 import { type IoredisCluster, ioredisClusterStore } from "./ioredis-cluster.js";
-import { type NodeRedisClient, nodeRedisEar, nodeRedisStore } from "./node-redis.js";
+import { type NodeRedisClient, nodeRedisStore, nodeRedisSubscriber } from "./node-redis.js";
 import { type NodeRedisCluster, nodeRedisClusterStore } from "./node-redis-cluster.js";
 
 type Method = (...inputs: never[]) => unknown;
@@ -48,7 +48,7 @@ const CLUSTER_LISTENS = "Holdfast opens a listening connection to each of its se
  * @throws TypeError  it is neither
  */
 export function storeFor(redis: unknown, { subscriber, terms }: StoreForOptions = {}): Store {
-  const openEar: OpenEar | undefined =
+  const openSubscriber: OpenSubscriber | undefined =
     subscriber && (async (events) => earFor(await subscriber(), "what `subscriber` made", events));
   if (isStore(redis)) return redis;
   refuseMode(redis);
@@ -57,10 +57,12 @@ export function storeFor(redis: unknown, { subscriber, terms }: StoreForOptions 
       throw new TypeError(`\`subscriber\` is not for ${describeClient(redis)}: ${CLUSTER_LISTENS}.`);
     return isIoredisCluster(redis) ? ioredisClusterStore(redis, terms) : nodeRedisClusterStore(redis, terms);
   }
-  if (isIoredis(redis)) return ioredisStore(redis, openEar, terms);
-  if (isNodeRedis(redis)) return nodeRedisStore(redis, openEar, terms);
+  if (isIoredis(redis)) return ioredisStore(redis, openSubscriber, terms);
+  if (isNodeRedis(redis)) return nodeRedisStore(redis, openSubscriber, terms);
   if (isGlide(redis))
-    return has(redis, "ssubscribe") ? glideClusterStore(redis, openEar, terms) : glideStore(redis, openEar, terms);
+    return has(redis, "ssubscribe")
+      ? glideClusterStore(redis, openSubscriber, terms)
+      : glideStore(redis, openSubscriber, terms);
   throw new TypeError(`The option \`redis\` must be ${ACCEPTED}; got ${describeClient(redis)}.`);
 }
 
@@ -89,10 +91,10 @@ function unusable(what: string, fix: string): TypeError {
   return new TypeError(`The option \`redis\` must be a client that can run scripts; got ${what}: ${fix}.`);
 }
 
-function earFor(client: unknown, what: string, events: EarEvents): Ear {
-  if (isIoredis(client)) return ioredisEar(client, events);
-  if (isNodeRedis(client) && has(client, "subscribe")) return nodeRedisEar(client, events);
-  if (isGlide(client)) return glideEar(client, events);
+function earFor(client: unknown, what: string, events: SubscriberEvents): Subscriber {
+  if (isIoredis(client)) return ioredisSubscriber(client, events);
+  if (isNodeRedis(client) && has(client, "subscribe")) return nodeRedisSubscriber(client, events);
+  if (isGlide(client)) return glideSubscriber(client, events);
   throw new TypeError(`${what} must be a client that can subscribe; got ${describeClient(client)}.`);
 }
 

@@ -19,7 +19,7 @@ export interface Gate {
   /** As `Store.lineageKey`. */
   markerOf(key: string): string;
   /** A connection was away, or a server no longer is what it was: what it said counts no more. */
-  doubt(): void;
+  serverMayHaveChanged(): void;
   /** In which form the call may be sent without a question; undefined if there is one. On the path of every acquire and release. */
   ready(
     script: Script,

@@ -2,9 +2,9 @@
 
 import { outsideRequests } from "../core/outside-requests.js";
 import type { Inbox, Store } from "../core/store.js";
-import { clientStore, type Inboxes, type OpenEar, type Terms } from "./client-store.js";
+import { clientStore, type Inboxes, type OpenSubscriber, type Terms } from "./client-store.js";
 import { clusterSlot } from "./cluster-slot.js";
-import { GLIDE_TIMEOUTS, type GlideClient, noEar } from "./glide.js";
+import { GLIDE_TIMEOUTS, type GlideClient, noSubscriber } from "./glide.js";
 import { InboxHub } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { within } from "./timeout.js";
@@ -16,9 +16,13 @@ import { within } from "./timeout.js";
  * whoever only listens stays with a master that has become a replica, where nobody counts it. So it is made to look, and
  * the masters are asked what they count.
  *
- * @param openEar  makes the client that listens; without it inboxes reject with UnsupportedError
+ * @param openSubscriber  makes the client that listens; without it inboxes reject with UnsupportedError
  */
-export function glideClusterStore(glide: GlideClient, openEar: OpenEar = noEar, terms: Terms = {}): Store {
+export function glideClusterStore(
+  glide: GlideClient,
+  openSubscriber: OpenSubscriber = noSubscriber,
+  terms: Terms = {},
+): Store {
   const client: ScriptClient = {
     evalsha(sha1, keys, args) {
       const words = ["EVALSHA", sha1, String(keys.length), ...keys, ...args.map(toArgument)];
@@ -47,7 +51,7 @@ export function glideClusterStore(glide: GlideClient, openEar: OpenEar = noEar, 
   return clientStore({
     kind: "glide",
     client,
-    inboxes: (onReconnect) => new ClusterEar(glide, openEar, onReconnect),
+    inboxes: (onReconnect) => new ClusterSubscriber(glide, openSubscriber, onReconnect),
     watch: () => () => {},
     terms,
     clientTimeouts: () => GLIDE_TIMEOUTS,
@@ -69,7 +73,7 @@ const LOOK_MS = 1_000;
 const ANSWER_MS = 1_000;
 
 /** All channels over one client, which has a connection to each server. */
-class ClusterEar implements Inboxes {
+class ClusterSubscriber implements Inboxes {
   readonly #glide: GlideClient;
   readonly #onReconnect: () => void;
   readonly #hub: InboxHub;
@@ -80,11 +84,11 @@ class ClusterEar implements Inboxes {
   #looking: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(glide: GlideClient, openEar: OpenEar, onReconnect: () => void) {
+  constructor(glide: GlideClient, openSubscriber: OpenSubscriber, onReconnect: () => void) {
     this.#glide = glide;
     this.#onReconnect = onReconnect;
     const isSharded = (channel: string): boolean => this.#sharded.has(channel);
-    this.#hub = new InboxHub((events) => openEar({ ...events, isSharded }), onReconnect);
+    this.#hub = new InboxHub((events) => openSubscriber({ ...events, isSharded }), onReconnect);
   }
 
   open(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox> {

@@ -2,8 +2,8 @@
 
 import { UnsupportedError } from "../core/errors.js";
 import type { ClientTimeouts, Store } from "../core/store.js";
-import { clientStore, type OpenEar, overOneEar, type Terms } from "./client-store.js";
-import type { Ear, EarEvents } from "./inbox-hub.js";
+import { clientStore, type OpenSubscriber, overOneSubscriber, type Terms } from "./client-store.js";
+import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { within } from "./timeout.js";
 
@@ -50,10 +50,14 @@ const NO_TIMEOUT = 0;
  * The library has no connection events, so `onReconnect` is never called: after a loss, waiters find out at
  * their next re-check. Nor can it duplicate a client.
  *
- * @param openEar  makes the connection that listens; without it `inbox` rejects with UnsupportedError
+ * @param openSubscriber  makes the connection that listens; without it `inbox` rejects with UnsupportedError
  * @param terms    what has to be so for a grant to count
  */
-export function glideStore(glide: GlideClient, openEar: OpenEar = noEar, terms: Terms = {}): Store {
+export function glideStore(
+  glide: GlideClient,
+  openSubscriber: OpenSubscriber = noSubscriber,
+  terms: Terms = {},
+): Store {
   const client: ScriptClient = {
     evalsha: (sha1, keys, args) =>
       glide.customCommand(["EVALSHA", sha1, String(keys.length), ...keys, ...args.map(toArgument)]),
@@ -65,7 +69,7 @@ export function glideStore(glide: GlideClient, openEar: OpenEar = noEar, terms: 
   return clientStore({
     kind: "glide",
     client,
-    inboxes: overOneEar(openEar),
+    inboxes: overOneSubscriber(openSubscriber),
     watch: () => () => {},
     terms,
     clientTimeouts,
@@ -73,7 +77,7 @@ export function glideStore(glide: GlideClient, openEar: OpenEar = noEar, terms: 
 }
 
 /** Listens on `subscriber`, a client that from now on does nothing else: each message goes to one reader only. */
-export function glideEar(subscriber: GlideClient, events: EarEvents): Ear {
+export function glideSubscriber(subscriber: GlideClient, events: SubscriberEvents): Subscriber {
   const isSharded = (channel: string): boolean => events.isSharded?.(channel) === true;
   let refusal: { readonly cause: unknown } | undefined;
 
@@ -118,7 +122,7 @@ export function glideEar(subscriber: GlideClient, events: EarEvents): Ear {
 }
 
 /** For a client that nobody has given a second one. */
-export function noEar(): never {
+export function noSubscriber(): never {
   throw new UnsupportedError(
     "inbox",
     "A GLIDE client cannot be duplicated: give the option `subscriber`, a function that makes a client for listening.",

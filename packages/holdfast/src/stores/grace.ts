@@ -67,7 +67,7 @@ export class GraceGate implements Gate {
   }
 
   /** The connection was away, or the server no longer is what it was: what it said counts no more. */
-  doubt(): void {
+  serverMayHaveChanged(): void {
     this.#doubts += 1;
     // The server that was told may be gone, with its marker; and what is asked for next may need no lease.
     this.#seenMs = Math.max(this.#seenMs, this.#longestMs);

@@ -22,7 +22,7 @@ const NOBODY = new Error("the connection that listens was closed");
 const NEVER: Promise<never> = new Promise(() => {});
 
 /** A connection that can only listen, in the words of every client library. */
-export interface Ear {
+export interface Subscriber {
   /** Resolves when the server has confirmed all of them. To subscribe once more must be harmless. */
   subscribe(channels: readonly string[]): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
@@ -32,7 +32,7 @@ export interface Ear {
 }
 
 /** What a listening connection reports. */
-export interface EarEvents {
+export interface SubscriberEvents {
   /** Asked about each channel: whether it is a sharded one of a cluster. Absent: none is. */
   isSharded?(channel: string): boolean;
   onMessage(channel: string, message: string): void;
@@ -44,8 +44,8 @@ export interface EarEvents {
 
 /** One connection, from when it is being opened. */
 interface Line {
-  opening: Promise<Ear>;
-  ear: Ear | undefined;
+  opening: Promise<Subscriber>;
+  subscriber: Subscriber | undefined;
   isGone: boolean;
 }
 
@@ -56,7 +56,7 @@ interface Channel {
 
 /** Opens inboxes over one connection made by `openEar`, and tells `onReconnect` when they hear again after a loss. */
 export class InboxHub {
-  readonly #openEar: (events: EarEvents) => Ear | Promise<Ear>;
+  readonly #openSubscriber: (events: SubscriberEvents) => Subscriber | Promise<Subscriber>;
   readonly #onReconnect: () => void;
   readonly #channels = new Map<string, Channel>();
   /**
@@ -71,8 +71,8 @@ export class InboxHub {
   readonly #forbidden = new ForbiddenChannels();
   #isClosed = false;
 
-  constructor(openEar: (events: EarEvents) => Ear | Promise<Ear>, onReconnect: () => void) {
-    this.#openEar = openEar;
+  constructor(openSubscriber: (events: SubscriberEvents) => Subscriber | Promise<Subscriber>, onReconnect: () => void) {
+    this.#openSubscriber = openSubscriber;
     this.#onReconnect = onReconnect;
   }
 
@@ -101,7 +101,7 @@ export class InboxHub {
 
   /** Has the client of a cluster find out where the slot of that channel is. */
   async refresh(name: string): Promise<void> {
-    await this.#line?.ear?.refresh?.(name);
+    await this.#line?.subscriber?.refresh?.(name);
   }
 
   /** Closes the connection. A second call does nothing. */
@@ -112,7 +112,7 @@ export class InboxHub {
     const line = this.#line;
     this.#line = undefined;
     // A connection that is still being made may take for ever; it is closed as soon as it is there.
-    await line?.ear?.close();
+    await line?.subscriber?.close();
   }
 
   async #subscribe(names: readonly string[]): Promise<void> {
@@ -130,22 +130,22 @@ export class InboxHub {
   }
 
   async #subscribeOn(line: Line, names: readonly string[]): Promise<void> {
-    const ear = await line.opening;
+    const subscriber = await line.opening;
     for (const name of names) {
       const leaving = this.#leaving.get(name);
       if (leaving?.line === line) await leaving.done;
     }
-    if (names.length > 0) await ear.subscribe(names);
+    if (names.length > 0) await subscriber.subscribe(names);
   }
 
   #open(line: Line): void {
     line.opening = outsideRequests(() => this.#connect(line));
   }
 
-  async #connect(line: Line): Promise<Ear> {
-    let ear: Ear;
+  async #connect(line: Line): Promise<Subscriber> {
+    let subscriber: Subscriber;
     try {
-      ear = await this.#openEar({
+      subscriber = await this.#openSubscriber({
         onMessage: (name, message) => {
           for (const listener of this.#channels.get(name)?.listeners ?? []) listener(message);
         },
@@ -158,15 +158,15 @@ export class InboxHub {
       this.#drop(line);
       throw cause;
     }
-    line.ear = ear;
-    if (line.isGone || this.#isClosed) closeQuietly(ear);
-    return ear;
+    line.subscriber = subscriber;
+    if (line.isGone || this.#isClosed) closeQuietly(subscriber);
+    return subscriber;
   }
 
   #drop(line: Line): void {
     if (line.isGone) return;
     line.isGone = true;
-    closeQuietly(line.ear);
+    closeQuietly(line.subscriber);
     if (this.#line !== line) return;
     this.#line = undefined;
     this.#reopenLater();
@@ -238,7 +238,7 @@ export class InboxHub {
 
   async #unsubscribe(name: string): Promise<void> {
     try {
-      await this.#line?.ear?.unsubscribe(name);
+      await this.#line?.subscriber?.unsubscribe(name);
     } catch (cause) {
       // The connection is gone, and the subscription with it; unless it is not permitted.
       this.#forbidden.tell(cause, name);
@@ -247,9 +247,9 @@ export class InboxHub {
 }
 
 function newLine(): Line {
-  return { opening: NEVER, ear: undefined, isGone: false };
+  return { opening: NEVER, subscriber: undefined, isGone: false };
 }
 
-function closeQuietly(ear: Ear | undefined): void {
-  Promise.resolve(ear?.close()).catch(() => {});
+function closeQuietly(subscriber: Subscriber | undefined): void {
+  Promise.resolve(subscriber?.close()).catch(() => {});
 }

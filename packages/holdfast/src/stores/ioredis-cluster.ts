@@ -2,7 +2,7 @@
 
 import type { Store } from "../core/store.js";
 import { clientStore, overNodes, type Terms } from "./client-store.js";
-import type { ClusterNodes, NodeEar, NodeEarEvents } from "./cluster-hub.js";
+import type { ClusterNodes, NodeSubscriber, NodeSubscriberEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { inputsOf, ioredisTimeouts, LISTENING } from "./ioredis.js";
 import type { ScriptClient } from "./script-runner.js";
@@ -95,14 +95,14 @@ function ioredisNodes(redis: IoredisCluster): ClusterNodes {
     masters: () => redis.nodes("master").map(addressOf),
     // Any command with a key of that slot: the client is told where it is, and goes on from there.
     refresh: (channel) => redis.exists(channel),
-    openEar(address, events) {
+    openSubscriber(address, events) {
       const masters = redis.nodes("master");
       const like = masters.find((master) => addressOf(master) === address) ?? masters[0];
       if (like === undefined) throw new Error("the client has no connection to any master");
       const colon = address.lastIndexOf(":");
       const [host, port] = [address.slice(0, colon), Number(address.slice(colon + 1))];
       // Channels go as they are; the hub opens another one when this is lost.
-      return ioredisNodeEar(
+      return ioredisNodeSubscriber(
         like.duplicate({ ...LISTENING, host, port, keyPrefix: "", readOnly: false, retryStrategy: null }),
         events,
       );
@@ -114,7 +114,7 @@ function addressOf({ options: { host, port } }: IoredisNode): string {
   return `${host}:${port}`;
 }
 
-function ioredisNodeEar(subscriber: IoredisNode, events: NodeEarEvents): NodeEar {
+function ioredisNodeSubscriber(subscriber: IoredisNode, events: NodeSubscriberEvents): NodeSubscriber {
   const refusals = new Set<(cause: Error) => void>();
   let isMoving = false;
   /** Comes without a channel, and also where a subscription was refused; some versions then leave that one without an answer. */
@@ -135,7 +135,7 @@ function ioredisNodeEar(subscriber: IoredisNode, events: NodeEarEvents): NodeEar
   subscriber.on("smessage", (channel = "", message = "") => events.onMessage(channel, message));
   subscriber.on("close", () => events.onEnd());
   subscriber.on("end", () => events.onEnd());
-  // Who waits has a timer of its own. An idle ear must not keep the process alive.
+  // Who waits has a timer of its own. An idle subscriber connection must not keep the process alive.
   subscriber.on("connect", () => subscriber.stream?.unref?.());
   subscriber.stream?.unref?.();
   return {

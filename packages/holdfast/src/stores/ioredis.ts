@@ -2,9 +2,15 @@
 
 import { errorMonitor } from "node:events";
 import type { ClientTimeouts, Replicas, ServerAddress, Store } from "../core/store.js";
-import { clientStore, type OpenEar, overOneEar, overSharedEar, type Terms } from "./client-store.js";
+import {
+  clientStore,
+  type OpenSubscriber,
+  overOneSubscriber,
+  overSharedSubscriber,
+  type Terms,
+} from "./client-store.js";
 import { messageOf, placeOf } from "./failure.js";
-import type { Ear, EarEvents } from "./inbox-hub.js";
+import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { sharedWatch } from "./shared-watch.js";
 
@@ -59,10 +65,10 @@ const lossesOf = new WeakMap<IoredisClient, { count: number; lastError?: string 
  * The client sends again what was in flight when it lost its connection (unless told otherwise), so a script
  * may run twice and a refusal then speaks of the second time only; `mayHaveRun` takes that into account.
  *
- * @param openEar  makes the connection that listens; by default a duplicate of `redis`
+ * @param openSubscriber  makes the connection that listens; by default a duplicate of `redis`
  * @param terms    what has to be so for a grant to count
  */
-export function ioredisStore(redis: IoredisClient, openEar?: OpenEar, terms: Terms = {}): Store {
+export function ioredisStore(redis: IoredisClient, openSubscriber?: OpenSubscriber, terms: Terms = {}): Store {
   const losses = lossesOf.get(redis) ?? { count: 0 };
   lossesOf.set(redis, losses);
   let isCorked = false;
@@ -136,7 +142,10 @@ export function ioredisStore(redis: IoredisClient, openEar?: OpenEar, terms: Ter
   return clientStore({
     kind: "ioredis",
     client,
-    inboxes: openEar === undefined ? overSharedEar(redis, ioredisSubscriber(redis)) : overOneEar(openEar),
+    inboxes:
+      openSubscriber === undefined
+        ? overSharedSubscriber(redis, openIoredisSubscriber(redis))
+        : overOneSubscriber(openSubscriber),
     watch: sharedWatch(redis, watch),
     terms,
     server: () => ioredisServer(redis),
@@ -159,13 +168,13 @@ export function ioredisTimeouts({
 }
 
 /** Listens on `subscriber`, a connection that from now on does nothing else. */
-export function ioredisEar(subscriber: IoredisClient, events: EarEvents): Ear {
+export function ioredisSubscriber(subscriber: IoredisClient, events: SubscriberEvents): Subscriber {
   // Without a listener the library prints the error; what matters of it comes as a rejection or as `end`.
   subscriber.on("error", () => {});
   subscriber.on("message", (channel = "", message = "") => events.onMessage(channel, message));
   subscriber.on("ready", () => events.onReady());
   subscriber.on("end", () => events.onEnd());
-  // Who waits has a timer of its own. An idle ear must not keep the process alive.
+  // Who waits has a timer of its own. An idle subscriber connection must not keep the process alive.
   subscriber.on("connect", () => subscriber.stream?.unref?.());
   subscriber.stream?.unref?.();
   return {
@@ -197,8 +206,8 @@ export function inputsOf(keys: readonly string[], args: readonly (string | numbe
 }
 
 /** A connection like that of `redis`, but one that only listens, and does not give up while `redis` has not. */
-function ioredisSubscriber(redis: IoredisClient): OpenEar {
-  return (events) => ioredisEar(redis.duplicate(ioredisSubscriberOptions(redis)), events);
+function openIoredisSubscriber(redis: IoredisClient): OpenSubscriber {
+  return (events) => ioredisSubscriber(redis.duplicate(ioredisSubscriberOptions(redis)), events);
 }
 
 /** What a user sets for commands can break a connection that listens for hours and sends next to nothing. */

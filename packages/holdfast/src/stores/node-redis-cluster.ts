@@ -2,7 +2,7 @@
 
 import type { Store } from "../core/store.js";
 import { clientStore, overNodes, type Terms } from "./client-store.js";
-import type { ClusterNodes, NodeEar, NodeEarEvents } from "./cluster-hub.js";
+import type { ClusterNodes, NodeSubscriber, NodeSubscriberEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { listeningTimeout } from "./node-redis.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
@@ -106,7 +106,7 @@ function nodeRedisNodes(redis: NodeRedisCluster): ClusterNodes {
     masters: () => redis.masters.map(({ address }) => address),
     // Any command with a key of that slot: the client is told where it is, and looks up all of them.
     refresh: (channel) => redis.exists(channel),
-    async openEar(address, events) {
+    async openSubscriber(address, events) {
       const master = redis.masters.find((one) => one.address === address);
       if (master === undefined) throw new Error("the client knows no such master");
       // The client of a master that is down connects for ever; one that is just like it need not be waited for.
@@ -115,17 +115,17 @@ function nodeRedisNodes(redis: NodeRedisCluster): ClusterNodes {
       const socketTimeout = listeningTimeout(pingInterval, own?.socketTimeout);
       const socket = { ...own, socketTimeout, reconnectStrategy: false };
       const overrides = { socket, readonly: false, disableOfflineQueue: false, commandOptions: undefined };
-      return nodeRedisNodeEar(like.duplicate({ ...overrides, clientSideCache: undefined }), events);
+      return nodeRedisNodeSubscriber(like.duplicate({ ...overrides, clientSideCache: undefined }), events);
     },
   };
 }
 
-function nodeRedisNodeEar(subscriber: NodeRedisNode, events: NodeEarEvents): NodeEar {
+function nodeRedisNodeSubscriber(subscriber: NodeRedisNode, events: NodeSubscriberEvents): NodeSubscriber {
   // Without a listener an error ends the process.
   subscriber.on("error", () => events.onEnd());
   subscriber.on("end", () => events.onEnd());
   subscriber.on("sharded-channel-moved", () => events.onMoved());
-  // Who waits has a timer of its own. An idle ear must not keep the process alive.
+  // Who waits has a timer of its own. An idle subscriber connection must not keep the process alive.
   subscriber.unref();
   const connected = Promise.resolve(subscriber.connect());
   connected.catch(() => events.onEnd());

@@ -2,9 +2,15 @@
 
 import { UnsupportedError } from "../core/errors.js";
 import type { ClientTimeouts, Replicas, ServerAddress, Store } from "../core/store.js";
-import { clientStore, type OpenEar, overOneEar, overSharedEar, type Terms } from "./client-store.js";
+import {
+  clientStore,
+  type OpenSubscriber,
+  overOneSubscriber,
+  overSharedSubscriber,
+  type Terms,
+} from "./client-store.js";
 import { placeOf } from "./failure.js";
-import type { Ear, EarEvents } from "./inbox-hub.js";
+import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { sharedWatch } from "./shared-watch.js";
 
@@ -55,10 +61,10 @@ function isOtherMaster(change: unknown): boolean {
  * Its own timeouts end when a command has been written, so a stalled server would hang it; ours do not. It
  * never sends a command twice.
  *
- * @param openEar  makes the connection that listens; by default a duplicate of `redis`, which a pool has not
+ * @param openSubscriber  makes the connection that listens; by default a duplicate of `redis`, which a pool has not
  * @param terms    what has to be so for a grant to count
  */
-export function nodeRedisStore(redis: NodeRedisClient, openEar?: OpenEar, terms: Terms = {}): Store {
+export function nodeRedisStore(redis: NodeRedisClient, openSubscriber?: OpenSubscriber, terms: Terms = {}): Store {
   /** How often the client became ready. */
   let readies = 0;
   const { wait, duplicate } = redis;
@@ -116,7 +122,10 @@ export function nodeRedisStore(redis: NodeRedisClient, openEar?: OpenEar, terms:
   return clientStore({
     kind: "node-redis",
     client,
-    inboxes: openEar === undefined ? overSharedEar(redis, nodeRedisSubscriber(redis)) : overOneEar(openEar),
+    inboxes:
+      openSubscriber === undefined
+        ? overSharedSubscriber(redis, openNodeRedisSubscriber(redis))
+        : overOneSubscriber(openSubscriber),
     watch: sharedWatch(redis, watch),
     terms,
     server: () => nodeRedisServer(redis),
@@ -157,7 +166,7 @@ function nodeRedisServer({ options, getMasterNode, duplicate }: NodeRedisClient)
 }
 
 /** Listens on `subscriber`, a connection that from now on does nothing else; connects it if need be. */
-export function nodeRedisEar(subscriber: NodeRedisClient, events: EarEvents): Ear {
+export function nodeRedisSubscriber(subscriber: NodeRedisClient, events: SubscriberEvents): Subscriber {
   // Without a listener an error ends the process. It is all that tells that the client has given up.
   const isBehindSentinel = subscriber.getMasterNode !== undefined;
   let isConnected = subscriber.isOpen === true;
@@ -169,7 +178,7 @@ export function nodeRedisEar(subscriber: NodeRedisClient, events: EarEvents): Ea
   subscriber.on("topology-change", (change) => {
     if (isConnected && isOtherMaster(change)) events.onEnd();
   });
-  // Who waits has a timer of its own. An idle ear must not keep the process alive.
+  // Who waits has a timer of its own. An idle subscriber connection must not keep the process alive.
   subscriber.unref?.();
   const connected = (isConnected ? Promise.resolve() : Promise.resolve(subscriber.connect?.())).then(() => {
     isConnected = true;
@@ -208,7 +217,7 @@ export function nodeRedisEar(subscriber: NodeRedisClient, events: EarEvents): Ea
 }
 
 /** A connection like that of `redis`, but one that only listens, and does not give up while `redis` has not. */
-function nodeRedisSubscriber(redis: NodeRedisClient): OpenEar {
+function openNodeRedisSubscriber(redis: NodeRedisClient): OpenSubscriber {
   return (events) => {
     if (redis.duplicate === undefined || redis.connect === undefined || redis.subscribe === undefined) {
       throw new UnsupportedError(
@@ -216,7 +225,7 @@ function nodeRedisSubscriber(redis: NodeRedisClient): OpenEar {
         "This node-redis client cannot be duplicated: give the option `subscriber`, a function that makes a client for listening.",
       );
     }
-    return nodeRedisEar(redis.duplicate(nodeRedisSubscriberOptions(redis)), events);
+    return nodeRedisSubscriber(redis.duplicate(nodeRedisSubscriberOptions(redis)), events);
   };
 }
 

@@ -45,7 +45,7 @@ export class Runs {
   }
 
   /** What they said counts no more. */
-  doubt(): void {
+  serverMayHaveChanged(): void {
     for (const run of this.#byId.values()) run.heardAtMs = -Infinity;
   }
 }

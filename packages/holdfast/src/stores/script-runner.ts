@@ -109,7 +109,7 @@ export function runScript(
         else teach();
         return;
       }
-      if (isReadOnly(cause)) gate?.doubt();
+      if (isReadOnly(cause)) gate?.serverMayHaveChanged();
       isSettled = true;
       clearTimeout(timer);
       const failure = closedAtStart

@@ -72,9 +72,9 @@ export class ShardGate implements Gate {
     return this.#markerOf(clusterSlot(key));
   }
 
-  doubt(): void {
+  serverMayHaveChanged(): void {
     this.#doubts += 1;
-    this.#runs.doubt();
+    this.#runs.serverMayHaveChanged();
     this.#quiet.clear();
   }
 

@@ -54,14 +54,14 @@ export async function embeddedSide(channels: readonly string[]): Promise<Side> {
 export async function realSide(channels: readonly string[]): Promise<Side> {
   const server: RedisServer = await startRedis();
   const redis = new Redis({ port: server.port });
-  const ear = new Redis({ port: server.port });
+  const subscriber = new Redis({ port: server.port });
   const heard: string[] = [];
-  ear.on("message", (channel: string, message: string) => heard.push(`${channel} ${message}`));
-  await ear.subscribe(...channels);
+  subscriber.on("message", (channel: string, message: string) => heard.push(`${channel} ${message}`));
+  await subscriber.subscribe(...channels);
   return {
     eval: (source, keys, args) => redis.eval(source, keys.length, ...keys, ...args),
     async messages() {
-      await ear.ping();
+      await subscriber.ping();
       return heard.splice(0);
     },
     async dump() {
@@ -71,7 +71,7 @@ export async function realSide(channels: readonly string[]): Promise<Side> {
     clear: async () => void (await redis.flushdb()),
     async stop() {
       redis.disconnect();
-      ear.disconnect();
+      subscriber.disconnect();
       await server.stop();
     },
   };

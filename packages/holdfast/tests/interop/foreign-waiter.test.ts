@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
-import { behind } from "../../src/core/behind.js";
+import { internalsOf } from "../../src/core/internals.js";
 import { Lease } from "../../src/core/lease.js";
 import { AcquireTimeoutError, ClosedError, createHoldfast, type Holdfast, StoreError } from "../../src/index.js";
 import { ForeignLock } from "../../src/interop/foreign-lock.js";
@@ -45,7 +45,7 @@ function make(
   pauses: Pauses,
   { hears = true, inLine = true, attempts = Infinity, on = holdfast, key = randomUUID() as string } = {},
 ): Made {
-  const { session, defaults } = behind(on, key);
+  const { session, defaults } = internalsOf(on, key);
   const protocol = keyProtocol(redis, key);
   const lock = new ForeignLock({
     session,
@@ -172,7 +172,7 @@ test.each([true, false])(
   },
 );
 
-test("close ends the wait of all who stand in line, and closes its ear", async () => {
+test("close ends the wait of all who stand in line, and closes its subscriber connection", async () => {
   const own = new Redis({ port: server.port });
   const closing = createHoldfast({ redis: own });
   const { lock, protocol } = make(RARELY, { on: closing });

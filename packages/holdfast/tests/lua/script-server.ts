@@ -42,7 +42,7 @@ export interface Lifetimes {
 export class ScriptServer {
   #server!: RedisServer;
   #redis!: Redis;
-  #ear!: Redis;
+  #subscriber!: Redis;
   /** What was published, as `<client> <message>`. */
   readonly heard: string[] = [];
 
@@ -50,20 +50,20 @@ export class ScriptServer {
     beforeAll(async () => {
       this.#server = await startRedis();
       this.#redis = new Redis({ port: this.#server.port });
-      this.#ear = new Redis({ port: this.#server.port });
-      this.#ear.on("message", (channel: string, message: string) => {
+      this.#subscriber = new Redis({ port: this.#server.port });
+      this.#subscriber.on("message", (channel: string, message: string) => {
         this.heard.push(`${channel.slice(INBOX.length)} ${message}`);
       });
-      await this.#ear.subscribe(`${INBOX}A`, `${INBOX}B`);
+      await this.#subscriber.subscribe(`${INBOX}A`, `${INBOX}B`);
     });
     beforeEach(async () => {
       await this.#redis.flushall();
-      await this.#ear.ping();
+      await this.#subscriber.ping();
       this.heard.length = 0;
     });
     afterAll(async () => {
       this.#redis.disconnect();
-      this.#ear.disconnect();
+      this.#subscriber.disconnect();
       await this.#server.stop();
     });
   }
@@ -142,7 +142,7 @@ export class ScriptServer {
 
   /** Waits until everything that was published before has been heard. */
   async messages(): Promise<string[]> {
-    await this.#ear.ping();
+    await this.#subscriber.ping();
     return [...this.heard];
   }
 }

@@ -295,13 +295,13 @@ describe("an invalidation", () => {
     const waiting = there.get(key, () => "new", patient);
     await waitsFor();
     const told: string[] = [];
-    const ear = redis.duplicate();
-    ear.on("message", (_, message) => told.push(message));
-    await ear.subscribe(`${entry()}:filled`);
+    const subscriber = redis.duplicate();
+    subscriber.on("message", (_, message) => told.push(message));
+    await subscriber.subscribe(`${entry()}:filled`);
     await here.invalidate(key);
     expect(await waiting).toBe("new");
     await vi.waitFor(() => expect(told).toContain("~"), eventually);
-    ear.disconnect();
+    subscriber.disconnect();
     expect(await here.get(key, () => "newest")).toBe("new");
     loading.end("old");
     expect(await first).toBe("old");

@@ -40,7 +40,7 @@ interface Thread {
 export class JavaModel implements Side {
   readonly label = "the model of Java";
   readonly redis: Redis;
-  readonly #ear: Redis;
+  readonly #subscriber: Redis;
   readonly #settings: Settings;
   readonly #uuid: string = randomUUID();
   readonly #renewals = new Set<NodeJS.Timeout>();
@@ -50,9 +50,9 @@ export class JavaModel implements Side {
   constructor(settings: Settings) {
     this.#settings = settings;
     this.redis = new Redis({ port: settings.port });
-    this.#ear = new Redis({ port: settings.port });
-    for (const client of [this.redis, this.#ear]) client.on("error", () => {});
-    this.#ear.on("message", (channel: string) => {
+    this.#subscriber = new Redis({ port: settings.port });
+    for (const client of [this.redis, this.#subscriber]) client.on("error", () => {});
+    this.#subscriber.on("message", (channel: string) => {
       for (const listener of [...(this.#listeners.get(channel) ?? [])]) listener();
     });
   }
@@ -86,7 +86,7 @@ export class JavaModel implements Side {
   async die(): Promise<void> {
     for (const renewal of this.#renewals) clearInterval(renewal);
     this.redis.disconnect();
-    this.#ear.disconnect();
+    this.#subscriber.disconnect();
   }
 
   close(): Promise<void> {
@@ -147,17 +147,17 @@ export class JavaModel implements Side {
   async #wait(thread: Thread, leaseMs: number): Promise<boolean> {
     const untilMs = Date.now() + thread.waitMs;
     if ((await this.#try(thread, leaseMs, true)) === null) return true;
-    const ear = await this.#listen(thread.ownChannel);
+    const subscriber = await this.#listen(thread.ownChannel);
     try {
       for (;;) {
         const leftMs = untilMs - Date.now();
         if (leftMs <= 0) return false;
         const ttlMs = await this.#try(thread, leaseMs, true);
         if (ttlMs === null) return true;
-        await ear.message(ttlMs >= 0 ? Math.min(ttlMs, untilMs - Date.now()) : untilMs - Date.now());
+        await subscriber.message(ttlMs >= 0 ? Math.min(ttlMs, untilMs - Date.now()) : untilMs - Date.now());
       }
     } finally {
-      await ear.close();
+      await subscriber.close();
     }
   }
 
@@ -221,7 +221,7 @@ export class JavaModel implements Side {
     };
     const listeners = this.#listeners.get(channel) ?? new Set();
     this.#listeners.set(channel, listeners.add(listener));
-    await this.#ear.subscribe(channel);
+    await this.#subscriber.subscribe(channel);
     return {
       message: (mostMs) =>
         new Promise((resolve) => {
@@ -239,7 +239,7 @@ export class JavaModel implements Side {
         }),
       close: async () => {
         listeners.delete(listener);
-        if (listeners.size === 0) await this.#ear.unsubscribe(channel).catch(() => {});
+        if (listeners.size === 0) await this.#subscriber.unsubscribe(channel).catch(() => {});
       },
     };
   }

@@ -14,23 +14,25 @@ const OWNER = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:\d+/g;
 class Witness {
   readonly port: number;
   readonly #redis: Redis;
-  readonly #ear: Redis;
+  readonly #subscriber: Redis;
   readonly #heard: string[] = [];
 
   constructor(port: number) {
     this.port = port;
     this.#redis = new Redis({ port });
-    this.#ear = new Redis({ port });
-    this.#ear.on("pmessage", (_pattern, channel: string, message: string) => this.#heard.push(`${channel} ${message}`));
+    this.#subscriber = new Redis({ port });
+    this.#subscriber.on("pmessage", (_pattern, channel: string, message: string) =>
+      this.#heard.push(`${channel} ${message}`),
+    );
   }
 
   async listen(): Promise<void> {
-    await this.#ear.psubscribe("redisson*");
+    await this.#subscriber.psubscribe("redisson*");
   }
 
   /** What was published about `text` since the last time. */
   async messages(text: string): Promise<string[]> {
-    await this.#ear.ping();
+    await this.#subscriber.ping();
     return this.#heard.splice(0).filter((line) => line.includes(text));
   }
 
@@ -69,7 +71,7 @@ class Witness {
 
   close(): void {
     this.#redis.disconnect();
-    this.#ear.disconnect();
+    this.#subscriber.disconnect();
   }
 }
 

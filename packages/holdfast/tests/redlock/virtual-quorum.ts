@@ -141,7 +141,7 @@ export class VirtualQuorum {
     await embedded({ keyspace }).run(del, keys, [], 1_000);
   }
 
-  /** The ears of all clients were away for a moment. */
+  /** The subscriber connections of all clients were away for a moment. */
   flap(): void {
     for (const listener of this.#reconnectListeners) listener("inbox");
   }

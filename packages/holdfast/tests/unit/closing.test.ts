@@ -195,7 +195,7 @@ describe("a close with a grace", () => {
     expect(closing.state).toBe("fulfilled");
   });
 
-  test("lets a departure go on while it waits", async () => {
+  test("lets a cleanup go on while it waits", async () => {
     await world.lock.acquire();
     world.answers.acquire = () => Promise.reject(lost());
     world.answers.leave = () => Promise.reject(lost());

@@ -149,7 +149,7 @@ test("a server that hides its policy is told of once, and locks are granted with
   const guard = new Guard([question], new ManualRuntime());
   expect(await guard.pass("l", async () => 7, 100)).toBe(7);
   expect(guard.isOpen).toBe(true);
-  guard.doubt();
+  guard.serverMayHaveChanged();
   expect(await guard.pass("l", async () => 8, 100)).toBe(8);
   expect([asked, told]).toEqual([2, 1]);
 });

@@ -4,7 +4,7 @@ import { settle } from "./manual-runtime.js";
 import { ScriptedLock } from "./scripted-lock.js";
 
 /** A channel on which somebody listens or has listened. */
-interface Ear {
+interface Subscriber {
   readonly channel: string;
   readonly push: () => void;
   isOpen: boolean;
@@ -25,17 +25,17 @@ export class Followed {
   reads: number[] = [];
   /** How long each answer was waited for at most. */
   readonly timeouts = new Set<number>();
-  readonly ears: Ear[] = [];
+  readonly subscribers: Subscriber[] = [];
   readonly #startMs = this.world.runtime.monotonicMs();
 
   constructor() {
     const { store } = this.world;
     store.inbox = async (channel, onMessage) => {
       await store.subscribe();
-      const ear = { channel, push: () => onMessage("changed"), isOpen: true };
-      this.ears.push(ear);
+      const subscriber = { channel, push: () => onMessage("changed"), isOpen: true };
+      this.subscribers.push(subscriber);
       const close = async (): Promise<void> => {
-        ear.isOpen = false;
+        subscriber.isOpen = false;
       };
       return { close };
     };
@@ -68,14 +68,14 @@ export class Followed {
   }
 
   /** Where a message says that it has changed; undefined if nobody ever listened there. The client has another inbox. */
-  get ear(): Ear | undefined {
-    return this.ears.findLast(({ channel }) => channel === CHANNEL);
+  get subscriber(): Subscriber | undefined {
+    return this.subscribers.findLast(({ channel }) => channel === CHANNEL);
   }
 
   /** What of an observation goes on: whether it listens, claims that the session knows, timers that keep the process alive. */
-  get left(): { readonly ears: number; readonly claims: number; readonly timers: number } {
+  get left(): { readonly subscribers: number; readonly claims: number; readonly timers: number } {
     const { session, runtime } = this.world;
-    const open = this.ears.filter(({ channel, isOpen }) => channel === CHANNEL && isOpen);
-    return { ears: open.length, claims: session.mailbox.size, timers: runtime.running(true) };
+    const open = this.subscribers.filter(({ channel, isOpen }) => channel === CHANNEL && isOpen);
+    return { subscribers: open.length, claims: session.mailbox.size, timers: runtime.running(true) };
   }
 }

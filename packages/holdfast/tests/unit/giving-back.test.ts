@@ -1,6 +1,6 @@
 /** What a release makes of failures, and what becomes of a claim that was given up, to the last call of both. */
 import { beforeEach, describe, expect, test } from "vitest";
-import { depart } from "../../src/core/departure.js";
+import { cleanUp } from "../../src/core/cleanup.js";
 import { StoreError } from "../../src/core/errors.js";
 import type { Claim } from "../../src/core/protocol.js";
 import { settle } from "./manual-runtime.js";
@@ -123,7 +123,7 @@ describe("a release", () => {
   });
 });
 
-describe("a departure", () => {
+describe("a cleanup", () => {
   const HOUR_MS = 3_600_000;
 
   function claim(leaseMs: number): Claim {
@@ -131,7 +131,7 @@ describe("a departure", () => {
   }
 
   function leaveFor(one: Claim, isUncertain: boolean): Promise<boolean> {
-    return depart(world.session, world.protocol, one, isUncertain, COMMAND_TIMEOUT_MS);
+    return cleanUp(world.session, world.protocol, one, isUncertain, COMMAND_TIMEOUT_MS);
   }
 
   test("that the server refuses for good is left to the lease after a minute; one that is not answered is not", async () => {

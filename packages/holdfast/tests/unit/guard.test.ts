@@ -86,7 +86,7 @@ test("a question without an answer holds up nobody while the last answer counts,
   expect(await guard.pass("l", async () => 7, 100), "the last answer counts").toBe(7);
   failing.reject(lost());
   await runtime.advance(0);
-  guard.doubt();
+  guard.serverMayHaveChanged();
   failing = new Answer<undefined>();
   const held = watch(guard.pass("l", async () => 8, 100));
   await runtime.advance(50);

@@ -9,7 +9,7 @@ let mailbox: Mailbox;
 let heard: unknown[][];
 const recipient = {
   granted: (...facts: unknown[]) => void heard.push(["granted", ...facts]),
-  poked: () => void heard.push(["poked"]),
+  recheck: () => void heard.push(["poked"]),
   revoked: () => void heard.push(["revoked"]),
 };
 beforeEach(async () => {
@@ -85,7 +85,7 @@ describe("a message", () => {
   });
 
   test("for a claim that is gone, or whose number another now has, goes where it belongs", () => {
-    const successor = { granted: () => {}, poked: () => {}, revoked: () => void heard.push(["successor"]) };
+    const successor = { granted: () => {}, recheck: () => {}, revoked: () => void heard.push(["successor"]) };
     mailbox.register(7, successor);
     mailbox.unregister(7, recipient);
     store.push("-7");

@@ -7,7 +7,7 @@ import { settle } from "./manual-runtime.js";
 import { Answer, watch } from "./scripted-lock.js";
 
 const DONE = { done: true, value: undefined };
-const NOTHING = { ears: 0, claims: 0, timers: 0 };
+const NOTHING = { subscribers: 0, claims: 0, timers: 0 };
 
 let followed: Followed;
 beforeEach(() => {
@@ -16,7 +16,7 @@ beforeEach(() => {
 
 test("while it goes on there is something that ends", async () => {
   await followed.begun();
-  expect(followed.left).toEqual({ ears: 1, claims: 1, timers: 1 });
+  expect(followed.left).toEqual({ subscribers: 1, claims: 1, timers: 1 });
 });
 
 describe("who stops it", () => {
@@ -30,7 +30,7 @@ describe("who stops it", () => {
     expect([ending.value, ending.error]).toEqual(how === "return" ? [DONE, undefined] : [undefined, enough]);
     expect(await states.next()).toEqual(DONE);
     expect(followed.left).toEqual(NOTHING);
-    followed.ear?.push();
+    followed.subscriber?.push();
     followed.world.store.reconnect("inbox");
     await followed.world.runtime.advance(60_000);
     expect(followed.reads).toEqual([]);
@@ -40,8 +40,8 @@ describe("who stops it", () => {
     const states = await followed.begun();
     const answer = new Answer<number>();
     followed.read = () => answer.promise;
-    followed.ear?.push();
-    followed.ear?.push();
+    followed.subscriber?.push();
+    followed.subscriber?.push();
     const waiting = watch(states.next());
     await states.return();
     answer.resolve(2);
@@ -56,17 +56,17 @@ describe("who stops it", () => {
     followed.world.store.subscribe = () => subscribed.promise;
     const states = await followed.begun();
     await states.return();
-    expect(followed.ear).toBeUndefined();
+    expect(followed.subscriber).toBeUndefined();
     subscribed.resolve();
     await settle();
-    expect(followed.ear?.isOpen).toBe(false);
+    expect(followed.subscriber?.isOpen).toBe(false);
     expect(followed.reads).toEqual([]);
   });
 
   test("between two states need not take the next one", async () => {
     const states = await followed.begun();
     followed.state = 2;
-    followed.ear?.push();
+    followed.subscriber?.push();
     await settle();
     await states.return();
     expect(await states.next()).toEqual(DONE);
@@ -90,7 +90,7 @@ describe("a signal", () => {
     const controller = new AbortController();
     const states = await followed.begun({ signal: controller.signal });
     followed.state = 2;
-    followed.ear?.push();
+    followed.subscriber?.push();
     await settle();
     controller.abort("enough");
     expect(followed.left).toEqual(NOTHING);
@@ -123,7 +123,7 @@ describe("a failure", () => {
     const states = await followed.begun();
     const waiting = watch(states.next());
     followed.read = () => Promise.reject(failure);
-    followed.ear?.push();
+    followed.subscriber?.push();
     await settle();
     expect(waiting.error).toBe(failure);
     expect(await states.next()).toEqual(DONE);
@@ -152,7 +152,7 @@ describe("the end of the Holdfast", () => {
     const closing = watch(followed.world.session.close(60_000));
     await settle();
     expect([waiting.state, closing.state]).toEqual(["rejected", "pending"]);
-    expect(followed.left).toMatchObject({ ears: 0, timers: 0 });
+    expect(followed.left).toMatchObject({ subscribers: 0, timers: 0 });
   });
 
   test("lets none begin", async () => {

@@ -16,7 +16,7 @@ describe("what is handed out", () => {
   test("is the present state at the first call, before which nothing is asked", async () => {
     const states = followed.observe();
     await settle();
-    expect([followed.reads, followed.ears]).toEqual([[], []]);
+    expect([followed.reads, followed.subscribers]).toEqual([[], []]);
     expect(await states.next()).toEqual({ done: false, value: "state 1" });
     expect([...followed.timeouts]).toEqual([followed.world.session.commandTimeoutMs]);
     await states.return();
@@ -25,16 +25,16 @@ describe("what is handed out", () => {
   test("is then what is news, as soon as a message says that something has changed", async () => {
     const states = await followed.begun();
     const next = watch(states.next());
-    followed.ear?.push();
+    followed.subscriber?.push();
     await settle();
     expect([next.state, followed.reads.length]).toEqual(["pending", 1]);
     followed.state = 2;
-    followed.ear?.push();
+    followed.subscriber?.push();
     await settle();
     expect(next.value).toEqual({ done: false, value: "state 2" });
     followed.state = 1;
     const other = watch(states.next());
-    followed.ear?.push();
+    followed.subscriber?.push();
     await settle();
     expect(other.state).toBe("pending");
   });
@@ -43,7 +43,7 @@ describe("what is handed out", () => {
     const states = await followed.begun();
     for (const state of [2, 3, 4]) {
       followed.state = state;
-      followed.ear?.push();
+      followed.subscriber?.push();
       await settle();
     }
     expect((await states.next()).value).toBe("state 4");
@@ -54,7 +54,7 @@ describe("what is handed out", () => {
     const states = await followed.begun();
     const answers = [new Answer<number>(), new Answer<number>()];
     followed.read = () => (answers[followed.reads.length - 1] as Answer<number>).promise;
-    for (let i = 0; i < 3; i += 1) followed.ear?.push();
+    for (let i = 0; i < 3; i += 1) followed.subscriber?.push();
     const next = watch(states.next());
     await settle();
     expect(followed.reads).toHaveLength(1);
@@ -87,7 +87,7 @@ describe("it asks again", () => {
   test("counted from its last question, not from the last but one", async () => {
     await followed.begun();
     await followed.world.runtime.advance(20_000);
-    followed.ear?.push();
+    followed.subscriber?.push();
     await followed.world.runtime.advance(31_000);
     expect(followed.reads).toEqual([20_000, 50_000 + JITTER_MS]);
   });
@@ -105,7 +105,7 @@ describe("it asks again", () => {
     const subscribed = new Answer<void>();
     followed.world.store.subscribe = () => subscribed.promise;
     await followed.begun();
-    expect(followed.ear).toBeUndefined();
+    expect(followed.subscriber).toBeUndefined();
     subscribed.resolve();
     await settle();
     expect(followed.reads).toHaveLength(1);
@@ -133,7 +133,7 @@ describe("it asks again", () => {
     expect(followed.reads).toHaveLength(2);
     followed.world.store.subscribe = () => Promise.resolve();
     await followed.world.runtime.advance(1_000);
-    expect(followed.ear?.isOpen).toBe(true);
+    expect(followed.subscriber?.isOpen).toBe(true);
     followed.reads = [];
     await followed.world.runtime.advance(25_000);
     expect(followed.reads).toEqual([]);
@@ -143,7 +143,7 @@ describe("it asks again", () => {
     const states = await followed.begun();
     const next = watch(states.next());
     followed.read = () => Promise.reject(lost());
-    followed.ear?.push();
+    followed.subscriber?.push();
     await followed.world.runtime.advance(2_500);
     expect([followed.reads, next.state]).toEqual([[0, 1_000 + JITTER_MS, 2_000 + 2 * JITTER_MS], "pending"]);
     followed.read = async () => 2;

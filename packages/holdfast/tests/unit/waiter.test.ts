@@ -405,7 +405,7 @@ describe("a lost answer", () => {
     expect(acquiring.error).toMatchObject({ mayHaveRun: true });
   });
 
-  test("to the departure alone is a failure too", async () => {
+  test("to the cleanup alone is a failure too", async () => {
     taken();
     world.answers.leave = () => Promise.reject(lost());
     const acquiring = watch(world.lock.acquire({ waitMs: 1_000 }));

@@ -1,4 +1,4 @@
-/** The embedded store with an ear at its door: what is sent, and answers that a test takes away. */
+/** The embedded store with a subscriber connection at its door: what is sent, and answers that a test takes away. */
 import { type EmbeddedStore, embedded, type Keyspace } from "@holdfast/embedded";
 import { StoreError } from "../../src/core/errors.js";
 import type { Reply, Script } from "../../src/core/script.js";

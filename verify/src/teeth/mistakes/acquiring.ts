@@ -99,10 +99,10 @@ export const ACQUIRING: readonly Tooth[] = [
       patch(
         WAITER,
         "if (!this.#isQueued && !this.#isUnclear()) return true;",
-        "if (!this.#isQueued && !this.#doubt.isUncertain) return true;",
+        "if (!this.#isQueued && !this.#serverMayHaveChanged.isUncertain) return true;",
       ),
     ],
-    catcher: test("unit/departure.test.ts", "a departure takes a late grant for what it is, and passes it on at once"),
+    catcher: test("unit/cleanup.test.ts", "a departure takes a late grant for what it is, and passes it on at once"),
   },
   {
     id: "error-in-the-wait-is-lost",

@@ -54,7 +54,7 @@ export const ENDING: readonly Tooth[] = [
       ),
     ],
     catcher: test(
-      "unit/departure.test.ts",
+      "unit/cleanup.test.ts",
       "a release that the server never answers rejects in bounded time and goes on by itself until the lease is over",
     ),
   },
@@ -66,7 +66,7 @@ export const ENDING: readonly Tooth[] = [
       patch("core/giving-back.ts", 'return mayHaveRun && ended !== "forgotten" ? "released" : ended;', "return ended;"),
     ],
     catcher: test(
-      "unit/departure.test.ts",
+      "unit/cleanup.test.ts",
       "a release whose first answer was lost and whose second says `not held` is a release",
     ),
   },
@@ -84,7 +84,7 @@ export const ENDING: readonly Tooth[] = [
     patches: [
       patch(
         "core/waiter.ts",
-        "    return this.#depart(this.#session.commandTimeoutMs);\n",
+        "    return this.#cleanUp(this.#session.commandTimeoutMs);\n",
         "    return Promise.resolve(true);\n",
       ),
     ],

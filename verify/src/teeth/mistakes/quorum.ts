@@ -24,7 +24,7 @@ export const QUORUM: readonly Tooth[] = [
     patches: [
       patch(
         WAITER,
-        "void this.#withdraw(ballot, this.#session.commandTimeoutMs);\n    this.#startDeadline();\n    this.#tellWait();",
+        "void this.#cleanUp(ballot, this.#session.commandTimeoutMs);\n    this.#startDeadline();\n    this.#tellWait();",
         "this.#startDeadline();\n    this.#tellWait();",
       ),
     ],
@@ -39,7 +39,7 @@ export const QUORUM: readonly Tooth[] = [
     mistake: "a failed attempt is given back only on servers whose grant was heard of",
     patches: [
       patch(
-        "redlock/withdrawal.ts",
+        "redlock/quorum-cleanup.ts",
         "this.#servers.filter(({ index }) => this.#settled[index] !== true);",
         'this.#servers.filter(({ index }) => this.#ballot.votes[index]?.outcome === "granted");',
       ),
@@ -67,7 +67,7 @@ export const QUORUM: readonly Tooth[] = [
       patch(
         "redlock/protocol.ts",
         "return whyLost(claim, token, timeoutMs);\n      throw",
-        "return whyLost(claim, token, timeoutMs);\n      await withdrawals.withdraw(ballot, timeoutMs);\n      throw",
+        "return whyLost(claim, token, timeoutMs);\n      await quorumCleanups.cleanUp(ballot, timeoutMs);\n      throw",
       ),
     ],
     catcher: test(RULES, "a minority of answers is no loss while time remains, and no renewal either"),
@@ -159,7 +159,7 @@ export const QUORUM: readonly Tooth[] = [
     mistake: "an attempt that failed gives way to all who hear that it has given back what it had",
     patches: [
       patch(
-        "redlock/withdrawal.ts",
+        "redlock/quorum-cleanup.ts",
         "const onHeard = ballot.isElected ? this.#onHeard : () => {};",
         "const onHeard = this.#onHeard;",
       ),
@@ -175,12 +175,12 @@ export const QUORUM: readonly Tooth[] = [
     mistake: "what a server grants when nobody waits for it any more is left there",
     patches: [
       patch(
-        "redlock/withdrawal.ts",
+        "redlock/quorum-cleanup.ts",
         "this.#settled[index] ||= wasAccounted || (held && isAccounted);",
         "this.#settled[index] = true;",
       ),
       patch(
-        "redlock/withdrawal.ts",
+        "redlock/quorum-cleanup.ts",
         "if (this.#underWay[server.index] === 0) void this.#send(server, session.commandTimeoutMs);",
         "this.#underWay[server.index] ??= 0;",
       ),

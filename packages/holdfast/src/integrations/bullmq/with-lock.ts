@@ -7,7 +7,7 @@ import {
   ProtocolError,
   StoreError,
 } from "../../index.js";
-import { behindAny, show } from "../../internal.js";
+import { anyInternalsOf, show } from "../../internal.js";
 import { type Refusal, refusalOf } from "../../recipes/refusal.js";
 import { lockNamed, runUnder } from "../../recipes/under-lock.js";
 import { type Delaying, type ResolvedWithLock, resolveWithLock, type WithLockOptions } from "./options.js";
@@ -58,7 +58,7 @@ export function withLock<
   processor: LockedProcessor<Data, Result, Name, Key>,
   options: WithLockOptions<Data, Result, Name> = {},
 ): Processor<Data, Result, Name> {
-  behindAny(holdfast);
+  anyInternalsOf(holdfast);
   if (typeof keyOf !== "function") throw new TypeError(`keyOf must be a function of a job; got ${show(keyOf)}`);
   if (typeof processor !== "function") {
     throw new TypeError(

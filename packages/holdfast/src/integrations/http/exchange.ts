@@ -5,7 +5,7 @@
  * recorded it, so that whoever has seen it can rely on getting it again. Adapters know headers and bodies, and nothing of keys.
  */
 import { ClosedError, EvictionError, type Holdfast, type LockError, ProtocolError, StoreError } from "../../index.js";
-import { behind, show } from "../../internal.js";
+import { internalsOf, show } from "../../internal.js";
 import { jsonCodec } from "../../recipes/codec.js";
 import {
   OnceBlockedError,
@@ -95,7 +95,7 @@ export class Idempotency<Request> {
    */
   constructor(holdfast: Holdfast, options: IdempotencyOptions<Request>) {
     // When the service starts, and not by 500 to each of its requests.
-    behind(holdfast, "idempotency");
+    internalsOf(holdfast, "idempotency");
     this.#holdfast = holdfast;
     this.options = resolveIdempotency(options);
   }

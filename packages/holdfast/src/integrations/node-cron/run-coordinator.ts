@@ -8,7 +8,7 @@
  */
 import { createHash } from "node:crypto";
 import { type Holdfast, type Lease, PausedError } from "../../index.js";
-import { behind, checkKnown, checkWhole, delay, type Session } from "../../internal.js";
+import { checkKnown, checkWhole, delay, internalsOf, type Session } from "../../internal.js";
 import { checkBytes, nameOf } from "../../recipes/names.js";
 import { type Refusal, refusalOf } from "../../recipes/refusal.js";
 import { checkHistory } from "../../recipes/scheduled/options.js";
@@ -103,7 +103,7 @@ class Coordinator implements RedisRunCoordinator {
     this.#holdfast = holdfast;
     this.#name = name;
     this.#jitterMaxMs = jitterMaxMs;
-    this.#session = behind(holdfast, name).session;
+    this.#session = internalsOf(holdfast, name).session;
     this.#log = new RunLog(holdfast, { kind: "semaphore", name, label: "", history });
   }
 

@@ -1,6 +1,6 @@
 /** `redisson`: the locks that Java services have by Redisson, from Node. */
 import type { Holdfast, Lock } from "../../index.js";
-import { behind, MultiLock } from "../../internal.js";
+import { internalsOf, MultiLock } from "../../internal.js";
 import { RedissonCountDownLatch } from "./count-down-latch.js";
 import { RedissonPermitExpirableSemaphore } from "./expirable-semaphore.js";
 import { RedissonFairLock } from "./fair/fair-lock.js";
@@ -59,7 +59,7 @@ export interface Redisson {
  * @throws UnsupportedError       the Holdfast is on several independent servers
  */
 export function redisson(holdfast: Holdfast, options: RedissonOptions = {}): Redisson {
-  const found = behind(holdfast, "redisson");
+  const found = internalsOf(holdfast, "redisson");
   const { session, defaults } = found;
   const scope = redissonScope(found, options);
   const lock = (name: string): RedissonLock => new RedissonLock(placeOf(scope, "lock", name, lockChannel));

@@ -1,7 +1,7 @@
 /** What all objects of one `redisson()` share: where they are, how they are named, and how they are told of. */
 
 import { randomUUID } from "node:crypto";
-import { type Behind, checkWhole, type ResolvedOptions, type Session, show, unknownOption } from "../../internal.js";
+import { checkWhole, type Internals, type ResolvedOptions, type Session, show, unknownOption } from "../../internal.js";
 import type { NameMapper, NameRules } from "./names.js";
 
 /** Which command the messages of a lock are published with. See `RedissonOptions.publish`. */
@@ -65,7 +65,7 @@ export interface RedissonScope extends NameRules {
 const LONGEST_MS = 31_536_000_000;
 
 /** @throws TypeError, RangeError  a wrong option; the message names it, its range and what came */
-export function redissonScope({ session, defaults, prefix }: Behind, options: RedissonOptions): RedissonScope {
+export function redissonScope({ session, defaults, prefix }: Internals, options: RedissonOptions): RedissonScope {
   if (options === null || typeof options !== "object") {
     throw new TypeError(`the options of redisson must be an object; got ${show(options)}`);
   }

@@ -28,9 +28,9 @@ export async function listenOn(scope: RedissonScope, channel: string, onNews: ()
     opening.push(store.shardInbox(channel, onNews, commandTimeoutMs));
   }
   const ends = await Promise.allSettled(opening);
-  const ears = ends.flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
+  const subscribers = ends.flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
   const close = async (): Promise<void> => {
-    await Promise.all(ears.map((ear) => ear.close()));
+    await Promise.all(subscribers.map((subscriber) => subscriber.close()));
   };
   const failed = ends.find((end) => end.status === "rejected");
   if (failed === undefined) return { close };

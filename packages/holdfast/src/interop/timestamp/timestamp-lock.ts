@@ -1,10 +1,10 @@
 import type { Holdfast } from "../../index.js";
 import type { Filled } from "../../internal.js";
 import {
-  behind,
   checkLeaseMs,
   checkWhole,
   type Hold,
+  internalsOf,
   Lease,
   type ResolvedOptions,
   type Session,
@@ -187,7 +187,7 @@ export function timestampLock(
   const checked = checkDialect(dialect);
   const key = keyOf(checked, name);
   const resolved = resolveOptions(options, checked);
-  const { session, defaults, prefix } = behind(holdfast, name);
+  const { session, defaults, prefix } = internalsOf(holdfast, name);
   const channel = resolved.wake ? `${prefix}:timestamp:${key}` : "";
   const clearsOverwritten = resolved.overwritten === "delete";
   const wire = wireOf(checked, resolved);

@@ -6,7 +6,7 @@
  * that an old value never takes the place of a newer one, and the script that fills the entry sees to it.
  */
 import type { Holdfast } from "../../index.js";
-import { behind, type Session } from "../../internal.js";
+import { internalsOf, type Session } from "../../internal.js";
 import { checkBytes, nameOf } from "../names.js";
 import { type CacheTrace, cacheTracing, traced } from "../tracing.js";
 import { resolveWait, type WaitOptions } from "../wait-options.js";
@@ -41,7 +41,7 @@ export class Cache<Value> {
 
   /** Comes from `cache`. @internal */
   constructor(holdfast: Holdfast, name: string, options: ResolvedCache<Value>) {
-    const { session, prefix } = behind(holdfast, name);
+    const { session, prefix } = internalsOf(holdfast, name);
     this.name = name;
     this.#session = session;
     this.#prefix = prefix;

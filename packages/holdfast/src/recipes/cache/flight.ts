@@ -8,7 +8,6 @@ import { ClosedError, StoreError } from "../../index.js";
 import { type Hold, type Occupant, type Session, SHORTEST_CALL_MS } from "../../internal.js";
 import type { CacheOutcome } from "../tracing.js";
 import { type CacheCaller, type CallerFacts, Callers } from "./callers.js";
-import { Ear } from "./ear.js";
 import { type Answer, Inquiry } from "./inquiry.js";
 import { failureIn, valueIn } from "./kept.js";
 import { Load, type LoadOutcome, type LoadPlace } from "./load.js";
@@ -16,6 +15,7 @@ import { AGAIN, ALONE, AT_ONCE, parse } from "./messages.js";
 import type { Look } from "./protocol.js";
 import { reload } from "./reload.js";
 import { Rest } from "./rest.js";
+import { Subscriber } from "./subscriber.js";
 
 /** How long it sleeps at most before it asks again: a message can be lost with its connection. */
 const RECHECK_MS = 5_000;
@@ -31,7 +31,7 @@ export class Flight<Value> implements Occupant {
   readonly #session: Session;
   readonly #onLanded: (flight: Flight<Value>) => void;
   readonly #callers = new Callers<Value>((reason) => this.#abandoned(reason));
-  readonly #ear: Ear;
+  readonly #subscriber: Subscriber;
   readonly #rest: Rest<Value>;
   readonly #inquiry: Inquiry;
   #phase: "asking" | "waiting" | "loading" | "over" = "asking";
@@ -50,7 +50,7 @@ export class Flight<Value> implements Occupant {
     this.#place = place;
     this.#session = place.session;
     this.#onLanded = onLanded;
-    this.#ear = new Ear(
+    this.#subscriber = new Subscriber(
       place.protocol,
       (message) => this.#heard(message),
       () => this.#askSoon(),
@@ -72,7 +72,7 @@ export class Flight<Value> implements Occupant {
 
   granted(): void {}
 
-  poked(): void {}
+  recheck(): void {}
 
   revoked(): void {}
 
@@ -229,12 +229,12 @@ export class Flight<Value> implements Occupant {
   /** Somebody else loads it. */
   #wait(token: number, restMs: number): void {
     this.#awaitedToken = token;
-    this.#ear.open();
+    this.#subscriber.open();
     if (this.#askAgain) {
       this.#ask();
       return;
     }
-    const longestMs = this.#ear.isOpen ? RECHECK_MS : POLL_MS;
+    const longestMs = this.#subscriber.isOpen ? RECHECK_MS : POLL_MS;
     this.#waitFor(Math.min(restMs, longestMs) + this.#session.runtime.random() * JITTER_MS);
   }
 
@@ -279,7 +279,7 @@ export class Flight<Value> implements Occupant {
   #end(): void {
     this.#phase = "over";
     this.#rest.end();
-    this.#ear.close();
+    this.#subscriber.close();
     this.#inquiry.end();
     this.#onLanded(this);
     // A load alone whose value came from elsewhere meanwhile.

@@ -6,7 +6,7 @@
  * only with all processes that knew of it.
  */
 import { type AcquireOptions, type Holdfast, LeaseLostError, type WaitingClaim } from "../../index.js";
-import { behind, checkName, describeClaim, Lock, type Runtime } from "../../internal.js";
+import { checkName, describeClaim, internalsOf, Lock, type Runtime } from "../../internal.js";
 import { decodeFailure, encodeFailure } from "../failure.js";
 import { type Refusal, refusalOf } from "../refusal.js";
 import { WorkLostError } from "../under-lock.js";
@@ -53,7 +53,7 @@ export async function coalesce<Value>(
   checkName(name);
   const resolved = resolveCoalesce(options);
   if (typeof work !== "function") throw new TypeError(`work must be a function; got ${typeof work}`);
-  const { session, defaults, prefix } = behind(holdfast, name);
+  const { session, defaults, prefix } = internalsOf(holdfast, name);
   const { mode, cancelRunning, waitMs, leaseMs, maxHoldMs, label, signal } = resolved;
   let outcome: Outcome<Value> | undefined;
   const ended = (): RunEnd => endOf(outcome, resolved);

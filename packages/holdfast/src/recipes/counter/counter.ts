@@ -10,14 +10,14 @@ import { recipesCounterChange, recipesCounterRead } from "../../generated/recipe
 import type { Holdfast } from "../../index.js";
 import type { Filled } from "../../internal.js";
 import {
-  type Behind,
-  behind,
   call,
   checkKnown,
   checkName,
   checkRequestId,
   checkWhole,
+  type Internals,
   insist,
+  internalsOf,
   lockKeys,
 } from "../../internal.js";
 import { CounterRequestError } from "./errors.js";
@@ -101,18 +101,18 @@ export function counter(holdfast: Holdfast, name: string, options: CounterOption
   checkName(name);
   checkWhole("min", min, -MOST, MOST);
   checkWhole("keepMs", keepMs, 1_000, YEAR_MS);
-  return new CounterOnServer(behind(holdfast, name), name, { min, keepMs });
+  return new CounterOnServer(internalsOf(holdfast, name), name, { min, keepMs });
 }
 
 class CounterOnServer implements Counter {
   readonly name: string;
-  readonly #behind: Behind;
+  readonly #internals: Internals;
   readonly #options: Filled<CounterOptions>;
   readonly #key: string;
 
-  constructor(found: Behind, name: string, options: Filled<CounterOptions>) {
+  constructor(found: Internals, name: string, options: Filled<CounterOptions>) {
     this.name = name;
-    this.#behind = found;
+    this.#internals = found;
     this.#options = options;
     this.#key = lockKeys(found.prefix, "counter", name).base;
   }
@@ -128,7 +128,7 @@ class CounterOnServer implements Counter {
   }
 
   async read(): Promise<number> {
-    const { session } = this.#behind;
+    const { session } = this.#internals;
     session.assertOpen(this.name);
     const caller = { store: session.store, name: this.name };
     const reply = await insist(session, () =>
@@ -141,7 +141,7 @@ class CounterOnServer implements Counter {
   async #change(sign: 1 | -1, amount: number, request: CounterRequest): Promise<number | null> {
     checkWhole("amount", amount, 1, MOST);
     const requestId = checkRequestId(checkKnown(request, ["requestId"]).requestId);
-    const { session } = this.#behind;
+    const { session } = this.#internals;
     session.assertOpen(this.name);
     const keys = { count: this.#key, request: `${this.#key}:request:${escaped(requestId)}` };
     const change = sign * amount;

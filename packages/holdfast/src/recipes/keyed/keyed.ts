@@ -6,7 +6,7 @@
  * ended well, by one script that compares that the object is still this caller's.
  */
 import { type Holdfast, type Lease, LeaseLostError, StoreError } from "../../index.js";
-import { askAsHolder, behind } from "../../internal.js";
+import { askAsHolder, internalsOf } from "../../internal.js";
 import { checkBytes } from "../names.js";
 import { type Refusal, refusalOf } from "../refusal.js";
 import { WorkLostError } from "../under-lock.js";
@@ -56,7 +56,7 @@ export interface Keyed {
 export function keyed(holdfast: Holdfast, group: string): Keyed {
   // An encoded group has no slash, so no two pairs of group and object have the same name.
   const prefix = `keyed/${encodeURIComponent(checkGroup(group))}/`;
-  behind(holdfast, prefix);
+  internalsOf(holdfast, prefix);
   return {
     run: (object, work, options = {}) => apply(holdfast, prefix, { object, work, options }),
   };
@@ -70,7 +70,7 @@ async function apply<Value>(
   const name = namePrefix + checkBytes("object", object);
   const event = resolveKeyed(options);
   if (typeof work !== "function") throw new TypeError(`work must be a function; got ${typeof work}`);
-  const { session, prefix } = behind(holdfast, name);
+  const { session, prefix } = internalsOf(holdfast, name);
   const { waitersMax, waitMs, leaseMs, maxHoldMs, label, signal } = event;
   const waiting = { renew: true, waitMs, leaseMs, maxHoldMs, label, ...(signal === undefined ? {} : { signal }) };
   const leave = joinCrowd(session, name, waitersMax);

@@ -1,6 +1,6 @@
 /** For people, and for what reconciles: what has become of a call, and how one ends that nobody knows the end of. */
 import type { Holder, Holdfast } from "../../index.js";
-import { type Asked, behind, checkKnown, checkWhole, describeHolder, show } from "../../internal.js";
+import { type Asked, checkKnown, checkWhole, describeHolder, internalsOf, show } from "../../internal.js";
 import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 import { checkBytes, nameOf } from "../names.js";
 import { OnceProtocol } from "./protocol.js";
@@ -41,7 +41,7 @@ export async function inspectOnce(
   options: OnceScope = {},
 ): Promise<OnceInspection | undefined> {
   const protocol = stepsOf(holdfast, key, checkKnown(options, ["scope"]), 0);
-  const { session } = behind(holdfast, protocol.name);
+  const { session } = internalsOf(holdfast, protocol.name);
   session.assertOpen(protocol.name);
   return inspection(session, protocol);
 }
@@ -93,7 +93,7 @@ export async function resolveOnce(
   const isValue = typeof how === "object" && how !== null && "value" in how;
   if (how !== "release" && !isValue) throw new TypeError(`how must be "release" or { value }; got ${show(how)}`);
   const protocol = stepsOf(holdfast, key, { ...(scope === undefined ? {} : { scope }) }, keepMs);
-  behind(holdfast, protocol.name).session.assertOpen(protocol.name);
+  internalsOf(holdfast, protocol.name).session.assertOpen(protocol.name);
   const ending = isValue
     ? ({ state: "done", text: codec.encode(how.value) } as const)
     : ({ state: "released", text: "" } as const);
@@ -103,6 +103,6 @@ export async function resolveOnce(
 function stepsOf(holdfast: Holdfast, key: string, { scope }: OnceScope, keepMs: number): OnceProtocol {
   if (scope !== undefined) checkBytes("scope", scope);
   const name = nameOf(scope, checkBytes("key", key));
-  const { session, prefix } = behind(holdfast, name);
+  const { session, prefix } = internalsOf(holdfast, name);
   return new OnceProtocol({ session, prefix, name, keepMs, fingerprint: "" });
 }

@@ -6,7 +6,7 @@
  * which was late, one is recorded. Others wait for the message of that script, then ask again.
  */
 import { AcquireTimeoutError, type Holdfast, LeaseLostError, type Store, StoreError } from "../../index.js";
-import { behind, type Hold, Lease, serverOf } from "../../internal.js";
+import { type Hold, internalsOf, Lease, serverOf } from "../../internal.js";
 import { ForeignLock } from "../../interop/foreign-lock.js";
 import { decodeFailure } from "../failure.js";
 import { checkBytes, nameOf } from "../names.js";
@@ -112,7 +112,7 @@ function made(
   { scope, fingerprint, strictFingerprint, keepMs, savedCodec }: ResolvedOnce,
 ): { lock: ForeignLock<OnceLease>; protocol: OnceProtocol; store: Store } {
   const name = nameOf(scope, checkBytes("key", key));
-  const { session, defaults, prefix } = behind(holdfast, name);
+  const { session, defaults, prefix } = internalsOf(holdfast, name);
   const print = fingerprintOf(fingerprint);
   const protocol = new OnceProtocol({ session, prefix, name, keepMs, fingerprint: print, strictFingerprint });
   const lock = new ForeignLock<OnceLease>({

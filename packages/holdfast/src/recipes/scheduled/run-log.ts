@@ -8,7 +8,7 @@ import { checkKeep, type HistoryEvent } from "../../admin/history.js";
 import { Outbox } from "../../admin/outbox.js";
 import { placeOf } from "../../admin/place.js";
 import { type Holdfast, PausedError } from "../../index.js";
-import { behindAny, type Runtime } from "../../internal.js";
+import { anyInternalsOf, type Runtime } from "../../internal.js";
 import { wordsOf } from "../failure.js";
 import type { Refusal, RefusalReason } from "../refusal.js";
 import {
@@ -66,7 +66,7 @@ export class RunLog {
     holdfast: Holdfast,
     { kind, name, label, history }: { kind: string; name: string; label: string; history: boolean },
   ) {
-    const { session } = behindAny(holdfast);
+    const { session } = anyInternalsOf(holdfast);
     this.#runtime = session.runtime;
     this.#about = { kind, lockName: name, clientId: session.clientId };
     this.#told = { kind, name, ...(label === "" ? {} : { label }) };

@@ -5,7 +5,7 @@
  * late finds it, and a run that is over in a moment is not run again. The lock keeps two runs from overlapping.
  */
 import type { Holdfast, Lease } from "../../index.js";
-import { behind, checkName, type Runtime, show } from "../../internal.js";
+import { checkName, internalsOf, type Runtime, show } from "../../internal.js";
 import type { Refusal } from "../refusal.js";
 import type { RunEnding } from "../run-events.js";
 import { WorkLostError } from "../under-lock.js";
@@ -81,7 +81,7 @@ class Job<Value> {
     options: ResolvedScheduled,
   ) {
     const { overlap, label, history } = options;
-    const { session } = behind(holdfast, name);
+    const { session } = internalsOf(holdfast, name);
     this.#runtime = session.runtime;
     const isExclusive = overlap === "skip";
     const lock = isExclusive ? holdfast.mutex(name) : holdfast.semaphore(name, { permits: OVERLAPPING });

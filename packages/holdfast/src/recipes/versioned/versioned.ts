@@ -5,7 +5,7 @@
  * over a deletion: nobody takes a value that came back for the one it has seen.
  */
 import type { Holdfast } from "../../index.js";
-import { behind, checkKnown, checkName, checkWhole, observe, show } from "../../internal.js";
+import { checkKnown, checkName, checkWhole, internalsOf, observe, show } from "../../internal.js";
 import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 import type { UpdateOptions } from "./options.js";
 import { ANY_VERSION, type Kept, VersionedProtocol, type Written } from "./protocol.js";
@@ -29,7 +29,7 @@ export class Versioned<Value> {
 
   /** Comes from `versioned`. @internal */
   constructor(holdfast: Holdfast, name: string, codec: Codec) {
-    const { session, prefix } = behind(holdfast, name);
+    const { session, prefix } = internalsOf(holdfast, name);
     this.name = name;
     this.#holdfast = holdfast;
     this.#codec = codec;
@@ -42,7 +42,7 @@ export class Versioned<Value> {
    * @throws StoreError, ClosedError
    */
   async get(): Promise<VersionedValue<Value>> {
-    const { session } = behind(this.#holdfast, this.name);
+    const { session } = internalsOf(this.#holdfast, this.name);
     session.assertOpen(this.name);
     return this.#decoded(await this.#protocol.read(session.commandTimeoutMs));
   }
@@ -93,7 +93,7 @@ export class Versioned<Value> {
     change: (old: Value | undefined) => Value | Promise<Value>,
     options: UpdateOptions = {},
   ): Promise<{ readonly value: Value; readonly version: number }> {
-    const { session } = behind(this.#holdfast, this.name);
+    const { session } = internalsOf(this.#holdfast, this.name);
     const written = await update(
       {
         session,
@@ -121,7 +121,7 @@ export class Versioned<Value> {
   ): AsyncGenerator<VersionedValue<Value>, void, undefined> {
     const protocol = this.#protocol;
     const watched = {
-      session: behind(this.#holdfast, this.name).session,
+      session: internalsOf(this.#holdfast, this.name).session,
       name: this.name,
       channel: protocol.channel,
       read: (timeoutMs: number) => protocol.read(timeoutMs),

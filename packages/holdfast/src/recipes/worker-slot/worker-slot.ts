@@ -8,12 +8,12 @@
 import { AcquireTimeoutError, type Holdfast, type SemaphoreHolder, type SemaphoreLease } from "../../index.js";
 import {
   acquire,
-  behind,
-  behindAny,
+  anyInternalsOf,
   checkKnown,
   checkWhole,
   type Hold,
   insist,
+  internalsOf,
   Lease,
   Lock,
   lockKeys,
@@ -129,11 +129,16 @@ export async function workerSlot(holdfast: Holdfast, name: string, options: Work
   const { count, leaseMs = 60_000, restMs = 30_000, ...rest } = checkKnown(options, NAMES);
   checkWhole("count", count, 1, 1_000_000);
   checkWhole("restMs", restMs, 0, YEAR_MS);
-  behindAny(holdfast);
+  anyInternalsOf(holdfast);
   const semaphore = holdfast.semaphore(name, { permits: count as number }); // just checked
   const { session, protocol: base, defaults } = Lock.partsOf<SemaphoreLease>(semaphore);
   const how: ResolvedOptions = { ...resolve({ ...rest, leaseMs, renew: true }, defaults), maxHoldMs: Infinity };
-  const use = new SlotUse(session, base, lockKeys(behind(holdfast, name).prefix, "worker-slot", name).lock, restMs);
+  const use = new SlotUse(
+    session,
+    base,
+    lockKeys(internalsOf(holdfast, name).prefix, "worker-slot", name).lock,
+    restMs,
+  );
   let slot: WorkerSlot;
   try {
     slot = await acquire(session, use.protocol, how, (hold) => new WorkerSlot(hold, use));

@@ -107,10 +107,10 @@ const DELETE_LATCH = `
 type Values = Readonly<Record<string, unknown>>;
 type Argument = string | number | Buffer;
 
-/** What stands for one JVM: all its waiters share an ear, and a message wakes as many of them as it says. */
+/** What stands for one JVM: all its waiters share a subscriber connection, and a message wakes as many of them as it says. */
 export class JavaModel implements PermitPeer {
   readonly #redis: Redis;
-  readonly #ear: Redis;
+  readonly #subscriber: Redis;
   readonly #waiters = new Map<string, Set<() => void>>();
   /** Milliseconds by which the clock of this JVM is ahead of the server's. */
   readonly #aheadMs: number;
@@ -118,12 +118,12 @@ export class JavaModel implements PermitPeer {
   constructor(redis: Redis, aheadMs = 0) {
     this.#redis = redis;
     this.#aheadMs = aheadMs;
-    this.#ear = redis.duplicate();
-    this.#ear.on("message", (channel: string, message: string) => this.#heard(channel, message));
+    this.#subscriber = redis.duplicate();
+    this.#subscriber.on("message", (channel: string, message: string) => this.#heard(channel, message));
   }
 
   close(): void {
-    this.#ear.disconnect();
+    this.#subscriber.disconnect();
   }
 
   async call<Answer>(verb: string, values: Values): Promise<Answer> {
@@ -262,7 +262,7 @@ export class JavaModel implements PermitPeer {
     const waiters = this.#waiters.get(channel) ?? new Set();
     this.#waiters.set(channel, waiters);
     waiters.add(entry);
-    await this.#ear.subscribe(channel);
+    await this.#subscriber.subscribe(channel);
     try {
       for (;;) {
         let isWoken = false;
@@ -280,7 +280,7 @@ export class JavaModel implements PermitPeer {
       }
     } finally {
       waiters.delete(entry);
-      if (waiters.size === 0) await this.#ear.unsubscribe(channel);
+      if (waiters.size === 0) await this.#subscriber.unsubscribe(channel);
     }
   }
 

@@ -24,7 +24,7 @@ export function latchSuite(sides: () => TwoSides): void {
       expect(await redis.get(name)).toBe("2");
       const theirs = peer.call("latch.await", { name, waitMs: 20_000 });
       const ours = [latch.await(), latch.await(), process().redisson.countDownLatch(name, BY_MESSAGE).await()];
-      // An ear for each process.
+      // A subscriber connection for each process.
       await untilHeard({ redis }, channel, 3);
       expect(await latch.countDown()).toBe(1);
       expect(await latch.getCount()).toBe(1);

@@ -65,7 +65,7 @@ export function semaphoreSuite(sides: () => TwoSides): void {
     );
     const theirs = Array.from({ length: 2 }, () => peer.call("semaphore.tryAcquire", { name, waitMs: 20_000 }));
     const late = process().redisson.semaphore(name, BY_MESSAGE);
-    // One ear for each process of ours, and one for theirs.
+    // One subscriber connection for each process of ours, and one for theirs.
     await untilHeard({ redis }, `redisson_sc:{${name}}`, 4);
     await peer.call("semaphore.release", { name, permits: 5 });
     await Promise.all(ours);

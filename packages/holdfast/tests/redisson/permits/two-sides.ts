@@ -26,11 +26,13 @@ export async function openSides(
 ): Promise<OpenSides> {
   const server = await startRedis();
   const redis = new Redis({ port: server.port });
-  const ear = new Redis({ port: server.port });
+  const subscriber = new Redis({ port: server.port });
   const made: { readonly client: Redis; readonly holdfast: Holdfast }[] = [];
   const messages: string[] = [];
-  ear.on("pmessage", (_pattern: string, channel: string, message: string) => messages.push(`${channel} ${message}`));
-  await ear.psubscribe("redisson_*");
+  subscriber.on("pmessage", (_pattern: string, channel: string, message: string) =>
+    messages.push(`${channel} ${message}`),
+  );
+  await subscriber.psubscribe("redisson_*");
   const model = makePeer === undefined ? new JavaModel(redis) : undefined;
   const other = await makePeer?.(server);
 
@@ -60,7 +62,7 @@ export async function openSides(
     process: () => processWith({}),
     async heard() {
       // On the same connection, so after all that was published before.
-      await ear.ping();
+      await subscriber.ping();
       return messages.splice(0);
     },
     end,
@@ -69,7 +71,7 @@ export async function openSides(
       model?.close();
       await other?.stop();
       redis.disconnect();
-      ear.disconnect();
+      subscriber.disconnect();
       await server.stop();
     },
   };

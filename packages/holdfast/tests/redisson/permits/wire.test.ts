@@ -135,19 +135,19 @@ test("all of it is done by the embedded store as well, byte for byte", async () 
 test("a count is published with both commands where both are in use", async () => {
   const name = randomUUID();
   const channel = `redisson_sc:{${name}}`;
-  const ear = new Redis({ port: sides.server.port });
+  const subscriber = new Redis({ port: sides.server.port });
   const heard: string[] = [];
-  ear.on("smessage", (of: string, message: string) => heard.push(`sharded ${of} ${message}`));
-  ear.on("message", (of: string, message: string) => heard.push(`plain ${of} ${message}`));
-  await ear.ssubscribe(channel, `redisson_countdownlatch__channel__{${name}}`);
-  await ear.subscribe(channel, `redisson_countdownlatch__channel__{${name}}`);
+  subscriber.on("smessage", (of: string, message: string) => heard.push(`sharded ${of} ${message}`));
+  subscriber.on("message", (of: string, message: string) => heard.push(`plain ${of} ${message}`));
+  await subscriber.ssubscribe(channel, `redisson_countdownlatch__channel__{${name}}`);
+  await subscriber.subscribe(channel, `redisson_countdownlatch__channel__{${name}}`);
   const both = sides.processWith({}, { publish: "both" }).redisson;
   await both.semaphore(name).trySetPermits(3);
   await sides.redis.del(name);
   const latch = both.countDownLatch(name);
   await latch.trySetCount(1);
   await latch.countDown();
-  await ear.ping();
+  await subscriber.ping();
   const ofLatch = `redisson_countdownlatch__channel__{${name}}`;
   expect(heard).toEqual([
     `plain ${channel} 3`,
@@ -157,7 +157,7 @@ test("a count is published with both commands where both are in use", async () =
     `plain ${ofLatch} 0`,
     `sharded ${ofLatch} 0`,
   ]);
-  ear.disconnect();
+  subscriber.disconnect();
 });
 
 test("a mapped name is what Java calls it, and a prefix of the client is refused", async () => {
@@ -218,7 +218,7 @@ test("on a cluster a name is refused whose keys or channel are in another slot",
   await holdfast.close();
 });
 
-test("nothing is slept through when the scripts are forgotten and the ear is cut off", async () => {
+test("nothing is slept through when the scripts are forgotten and the subscriber connection is cut off", async () => {
   const name = randomUUID();
   const semaphore = sides.process().redisson.semaphore(name, BY_MESSAGE);
   const other = sides.process().redisson.semaphore(name);

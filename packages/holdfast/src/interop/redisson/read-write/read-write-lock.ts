@@ -1,7 +1,7 @@
 import { type AcquireOptions, LeaseLostError, type TryAcquireOptions } from "../../../index.js";
 import {
   checkWhole,
-  depart,
+  cleanUp,
   Hold,
   insist,
   Lease,
@@ -81,8 +81,8 @@ export class RedissonWriteLease extends Lease {
       session.assertOpen(this.name);
     } catch (error) {
       this.#hold.end();
-      void depart(session, protocol, reader, true, session.commandTimeoutMs);
-      void depart(session, writeProtocol(this.#place), claim, true, session.commandTimeoutMs);
+      void cleanUp(session, protocol, reader, true, session.commandTimeoutMs);
+      void cleanUp(session, writeProtocol(this.#place), claim, true, session.commandTimeoutMs);
       throw error;
     }
     this.#hold.end();

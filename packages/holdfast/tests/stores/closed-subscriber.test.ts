@@ -2,7 +2,7 @@
 import { createSentinel } from "redis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RedisSentinel, startSentinel } from "../../../../tests/support/redis-sentinel.js";
-import { nodeRedisEar } from "../../src/stores/node-redis.js";
+import { nodeRedisSubscriber } from "../../src/stores/node-redis.js";
 
 let topology: RedisSentinel;
 beforeAll(async () => {
@@ -16,11 +16,11 @@ const nothing = (): void => {};
 test("behind Sentinel it listens no more, and its library keeps no connection of its own", async () => {
   const { addresses, name } = topology;
   const sentinel = createSentinel({ name, sentinelRootNodes: [...addresses] });
-  const ear = nodeRedisEar(sentinel, { onMessage: nothing, onReady: nothing, onEnd: nothing });
-  await ear.subscribe(["before"]);
-  await ear.close();
-  await expect(ear.subscribe(["after"])).rejects.toThrow("the connection that listens was closed");
-  await ear.unsubscribe("before");
+  const subscriber = nodeRedisSubscriber(sentinel, { onMessage: nothing, onReady: nothing, onEnd: nothing });
+  await subscriber.subscribe(["before"]);
+  await subscriber.close();
+  await expect(subscriber.subscribe(["after"])).rejects.toThrow("the connection that listens was closed");
+  await subscriber.unsubscribe("before");
   const master = await topology.master();
   await vi.waitFor(
     async () => expect(await master.command("PUBSUB", "NUMSUB", "before", "after")).toEqual(["before", 0, "after", 0]),

@@ -134,7 +134,7 @@ describe("a release", () => {
   });
 });
 
-describe("a departure", () => {
+describe("a cleanup", () => {
   /** A claim whose first question was never answered. */
   async function uncertain(leaseMs: number): Promise<Watched<unknown>> {
     world.answers.acquire = () => never();
@@ -315,7 +315,7 @@ describe("close", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("during a departure ends it", async () => {
+  test("during a cleanup ends it", async () => {
     world.answers.acquire = () => Promise.reject(lost());
     world.answers.leave = () => Promise.reject(lost());
     const trying = watch(world.lock.tryAcquire());

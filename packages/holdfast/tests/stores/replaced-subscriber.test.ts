@@ -1,11 +1,11 @@
 /** Replacing the connection that all inboxes of a store share. */
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { type Ear, type EarEvents, InboxHub } from "../../src/stores/inbox-hub.js";
+import { InboxHub, type Subscriber, type SubscriberEvents } from "../../src/stores/inbox-hub.js";
 
 /** A connection to a server that confirms every subscription, unless a test holds it up. */
-interface Connection extends Ear {
+interface Connection extends Subscriber {
   readonly number: number;
-  readonly events: EarEvents;
+  readonly events: SubscriberEvents;
 }
 
 let connections: Connection[];

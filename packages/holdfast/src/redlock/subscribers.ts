@@ -9,7 +9,7 @@ import type { Inbox } from "../core/store.js";
 import type { QuorumServer } from "./servers.js";
 
 /** See the file header. One for each lock that somebody here waits for. */
-export class Ears {
+export class Subscribers {
   readonly #session: Session;
   readonly #servers: readonly QuorumServer[];
   readonly #channel: string;

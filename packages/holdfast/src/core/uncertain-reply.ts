@@ -2,7 +2,7 @@
 import { StoreError } from "./errors.js";
 
 /** See the file header. One for each claim on its way. */
-export class Doubt {
+export class UncertainReply {
   /** True if a request may have queued this claim, or been granted, without our knowing. */
   isUncertain = false;
   #failingSinceMs: number | undefined;
@@ -40,12 +40,12 @@ export class Doubt {
    */
   told(error: unknown, isQueued: boolean, lockName: string): unknown {
     const isInDoubt = this.isUncertain || isQueued;
-    return error instanceof StoreError && isInDoubt ? inDoubt(error, lockName) : error;
+    return error instanceof StoreError && isInDoubt ? asUncertain(error, lockName) : error;
   }
 }
 
 /** What became of the last try is known, and of one before it not. */
-export function inDoubt(error: StoreError, lockName: string): StoreError {
+export function asUncertain(error: StoreError, lockName: string): StoreError {
   if (error.mayHaveRun) return error;
   const { transient, cause, resumesInMs, missingPermission } = error;
   return new StoreError(lockName, { mayHaveRun: true, transient, cause, resumesInMs, missingPermission });

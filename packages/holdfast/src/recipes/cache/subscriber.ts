@@ -3,7 +3,7 @@ import { type Inbox, UnsupportedError } from "../../index.js";
 import type { CacheProtocol } from "./protocol.js";
 
 /** See the file header. */
-export class Ear {
+export class Subscriber {
   readonly #protocol: CacheProtocol;
   readonly #onMessage: (message: string) => void;
   readonly #onOpen: () => void;

@@ -1,8 +1,8 @@
 /** What other entry points of the library find behind a Holdfast, and what they say to whoever gives them something else. */
 import { embedded } from "@holdfast/embedded";
 import { afterEach, expect, test } from "vitest";
-import { behind, behindAny, standsOn } from "../../src/core/behind.js";
 import { UnsupportedError } from "../../src/core/errors.js";
+import { anyInternalsOf, internalsOf, withInternals } from "../../src/core/internals.js";
 import { DEFAULTS } from "../../src/core/options.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
 import { ScriptedLock, ScriptedStore } from "./scripted-lock.js";
@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const holdfast of made.splice(0)) await holdfast.close();
 });
 
-const facts = (): Parameters<typeof standsOn>[1] => ({
+const facts = (): Parameters<typeof withInternals>[1] => ({
   session: new ScriptedLock().session,
   defaults: { ...DEFAULTS, signal: undefined, amount: 1 },
   prefix: "hf",
@@ -25,17 +25,17 @@ test("each Holdfast has its own behind it, as it was made", () => {
     made.push(holdfast);
   }
   for (const [i, prefix] of ["a", "b"].entries()) {
-    const found = behind(made[i], "any");
+    const found = internalsOf(made[i], "any");
     expect(found).toMatchObject({ prefix, clientName: `${prefix} 1`, defaults: { leaseMs: 4_000 } });
     expect(found.session.inboxPrefix).toBe(`${prefix}:in:`);
-    expect(behindAny(made[i])).toBe(found);
+    expect(anyInternalsOf(made[i])).toBe(found);
   }
 });
 
 test("what was made is handed on as it is", () => {
   const [holdfast, standing] = [{}, facts()];
-  expect(standsOn(holdfast, standing)).toBe(holdfast);
-  expect(behind(holdfast, "any")).toBe(standing);
+  expect(withInternals(holdfast, standing)).toBe(holdfast);
+  expect(internalsOf(holdfast, "any")).toBe(standing);
 });
 
 test.each([
@@ -46,7 +46,7 @@ test.each([
   [{}, "got an object"],
   [() => {}, "got a function"],
 ])("%o is none, and its name is told", (other, says) => {
-  for (const find of [() => behind(other, "any"), () => behindAny(other)]) {
+  for (const find of [() => internalsOf(other, "any"), () => anyInternalsOf(other)]) {
     expect(find).toThrow(TypeError);
     expect(find).toThrow(`holdfast must be what createHoldfast returned; ${says}`);
   }
@@ -55,14 +55,14 @@ test.each([
 test("a copy of one is none: it could be made without its end", () => {
   const holdfast = createHoldfast({ store: embedded() });
   made.push(holdfast);
-  expect(() => behind({ ...holdfast }, "any")).toThrow(TypeError);
+  expect(() => internalsOf({ ...holdfast }, "any")).toThrow(TypeError);
 });
 
 test("one on several servers is found by those alone that can do with it", () => {
   const standing = { ...facts(), servers: [new ScriptedStore()] };
-  const holdfast = standsOn({}, standing);
-  expect(behindAny(holdfast)).toBe(standing);
-  const find = (): unknown => behind(holdfast, "report");
+  const holdfast = withInternals({}, standing);
+  expect(anyInternalsOf(holdfast)).toBe(standing);
+  const find = (): unknown => internalsOf(holdfast, "report");
   expect(find).toThrow(UnsupportedError);
   expect(find).toThrow("cannot be on several independent servers");
   expect(find).toThrow(expect.objectContaining({ lockName: "report" }));

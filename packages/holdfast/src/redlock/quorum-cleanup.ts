@@ -20,7 +20,7 @@ const LONGEST_PAUSE_MS = 10_000;
 export type OnHeard = (place: RedlockPlace, server: number, listeners: number) => void;
 
 /** See the file header. One for each attempt, at most. */
-export class Withdrawal {
+export class QuorumCleanup {
   readonly #session: Session;
   readonly #servers: readonly QuorumServer[];
   readonly #ballot: Ballot;
@@ -173,13 +173,13 @@ export class Withdrawal {
 const OCCUPIES = Number.MAX_SAFE_INTEGER;
 
 /** All that is being given back in one Holdfast: `close` waits for it. */
-export class Withdrawals implements Occupant {
+export class QuorumCleanups implements Occupant {
   /** It goes on by itself while a Holdfast that closes waits for others. */
   readonly waits = false;
   readonly #session: Session;
   readonly #servers: readonly QuorumServer[];
   readonly #onHeard: OnHeard;
-  readonly #running = new Map<Ballot, Withdrawal>();
+  readonly #running = new Map<Ballot, QuorumCleanup>();
 
   constructor(session: Session, servers: readonly QuorumServer[], onHeard: OnHeard) {
     this.#session = session;
@@ -193,37 +193,37 @@ export class Withdrawals implements Occupant {
    * @param isEnough  whether the answers so far decide; all of them by default
    * @returns the answers, when they decide or each server has answered or failed
    */
-  async withdraw(
+  async cleanUp(
     ballot: Ballot,
     timeoutMs: number,
     isEnough: (answers: readonly (Answer<boolean> | undefined)[]) => boolean = () => false,
   ): Promise<readonly (Answer<boolean> | undefined)[]> {
-    const withdrawal = this.#running.get(ballot) ?? this.#begin(ballot);
-    await withdrawal.until(isEnough, withdrawal.round(timeoutMs));
-    return withdrawal.answers;
+    const cleanup = this.#running.get(ballot) ?? this.#begin(ballot);
+    await cleanup.until(isEnough, cleanup.round(timeoutMs));
+    return cleanup.answers;
   }
 
   granted(): void {}
 
-  poked(): void {}
+  recheck(): void {}
 
   revoked(): void {}
 
   reconnected(): void {
-    for (const withdrawal of this.#running.values()) withdrawal.askNow();
+    for (const cleanup of this.#running.values()) cleanup.askNow();
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#running.values()].map((withdrawal) => withdrawal.close()));
+    await Promise.all([...this.#running.values()].map((cleanup) => cleanup.close()));
   }
 
-  #begin(ballot: Ballot): Withdrawal {
+  #begin(ballot: Ballot): QuorumCleanup {
     // Whom an attempt that failed has stood in the way of is no business of the next one.
     const onHeard = ballot.isElected ? this.#onHeard : () => {};
-    const withdrawal = new Withdrawal(this.#session, this.#servers, ballot, onHeard, () => this.#over(ballot));
-    this.#running.set(ballot, withdrawal);
+    const cleanup = new QuorumCleanup(this.#session, this.#servers, ballot, onHeard, () => this.#over(ballot));
+    this.#running.set(ballot, cleanup);
     this.#session.mailbox.register(OCCUPIES, this);
-    return withdrawal;
+    return cleanup;
   }
 
   #over(ballot: Ballot): void {

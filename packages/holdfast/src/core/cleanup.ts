@@ -24,7 +24,7 @@ const STRAGGLER_MS = 60_000;
  * @param onRefused    told why the first try failed, if another one would not fare better
  * @returns whether the first try was answered; clean-up goes on by itself. Never rejects.
  */
-export function depart(
+export function cleanUp(
   session: Session,
   protocol: WaitProtocol,
   claim: Claim,
@@ -32,10 +32,10 @@ export function depart(
   timeoutMs: number,
   onRefused: (error: unknown) => void = () => {},
 ): Promise<boolean> {
-  return new Departure(session, protocol, claim, isUncertain).leave(timeoutMs, onRefused);
+  return new Cleanup(session, protocol, claim, isUncertain).leave(timeoutMs, onRefused);
 }
 
-class Departure implements Occupant {
+class Cleanup implements Occupant {
   /** It goes on by itself while a Holdfast that closes waits for others. */
   readonly waits = false;
   readonly #session: Session;
@@ -70,7 +70,7 @@ class Departure implements Occupant {
     this.#isLast ||= this.#session.isClosing;
     let isAnswered = true;
     try {
-      await this.#session.departures.send(this.#lock, () => this.#protocol.leave(this.#claim, timeoutMs));
+      await this.#session.cleanups.send(this.#lock, () => this.#protocol.leave(this.#claim, timeoutMs));
       this.#isAnswered = true;
     } catch (error) {
       // Not answered is not "no": the claim may still stand in the queue, or hold.
@@ -88,7 +88,7 @@ class Departure implements Occupant {
     if (!this.#isOver) void this.leave(this.#session.commandTimeoutMs);
   }
 
-  poked(): void {}
+  recheck(): void {}
 
   revoked(): void {}
 

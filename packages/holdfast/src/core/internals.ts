@@ -7,7 +7,7 @@ import type { Session } from "./session.js";
 import type { Store } from "./store.js";
 
 /** See the file header. */
-export interface Behind {
+export interface Internals {
   readonly session: Session;
   /** Of every acquire, as `createHoldfast` was told. */
   readonly defaults: ResolvedOptions;
@@ -19,11 +19,11 @@ export interface Behind {
   readonly servers?: readonly Store[] | undefined;
 }
 
-const known = new WeakMap<object, Behind>();
+const known = new WeakMap<object, Internals>();
 
 /** Says what stands behind `holdfast`. */
-export function standsOn<Made extends object>(holdfast: Made, behind: Behind): Made {
-  known.set(holdfast, behind);
+export function withInternals<Made extends object>(holdfast: Made, internals: Internals): Made {
+  known.set(holdfast, internals);
   return holdfast;
 }
 
@@ -32,7 +32,7 @@ export function standsOn<Made extends object>(holdfast: Made, behind: Behind): M
  *
  * @throws TypeError  it is not what `createHoldfast` has returned
  */
-export function behindAny(holdfast: unknown): Behind {
+export function anyInternalsOf(holdfast: unknown): Internals {
   const found = typeof holdfast === "object" && holdfast !== null ? known.get(holdfast) : undefined;
   if (found === undefined) throw new TypeError(`holdfast must be what createHoldfast returned; got ${show(holdfast)}`);
   return found;
@@ -45,8 +45,8 @@ export function behindAny(holdfast: unknown): Behind {
  * @throws TypeError         it is not what `createHoldfast` has returned
  * @throws UnsupportedError  it is on several independent servers
  */
-export function behind(holdfast: unknown, lockName: string): Behind {
-  const found = behindAny(holdfast);
+export function internalsOf(holdfast: unknown, lockName: string): Internals {
+  const found = anyInternalsOf(holdfast);
   if (found.servers !== undefined) {
     const what = "cannot be on several independent servers: it needs one, a cluster, or Sentinel";
     throw new UnsupportedError(lockName, `${show(lockName)} ${what}.`);
