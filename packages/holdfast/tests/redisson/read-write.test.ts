@@ -182,8 +182,8 @@ describe("a writer that goes on reading", () => {
       );
       const holdfast = createHoldfast({
         redis: client,
-        replicas: { atLeast: 1, timeoutMs: 500 },
-        commandTimeoutMs: 1_000,
+        replicas: { atLeast: 1, timeoutMs: 2_000 },
+        commandTimeoutMs: 5_000,
       });
       const { write } = redisson(holdfast).readWriteLock(name);
       const reader = await (await write.acquire({ waitMs: 20_000 })).downgrade();
