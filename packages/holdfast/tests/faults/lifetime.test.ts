@@ -12,7 +12,7 @@ const scene = useFaultScene();
 interface Lifetime {
   readonly code: number | null;
   /** What it printed. */
-  readonly protocol: Record<string, unknown>[];
+  readonly steps: Record<string, unknown>[];
   readonly complaints: string;
 }
 
@@ -36,48 +36,48 @@ function live(
       complaints += text;
     });
     child.on("close", (code) => {
-      const protocol = output.split("\n").filter((line) => line !== "");
-      resolve({ code, complaints, protocol: protocol.map((line) => JSON.parse(line) as Record<string, unknown>) });
+      const steps = output.split("\n").filter((line) => line !== "");
+      resolve({ code, complaints, steps: steps.map((line) => JSON.parse(line) as Record<string, unknown>) });
     });
   });
 }
 
 describe.each(["ioredis", "node-redis"])("a process on %s", (library) => {
   test("ends by itself after a release, without a close()", async () => {
-    const { code, protocol, complaints } = await live(library, "released");
-    expect({ code, protocol, complaints }).toEqual({ code: 0, protocol: [{ left: "by itself" }], complaints: "" });
+    const { code, steps, complaints } = await live(library, "released");
+    expect({ code, steps, complaints }).toEqual({ code: 0, steps: [{ left: "by itself" }], complaints: "" });
   });
 
   test("ends by itself although it holds a lease that it renews", async () => {
-    const { code, protocol, complaints } = await live(library, "held", { leaseMs: 4 * LONG_MS });
+    const { code, steps, complaints } = await live(library, "held", { leaseMs: 4 * LONG_MS });
     expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
-    expect(protocol).toEqual([{ owner: expect.any(String) }, { left: "by itself" }]);
-    expect(await scene.holder(), "the server ends the lease").toBe(protocol[0]?.owner);
+    expect(steps).toEqual([{ owner: expect.any(String) }, { left: "by itself" }]);
+    expect(await scene.holder(), "the server ends the lease").toBe(steps[0]?.owner);
   });
 
   test("ends by itself after its client was disconnected while the server is down, without a close()", async () => {
     const down = await startRedis();
     onTestFinished(() => down.stop());
-    const { code, protocol, complaints } = await live(library, "down", { waitMs: 1_000, port: down.port });
+    const { code, steps, complaints } = await live(library, "down", { waitMs: 1_000, port: down.port });
     expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
-    expect(protocol.at(-1)).toEqual({ left: "by itself" });
+    expect(steps.at(-1)).toEqual({ left: "by itself" });
   });
 
   test("stays alive while it waits, and then ends", async () => {
     const holder = await scene.client(ioredis);
     const lease = await holder.mutex(scene.name).acquire({ leaseMs: 4 * LONG_MS });
     const waitMs = 3 * BRIEF_LEASE_MS;
-    const { code, protocol, complaints } = await live(library, "waiting", { waitMs });
+    const { code, steps, complaints } = await live(library, "waiting", { waitMs });
     expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
-    expect(protocol).toEqual([{ error: "AcquireTimeoutError", afterMs: expect.any(Number) }, { left: "by itself" }]);
-    expect(protocol[0]?.afterMs).toBeGreaterThanOrEqual(waitMs - 1);
+    expect(steps).toEqual([{ error: "AcquireTimeoutError", afterMs: expect.any(Number) }, { left: "by itself" }]);
+    expect(steps[0]?.afterMs).toBeGreaterThanOrEqual(waitMs - 1);
     await lease.release();
   });
 
   test("has no timer and no connection more after close() than before", async () => {
-    const { code, protocol, complaints } = await live(library, "closed", { waitMs: LONG_MS, leaseMs: LONG_MS });
+    const { code, steps, complaints } = await live(library, "closed", { waitMs: LONG_MS, leaseMs: LONG_MS });
     expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
-    const [closed] = protocol;
+    const [closed] = steps;
     expect(closed?.after).toEqual(closed?.before);
     expect(closed?.waits).toEqual(Array.from({ length: 20 }, () => "ClosedError"));
     expect(closed?.isAborted).toBe(true);

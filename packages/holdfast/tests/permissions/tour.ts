@@ -178,8 +178,8 @@ export async function tour(
   // Connections are made, and scripts taught, before any step is in a hurry.
   const locks = [first.mutex("warm"), second.mutex("warm"), ...(quorum === undefined ? [] : [quorum.redlock("warm")])];
   await Promise.allSettled(locks.map((lock) => lock.inspect()));
-  const protocol = Object.entries(STEPS).filter(([step]) => !without.includes(step));
-  const walks = protocol.map(async ([step, walk]): Promise<Complaint[]> => {
+  const steps = Object.entries(STEPS).filter(([step]) => !without.includes(step));
+  const walks = steps.map(async ([step, walk]): Promise<Complaint[]> => {
     try {
       await walk(tourists, `tour:${randomUUID()}`);
       return [];

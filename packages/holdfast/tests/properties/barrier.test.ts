@@ -196,10 +196,10 @@ beforeAll(() => loadInterpreter());
 
 test("a barrier does what a list and a map do, whatever is asked, and however often", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (protocol) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
       const world = new World();
       await world.server.arrive("p");
-      for (const each of protocol) {
+      for (const each of steps) {
         await world.perform(each);
         await world.check();
       }

@@ -307,10 +307,10 @@ beforeAll(() => loadInterpreter());
 
 test("mutex and condition do what three lists do, whatever is asked, and however often", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (protocol) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
       const world = new World();
       for (let i = 0; i < CALLERS; i += 1) await world.server.arrive(`c${i}`);
-      for (const each of protocol) {
+      for (const each of steps) {
         await world.perform(each);
         world.check();
       }

@@ -197,10 +197,10 @@ beforeAll(() => loadInterpreter());
 
 test("a latch does what a number and two sets do, whatever is asked, and however often", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (protocol) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
       const world = new World();
       await world.server.arrive("w");
-      for (const each of protocol) {
+      for (const each of steps) {
         await world.perform(each);
         expect((await world.latch.inspect(undefined, TIMEOUT_MS)).count).toBe(world.count);
         expect(world.server.immortals()).toEqual([]);

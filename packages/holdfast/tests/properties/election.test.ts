@@ -194,7 +194,7 @@ beforeAll(() => loadInterpreter());
 
 test("an election does what a queue and a saying do, whatever is asked, and however often", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (protocol) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
       const world = new World();
       await world.server.arrive("e");
       await world.server.store.inbox(
@@ -202,7 +202,7 @@ test("an election does what a queue and a saying do, whatever is asked, and howe
         (message) => world.server.heard.push(`observer ${message}`),
         1,
       );
-      for (const each of protocol) {
+      for (const each of steps) {
         await world.perform(each);
         await world.check();
       }

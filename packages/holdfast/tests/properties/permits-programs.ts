@@ -29,7 +29,7 @@ export type Step =
 export interface Subject {
   readonly kind: string;
   readonly numbered: number;
-  readonly protocol: fc.Arbitrary<Step>;
+  readonly steps: fc.Arbitrary<Step>;
   /** Programs that once differed, and are run each time. */
   readonly known?: readonly (readonly Step[])[];
 }
@@ -40,7 +40,7 @@ const leaseMs = fc.constantFrom(100, 1_000, 5_000);
 const soon = fc.integer({ min: 0, max: 1_200 });
 
 /** Steps that every kind of permits has. */
-export function commonProtocol(weight: fc.Arbitrary<number>, declared: fc.Arbitrary<number>): fc.Arbitrary<Step>[] {
+export function commonSteps(weight: fc.Arbitrary<number>, declared: fc.Arbitrary<number>): fc.Arbitrary<Step>[] {
   const client = fc.nat({ max: 2 });
   return [
     fc.record({ verb: fc.constant("acquire"), client, weight, leaseMs, enqueue: fc.boolean(), declared }),
@@ -59,14 +59,14 @@ export function reweighStep(weight: fc.Arbitrary<number>): fc.Arbitrary<Step> {
 }
 
 /** Programs of the kind do on the server what they do in the model. */
-export async function holdsFor({ kind, numbered, protocol, known = [] }: Subject): Promise<void> {
-  const program = fc.array(protocol, { minLength: 1, maxLength: 25 });
+export async function holdsFor({ kind, numbered, steps, known = [] }: Subject): Promise<void> {
+  const program = fc.array(steps, { minLength: 1, maxLength: 25 });
   await fc.assert(
     fc.asyncProperty(program, async (todo) => {
       const run = await Run.start(kind, numbered);
       for (const step of todo) await run.take(step);
     }),
-    { numRuns: RUNS, examples: known.map((protocol) => [[...protocol]]) },
+    { numRuns: RUNS, examples: known.map((steps) => [[...steps]]) },
   );
 }
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LONG_MS } from "../../src/testing/delays.js";
-import { commonProtocol, holdsFor, RUNS, type Step } from "./permits-programs.js";
+import { commonSteps, holdsFor, RUNS, type Step } from "./permits-programs.js";
 
 test(
   `${RUNS} random programs on a semaphore do what a sequential model does, with every number, token and message`,
@@ -12,7 +12,7 @@ test(
       capacity: fc.integer({ min: 1, max: 8 }),
       declared,
     });
-    const protocol = fc.oneof(...commonProtocol(fc.integer({ min: 1, max: 5 }), declared), resize);
+    const steps = fc.oneof(...commonSteps(fc.integer({ min: 1, max: 5 }), declared), resize);
     const asked = (weight: number): Step => ({
       ...{ verb: "acquire", client: 0, weight, leaseMs: 100, enqueue: true, declared: 5 },
     });
@@ -22,7 +22,7 @@ test(
       { verb: "resize", capacity: 3, declared: 5 },
       { verb: "leave", pick: 0 },
     ];
-    await holdsFor({ kind: "semaphore", numbered: 3, protocol, known: [known] });
+    await holdsFor({ kind: "semaphore", numbered: 3, steps, known: [known] });
     expect(RUNS).toBeGreaterThan(0);
   },
   20 * LONG_MS,

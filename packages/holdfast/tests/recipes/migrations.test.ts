@@ -68,7 +68,7 @@ describe.skipIf(isMissing)("of pods that migrate when they start", { timeout: 12
 
   test("ten that start at once migrate once, all of them go on after it, and one that starts later skips it", async () => {
     const ten = Array.from({ length: 10 }, pod);
-    const input = { version, protocol: 5, stepMs: 20 };
+    const input = { version, steps: 5, stepMs: 20 };
     const started = await Promise.all(ten.map((each) => each.call<Started>("start", input)));
     const runners = started.filter(({ replayed }) => !replayed);
     expect(runners).toHaveLength(1);
@@ -81,10 +81,10 @@ describe.skipIf(isMissing)("of pods that migrate when they start", { timeout: 12
   test("one that is killed in the middle is followed within its lease, and nothing of it is left", async () => {
     const dying = pod();
     const step = dying.heard("step");
-    const killed = dying.call("start", { version, leaseMs: 3_000, protocol: 1_000, stepMs: 60_000 }).catch(() => {});
+    const killed = dying.call("start", { version, leaseMs: 3_000, steps: 1_000, stepMs: 60_000 }).catch(() => {});
     await step;
     const next = pod();
-    const following = next.call<Started>("start", { version, protocol: 3, stepMs: 1 });
+    const following = next.call<Started>("start", { version, steps: 3, stepMs: 1 });
     const record = `hf:once:{/migrate:${version}}`;
     await vi.waitFor(async () => expect(await redis.pubsub("NUMSUB", `${record}:ended`)).toContain(1), eventually);
     await dying.kill();
@@ -97,13 +97,13 @@ describe.skipIf(isMissing)("of pods that migrate when they start", { timeout: 12
   });
 
   test("one that fails says why, is not recorded as done, and is followed by the next", async () => {
-    const failing = pod().call("start", { version, protocol: 3, stepMs: 1, fails: true });
+    const failing = pod().call("start", { version, steps: 3, stepMs: 1, fails: true });
     await expect(failing).rejects.toThrow(`step 0 of ${version} is wrong`);
     const client = new Redis({ port: server.port });
     const holdfast = createHoldfast({ redis: client });
     expect(await inspectOnce(holdfast, `migrate:${version}`)).toMatchObject({ state: "released" });
     const next = pod();
-    expect(await next.call<Started>("start", { version, protocol: 3, stepMs: 1 })).toMatchObject({
+    expect(await next.call<Started>("start", { version, steps: 3, stepMs: 1 })).toMatchObject({
       by: next.pid,
       replayed: false,
       attempt: 2,
@@ -116,7 +116,7 @@ describe.skipIf(isMissing)("of pods that migrate when they start", { timeout: 12
     const runner = pod();
     const step = runner.heard("step");
     const running = runner
-      .call<Started>("start", { version, leaseMs: 3_000, protocol: 1_000, stepMs: 60_000 })
+      .call<Started>("start", { version, leaseMs: 3_000, steps: 1_000, stepMs: 60_000 })
       .catch(() => {});
     await step;
     const client = new Redis({ port: server.port });

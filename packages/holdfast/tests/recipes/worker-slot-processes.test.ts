@@ -141,8 +141,8 @@ test("ids of generators that pause, die and have clocks that step are never the 
     const endsAtMs = performance.now() + forMs;
     const ids = (): string[] =>
       readdirSync(folder).flatMap((file) => readFileSync(join(folder, file), "utf8").trim().split("\n"));
-    const done = { kills: 0, pauses: 0, protocol: 0 };
-    while (performance.now() < endsAtMs || done.kills < 3 || done.pauses < 3 || done.protocol < 3) {
+    const done = { kills: 0, pauses: 0, steps: 0 };
+    while (performance.now() < endsAtMs || done.kills < 3 || done.pauses < 3 || done.steps < 3) {
       await new Promise((resolve) => setTimeout(resolve, forMs / 50));
       const at = Math.floor(Math.random() * running.length);
       const one = running[at] as Program;
@@ -156,7 +156,7 @@ test("ids of generators that pause, die and have clocks that step are never the 
         one.freeze();
         setTimeout(() => one.resume(), leaseMs * (0.25 + 2 * Math.random()));
       } else {
-        done.protocol += 1;
+        done.steps += 1;
         one.call("step", { byMs: Math.round((Math.random() - 0.5) * 2 * leaseMs) }).catch(() => {});
       }
     }

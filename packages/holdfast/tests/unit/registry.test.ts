@@ -9,10 +9,10 @@ test("a registry behaves as a Map does, also where numbers share a place in the 
     fc.record({ verb: fc.constant("delete" as const), number, value: fc.constant(0) }),
   );
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 60 }), (protocol) => {
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const registry = new Registry<{ value: number }>();
       const map = new Map<number, { value: number }>();
-      for (const { verb, number, value } of protocol) {
+      for (const { verb, number, value } of steps) {
         if (verb === "set") {
           const entry = { value };
           registry.set(number, entry);
