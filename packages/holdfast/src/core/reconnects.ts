@@ -39,7 +39,7 @@ export class Reconnects {
       this.#tell();
     } else if (!this.#timer.isRunning) {
       this.#pauseMs = Math.min(Math.max(this.#pauseMs * 2, PAUSE_MIN_MS), PAUSE_MAX_MS);
-      // Not all processes at once.
+      // So that processes do not ask at the same moment.
       this.#timer.start(this.#pauseMs * (0.5 + this.#runtime.random() / 2));
     }
   }

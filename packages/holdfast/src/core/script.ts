@@ -37,7 +37,7 @@ export interface ScriptText {
 /** The hash of a text, computed when it is first asked for: to ship one with each text would make the package larger by 2 kB. */
 export function sha1Of(text: Pick<ScriptText, "source">): string {
   const sha1 = crypto().createHash("sha1").update(text.source).digest("hex");
-  // Whoever asks next finds the hash itself in place of the getter.
+  // The next reader finds the hash itself in place of the getter.
   Object.defineProperty(text, "sha1", { value: sha1, enumerable: true });
   return sha1;
 }

@@ -58,7 +58,7 @@ test("with all of them nothing is refused", async () => {
 test.concurrent.each(SHARED_LOCKS)("without %s something is refused, and it is named", async (permission) => {
   const complaints = await tourAs(RULES.filter((rule) => rule !== permission));
   expect(shown(others(complaints, permission))).toEqual([]);
-  // Whoever may not listen or publish goes on, and asks now and then; the operator is told.
+  // A user that may not listen or publish polls, and the operator gets a warning.
   if (!complaints.some(({ missing }) => isNamed(permission, missing))) {
     await until(() => warnings.some((text) => text.includes(`lacks ${permission}`)), `a warning about ${permission}`);
   }

@@ -10,13 +10,13 @@ function scene(): { runtime: ManualRuntime; reconnects: Reconnects; toldAtMs: nu
   return { runtime, reconnects, toldAtMs };
 }
 
-it("a connection that comes back is told of in the same turn", () => {
+it("reports a connection that came back in the same turn", () => {
   const { reconnects, toldAtMs } = scene();
   reconnects.happened();
   expect(toldAtMs).toEqual([0]);
 });
 
-it("one that is lost again and again is told of with growing pauses, of 1 to 2 s in the end", async () => {
+it("reports a connection that is lost again and again with pauses that grow to 1 to 2 s", async () => {
   const { runtime, reconnects, toldAtMs } = scene();
   for (let i = 0; i < 10_000; i += 1) {
     reconnects.happened();
@@ -30,14 +30,14 @@ it("one that is lost again and again is told of with growing pauses, of 1 to 2 s
   expect(Math.max(...pauses)).toBeLessThanOrEqual(1_502);
 });
 
-it("the last reconnect is told of, although no other follows", async () => {
+it("reports the last reconnect, although no other follows", async () => {
   const { runtime, reconnects, toldAtMs } = scene();
   for (let i = 0; i < 3; i += 1) reconnects.happened();
   await runtime.advance(100);
   expect(toldAtMs).toEqual([0, 38]);
 });
 
-it("after a quiet time the next one is told of at once", async () => {
+it("reports the next reconnect immediately after a quiet time", async () => {
   const { runtime, reconnects, toldAtMs } = scene();
   for (let i = 0; i < 100; i += 1) {
     reconnects.happened();
@@ -50,7 +50,7 @@ it("after a quiet time the next one is told of at once", async () => {
   expect(toldAtMs.at(-1)).toBe(11_001);
 });
 
-it("nobody is told after the end", async () => {
+it("reports nothing after close", async () => {
   const { runtime, reconnects, toldAtMs } = scene();
   for (let i = 0; i < 3; i += 1) reconnects.happened();
   reconnects.close();
