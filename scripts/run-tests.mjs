@@ -8,6 +8,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { env } from "node:process";
+import { fileURLToPath } from "node:url";
 
 import { node, root, tools } from "./setup.mjs";
 import { failures, tally } from "./tally.mjs";
@@ -21,14 +22,15 @@ export async function runTests(args, settings) {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-test-"));
   const report = join(folder, "report.json");
   const reporter = args.some((arg) => arg.startsWith("--reporter")) ? [] : ["--reporter=default"];
-  const output = ["--reporter=json", `--outputFile.json=${report}`];
+  const outside = fileURLToPath(new URL("./outside-errors.mjs", import.meta.url));
+  const output = ["--reporter=json", `--outputFile.json=${report}`, `--reporter=${outside}`];
   const code = await node([tools.vitest, "run", ...reporter, ...output, ...args], settings);
 
   const results = read(report);
   const { passed, failed, skipped } = tally(results, code);
   for (const failure of failures(results, root)) console.log(`failed: ${failure}`);
   if (code !== 0 && failures(results, root).length === 0)
-    console.log("failed: an error outside of any test, said above");
+    console.log(`failed: vitest ended with code ${code} although no test failed; the error is above`);
   rmSync(folder, { recursive: true });
 
   // A name filter makes vitest call all other tests skipped; that is what was asked for.
