@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { Script } from "../../packages/holdfast/src/core/script.js";
+import type { Script } from "../../packages/holdfast/src/core/store.js";
 import * as own from "../../packages/holdfast/src/generated/scripts.js";
 import { ROOT } from "./sources.js";
 

@@ -68,11 +68,10 @@ function isAllowedInLibrary(from: string, entry: Import): boolean {
     case "core":
       return target === "core";
     case "generated":
-      return to === "core/script.ts";
+      return to === "core/store.ts";
     case "stores":
       return (
-        /^core\/(store|script|errors|builtins|outside-requests)\.ts$/.test(to) ||
-        (target === "stores" && mayShare(from, to))
+        /^core\/(store|errors|error-messages|runtime)\.ts$/.test(to) || (target === "stores" && mayShare(from, to))
       );
     default:
       if (OUTSIDE.has(zone))

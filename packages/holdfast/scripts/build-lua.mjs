@@ -91,7 +91,7 @@ export function generate(srcRoot, family) {
   if (constants.length === 0) return `${banner}export {};\n`;
   const used = [...fragments].filter(([name]) => own.has(name));
   const shared = used.map(([name, text]) => `const ${shareName(name)} = \`${escaped(stripped(text))}\`;\n`);
-  const imports = 'import { sha1Of } from "../core/script.js";\n';
+  const imports = 'import { sha1Of } from "../core/store.js";\n';
   return [banner, imports, ...shared, ...constants].join("\n");
 }
 

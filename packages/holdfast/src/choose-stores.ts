@@ -1,6 +1,6 @@
 /** Which store all locks of a Holdfast are on, and who closes it. */
 import { UnsupportedError } from "./core/errors.js";
-import { show } from "./core/names.js";
+import { show } from "./core/keys.js";
 import type { Store } from "./core/store.js";
 import type { HoldfastOptions } from "./holdfast-options.js";
 import { failoverGrace as graceFor, quorumGrace } from "./server/lineage.js";

@@ -1,6 +1,6 @@
 import { constants } from "node:os";
 import type { CloseOutcome } from "./core/closing.js";
-import { show } from "./core/names.js";
+import { show } from "./core/keys.js";
 import type { Holdfast } from "./holdfast.js";
 import { checkKnown, graceOf } from "./holdfast-options.js";
 

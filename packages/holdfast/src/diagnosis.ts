@@ -10,8 +10,8 @@ import * as redisson from "./generated/redisson-scripts.js";
 import * as native from "./generated/scripts.js";
 import * as timestamp from "./generated/timestamp-scripts.js";
 
-export { type LockKeys, mappedKeys } from "./core/names.js";
-export { parseOwner } from "./core/owner.js";
+export { type LockKeys, mappedKeys } from "./core/keys.js";
+export { parseOwner } from "./core/protocol.js";
 export { asPattern, type LeastPrivilege, leastPrivilege } from "./server/least-privilege.js";
 export { clusterSlot } from "./stores/cluster-slot.js";
 export { missingPermission, type Refused } from "./stores/permission.js";

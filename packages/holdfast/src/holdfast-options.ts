@@ -1,7 +1,7 @@
 /** What `createHoldfast` and the factories can be told, and the checks: once, at the door. */
 import type { CloseOptions } from "./core/closing.js";
-import type { ExportedLease } from "./core/holding.js";
-import { checkClientName, checkKey, checkPrefix, show, unknownOption } from "./core/names.js";
+import { checkClientName, checkKey, checkPrefix, show, unknownOption } from "./core/keys.js";
+import type { ExportedLease } from "./core/lease.js";
 import type { AcquireOptions } from "./core/options.js";
 import { checkWhole, DEFAULTABLE, DEFAULTS, type ResolvedOptions, resolve } from "./core/options.js";
 import type { Store } from "./core/store.js";

@@ -5,15 +5,13 @@ import { chooseStores, shareStore } from "./choose-stores.js";
 import { clientRecords, renewing } from "./client-record/client-record.js";
 import { adopt } from "./core/acquire.js";
 import type { CloseOptions, CloseOutcome, HeldLease } from "./core/closing.js";
-import { Cohorts } from "./core/cohorts.js";
-import { evictionQuestion } from "./core/eviction.js";
-import { Guard } from "./core/guard.js";
+import { evictionQuestion, Guard } from "./core/guard.js";
 import type { Hold } from "./core/hold.js";
-import type { ExportedLease } from "./core/holding.js";
-import { withInternals } from "./core/internals.js";
+import { checkName, checkValue, lockKeys, mappedKeys, show } from "./core/keys.js";
+import type { ExportedLease } from "./core/lease.js";
 import { Lease } from "./core/lease.js";
+import { Cohorts } from "./core/local-queue.js";
 import { Lock } from "./core/lock.js";
-import { checkName, checkValue, lockKeys, mappedKeys, show } from "./core/names.js";
 import { checkWhole } from "./core/options.js";
 import { type Runtime, systemRuntime } from "./core/runtime.js";
 import { Session } from "./core/session.js";
@@ -32,6 +30,7 @@ import {
   type LockOptions,
 } from "./holdfast-options.js";
 import { echoOn } from "./inbox/echo.js";
+import { withInternals } from "./internals.js";
 import { MultiLock } from "./multi-lock/multi-lock.js";
 import { Mutex } from "./mutex/mutex.js";
 import { MutexProtocol } from "./mutex/protocol.js";

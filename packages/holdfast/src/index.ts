@@ -48,13 +48,11 @@ export type {
   UngrantedOutcome,
   WaitEvent,
 } from "./core/events.js";
-export type { ExportedLease } from "./core/holding.js";
 export type { Inspection, WaitingClaim } from "./core/inspection.js";
-export type { Lease, ReleaseOutcome } from "./core/lease.js";
+export type { ExportedLease, Lease, ReleaseOutcome } from "./core/lease.js";
 export type { ForceReleaseOptions, Lock } from "./core/lock.js";
 export { type AcquireOptions, DEFAULTS, type Fairness, type TryAcquireOptions } from "./core/options.js";
-export type { Reply, ReplyForm, Script } from "./core/script.js";
-export type { Inbox, Store } from "./core/store.js";
+export type { Inbox, Reply, ReplyForm, Script, Store } from "./core/store.js";
 export type {
   AwaitOptions,
   CountDownLatch,

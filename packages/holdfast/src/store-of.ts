@@ -1,11 +1,11 @@
 /** The store for a key of the user's own: the one behind a Holdfast, or one on a client that is given as it is. */
 
 import { UnsupportedError } from "./core/errors.js";
-import { anyInternalsOf } from "./core/internals.js";
-import { checkPrefix } from "./core/names.js";
+import { checkPrefix } from "./core/keys.js";
 import { type Runtime, systemRuntime } from "./core/runtime.js";
 import type { Store } from "./core/store.js";
 import type { Holdfast } from "./holdfast.js";
+import { anyInternalsOf } from "./internals.js";
 import { type RedisClient, storeFor } from "./stores/detect.js";
 
 export type { RedisClient } from "./stores/detect.js";

@@ -1,7 +1,7 @@
 /**
  * Changes core/ in small ways, one at a time, and counts which of them the unit tests notice.
  *
- *     npm run verify:mutants [-- validity.ts hold.ts] [--minutes 60] [--jobs 2] [--rest] [--write-docs]
+ *     npm run verify:mutants [-- time.ts hold.ts] [--minutes 60] [--jobs 2] [--rest] [--write-docs]
  *     npm run verify:mutants -- --report FILE [--write-docs]
  *
  * Without names it takes every file of core/. Each file is a run of Stryker by itself and is recorded when it ends, so

@@ -1,8 +1,8 @@
 import { waitForGrant } from "../core/acquire.js";
 import { type BreakReason, BrokenBarrierError, WaitTimeoutError } from "../core/errors.js";
-import { insist } from "../core/insist.js";
 import { describe, describeClaim, type WaitingClaim } from "../core/inspection.js";
 import { type AcquireOptions, checkWhole, type ResolvedOptions, resolve } from "../core/options.js";
+import { insist } from "../core/release.js";
 import type { Session } from "../core/session.js";
 import type { BarrierProtocol, Break } from "./protocol.js";
 

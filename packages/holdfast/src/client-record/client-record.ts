@@ -3,8 +3,8 @@ import { hostname } from "node:os";
 import { call } from "../core/call.js";
 import { ProtocolError, StoreError } from "../core/errors.js";
 import type { Guard, Question } from "../core/guard.js";
-import { type ClientRecord, type ClientRecords, KEEP_MS } from "../core/presence.js";
 import type { Runtime } from "../core/runtime.js";
+import { type ClientRecord, type ClientRecords, KEEP_MS } from "../core/session.js";
 import type { Store } from "../core/store.js";
 import { clientRecordAnnounce, clientRecordMark, clientRecordRead } from "../generated/scripts.js";
 

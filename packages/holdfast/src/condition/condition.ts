@@ -1,14 +1,12 @@
 import { type MakeLease, waitForGrant } from "../core/acquire.js";
-import { askAsHolder } from "../core/as-holder.js";
-import { quote } from "../core/error-texts.js";
+import { quote } from "../core/error-messages.js";
 import { LeaseLostError, WaitTimeoutError } from "../core/errors.js";
-import { hold } from "../core/granting.js";
-import { Hold } from "../core/hold.js";
-import { insist } from "../core/insist.js";
+import { Hold, hold } from "../core/hold.js";
 import { type Inspection, inspect } from "../core/inspection.js";
-import { Lease } from "../core/lease.js";
+import { askAsHolder, Lease } from "../core/lease.js";
 import { type AcquireOptions, NONE, type ResolvedOptions, resolve } from "../core/options.js";
 import type { Claim } from "../core/protocol.js";
+import { insist } from "../core/release.js";
 import type { Session } from "../core/session.js";
 import { type ConditionPlace, looking, signal, waitProtocol } from "./protocol.js";
 

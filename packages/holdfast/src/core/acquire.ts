@@ -1,22 +1,17 @@
 /** The verbs that make a lease, the same for every kind that is held. */
 
-import { cleanUp } from "./cleanup.js";
-import type { Cohorts } from "./cohorts.js";
 import { AcquireTimeoutError, LeaseLostError, PausedError, StoreError } from "./errors.js";
-import { publishAcquire } from "./events.js";
-import { hold } from "./granting.js";
-import { Hold } from "./hold.js";
-import type { ExportedLease } from "./holding.js";
+import { publishAcquire, publishUngranted, type ToldCall, tellingEnds } from "./events.js";
+import { Hold, hold } from "./hold.js";
 import { firstHolder } from "./inspection.js";
-import type { Lease } from "./lease.js";
+import type { ExportedLease, Lease } from "./lease.js";
+import type { Cohorts } from "./local-queue.js";
 import type { ResolvedOptions } from "./options.js";
-import { parseOwner } from "./owner.js";
-import { standingPause } from "./paused.js";
 import type { Grant, LockProtocol, NotHeld, WaitProtocol } from "./protocol.js";
+import { type Granted, NOTHING_RUNS, parseOwner, standingPause, type TimedOut } from "./protocol.js";
+import { cleanUp } from "./release.js";
 import type { Session } from "./session.js";
-import { publishUngranted, type ToldCall, tellingEnds } from "./telling.js";
-import { type Moment, msUntil, now, validUntil } from "./validity.js";
-import { type Granted, NOTHING_RUNS, type TimedOut } from "./wait-ends.js";
+import { type Moment, msUntil, now, validUntil } from "./time.js";
 import { Waiter } from "./waiter.js";
 
 /** Makes a kind's lease of a hold. */

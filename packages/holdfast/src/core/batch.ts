@@ -1,16 +1,15 @@
 /**
- * A claim that was granted, and the callers whom it serves, one after the other: see cohort.ts.
- *
- * Invariants: one lease at a time; each with the next of the tokens that the grant has reserved; none begins when the
- * claim is no longer good, and none after the turn is over.
+ * A granted claim that serves several callers of this process, one after the other.
  */
-import type { Caller } from "./caller.js";
-import { confirmAtMs, type Unconfirmed } from "./confirmations.js";
-import { hold } from "./granting.js";
+
+import { tellingEnds } from "./events.js";
+import { type Hold, hold, type Turn } from "./hold.js";
+import type { ResolvedOptions } from "./options.js";
+import type { Granted, LockProtocol, TimedOut } from "./protocol.js";
+import type { Runtime } from "./runtime.js";
 import type { Session } from "./session.js";
-import type { Turn } from "./turn.js";
-import { msUntil, validUntil } from "./validity.js";
-import type { Granted } from "./wait-ends.js";
+import { Deadline, type DeadlineEnd, type Moment, msUntil, validUntil } from "./time.js";
+import { confirmAtMs, type Unconfirmed } from "./watchdog.js";
 
 /** How many leases a grant is good for, and so how many tokens it reserves. */
 export const BLOCK = 32;
@@ -29,7 +28,14 @@ export function isCrowd(size: number, block: number): boolean {
 /** A batch that has taken so long goes on after the others: a hand-over costs a hundredth of it. */
 const BATCH_MS = 20;
 
-/** See the file header. To its present hold it is the turn that this hold is. */
+/**
+ * A claim that was granted, and the callers whom it serves, one after the other: see local-queue.ts.
+ *
+ * Invariants: one lease at a time; each with the next of the tokens that the grant has reserved; none begins when the
+ * claim is no longer good, and none after the turn is over.
+ *
+ * To its present hold it is the turn that this hold is.
+ */
 export class Batch implements Turn, Unconfirmed {
   readonly #session: Session;
   readonly #granted: Granted;
@@ -141,5 +147,57 @@ export class Batch implements Turn, Unconfirmed {
       runtime.monotonicMs() - this.#startedAtMs < BATCH_MS &&
       msUntil(validUntil(setAt, grantedMs), runtime) > grantedMs / 2
     );
+  }
+}
+
+/** Where no claim can be made any more. */
+export const NOBODY = { owner: "" };
+
+/** How to tell a caller; one of them is called, once. */
+export interface CallerEnds {
+  readonly held: (hold: Hold) => void;
+  readonly timedOut: (end: TimedOut) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/** One call of acquire, in a cohort. */
+export class Caller {
+  readonly protocol: LockProtocol;
+  readonly options: ResolvedOptions;
+  readonly ends: CallerEnds;
+  readonly deadline: Deadline;
+  /** The one that was on its way when it called. */
+  claim: { readonly owner: string } = NOBODY;
+  #hasLeft = false;
+
+  constructor(
+    runtime: Runtime,
+    protocol: LockProtocol,
+    options: ResolvedOptions,
+    ends: CallerEnds,
+    onEnd: (end: DeadlineEnd) => void,
+  ) {
+    this.protocol = protocol;
+    this.options = options;
+    this.deadline = new Deadline(runtime, options, onEnd);
+    const { startedAt } = this.deadline;
+    this.ends = tellingEnds(ends, { protocol, options, runtime, claim: () => this.claim, startedAt: () => startedAt });
+  }
+
+  /** It waits no longer: it was served, or has given up, or does so in this turn because its signal has just aborted. */
+  get hasLeft(): boolean {
+    return this.#hasLeft || this.options.signal?.aborted === true;
+  }
+
+  /** Whether it had called by that moment, as both clocks say: one of them may have stood still, or been set. */
+  hadCalledBy({ monotonicMs, wallMs }: Moment): boolean {
+    const { startedAt } = this.deadline;
+    return startedAt.monotonicMs <= monotonicMs && startedAt.wallMs <= wallMs;
+  }
+
+  /** Waits no longer. */
+  leave(): void {
+    this.#hasLeft = true;
+    this.deadline.stop();
   }
 }

@@ -14,7 +14,7 @@ import type {
   ProtocolConflict,
   ServerAnswer,
   StoreFailure,
-} from "./error-facts.js";
+} from "./error-messages.js";
 import {
   BROKE,
   evictionMessage,
@@ -27,9 +27,8 @@ import {
   quote,
   storeMessage,
   timeoutMessage,
-} from "./error-texts.js";
+} from "./error-messages.js";
 
-export { AdvisedCause } from "./advised-cause.js";
 export type {
   BreakReason,
   Forced,
@@ -39,7 +38,8 @@ export type {
   Pause,
   ServerAnswer,
   StoreFailure,
-} from "./error-facts.js";
+} from "./error-messages.js";
+export { AdvisedCause } from "./error-messages.js";
 
 /** Base of all lock errors. `code` is stable; the message is for people. */
 export abstract class LockError extends Error {
@@ -370,4 +370,11 @@ export class ClosedError extends LockError {
   constructor(lockName: string) {
     super(lockName, `This Holdfast has been closed, so the call about ${quote(lockName)} holds nothing.`);
   }
+}
+
+/** What became of the last try is known, and of one before it not. */
+export function asUncertain(error: StoreError, lockName: string): StoreError {
+  if (error.mayHaveRun) return error;
+  const { transient, cause, resumesInMs, missingPermission } = error;
+  return new StoreError(lockName, { mayHaveRun: true, transient, cause, resumesInMs, missingPermission });
 }

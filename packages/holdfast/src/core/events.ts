@@ -1,29 +1,34 @@
 /**
- * What happens to locks, on `node:diagnostics_channel`. Nothing is built or sent while nobody listens.
- *
- * | channel | published |
- * |---|---|
- * | `holdfast:acquire` | an acquire begins |
- * | `holdfast:wait` | the lock was taken; the caller waits |
- * | `holdfast:grant` | a lease begins |
- * | `holdfast:ungranted` | an acquire has ended without a lease |
- * | `holdfast:renew` | a renewal was confirmed, or failed and will be tried again |
- * | `holdfast:lost` | a lease ended before it was released |
- * | `holdfast:release` | a lease was released, or handed over to another process |
- * | `holdfast:command` | a script was called, and has answered or not |
- * | `holdfast:forced` | this process has taken a lock away from its holder |
- * | `holdfast:pause` | this process has paused a lock, or given a pause another end |
- * | `holdfast:resume` | this process has ended a pause |
- * | `holdfast:inbox` | messages of the server do not reach this process, or reach it again |
- * | `tracing:holdfast:once:…`, `tracing:holdfast:lead:…` | a call of `once`, a term of `lead`, from its start to its end; made in recipes/tracing.ts |
- * | `tracing:holdfast:cache:…` | a call of `get` of a cache; made there as well |
- * | `holdfast:idempotency` | a request with an `Idempotency-Key` was answered; made in integrations/http/events.ts |
- *
- * Lock names are data of the application: do not use them as metric labels without thought.
+ * The events of locks, published on diagnostics channels.
  */
 import { type Channel, channel } from "node:diagnostics_channel";
-import type { Forced, LossReason, Pause } from "./errors.js";
+import { ClosedError, type Forced, type LossReason, type Pause, PausedError, StoreError } from "./errors.js";
+import type { TimedOut } from "./protocol.js";
+import type { Runtime } from "./runtime.js";
 import type { ServerAddress, Store } from "./store.js";
+import type { Moment } from "./time.js";
+
+// --- What happens to locks, on `node:diagnostics_channel`. Nothing is built or sent while nobody listens.
+//
+// | channel | published |
+// |---|---|
+// | `holdfast:acquire` | an acquire begins |
+// | `holdfast:wait` | the lock was taken; the caller waits |
+// | `holdfast:grant` | a lease begins |
+// | `holdfast:ungranted` | an acquire has ended without a lease |
+// | `holdfast:renew` | a renewal was confirmed, or failed and will be tried again |
+// | `holdfast:lost` | a lease ended before it was released |
+// | `holdfast:release` | a lease was released, or handed over to another process |
+// | `holdfast:command` | a script was called, and has answered or not |
+// | `holdfast:forced` | this process has taken a lock away from its holder |
+// | `holdfast:pause` | this process has paused a lock, or given a pause another end |
+// | `holdfast:resume` | this process has ended a pause |
+// | `holdfast:inbox` | messages of the server do not reach this process, or reach it again |
+// | `tracing:holdfast:once:…`, `tracing:holdfast:lead:…` | a call of `once`, a term of `lead`, from its start to its end; made in recipes/tracing.ts |
+// | `tracing:holdfast:cache:…` | a call of `get` of a cache; made there as well |
+// | `holdfast:idempotency` | a request with an `Idempotency-Key` was answered; made in integrations/http/events.ts |
+//
+// Lock names are data of the application: do not use them as metric labels without thought.
 
 /** What every message says. */
 export interface LockEvent {
@@ -250,4 +255,76 @@ export function publishAcquire(
   const server = serverOf(store);
   const event: AcquireEvent = { ...aboutLock(lock, claim.owner), call, waitMs, leaseMs, server };
   channels.acquire.publish(event);
+}
+
+// --- Tells of calls that end without a lease, to whoever listened when they began.
+
+/** A call of which is told. */
+export interface ToldCall {
+  readonly protocol: ToldLock;
+  readonly options: { readonly waitMs: number; readonly signal: AbortSignal | undefined };
+  readonly runtime: Runtime;
+  /** The claim behind which it waits; asked for when it has ended. */
+  readonly claim: () => { readonly owner: string };
+  /** When it began, which is what tells it from others; asked for when it has ended. */
+  readonly startedAt: () => Moment;
+}
+
+/** The two ends of a call that hold nothing. */
+interface Ends {
+  readonly timedOut: (end: TimedOut) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/** The same ends, which tell of it first. */
+export function tellingEnds<Told extends Ends>(ends: Told, call: ToldCall): Told {
+  if (!channels.ungranted.hasSubscribers) return ends;
+  const { waitMs, signal } = call.options;
+  return {
+    ...ends,
+    timedOut(end: TimedOut) {
+      publishUngranted(call, waitMs > 0 ? "timeout" : "refused");
+      ends.timedOut(end);
+    },
+    failed(error: unknown) {
+      const isAborted = signal?.aborted === true && error === signal.reason;
+      publishUngranted(call, isAborted ? "aborted" : ungrantedOutcome(error), error);
+      ends.failed(error);
+    },
+  };
+}
+
+/** A call has ended without a lease. */
+export function publishUngranted(
+  { protocol, runtime, claim, startedAt }: ToldCall,
+  outcome: UngrantedOutcome,
+  error?: unknown,
+): void {
+  if (!channels.ungranted.hasSubscribers) return;
+  const call = startedAt();
+  const waitedMs = runtime.monotonicMs() - call.monotonicMs;
+  const event: UngrantedEvent = {
+    ...aboutLock(protocol, claim().owner),
+    call,
+    outcome,
+    waitedMs,
+    error,
+  };
+  channels.ungranted.publish(event);
+}
+
+function ungrantedOutcome(error: unknown): UngrantedOutcome {
+  if (error instanceof PausedError) return "paused";
+  if (error instanceof ClosedError) return "closed";
+  return error instanceof StoreError ? "unknown" : "refused";
+}
+
+/**
+ * What tells a hold from all others of this process, from its grant to its end.
+ *
+ * By the token too, since leases of one claim may follow each other; but not of a read-write lock, where each lease has a claim of
+ * its own, and an upgrade changes its token.
+ */
+export function idOf({ lockName, owner, token, mode }: LockEvent & { readonly token: number }): string {
+  return mode === undefined ? `${owner} ${token} ${lockName}` : `${owner} ${lockName}`;
 }

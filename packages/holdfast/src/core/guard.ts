@@ -1,11 +1,7 @@
 /**
- * Refuses to acquire from a server that must not be used, such as one that may evict locks.
- *
- * Invariants: a question is sent beside the first request, never before it, so that an acquire stays one round trip; after a
- * good answer it costs nothing; a question that fails changes nothing; and a server that was refused is asked again by
- * each acquire, so that mending it needs no restart of its clients.
+ * The guard before requests that may take a lock: a server that is not fit for locks is refused.
  */
-import type { LockError } from "./errors.js";
+import { EvictionError, type LockError } from "./errors.js";
 import type { Runtime } from "./runtime.js";
 
 /** Why a server must not be used, as an error about a lock. */
@@ -89,7 +85,13 @@ class Asked {
   }
 }
 
-/** See the file header. */
+/**
+ * Refuses to acquire from a server that must not be used, such as one that may evict locks.
+ *
+ * Invariants: a question is sent beside the first request, never before it, so that an acquire stays one round trip; after a
+ * good answer it costs nothing; a question that fails changes nothing; and a server that was refused is asked again by
+ * each acquire, so that mending it needs no restart of its clients.
+ */
 export class Guard {
   readonly #asked: readonly Asked[];
   readonly #runtime: Runtime;
@@ -175,4 +177,43 @@ export class Guard {
       });
     });
   }
+}
+
+// --- Whether a server may evict locks: every key of a lock has an expiry, so any policy but `noeviction` may take it while it is
+// held, and the next acquire gets it as well.
+
+/** What a server does when its memory is full. */
+export interface MemoryPolicy {
+  /** As `maxmemory-policy` has it. */
+  readonly policy: string;
+  /** `maxmemory`; 0 means no limit, and then nothing is evicted. */
+  readonly maxmemoryBytes: number;
+}
+
+/** Whether a server with that policy may take locks away. */
+export function evicts({ policy, maxmemoryBytes }: MemoryPolicy): boolean {
+  return maxmemoryBytes > 0 && policy !== "noeviction";
+}
+
+/** What the question needs to know. */
+export interface EvictionFacts {
+  /** Asks the server; undefined if it does not show it. @throws StoreError */
+  readonly read: () => Promise<MemoryPolicy | undefined>;
+  /** Called once, if the server does not show it. */
+  readonly onHidden: () => void;
+}
+
+/** Refuses a server that may evict locks. One that hides its policy passes, and is told of once. */
+export function evictionQuestion({ read, onHidden }: EvictionFacts): Question {
+  let hasToldHidden = false;
+  return {
+    async ask() {
+      const found = await read();
+      if (found === undefined && !hasToldHidden) {
+        hasToldHidden = true;
+        onHidden();
+      }
+      return found !== undefined && evicts(found) ? (lockName) => new EvictionError(lockName, found) : undefined;
+    },
+  };
 }

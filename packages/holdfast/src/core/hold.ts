@@ -1,22 +1,16 @@
 /**
  * A granted claim, kept alive until it is released or lost.
- *
- * Invariants: only two things are a loss, an answer that says so and the end of validity; a loss is told once;
- * whoever ends it ends its renewer too.
  */
 
-import { cleanUp } from "./cleanup.js";
 import type { HeldLease, Settled } from "./closing.js";
 import { type Forced, type LossReason, StoreError, UnsupportedError } from "./errors.js";
-import { describeExport } from "./exporting.js";
-import { giveBack, giveBackLate } from "./giving-back.js";
-import type { Ended, ExportedLease, Holding, LossListener } from "./holding.js";
-import { parseOwner } from "./owner.js";
-import type { Claim, Grant, LockProtocol, NotHeld } from "./protocol.js";
+import { aboutLock, channels, type GrantEvent } from "./events.js";
+import { describeExport, type Ended, type ExportedLease, type Holding, type LossListener } from "./lease.js";
+import { type Claim, type Grant, type Granted, type LockProtocol, type NotHeld, parseOwner } from "./protocol.js";
+import { cleanUp, giveBack, giveBackLate } from "./release.js";
 import { type HoldOptions, type Kept, Renewer } from "./renewer.js";
 import type { Occupant, Session } from "./session.js";
-import type { Turn } from "./turn.js";
-import type { Moment } from "./validity.js";
+import type { Moment } from "./time.js";
 
 /** What there is to know of a hold beside its grant. */
 export interface HoldFacts {
@@ -34,7 +28,12 @@ export interface HoldFacts {
   readonly turn?: Turn | undefined;
 }
 
-/** See the file header. */
+/**
+ * A granted claim, kept alive until it is released or lost.
+ *
+ * Invariants: only two things are a loss, an answer that says so and the end of validity; a loss is told once;
+ * whoever ends it ends its renewer too.
+ */
 export class Hold implements Occupant, Holding, Kept {
   readonly #session: Session;
   readonly #protocol: LockProtocol;
@@ -356,4 +355,49 @@ export class Hold implements Occupant, Holding, Kept {
     if (longestMs <= claim.leaseMs) return claim;
     return { ...claim, owner: claim.owner, leaseMs: longestMs };
   }
+}
+
+// --- What becomes of a grant: a hold, and a word to who listens.
+
+/**
+ * Keeps a grant alive.
+ *
+ * @param token  of this lease, if that is not the last that the grant has reserved
+ * @param turn   of the claim, if it serves others after this lease
+ */
+export function hold(
+  session: Session,
+  protocol: LockProtocol,
+  granted: Granted,
+  options: HoldOptions,
+  token: number = granted.token,
+  turn?: Turn,
+): Hold {
+  if (channels.grant.hasSubscribers) {
+    const { claim, waitedMs, call } = granted;
+    const { kind, exported, permits: limit } = protocol;
+    // Without the name of the property where there is none: most locks have no key of their own.
+    const mapped = exported?.key === undefined ? {} : { key: exported.key };
+    // A read-write lock is made of permits too, of which nobody is told.
+    const counted = limit === undefined || kind !== "semaphore" ? {} : { permits: { taken: claim.amount, limit } };
+    const event: GrantEvent = { ...aboutLock(protocol, claim.owner), call, token, waitedMs, ...mapped, ...counted };
+    channels.grant.publish(event);
+  }
+  const { claim, token: lastToken, slots, setAt, provisionalMs, isHandedOver, mayStillRun } = granted;
+  const facts = { token, setAt, provisionalMs, isHandedOver, options, mayStillRun, turn };
+  return new Hold(session, protocol, { claim, token: lastToken, slots }, facts);
+}
+
+/** What a hold is, if its claim serves several leases in turn: see local-queue.ts. */
+export interface Turn {
+  /**
+   * The lease was given back while it was good.
+   *
+   * @param longestMs  the longest lease that the server was asked for meanwhile; 0 if nothing was asked
+   * @returns whether the next lease has begun on the claim, so that it must not be given back
+   */
+  passOn(longestMs: number): boolean;
+
+  /** The claim is given back, lost, or somebody else's: whoever still waits for it here needs another one. */
+  over(): void;
 }

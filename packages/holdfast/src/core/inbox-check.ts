@@ -1,20 +1,21 @@
 /**
- * Finds out whether messages still reach this client over one subscriber connection, while claims wait for them.
- *
- * A connection can be dead without a sign: a firewall dropped it silently, the server closed its side, or the subscription
- * delivers nothing. The server goes on granting to such a client, or drops it from every queue. So the client sends itself a
- * message now and then, which is called an echo. While echoes stay away, waiters keep their places in the queue and poll, and the
- * connection is replaced.
- *
- * Invariants: without waiters no check begins; a stalled server, a frozen process and a lost reply prove nothing; a connection
- * is replaced at most once in `REOPEN_EVERY_MS`.
+ * Whether the connections of a client still work: echoes for the subscriber connection, and what follows on a reconnect.
  */
 import { StoreError } from "./errors.js";
 import { channels, type InboxEvent } from "./events.js";
-import { outsideRequests } from "./outside-requests.js";
-import type { Runtime, Timer } from "./runtime.js";
+import { outsideRequests, type Runtime, SharedTimer, type Timer } from "./runtime.js";
 import type { Inbox } from "./store.js";
-import { type Moment, now } from "./validity.js";
+import { type Moment, now } from "./time.js";
+
+// --- Finds out whether messages still reach this client over one subscriber connection, while claims wait for them.
+//
+// A connection can be dead without a sign: a firewall dropped it silently, the server closed its side, or the subscription
+// delivers nothing. The server goes on granting to such a client, or drops it from every queue. So the client sends itself a
+// message now and then, which is called an echo. While echoes stay away, waiters keep their places in the queue and poll, and the
+// connection is replaced.
+//
+// Invariants: without waiters no check begins; a stalled server, a frozen process and a lost reply prove nothing; a connection
+// is replaced at most once in `REOPEN_EVERY_MS`.
 
 /** A connection over which nothing was received for this long is checked: at each re-check of a waiter, unless messages come. */
 const STALE_MS = 2_500;
@@ -291,5 +292,55 @@ export class InboxChecks {
     return work().finally(() => {
       this.#isReplacing = false;
     });
+  }
+}
+
+/** A connection that was not lost for this long is not in trouble. */
+const CALM_MS = 10_000;
+/** Doubled with each reconnect in between. */
+const PAUSE_MIN_MS = 50;
+const PAUSE_MAX_MS = 2_000;
+
+/**
+ * When to ask the server after a connection came back: at once, unless it is lost again and again.
+ *
+ * A proxy may accept connections and reset each one at the first request. If every waiter and holder asked at each reconnect, the
+ * client and the proxy would keep each other busy with hundreds of connections a second.
+ *
+ * One for each kind of connection.
+ */
+export class Reconnects {
+  readonly #runtime: Runtime;
+  readonly #tell: () => void;
+  readonly #timer: SharedTimer;
+  #lastAtMs = -Infinity;
+  #pauseMs = 0;
+
+  /** @param tell  called for one reconnect, or for several in a row */
+  constructor(runtime: Runtime, tell: () => void) {
+    this.#runtime = runtime;
+    this.#tell = tell;
+    this.#timer = new SharedTimer(runtime, tell);
+  }
+
+  /** The connection came back. */
+  happened(): void {
+    const nowMs = this.#runtime.monotonicMs();
+    const isCalm = nowMs - this.#lastAtMs > CALM_MS;
+    this.#lastAtMs = nowMs;
+    if (isCalm) {
+      this.#pauseMs = 0;
+      this.#timer.cancel();
+      this.#tell();
+    } else if (!this.#timer.isRunning) {
+      this.#pauseMs = Math.min(Math.max(this.#pauseMs * 2, PAUSE_MIN_MS), PAUSE_MAX_MS);
+      // So that processes do not ask at the same moment.
+      this.#timer.start(this.#pauseMs * (0.5 + this.#runtime.random() / 2));
+    }
+  }
+
+  /** Nobody is told any more. */
+  close(): void {
+    this.#timer.cancel();
   }
 }

@@ -1,9 +1,8 @@
 /** Who holds a lock and who waits, with names instead of ids: read only when somebody asks. */
 
 import type { Holder, Pause } from "./errors.js";
-import { parseOwner } from "./owner.js";
-import { standingPause } from "./paused.js";
 import type { HolderState, InspectProtocol, State } from "./protocol.js";
+import { parseOwner, standingPause } from "./protocol.js";
 import type { Session } from "./session.js";
 
 /** What `inspect` tells about a lock. A snapshot: it may have changed when you read it. */

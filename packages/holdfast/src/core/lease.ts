@@ -1,9 +1,14 @@
-/** What a caller holds. Everything about keeping it is in hold.ts; this is the caller's view. */
-import type { Forced, LossReason, OverReason } from "./error-facts.js";
+/**
+ * What a caller holds. Everything about keeping it is in hold.ts; this is the caller's view.
+ */
+import type { Forced, LossReason, OverReason } from "./error-messages.js";
 import { LeaseLostError } from "./errors.js";
 import { aboutLock, channels, type LockEvent, type LostEvent, type ReleaseEvent } from "./events.js";
-import type { Ended, ExportedLease, Holding } from "./holding.js";
 import { checkLeaseMs } from "./options.js";
+import type { Grant, LockProtocol, NotHeld } from "./protocol.js";
+import type { Term } from "./time.js";
+
+// --- What a caller holds. Everything about keeping it is in hold.ts; this is the caller's view.
 
 /** How a lease ended: given back in time, or over already but without harm, since nobody was granted since. */
 export type ReleaseOutcome = "released" | "expired-unclaimed";
@@ -193,4 +198,121 @@ export class Lease implements AsyncDisposable {
     const { kind, mode } = this.#holding;
     return { ...aboutLock({ kind, name: this.name, mode }, this.owner), token: this.token };
   }
+}
+
+/** How a release ended, as the server tells it. */
+export type Ended = "released" | NotHeld;
+
+/**
+ * What a lease stands on: a hold of one claim, or several holds that count as one. It keeps itself alive until
+ * it is released, ended or lost.
+ */
+export interface Holding {
+  readonly kind: string;
+  readonly lockName: string;
+  /** Of a read-write lock: the side that was asked for. */
+  readonly mode?: "read" | "write" | undefined;
+  readonly owner: string;
+  readonly token: number;
+  /** Time of the grant by this process's wall clock, in ms since 1970. */
+  readonly heldSinceAtMs: number;
+  /** Length of the lease that a renewal asks for, in ms. */
+  readonly leaseMs: number;
+
+  /** How long it may be trusted from now, in ms; 0 when it is over. Notices the end by itself. */
+  validForMs(): number;
+
+  /** How long it has been held, in ms. */
+  heldMs(): number;
+
+  /** Begins the lease anew with another length, which later renewals keep. @throws StoreError */
+  extend(leaseMs: number): Promise<"extended" | NotHeld>;
+
+  /** Gives the lock back. @throws StoreError */
+  release(): Promise<Ended>;
+
+  /** Ends it without a word to the server, and describes it, so that it can go on elsewhere. @throws UnsupportedError */
+  handOver(): ExportedLease;
+
+  /** Calls `listener` once when it is lost, or at once if it was lost before. */
+  onLost(listener: LossListener): void;
+}
+
+/** Told once, with what was said if it was lost by force; and before, of `closing`, when it is not lost but to end soon. */
+export type LossListener = (reason: LossReason, forced?: Forced) => void;
+
+/** A lease as plain JSON, for `holdfast.adopt` in another process. */
+export interface ExportedLease {
+  readonly version: 1;
+  readonly kind: string;
+  readonly name: string;
+  /** The `key` option of the lock, if it had one. */
+  readonly key?: string | undefined;
+  readonly owner: string;
+  readonly token: number;
+  /** The last of the tokens that its claim has reserved; absent if that is `token`. */
+  readonly reservedTo?: number | undefined;
+  readonly leaseMs: number;
+  readonly renew: boolean;
+  /** What is left of `maxHoldMs`; absent if there is none. */
+  readonly maxHoldMs?: number | undefined;
+  /** Numbers of the permits held; absent for kinds that do not number them. */
+  readonly slots?: readonly number[] | undefined;
+  /** What a leader stands for; absent for all other kinds. */
+  readonly value?: string | undefined;
+  /** Which side of a read-write lock it holds; absent for other kinds. */
+  readonly mode?: "read" | "write" | undefined;
+}
+
+// --- A hold as plain JSON, for `holdfast.adopt` in another process.
+
+/**
+ * What another process needs to go on with a hold.
+ *
+ * @param exported  how its lock is found again
+ * @param token     of the lease itself; the grant has that which the server compares
+ */
+export function describeExport(
+  { kind, name }: LockProtocol,
+  exported: NonNullable<LockProtocol["exported"]>,
+  { claim: { owner }, token: reservedTo, slots }: Grant,
+  token: number,
+  term: Term,
+  { renew, maxHoldMs }: { readonly renew: boolean; readonly maxHoldMs: number },
+): ExportedLease {
+  const restMs = maxHoldMs - term.heldMs();
+  return {
+    version: 1,
+    kind,
+    name,
+    ...exported,
+    owner,
+    token,
+    ...(reservedTo === token ? {} : { reservedTo }),
+    leaseMs: term.leaseMs,
+    renew,
+    ...(maxHoldMs === Infinity ? {} : { maxHoldMs: Math.max(1, Math.ceil(restMs)) }),
+    ...(slots.length === 0 ? {} : { slots }),
+  };
+}
+
+/**
+ * Asks for what only the holder of a lease may do. If the server says that it does not hold, a failover may have lost the lease:
+ * then it is begun anew, which puts it back where it can be put back, and the server is asked once more.
+ *
+ * @param ask        sent twice it counts once, as far as the server knows the holder
+ * @param isRefused  whether that answer says that the lease is not held
+ * @returns the last answer; after a refusal the lease is held all the same, so that a second one has another cause
+ * @throws LeaseLostError  it is over, and cannot be put back
+ * @throws StoreError      of `ask`; or it is not known whether the lease was put back, and nothing was done
+ */
+export async function askAsHolder<Answer>(
+  lease: Lease,
+  ask: () => Promise<Answer>,
+  isRefused: (answer: Answer) => boolean,
+): Promise<Answer> {
+  const answer = await ask();
+  if (!isRefused(answer)) return answer;
+  await lease.extend(Lease.holdingOf(lease).leaseMs);
+  return ask();
 }

@@ -1,12 +1,12 @@
 /** The verbs that every kind has which is held, written once. A kind adds its own, and its own protocol. */
 import { acquire, type MakeLease, run, tryAcquire } from "./acquire.js";
-import type { Cohorts } from "./cohorts.js";
 import { StoreError } from "./errors.js";
 import { channels, type ForcedEvent } from "./events.js";
+import { forcedNote } from "./inbox.js";
 import { type Inspection, inspect } from "./inspection.js";
+import { checkWords, show } from "./keys.js";
 import type { Lease } from "./lease.js";
-import { forcedNote } from "./mailbox.js";
-import { checkWords, show } from "./names.js";
+import type { Cohorts } from "./local-queue.js";
 import {
   type AcquireOptions,
   checkWhole,

@@ -1,11 +1,15 @@
 /**
- * What a lock kind supplies. Each method is one script call: short, atomic, never waiting, never retrying.
- * Waiting, renewal, deadlines and clean-up live in core, once, for all kinds.
- *
- * Every method rejects with StoreError when the answer is unknown, and gives the same answer when it is called
- * again for the same claim; core relies on both.
+ * What core asks of a kind of lock, what a kind answers, and the owner ids that all kinds share.
  */
-import type { Pause } from "./error-facts.js";
+import type { Pause } from "./error-messages.js";
+import type { Runtime } from "./runtime.js";
+import type { Moment } from "./time.js";
+
+// --- What a lock kind supplies. Each method is one script call: short, atomic, never waiting, never retrying.
+// Waiting, renewal, deadlines and clean-up live in core, once, for all kinds.
+//
+// Every method rejects with StoreError when the answer is unknown, and gives the same answer when it is called
+// again for the same claim; core relies on both.
 
 /**
  * What this process holds, or waits for, in the store: one owner id, one lease on the server.
@@ -187,7 +191,7 @@ export interface LockProtocol extends WaitProtocol {
 export interface ForcedRelease {
   readonly owner?: string | undefined;
   readonly token?: number | undefined;
-  /** What the message to the holder ends with: see `core/mailbox.ts`. Absent or empty for nothing. */
+  /** What the message to the holder ends with: see `core/inbox.ts`. Absent or empty for nothing. */
   readonly note?: string | undefined;
 }
 
@@ -213,4 +217,133 @@ export interface HolderState {
   readonly leaseLeftMs: number;
   /** True if the token does not tell the time of the grant. */
   readonly isUntimed?: true | undefined;
+}
+
+// --- Owner ids: made here, and read here. The hand-off script reads the same fields.
+
+/** Longest lease of a grant by message before the holder confirms it, in ms: what a frozen process costs the others. */
+export const HAND_OFF_MS = 3_000;
+
+/** What a new claim is made of. */
+export interface ClaimFacts {
+  readonly clientId: string;
+  readonly number: number;
+  readonly leaseMs: number;
+  readonly amount: number;
+  readonly label: string;
+  /** See `Claim.handOffMs`. */
+  readonly handOffMs: number | undefined;
+}
+
+/** A new claim. Its owner id carries what a hand-off and an operator need, so that neither reads another key. */
+export function newClaim(facts: ClaimFacts): Claim {
+  return new OwnClaim(facts);
+}
+
+/** Makes the id when it is asked for: whoever holds many leases need not keep as many texts. */
+class OwnClaim implements Claim {
+  readonly number: number;
+  readonly leaseMs: number;
+  readonly amount: number;
+  readonly handOffMs: number | undefined;
+  readonly #clientId: string;
+  readonly #label: string;
+
+  constructor({ clientId, number, leaseMs, amount, label, handOffMs }: ClaimFacts) {
+    this.number = number;
+    this.leaseMs = leaseMs;
+    this.amount = amount;
+    this.handOffMs = handOffMs;
+    this.#clientId = clientId;
+    this.#label = label;
+  }
+
+  get owner(): string {
+    const owner = `${this.#clientId}/${this.number}/${this.leaseMs}/${this.amount}`;
+    // Percent-encoding leaves only ASCII letters, digits and -_.!~*'() in a label, so a semicolon ends it.
+    const label = encodeURIComponent(this.#label);
+    if (this.handOffMs !== undefined) return `${owner}/${label};${this.handOffMs}`;
+    return label === "" ? owner : `${owner}/${label}`;
+  }
+}
+
+/** What an owner id tells; undefined if another kind of client wrote it. */
+export function parseOwner(
+  owner: string,
+): { readonly clientId: string; readonly amount: number; readonly label: string | undefined } | undefined {
+  const match = /^([\w-]+)\/\d+\/\d+\/(\d+)(?:\/([^/;]*)(?:;\d+)?)?$/.exec(owner);
+  if (match?.[1] === undefined) return undefined;
+  const [, clientId, amount, label = ""] = match;
+  return { clientId, amount: Number(amount), label: label === "" ? undefined : decodeWords(label) };
+}
+
+/** Ends of pauses that end when somebody resumes, in ms since 1970: no number says never, and keys want one. */
+export const NEVER_MS = 9_000_000_000_000;
+
+/** What the text of a pause tells; undefined if it is another text. */
+export function parsePause(owner: string): Pause | undefined {
+  const match = /^pause\/(\d+)\/(\d+)\/\d+\/[^/]*\/([^/]*)\/([^/]*)$/.exec(owner);
+  if (match === null) return undefined;
+  const [, since, until, by = "", label = ""] = match;
+  const untilAtMs = Number(until) >= NEVER_MS ? undefined : Number(until);
+  return { by: decodeWords(by), label: decodeWords(label), sinceAtMs: Number(since), untilAtMs, owner };
+}
+
+/** Percent-encoded words of people, as they stand in owner ids and messages; what was not written by us is shown as it is. */
+export function decodeWords(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+// --- What a server tells of a pause: read, and compared with the time.
+
+/** The part of a state that tells of a pause. @param text  what the key of the pause holds; empty if there is none */
+export function pauseOf(text: string): Pick<State, "pause"> {
+  const pause = parsePause(text);
+  return pause === undefined ? {} : { pause };
+}
+
+/** The pause of a lock, if it has not ended since the server told of it. */
+export function standingPause({ runtime }: { readonly runtime: Runtime }, state: State | undefined): Pause | undefined {
+  const pause = state?.pause;
+  return (pause?.untilAtMs ?? Infinity) > runtime.wallMs() ? pause : undefined;
+}
+
+// --- How a wait can end.
+
+/** A grant, and the earliest moment at which its lease can have begun. */
+export interface Granted extends Grant {
+  readonly setAt: Moment;
+  /** How long the lease lasts unless it is confirmed, in ms; undefined if it lasts for all of `claim.leaseMs`. */
+  readonly provisionalMs?: number | undefined;
+  /** Whether it came by message, so that others wanted the lock as well. */
+  readonly isHandedOver?: boolean | undefined;
+  readonly waitedMs: number;
+  /** The call that it is for, as events name it. */
+  readonly call: object;
+  /** Whether a request of this claim may still be under way, to take the lock or queue for it once more. */
+  readonly mayStillRun: () => boolean;
+}
+
+/** Of a claim whose requests are all answered, as most are: a hold need not keep its waiter to find that out. */
+export const NOTHING_RUNS = (): boolean => false;
+
+/** The wait ended without a grant, and without a trace. `state` is what the server said just before, if it was a wait. */
+export interface TimedOut {
+  readonly state: State | undefined;
+  /** Why the server did not say it, if it was asked. */
+  readonly unseen?: unknown;
+}
+
+/** How a wait ends; each is called at most once, and one of the last three is. */
+export interface WaitEnds {
+  /** The first answer was not a grant, or there was none: it will take a while. */
+  readonly waiting?: (() => void) | undefined;
+  /** Called in the turn in which the grant arrives, so that no message that follows it finds nobody. */
+  readonly granted: (granted: Granted) => void;
+  readonly timedOut: (end: TimedOut) => void;
+  readonly failed: (error: unknown) => void;
 }

@@ -4,16 +4,15 @@
  * Invariants: a renewal that was not answered is no loss; the truth is computed from the clocks at the call, and
  * timers only make sure that somebody who does not call is told too; after `stop` no timer runs and nothing is sent.
  */
-import type { Renewable } from "./bulk-renewal.js";
-import { confirmAtMs, type Unconfirmed } from "./confirmations.js";
+
 import type { LossReason } from "./errors.js";
 import type { Grant, LockProtocol, NotHeld } from "./protocol.js";
+import type { Renewable } from "./renewal.js";
 import { answerInMs, publishRenew, RenewalSchedule } from "./renewal.js";
 import type { Timer } from "./runtime.js";
 import type { Session } from "./session.js";
-import { Term } from "./term.js";
-import { type Moment, now, validUntil } from "./validity.js";
-import { LOOK_MS, type Watched } from "./watchdog.js";
+import { type Moment, now, Term, validUntil } from "./time.js";
+import { confirmAtMs, LOOK_MS, type Unconfirmed, type Watched } from "./watchdog.js";
 
 /** The watchdog comes by in time before what is further off, though it may be late itself. */
 const NEAR_MS = 2 * LOOK_MS;

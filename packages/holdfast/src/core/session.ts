@@ -1,22 +1,19 @@
-/** What all locks of one `createHoldfast()` stand on: one client id, one inbox, one store, one clock. */
-import { BulkRenewal } from "./bulk-renewal.js";
+/**
+ * What all locks of one `createHoldfast()` share: one client id, one inbox, one store, one clock.
+ */
+
+import { RequestWindow } from "./call.js";
 import { type Closable, type CloseOutcome, type HeldLease, heldBy, settle } from "./closing.js";
-import { Confirmations } from "./confirmations.js";
 import { ClosedError, UnsupportedError } from "./errors.js";
 import type { Guard } from "./guard.js";
-import { type Echo, type InboxCheck, InboxChecks } from "./inbox-check.js";
-import { Mailbox, type Recipient } from "./mailbox.js";
-import { HAND_OFF_MS, newClaim, parseOwner } from "./owner.js";
-import { type ClientRecords, Presence } from "./presence.js";
-import type { Claim, WaitProtocol } from "./protocol.js";
-import { Reconnects } from "./reconnects.js";
-import { RequestWindow } from "./request-window.js";
-import type { Runtime } from "./runtime.js";
+import { Mailbox, type Recipient, SlotInboxes } from "./inbox.js";
+import { type Echo, type InboxCheck, InboxChecks, Reconnects } from "./inbox-check.js";
+import { type Claim, HAND_OFF_MS, newClaim, parseOwner, type WaitProtocol } from "./protocol.js";
+import { BulkRenewal } from "./renewal.js";
+import { type Runtime, SharedTimer } from "./runtime.js";
 import { SharedInspections } from "./shared-inspections.js";
-import { ShortHolds } from "./short-holds.js";
-import { SlotInboxes } from "./slot-inboxes.js";
 import type { Inbox, Store } from "./store.js";
-import { Watchdog } from "./watchdog.js";
+import { Confirmations, ShortHolds, Watchdog } from "./watchdog.js";
 
 /** A claim that is alive in this process, in any state. */
 export interface Occupant extends Recipient, Closable {
@@ -39,7 +36,11 @@ const MOST_DEPARTURES = 250;
 /** How many claims that have waited are remembered, in case a late copy of a request gets them a grant. */
 const REMEMBERED = 1_000;
 
-/** See the file header. Made once by `createHoldfast`. */
+/**
+ * What all locks of one `createHoldfast()` stand on: one client id, one inbox, one store, one clock.
+ *
+ * Made once by `createHoldfast`.
+ */
 export class Session {
   readonly store: Store;
   readonly runtime: Runtime;
@@ -351,5 +352,72 @@ export class Session {
   #afterReconnect(connection: "commands" | "inbox"): void {
     if (connection === "commands") this.#presence.announce();
     for (const occupant of this.mailbox.recipients()) occupant.reconnected(connection);
+  }
+}
+
+// --- Keeps the record of this client alive while it holds or waits, so that others can see which process it is.
+//
+// It is for people only: failing to write it harms nothing, and it is tried again in time.
+
+/** Where client records are kept. */
+export interface ClientRecords {
+  /** Writes this client's record, and marks its protocol as in use; both count for `keepMs` from now. @throws StoreError */
+  announce(keepMs: number): Promise<void>;
+  /** The record of any client; undefined if there is none. @throws StoreError */
+  read(clientId: string, timeoutMs: number): Promise<ClientRecord | undefined>;
+}
+
+/** Which process a client is. */
+export interface ClientRecord {
+  readonly host: string;
+  readonly pid: number;
+  /** The `clientName` option; undefined if it gave none. */
+  readonly clientName: string | undefined;
+  /** Version of the protocol that it speaks; 0 for clients from before there were versions. */
+  readonly protocol: number;
+}
+
+/** A record lives this much longer than the longest lease, so that it is still there when a dead holder is asked about. */
+export const KEEP_MS = 60_000;
+const REFRESH_MS = 20_000;
+
+/** Writes the record when the client is first used, and again while it is in use. */
+export class Presence {
+  readonly #records: ClientRecords;
+  readonly #isInUse: () => boolean;
+  #longestLeaseMs = 0;
+  readonly #timer: SharedTimer;
+  #closed = false;
+
+  constructor(records: ClientRecords, runtime: Runtime, isInUse: () => boolean) {
+    this.#records = records;
+    this.#isInUse = isInUse;
+    this.#timer = new SharedTimer(runtime, () => this.#refresh());
+  }
+
+  /** Called for every claim; does nothing but compare while the record is fresh. */
+  touch(leaseMs: number): void {
+    const isLonger = leaseMs > this.#longestLeaseMs;
+    if (isLonger) this.#longestLeaseMs = leaseMs;
+    if (isLonger || !this.#timer.isRunning) this.announce();
+  }
+
+  /** Writes the record now, e.g. because the server may have lost it. */
+  announce(): void {
+    if (this.#closed || this.#longestLeaseMs === 0) return;
+    this.#timer.start(REFRESH_MS);
+    this.#records.announce(this.#longestLeaseMs + KEEP_MS).catch(() => {
+      // The next refresh tries again; until then this client is known by its id alone.
+    });
+  }
+
+  /** Stops refreshing. The record goes by itself. */
+  close(): void {
+    this.#closed = true;
+    this.#timer.cancel();
+  }
+
+  #refresh(): void {
+    if (this.#isInUse()) this.announce();
   }
 }

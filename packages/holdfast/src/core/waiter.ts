@@ -1,29 +1,35 @@
 /**
+ * One claim on its way to a grant: ask, queue, and be notified.
+ */
+
+import { asUncertain, ClosedError, EvictionError, PausedError, ProtocolError, StoreError } from "./errors.js";
+import { publishWait } from "./events.js";
+import type { ResolvedOptions } from "./options.js";
+import { type Asker, Questions, SHORTEST_CALL_MS } from "./polling.js";
+import {
+  type AcquireReply,
+  type Claim,
+  NOTHING_RUNS,
+  type NotHeld,
+  parsePause,
+  type TimedOut,
+  type WaitEnds,
+  type WaitProtocol,
+} from "./protocol.js";
+import { cleanUp } from "./release.js";
+import { answerInMs } from "./renewal.js";
+import type { Occupant, Session } from "./session.js";
+import { Deadline, GrantMoment, type Moment, msUntil, now, validUntil } from "./time.js";
+
+const NO_SLOTS: readonly number[] = [];
+
+/**
  * One claim on its way to a grant: ask, queue, and be told.
  *
  * Invariants: a waiter that stands in the queue sends nothing but its re-checks; whatever message or reply is
  * lost, the next re-check finds out; once settled it takes no grant, and what the server may have done for it
  * is undone by its cleanup.
  */
-
-import { cleanUp } from "./cleanup.js";
-import { Deadline } from "./deadline.js";
-import { ClosedError, EvictionError, PausedError, ProtocolError, StoreError } from "./errors.js";
-import { publishWait } from "./events.js";
-import { GrantMoment } from "./grant-moment.js";
-import type { ResolvedOptions } from "./options.js";
-import { parsePause } from "./owner.js";
-import type { AcquireReply, Claim, NotHeld, WaitProtocol } from "./protocol.js";
-import { type Asker, Questions, SHORTEST_CALL_MS } from "./questions.js";
-import { answerInMs } from "./renewal.js";
-import type { Occupant, Session } from "./session.js";
-import { UncertainReply } from "./uncertain-reply.js";
-import { type Moment, msUntil, now, validUntil } from "./validity.js";
-import { NOTHING_RUNS, type TimedOut, type WaitEnds } from "./wait-ends.js";
-
-const NO_SLOTS: readonly number[] = [];
-
-/** See the file header. */
 export class Waiter implements Occupant, Asker {
   readonly #session: Session;
   readonly #protocol: WaitProtocol;
@@ -396,4 +402,51 @@ export class Waiter implements Occupant, Asker {
 /** Gives a late grant back. Made outside of the waiter, which it would keep in memory with all that its caller has. */
 function passingOn(session: Session, protocol: WaitProtocol, claim: Claim, isUncertain: boolean): () => void {
   return () => void cleanUp(session, protocol, claim, isUncertain, session.commandTimeoutMs);
+}
+
+/**
+ * What a waiter does not know: whether a request of its claim has run, and since when the server has not answered.
+ *
+ * One for each claim on its way.
+ */
+export class UncertainReply {
+  /** True if a request may have queued this claim, or been granted, without our knowing. */
+  isUncertain = false;
+  #failingSinceMs: number | undefined;
+  #last: StoreError | undefined;
+
+  /** The failure that goes on; undefined while the server answers. */
+  get last(): StoreError | undefined {
+    return this.#failingSinceMs === undefined ? undefined : this.#last;
+  }
+
+  /** The server has answered. */
+  answered(): void {
+    this.#failingSinceMs = undefined;
+  }
+
+  /** A request has failed. */
+  failed(error: unknown): void {
+    if (error instanceof StoreError && error.mayHaveRun) this.isUncertain = true;
+  }
+
+  /** The wait goes on in spite of a failure. */
+  goesOn(error: StoreError): void {
+    this.#last = error;
+  }
+
+  /** How long the server has not answered by now, in ms: 0 at the first failure. */
+  failingMs(nowMs: number): number {
+    this.#failingSinceMs ??= nowMs;
+    return nowMs - this.#failingSinceMs;
+  }
+
+  /**
+   * What to tell of a failure: the last try may be known not to have run, but what matters is whether any of them may
+   * have, or stands in the queue.
+   */
+  told(error: unknown, isQueued: boolean, lockName: string): unknown {
+    const isInDoubt = this.isUncertain || isQueued;
+    return error instanceof StoreError && isInDoubt ? asUncertain(error, lockName) : error;
+  }
 }

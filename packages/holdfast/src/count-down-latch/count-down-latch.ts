@@ -1,9 +1,9 @@
 import { waitForGrant } from "../core/acquire.js";
 import { WaitTimeoutError } from "../core/errors.js";
-import { insist } from "../core/insist.js";
 import { describe, type WaitingClaim } from "../core/inspection.js";
-import { checkCallerId, show, unknownOption } from "../core/names.js";
+import { checkCallerId, show, unknownOption } from "../core/keys.js";
 import { type AcquireOptions, checkWhole, type ResolvedOptions, resolve } from "../core/options.js";
+import { insist } from "../core/release.js";
 import type { Session } from "../core/session.js";
 import type { LatchProtocol } from "./protocol.js";
 

@@ -1,10 +1,8 @@
-import { delay } from "../core/delay.js";
 import type { Holder } from "../core/errors.js";
 import { describeHolder } from "../core/inspection.js";
+import { checkValue, show } from "../core/keys.js";
 import type { ReleaseOutcome } from "../core/lease.js";
 import { Lock } from "../core/lock.js";
-import { checkValue, show } from "../core/names.js";
-import { observe } from "../core/observer.js";
 import {
   ACQUIRE_OPTIONS,
   type AcquireOptions,
@@ -15,7 +13,9 @@ import {
   type TryAcquireOptions,
 } from "../core/options.js";
 import type { Session } from "../core/session.js";
+import { delay } from "./delay.js";
 import { Leadership } from "./leadership.js";
+import { observe } from "./observer.js";
 import { type ElectionHealth, healthOf, officeOf } from "./office.js";
 import type { ElectionProtocol, LeaderRecord } from "./protocol.js";
 

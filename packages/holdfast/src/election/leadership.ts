@@ -1,11 +1,10 @@
-import { askAsHolder } from "../core/as-holder.js";
 import { LeaseLostError } from "../core/errors.js";
 import type { Hold } from "../core/hold.js";
-import type { ExportedLease } from "../core/holding.js";
-import { insist } from "../core/insist.js";
-import { Lease } from "../core/lease.js";
-import { checkValue } from "../core/names.js";
+import { checkValue } from "../core/keys.js";
+import type { ExportedLease } from "../core/lease.js";
+import { askAsHolder, Lease } from "../core/lease.js";
 import type { NotHeld } from "../core/protocol.js";
+import { insist } from "../core/release.js";
 import type { Session } from "../core/session.js";
 import type { ElectionProtocol } from "./protocol.js";
 

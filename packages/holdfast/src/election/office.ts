@@ -3,7 +3,7 @@
 import { Hold } from "../core/hold.js";
 import type { ReleaseOutcome } from "../core/lease.js";
 import type { Session } from "../core/session.js";
-import { validUntil } from "../core/validity.js";
+import { validUntil } from "../core/time.js";
 import type { Leadership } from "./leadership.js";
 
 /** How this process stands in an election. */

@@ -1,6 +1,6 @@
 /** The protocol of an election: those of a mutex, and what a leader says. Each is one script call. */
 import { call } from "../core/call.js";
-import type { LockKeys } from "../core/names.js";
+import type { LockKeys } from "../core/keys.js";
 import type { Claim, ForcedRelease, Grant, NotHeld } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
 import {

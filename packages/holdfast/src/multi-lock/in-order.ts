@@ -5,11 +5,12 @@
  * Invariants: one deadline for all; whatever ends the attempt, what was taken is given back; nobody gets a set
  * of which a part was lost while it waited for the rest.
  */
-import { onAbort } from "../core/abort.js";
+
 import { AcquireTimeoutError, PausedError, StoreError } from "../core/errors.js";
 import { Lease } from "../core/lease.js";
 import type { Lock } from "../core/lock.js";
 import type { AcquireOptions, ResolvedOptions } from "../core/options.js";
+import { onAbort } from "../core/options.js";
 import { releaseAll } from "./multi-hold.js";
 
 /** The locks in the order in which everybody takes them. By code unit: a locale would differ between hosts. */

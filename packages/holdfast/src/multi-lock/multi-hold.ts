@@ -5,7 +5,7 @@
  * others are given back, since work that needs all of them has to stop.
  */
 import { type Forced, LeaseLostError, type LossReason, UnsupportedError } from "../core/errors.js";
-import type { Ended, ExportedLease, Holding, LossListener } from "../core/holding.js";
+import type { Ended, ExportedLease, Holding, LossListener } from "../core/lease.js";
 import { Lease, type ReleaseOutcome } from "../core/lease.js";
 import type { NotHeld } from "../core/protocol.js";
 import type { Runtime } from "../core/runtime.js";

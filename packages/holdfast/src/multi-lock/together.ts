@@ -6,7 +6,7 @@
  */
 import { waitForGrant } from "../core/acquire.js";
 import { call } from "../core/call.js";
-import { hold } from "../core/granting.js";
+import { hold } from "../core/hold.js";
 import type { Lease } from "../core/lease.js";
 import type { LockParts } from "../core/lock.js";
 import type { ResolvedOptions } from "../core/options.js";

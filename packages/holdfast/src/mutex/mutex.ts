@@ -1,9 +1,9 @@
 import { Condition } from "../condition/condition.js";
 import type { MakeLease } from "../core/acquire.js";
-import type { Cohorts } from "../core/cohorts.js";
+import { checkName } from "../core/keys.js";
 import type { Lease } from "../core/lease.js";
+import type { Cohorts } from "../core/local-queue.js";
 import { Lock } from "../core/lock.js";
-import { checkName } from "../core/names.js";
 import type { ResolvedOptions } from "../core/options.js";
 import type { Session } from "../core/session.js";
 import type { MutexProtocol } from "./protocol.js";

@@ -1,9 +1,8 @@
 /** The protocol of a mutex: each one script call, with the keys of one name. */
 import { call } from "../core/call.js";
-import type { LockKeys } from "../core/names.js";
-import { parseOwner } from "../core/owner.js";
-import { pauseOf } from "../core/paused.js";
+import type { LockKeys } from "../core/keys.js";
 import type { AcquireReply, Claim, ForcedRelease, Grant, LockProtocol, NotHeld, State } from "../core/protocol.js";
+import { parseOwner, pauseOf } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
 import {
   mutexAcquire,

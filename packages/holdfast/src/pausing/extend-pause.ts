@@ -3,13 +3,13 @@
 import { call } from "../core/call.js";
 import type { Pause } from "../core/errors.js";
 import { channels, type PauseEvent } from "../core/events.js";
-import { insist } from "../core/insist.js";
-import { internalsOf } from "../core/internals.js";
 import { checkWhole } from "../core/options.js";
-import { NEVER_MS } from "../core/owner.js";
+import { NEVER_MS } from "../core/protocol.js";
+import { insist } from "../core/release.js";
 import { pausingExtend } from "../generated/pausing-scripts.js";
 import type { Holdfast } from "../holdfast.js";
 import { checkKnown } from "../holdfast-options.js";
+import { internalsOf } from "../internals.js";
 import { checkPauseOwner, endHasPassed, type PauseKind, pauseIn, placeOf } from "./places.js";
 
 /** Which pause, and until when. */

@@ -7,11 +7,11 @@
 import { call } from "../core/call.js";
 import { type Holder, type Pause, StoreError } from "../core/errors.js";
 import { channels, type PauseEvent, type ResumeEvent } from "../core/events.js";
-import { insist } from "../core/insist.js";
 import { inspect } from "../core/inspection.js";
-import { checkWords } from "../core/names.js";
+import { checkWords } from "../core/keys.js";
 import { checkWhole } from "../core/options.js";
-import { NEVER_MS } from "../core/owner.js";
+import { NEVER_MS } from "../core/protocol.js";
+import { insist } from "../core/release.js";
 import type { Session } from "../core/session.js";
 import {
   pausingPause,

@@ -1,9 +1,9 @@
 /** Where the keys of a lock are that can be paused, by its kind and name. */
 import type { Caller } from "../core/call.js";
 import { type Pause, StoreError } from "../core/errors.js";
-import { checkKey, checkName, lockKeys, mappedKeys, show } from "../core/names.js";
-import { parsePause } from "../core/owner.js";
+import { checkKey, checkName, lockKeys, mappedKeys, show } from "../core/keys.js";
 import type { LockProtocol } from "../core/protocol.js";
+import { parsePause } from "../core/protocol.js";
 import type { Session } from "../core/session.js";
 import { MutexProtocol } from "../mutex/protocol.js";
 import { type PermitsProtocol, permitsProtocol } from "../permits/protocol.js";

@@ -6,9 +6,9 @@
  */
 import { call } from "../core/call.js";
 import { CapacityMismatchError } from "../core/errors.js";
-import type { LockKeys } from "../core/names.js";
-import { pauseOf } from "../core/paused.js";
+import type { LockKeys } from "../core/keys.js";
 import type { AcquireReply, Grant, HolderState, LockProtocol, NotHeld, State } from "../core/protocol.js";
+import { pauseOf } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
 import {
   permitsAcquire,

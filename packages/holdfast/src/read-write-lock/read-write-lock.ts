@@ -2,13 +2,13 @@
 
 import { type Holder, LeaseLostError, UnsupportedError } from "../core/errors.js";
 import type { Hold } from "../core/hold.js";
-import type { ExportedLease } from "../core/holding.js";
 import { describe, type Inspection, type WaitingClaim } from "../core/inspection.js";
+import { type LockKeys, show } from "../core/keys.js";
+import type { ExportedLease } from "../core/lease.js";
 import { Lease } from "../core/lease.js";
 import { Lock } from "../core/lock.js";
-import { type LockKeys, show } from "../core/names.js";
 import type { ResolvedOptions } from "../core/options.js";
-import { parseOwner } from "../core/owner.js";
+import { parseOwner } from "../core/protocol.js";
 import type { Session } from "../core/session.js";
 import type { Store } from "../core/store.js";
 import { type PermitsProtocol, permitsProtocol } from "../permits/protocol.js";

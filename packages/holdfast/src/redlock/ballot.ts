@@ -9,11 +9,11 @@
  * majority from which the token was taken is fixed at that moment, and only its members count; what a straggler grants
  * later belongs to the lease if there is one, and is given back if there is none.
  */
-import type { ServerAnswer } from "../core/error-facts.js";
+import type { ServerAnswer } from "../core/error-messages.js";
 import { EvictionError, ProtocolError, type QuorumError, StoreError } from "../core/errors.js";
 import type { Claim } from "../core/protocol.js";
 import type { Runtime, Timer } from "../core/runtime.js";
-import { type Moment, msUntil, now, validUntil } from "../core/validity.js";
+import { type Moment, msUntil, now, validUntil } from "../core/time.js";
 import { type ConfirmAnswer, confirmed, decide, tally, type Unconfirmed } from "./decision.js";
 import { toldIn } from "./memories.js";
 import { askForVote, mayHaveRun, type QuorumServer, quorumError, type RedlockPlace, raise } from "./servers.js";

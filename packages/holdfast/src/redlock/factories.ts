@@ -1,12 +1,12 @@
 /** The factories of a Holdfast on several independent servers: one kind is right there, and the others say why they are not. */
 
 import type { CloseOptions, CloseOutcome, HeldLease } from "../core/closing.js";
-import { quote } from "../core/error-texts.js";
+import { quote } from "../core/error-messages.js";
 import { UnsupportedError } from "../core/errors.js";
-import { withInternals } from "../core/internals.js";
-import { checkName, lockKeys, show } from "../core/names.js";
+import { checkName, lockKeys, show } from "../core/keys.js";
 import type { ResolvedOptions } from "../core/options.js";
 import { graceOf } from "../holdfast-options.js";
+import { withInternals } from "../internals.js";
 import { Quorum, type QuorumFacts } from "./quorum.js";
 import { Redlock } from "./redlock.js";
 

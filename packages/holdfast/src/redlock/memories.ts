@@ -12,7 +12,7 @@
  * Two majorities share a server, so one of those that were asked was told. Servers whose store asks them nothing look after
  * all that themselves. On the path of an acquire this costs one comparison for each server.
  */
-import type { ServerAnswer } from "../core/error-facts.js";
+import type { ServerAnswer } from "../core/error-messages.js";
 import { type QuorumError, StoreError } from "../core/errors.js";
 import type { Runtime, Timer } from "../core/runtime.js";
 import { quietFailure, type Standing } from "../core/store.js";

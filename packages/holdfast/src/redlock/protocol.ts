@@ -1,8 +1,8 @@
 /** The protocol of a lock on a quorum: each one request to every server, and what a majority of them answers. */
-import type { ServerAnswer } from "../core/error-facts.js";
+import type { ServerAnswer } from "../core/error-messages.js";
 import { StoreError, UnsupportedError } from "../core/errors.js";
-import { parseOwner } from "../core/owner.js";
 import type { Claim, LockProtocol, NotHeld, State } from "../core/protocol.js";
+import { parseOwner } from "../core/protocol.js";
 import type { Ballot } from "./ballot.js";
 import { quorumOf } from "./decision.js";
 import { type Memories, toldIn } from "./memories.js";

@@ -1,11 +1,10 @@
 /** What all locks of one Holdfast on independent servers stand on. */
 import { clientRecords, renewing } from "../client-record/client-record.js";
 import { UnsupportedError } from "../core/errors.js";
-import { evictionQuestion } from "../core/eviction.js";
-import { Guard } from "../core/guard.js";
-import { parseOwner } from "../core/owner.js";
-import type { ClientRecords } from "../core/presence.js";
+import { evictionQuestion, Guard } from "../core/guard.js";
+import { parseOwner } from "../core/protocol.js";
 import type { Runtime } from "../core/runtime.js";
+import type { ClientRecords } from "../core/session.js";
 import { Session } from "../core/session.js";
 import type { Inbox, Store } from "../core/store.js";
 import { readMemoryPolicy, warnOfHiddenPolicy } from "../server/eviction.js";

@@ -1,10 +1,9 @@
 import { type MakeLease, timeoutError } from "../core/acquire.js";
-import { hold } from "../core/granting.js";
-import { Hold } from "../core/hold.js";
+import { Hold, hold } from "../core/hold.js";
 import { Lease } from "../core/lease.js";
 import { Lock } from "../core/lock.js";
 import { type AcquireOptions, NONE, type ResolvedOptions, resolve, type TryAcquireOptions } from "../core/options.js";
-import type { TimedOut } from "../core/wait-ends.js";
+import type { TimedOut } from "../core/protocol.js";
 import { redlockProtocol } from "./protocol.js";
 import type { Quorum } from "./quorum.js";
 import type { RedlockPlace } from "./servers.js";

@@ -7,7 +7,7 @@
  * gate is a hint as well. Whoever comes by the clock asks all servers, and so does who hears of a majority without it, or
  * comes when nothing has moved at the gate for as long; so what is left over at the gate alone keeps nobody away.
  */
-import { Rechecks } from "../core/rechecks.js";
+import { Rechecks } from "../core/polling.js";
 import type { Runtime, Timer } from "../core/runtime.js";
 import type { Ballot } from "./ballot.js";
 import { quorumOf } from "./decision.js";

@@ -1,10 +1,9 @@
 /** The N servers of a quorum, which know nothing of each other, and how all of them are asked at once. */
 import { call } from "../core/call.js";
-import type { ServerAnswer } from "../core/error-facts.js";
+import type { ServerAnswer } from "../core/error-messages.js";
 import { QuorumError, StoreError } from "../core/errors.js";
 import type { Guard } from "../core/guard.js";
-import type { Outcome } from "../core/script.js";
-import type { Store } from "../core/store.js";
+import type { Outcome, Store } from "../core/store.js";
 import { redlockAcquire, redlockConfirm, redlockExtend, redlockInspect, redlockRelease } from "../generated/scripts.js";
 import { quorumOf } from "./decision.js";
 

@@ -1,5 +1,5 @@
 /** What the servers answer to one attempt, and how it ends. */
-import type { ServerAnswer } from "../core/error-facts.js";
+import type { ServerAnswer } from "../core/error-messages.js";
 import type { EvictionError, ProtocolError, QuorumError } from "../core/errors.js";
 import type { ServerAnswer as Decided } from "./decision.js";
 import { failed } from "./servers.js";

@@ -5,15 +5,13 @@
  * next one begins; once settled it takes no grant, and what an attempt under way has or gets is given back.
  */
 
-import { Deadline } from "../core/deadline.js";
 import { ClosedError, StoreError } from "../core/errors.js";
-import { publishAcquire, publishWait } from "../core/events.js";
+import { publishAcquire, publishWait, tellingEnds } from "../core/events.js";
 import type { ResolvedOptions } from "../core/options.js";
-import type { Claim, LockProtocol } from "../core/protocol.js";
-import { SHORTEST_CALL_MS } from "../core/questions.js";
+import { SHORTEST_CALL_MS } from "../core/polling.js";
+import type { Claim, LockProtocol, WaitEnds } from "../core/protocol.js";
 import type { Occupant, Session } from "../core/session.js";
-import { tellingEnds } from "../core/telling.js";
-import type { WaitEnds } from "../core/wait-ends.js";
+import { Deadline } from "../core/time.js";
 import { Ballot } from "./ballot.js";
 import type { InLine, Line } from "./line.js";
 import { RECHECK_MS } from "./pace.js";

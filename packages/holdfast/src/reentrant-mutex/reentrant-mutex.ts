@@ -1,10 +1,10 @@
 import { acquire, run, tryAcquire } from "../core/acquire.js";
-import type { Cohorts } from "../core/cohorts.js";
 import { UnsupportedError } from "../core/errors.js";
 import { type AcquireEvent, channels, type GrantEvent, serverOf } from "../core/events.js";
+import { show } from "../core/keys.js";
 import { Lease } from "../core/lease.js";
+import type { Cohorts } from "../core/local-queue.js";
 import { Lock } from "../core/lock.js";
-import { show } from "../core/names.js";
 import {
   ACQUIRE_OPTIONS,
   type AcquireOptions,

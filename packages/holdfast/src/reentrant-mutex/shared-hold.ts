@@ -6,7 +6,7 @@
  */
 import { type Forced, LeaseLostError, type LossReason, UnsupportedError } from "../core/errors.js";
 import type { Hold } from "../core/hold.js";
-import type { Ended, ExportedLease, Holding, LossListener } from "../core/holding.js";
+import type { Ended, ExportedLease, Holding, LossListener } from "../core/lease.js";
 import type { NotHeld } from "../core/protocol.js";
 
 /** See the file header. */

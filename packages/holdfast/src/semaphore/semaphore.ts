@@ -3,9 +3,9 @@ import { acquire, run, tryAcquire } from "../core/acquire.js";
 import type { Holder } from "../core/errors.js";
 import type { Hold } from "../core/hold.js";
 import { describe, type Inspection, type WaitingClaim } from "../core/inspection.js";
+import type { LockKeys } from "../core/keys.js";
 import { Lease } from "../core/lease.js";
 import { Lock } from "../core/lock.js";
-import type { LockKeys } from "../core/names.js";
 import {
   ACQUIRE_OPTIONS,
   type AcquireOptions,
@@ -15,7 +15,7 @@ import {
   resolve,
   type TryAcquireOptions,
 } from "../core/options.js";
-import { parseOwner } from "../core/owner.js";
+import { parseOwner } from "../core/protocol.js";
 import type { Session } from "../core/session.js";
 import type { Store } from "../core/store.js";
 import { type PermitsProtocol, permitsProtocol } from "../permits/protocol.js";

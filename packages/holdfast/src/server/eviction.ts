@@ -1,7 +1,7 @@
 /** Whether the server may take locks away to save memory, asked in a script because every store can run one. */
 import { call } from "../core/call.js";
 import { StoreError } from "../core/errors.js";
-import { evicts, type MemoryPolicy } from "../core/eviction.js";
+import { evicts, type MemoryPolicy } from "../core/guard.js";
 import type { Store } from "../core/store.js";
 import { serverMemory } from "../generated/scripts.js";
 

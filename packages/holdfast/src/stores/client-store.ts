@@ -1,6 +1,5 @@
 import { UnsupportedError } from "../core/errors.js";
-import type { Script } from "../core/script.js";
-import type { Grace, Inbox, Replicas, Store } from "../core/store.js";
+import type { Grace, Inbox, Replicas, Script, Store } from "../core/store.js";
 import { ClusterHub, type ClusterNodes } from "./cluster-hub.js";
 import { isUnknownScript } from "./failure.js";
 import type { Gate } from "./gate.js";

@@ -1,5 +1,4 @@
-import type { Script, ScriptText } from "../core/script.js";
-import type { Quiet, ServerMemory } from "../core/store.js";
+import type { Quiet, Script, ScriptText, ServerMemory } from "../core/store.js";
 
 /** What a gate says of a call that it was asked about. */
 export type Admission =

@@ -1,6 +1,6 @@
 /** Holdfast on a cluster client of @valkey/valkey-glide 2.5 that the caller owns and closes. */
 
-import { outsideRequests } from "../core/outside-requests.js";
+import { outsideRequests } from "../core/runtime.js";
 import type { Inbox, Store } from "../core/store.js";
 import { clientStore, type Inboxes, type OpenSubscriber, type Terms } from "./client-store.js";
 import { clusterSlot } from "./cluster-slot.js";

@@ -19,8 +19,7 @@
  * none is sent while the last answer was no; an acquire costs nothing more than the comparison in `ready`.
  */
 import { StoreError } from "../core/errors.js";
-import type { Script, ScriptText } from "../core/script.js";
-import type { Grace, ServerMemory, Standing, Store } from "../core/store.js";
+import type { Grace, Script, ScriptText, ServerMemory, Standing, Store } from "../core/store.js";
 import { type Admission, type Gate, leaseOf } from "./gate.js";
 import { type Run, Runs, textFor } from "./runs.js";
 

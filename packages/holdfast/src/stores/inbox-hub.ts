@@ -7,7 +7,7 @@
  */
 
 import { LockError, StoreError } from "../core/errors.js";
-import { outsideRequests } from "../core/outside-requests.js";
+import { outsideRequests } from "../core/runtime.js";
 import type { Inbox } from "../core/store.js";
 import { ForbiddenChannels } from "./forbidden.js";
 import { within } from "./timeout.js";

@@ -1,5 +1,5 @@
 /** What a process knows of the runs of the servers of a cluster, and the texts that name a run. */
-import { type Script, type ScriptText, sha1Of } from "../core/script.js";
+import { type Script, type ScriptText, sha1Of } from "../core/store.js";
 
 /** A time in which one process is master without a break. */
 export interface Run {

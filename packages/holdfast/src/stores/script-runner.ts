@@ -6,7 +6,7 @@
  */
 
 import { AdvisedCause, StoreError, type StoreFailure } from "../core/errors.js";
-import type { Reply, Script, ScriptText } from "../core/script.js";
+import type { Reply, Script, ScriptText } from "../core/store.js";
 import { quietFailure, type Replicas } from "../core/store.js";
 import { failureOf, isReadOnly, isTimeout, isUnknownScript, messageOf } from "./failure.js";
 import type { Admission, Gate } from "./gate.js";

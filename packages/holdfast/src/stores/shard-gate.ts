@@ -15,8 +15,7 @@
  * is older than `TRUSTED_MS`, since a server that is demoted and promoted again knows its old texts still.
  */
 import { StoreError } from "../core/errors.js";
-import type { Script, ScriptText } from "../core/script.js";
-import type { Grace, ShardStanding, Store } from "../core/store.js";
+import type { Grace, Script, ScriptText, ShardStanding, Store } from "../core/store.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { type Admission, type Gate, leaseOf } from "./gate.js";
 import { flagOf, type Run, Runs, textFor } from "./runs.js";

@@ -6,7 +6,7 @@
 import { env } from "node:process";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Script } from "../../src/core/script.js";
+import type { Script } from "../../src/core/store.js";
 import {
   permitsAcquire,
   permitsAdopt,

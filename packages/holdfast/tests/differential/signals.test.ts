@@ -5,7 +5,7 @@
 import { env } from "node:process";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Script } from "../../src/core/script.js";
+import type { Script } from "../../src/core/store.js";
 import * as scripts from "../../src/generated/scripts.js";
 import { embeddedSide, normalise, QUANTUM_MS, realSide, type Side } from "./two-servers.js";
 

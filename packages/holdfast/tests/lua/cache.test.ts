@@ -1,6 +1,6 @@
 /** The scripts of a cache alone: the entry before, one call, its reply, the entry after. */
 import { describe, expect, test } from "vitest";
-import type { Script } from "../../src/core/script.js";
+import type { Script } from "../../src/core/store.js";
 import {
   recipesCacheExtend,
   recipesCacheFail,

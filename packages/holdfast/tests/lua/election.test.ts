@@ -1,6 +1,6 @@
 /** The scripts of an election that differ from a mutex's, where a request comes late: only the term tells which grant it is of. */
 import { expect, test } from "vitest";
-import type { Script } from "../../src/core/script.js";
+import type { Script } from "../../src/core/store.js";
 import { electionLeader, electionProclaim, electionResign, mutexAcquire } from "../../src/generated/scripts.js";
 import { INBOX, ScriptServer } from "./script-server.js";
 

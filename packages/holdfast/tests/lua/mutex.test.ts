@@ -1,6 +1,6 @@
 /** Each script of the mutex alone: the state before, one call, its reply, the state after. */
 import { describe, expect, test } from "vitest";
-import type { Script } from "../../src/core/script.js";
+import type { Script } from "../../src/core/store.js";
 import {
   mutexAcquire,
   mutexAdopt,

@@ -1,6 +1,6 @@
 /** The scripts of `once` alone, where an attempt is not the one that has the call, or has not begun to work. */
 import { expect, test } from "vitest";
-import type { Script } from "../../src/core/script.js";
+import type { Script } from "../../src/core/store.js";
 import {
   recipesOnceBegin,
   recipesOnceExtend,

@@ -1,6 +1,6 @@
 /** The scripts that pause and resume, and what the others do where there is a pause: one call each, on a real server. */
 import { describe, expect, test } from "vitest";
-import type { Script } from "../../src/core/script.js";
+import type { Script } from "../../src/core/store.js";
 import {
   pausingExtend,
   pausingPause,

@@ -3,7 +3,7 @@
  * reply, the state after.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Script } from "../../src/core/script.js";
+import type { Script } from "../../src/core/store.js";
 import {
   redlockAcquire,
   redlockConfirm,

@@ -2,7 +2,7 @@
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
-import type { Script } from "../../src/core/script.js";
+import type { Script } from "../../src/core/store.js";
 
 /** The keys of one lock, and of one client. */
 export const KEYS: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 /** The scripts of counts, fenced values and versioned values alone: what is there before, one call, its reply, what is there after. */
 import { describe, expect, test } from "vitest";
-import type { Script } from "../../src/core/script.js";
+import type { Script } from "../../src/core/store.js";
 import {
   recipesCounterChange,
   recipesCounterRead,

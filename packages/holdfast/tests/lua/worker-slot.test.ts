@@ -1,6 +1,6 @@
 /** The notes of workers' numbers, where an answer or a request comes late: of a grant that is not the one there is. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Script } from "../../src/core/script.js";
+import type { Script } from "../../src/core/store.js";
 import {
   recipesWorkerSlotBefore,
   recipesWorkerSlotEnd,

@@ -9,7 +9,7 @@ import { startRedis } from "../../../../tests/support/redis-server.js";
 import type { Command } from "../../../embedded/src/commands/command.js";
 import { server as commands } from "../../../embedded/src/commands/server.js";
 import { ReplyError } from "../../../embedded/src/reply.js";
-import { sha1Of } from "../../src/core/script.js";
+import { sha1Of } from "../../src/core/store.js";
 import { createHoldfast, type Holdfast } from "../../src/holdfast.js";
 import { cache, once, versioned } from "../../src/recipes/index.js";
 import { LONG_MS, until } from "../../src/testing/delays.js";

@@ -1,9 +1,9 @@
 /** What the machine under semaphore and read-write lock does when something is lost, late or repeated. */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { beforeEach, describe, expect, test } from "vitest";
-import { lockKeys } from "../../src/core/names.js";
-import { newClaim } from "../../src/core/owner.js";
+import { lockKeys } from "../../src/core/keys.js";
 import type { Claim, Grant } from "../../src/core/protocol.js";
+import { newClaim } from "../../src/core/protocol.js";
 import { type PermitsProtocol, permitsProtocol } from "../../src/permits/protocol.js";
 
 const TIMEOUT_MS = 1_000;

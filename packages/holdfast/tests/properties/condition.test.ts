@@ -6,7 +6,7 @@ import { loadInterpreter } from "@holdfast/embedded";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { type ConditionPlace, signal, waitProtocol } from "../../src/condition/protocol.js";
-import { lockKeys } from "../../src/core/names.js";
+import { lockKeys } from "../../src/core/keys.js";
 import type { Claim, WaitProtocol } from "../../src/core/protocol.js";
 import { MutexProtocol } from "../../src/mutex/protocol.js";
 import { InstantServer } from "./instant-server.js";

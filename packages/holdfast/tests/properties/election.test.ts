@@ -5,7 +5,7 @@
 import { loadInterpreter } from "@holdfast/embedded";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
-import { lockKeys } from "../../src/core/names.js";
+import { lockKeys } from "../../src/core/keys.js";
 import type { Claim } from "../../src/core/protocol.js";
 import { ElectionProtocol } from "../../src/election/protocol.js";
 import { InstantServer } from "./instant-server.js";

@@ -6,7 +6,7 @@ import { type Clock, embedded, Keyspace, loadInterpreter, type Scheduler } from 
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { call } from "../../src/core/call.js";
-import { lockKeys } from "../../src/core/names.js";
+import { lockKeys } from "../../src/core/keys.js";
 import type { Claim } from "../../src/core/protocol.js";
 import { multiLockAcquire } from "../../src/generated/scripts.js";
 import { MutexProtocol } from "../../src/mutex/protocol.js";

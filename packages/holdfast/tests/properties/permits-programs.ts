@@ -5,9 +5,9 @@ import { embedded, Keyspace } from "@holdfast/embedded";
 import fc from "fast-check";
 import { expect } from "vitest";
 import { CapacityMismatchError } from "../../src/core/errors.js";
-import { lockKeys } from "../../src/core/names.js";
-import { newClaim } from "../../src/core/owner.js";
+import { lockKeys } from "../../src/core/keys.js";
 import type { Claim } from "../../src/core/protocol.js";
+import { newClaim } from "../../src/core/protocol.js";
 import { type PermitsProtocol, permitsProtocol } from "../../src/permits/protocol.js";
 import { PermitsModel } from "./permits-model.js";
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vit
 import { type Program, startProgram } from "../../../../tests/support/program.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { startProxy } from "../../../../tests/support/tcp-proxy.js";
-import { mappedKeys } from "../../src/core/names.js";
+import { mappedKeys } from "../../src/core/keys.js";
 import { recipesFenceSet } from "../../src/generated/recipes-scripts.js";
 import { createHoldfast, type Holdfast, type Lease } from "../../src/index.js";
 import { ForeignLockError, fencedSet, fenceGuard, StaleTokenError } from "../../src/recipes/index.js";

@@ -1,9 +1,9 @@
 /** Found by the exhaustive search of small worlds (verify/src/search, world W4). */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
-import { lockKeys } from "../../src/core/names.js";
-import { newClaim } from "../../src/core/owner.js";
+import { lockKeys } from "../../src/core/keys.js";
 import type { Claim } from "../../src/core/protocol.js";
+import { newClaim } from "../../src/core/protocol.js";
 import { permitsProtocol } from "../../src/permits/protocol.js";
 
 const TIMEOUT_MS = 1_000;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
-import type { Script } from "../../src/core/script.js";
+import type { Script } from "../../src/core/store.js";
 
 /** A script without a file, for tests of the stores alone. */
 export function scriptOf(name: string, source: string): Script {

@@ -1,7 +1,6 @@
 /** Whoever keeps a lease by renewing it goes on telling how long it is: a marker forgets what nobody tells. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { Script } from "../../src/core/script.js";
-import type { Grace } from "../../src/core/store.js";
+import type { Grace, Script } from "../../src/core/store.js";
 import { mutexAcquire, mutexExtend, mutexInspect, mutexRenew } from "../../src/generated/scripts.js";
 import type { Gate } from "../../src/stores/gate.js";
 import { GraceGate } from "../../src/stores/grace.js";

@@ -1,6 +1,6 @@
 /** Callers that share an abort signal share one listener; what one of them does must not reach the others. */
 import { expect, test } from "vitest";
-import { onAbort } from "../../src/core/abort.js";
+import { onAbort } from "../../src/core/options.js";
 
 test("a callback that another one has ended during the abort is not called", () => {
   const controller = new AbortController();

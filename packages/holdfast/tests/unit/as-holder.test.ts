@@ -1,8 +1,8 @@
 /** What only a holder may do, on a server that says that nobody holds. */
 import { beforeEach, expect, test, vi } from "vitest";
-import { askAsHolder } from "../../src/core/as-holder.js";
 import { LeaseLostError } from "../../src/core/errors.js";
 import type { Lease } from "../../src/core/lease.js";
+import { askAsHolder } from "../../src/core/lease.js";
 import { ScriptedLock } from "./scripted-lock.js";
 
 let world: ScriptedLock;

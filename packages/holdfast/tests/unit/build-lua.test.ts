@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 
 import { generate } from "../../scripts/build-lua.mjs";
-import type { Script } from "../../src/core/script.js";
+import type { Script } from "../../src/core/store.js";
 
 const roots: string[] = [];
 afterEach(() => {
@@ -28,8 +28,8 @@ async function constants(files: Readonly<Record<string, string>>): Promise<Recor
   const root = mkdtempSync(join(tmpdir(), "build-lua-"));
   roots.push(root);
   const file = join(root, "scripts.ts");
-  const library = fileURLToPath(new URL("../../src/core/script.ts", import.meta.url));
-  writeFileSync(file, generateFrom(files).replace('"../core/script.js"', JSON.stringify(library)));
+  const library = fileURLToPath(new URL("../../src/core/store.ts", import.meta.url));
+  writeFileSync(file, generateFrom(files).replace('"../core/store.js"', JSON.stringify(library)));
   return await import(file);
 }
 

@@ -1,7 +1,7 @@
 /** Renewals of a process that holds very many leases: few requests, and each lease is told of its own loss. */
 import { embedded, Keyspace, loadInterpreter } from "@holdfast/embedded";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { BulkRenewal } from "../../src/core/bulk-renewal.js";
+import { BulkRenewal } from "../../src/core/renewal.js";
 import { createHoldfastOn } from "../../src/holdfast.js";
 import { type Holdfast, type Lease, StoreError } from "../../src/index.js";
 import { ManualRuntime, settle } from "./manual-runtime.js";

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { call } from "../../src/core/call.js";
 import { StoreError } from "../../src/core/errors.js";
-import type { Reply, Script } from "../../src/core/script.js";
+import type { Reply, Script } from "../../src/core/store.js";
 import { mutexAcquire, mutexInspect, mutexRelease } from "../../src/generated/scripts.js";
 import { ScriptedStore } from "./scripted-lock.js";
 

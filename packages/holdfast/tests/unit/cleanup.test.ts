@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { adopt } from "../../src/core/acquire.js";
 import { ClosedError, LeaseLostError, StoreError } from "../../src/core/errors.js";
-import type { ExportedLease } from "../../src/core/holding.js";
+import type { ExportedLease } from "../../src/core/lease.js";
 import { Lease } from "../../src/core/lease.js";
 import type { AcquireReply } from "../../src/core/protocol.js";
 import { settle } from "./manual-runtime.js";

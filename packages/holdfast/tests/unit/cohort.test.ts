@@ -1,8 +1,8 @@
 /** Callers that share a claim, under a clock that a test holds. */
 import { beforeEach, describe, expect, test } from "vitest";
-import { Cohorts } from "../../src/core/cohorts.js";
 import { AcquireTimeoutError, ClosedError, LeaseLostError, PausedError, StoreError } from "../../src/core/errors.js";
 import type { Lease } from "../../src/core/lease.js";
+import { Cohorts } from "../../src/core/local-queue.js";
 import { DEFAULTS, type ResolvedOptions } from "../../src/core/options.js";
 import type { State } from "../../src/core/protocol.js";
 import { Answer, lost, NOBODY, NOW_US, never, ScriptedLock, type Watched, watch } from "./scripted-lock.js";

@@ -1,7 +1,7 @@
 /** Which callers share a cohort, and which cohorts are kept. */
 import { beforeEach, expect, test } from "vitest";
-import type { Cohort } from "../../src/core/cohort.js";
-import { Cohorts } from "../../src/core/cohorts.js";
+import type { Cohort } from "../../src/core/local-queue.js";
+import { Cohorts } from "../../src/core/local-queue.js";
 import { DEFAULTS, type ResolvedOptions } from "../../src/core/options.js";
 import { never, ScriptedLock } from "./scripted-lock.js";
 

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { waitProtocol } from "../../src/condition/protocol.js";
 import type { Claim, LockProtocol } from "../../src/core/protocol.js";
-import type { Reply } from "../../src/core/script.js";
-import type { Store } from "../../src/core/store.js";
+import type { Reply, Store } from "../../src/core/store.js";
 
 const claim: Claim = { owner: "me/1/30000/1", number: 1, leaseMs: 30_000, amount: 1 };
 

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import type { Script } from "../../src/core/script.js";
+import type { Script } from "../../src/core/store.js";
 import { asPattern, keyFamilies, leastPrivilege, scriptSamples } from "../../src/diagnosis.js";
 import { CLIENTS_IN_A_CLUSTER, IN_A_CLUSTER, ON_ONE_SERVER } from "../permissions/acl.js";
 

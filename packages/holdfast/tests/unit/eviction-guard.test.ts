@@ -1,8 +1,7 @@
 /** What a server that evicts, hides it, or does not say so in time means for whoever acquires. */
 import { expect, test } from "vitest";
 import { EvictionError, StoreError } from "../../src/core/errors.js";
-import { evictionQuestion, type MemoryPolicy } from "../../src/core/eviction.js";
-import { Guard } from "../../src/core/guard.js";
+import { evictionQuestion, Guard, type MemoryPolicy } from "../../src/core/guard.js";
 import { ManualRuntime } from "./manual-runtime.js";
 import { Answer, lost, NOW_US, never, ScriptedLock, watch } from "./scripted-lock.js";
 

@@ -1,5 +1,5 @@
 /** Something that an observer follows: what the server says of it is in the hands of a test, and a diary of what was asked. */
-import { type ObserveOptions, observe } from "../../src/core/observer.js";
+import { type ObserveOptions, observe } from "../../src/election/observer.js";
 import { settle } from "./manual-runtime.js";
 import { ScriptedLock } from "./scripted-lock.js";
 

@@ -1,8 +1,8 @@
 /** What a release makes of failures, and what becomes of a claim that was given up, to the last call of both. */
 import { beforeEach, describe, expect, test } from "vitest";
-import { cleanUp } from "../../src/core/cleanup.js";
 import { StoreError } from "../../src/core/errors.js";
 import type { Claim } from "../../src/core/protocol.js";
+import { cleanUp } from "../../src/core/release.js";
 import { settle } from "./manual-runtime.js";
 import { Answer, lost, NOW_US, ScriptedLock, watch } from "./scripted-lock.js";
 

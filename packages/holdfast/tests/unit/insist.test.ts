@@ -1,7 +1,7 @@
 /** What whoever insists on an answer is told, if there is none. */
 import { expect, test } from "vitest";
 import { StoreError } from "../../src/core/errors.js";
-import { insist } from "../../src/core/insist.js";
+import { insist } from "../../src/core/release.js";
 import { ManualRuntime } from "./manual-runtime.js";
 import { watch } from "./scripted-lock.js";
 

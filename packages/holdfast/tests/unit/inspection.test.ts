@@ -1,7 +1,7 @@
 /** What `inspect` makes of what the server said: names in place of ids, as far as they are known. */
 import { beforeEach, expect, test } from "vitest";
 import { ClosedError } from "../../src/core/errors.js";
-import type { ClientRecord } from "../../src/core/presence.js";
+import type { ClientRecord } from "../../src/core/session.js";
 import { lost, NOBODY, ScriptedLock } from "./scripted-lock.js";
 
 const UNKNOWN = { host: undefined, pid: undefined, clientName: undefined };

@@ -2,9 +2,9 @@
 import { embedded } from "@holdfast/embedded";
 import { afterEach, expect, test } from "vitest";
 import { UnsupportedError } from "../../src/core/errors.js";
-import { anyInternalsOf, internalsOf, withInternals } from "../../src/core/internals.js";
 import { DEFAULTS } from "../../src/core/options.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
+import { anyInternalsOf, internalsOf, withInternals } from "../../src/internals.js";
 import { ScriptedLock, ScriptedStore } from "./scripted-lock.js";
 
 const made: Holdfast[] = [];

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
-import { Mailbox } from "../../src/core/mailbox.js";
+import { Mailbox } from "../../src/core/inbox.js";
 import { settle } from "./manual-runtime.js";
 import { Answer, lost, ScriptedStore } from "./scripted-lock.js";
 

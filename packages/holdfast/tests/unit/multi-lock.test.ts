@@ -1,7 +1,7 @@
 /** What a multi-lock sends, and what it makes of answers that do not come. */
 import { Keyspace } from "@holdfast/embedded";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Script } from "../../src/core/script.js";
+import type { Script } from "../../src/core/store.js";
 import { createHoldfast, type Holdfast, StoreError } from "../../src/index.js";
 import { until } from "../../src/testing/delays.js";
 import { WatchedStore } from "./watched-store.js";

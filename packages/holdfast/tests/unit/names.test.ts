@@ -9,7 +9,7 @@ import {
   lockKeys,
   mappedKeys,
   show,
-} from "../../src/core/names.js";
+} from "../../src/core/keys.js";
 import { clusterSlot, hashTag } from "./cluster-slot.js";
 
 /** Names made of what has a meaning in a key, mixed with anything. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { newClaim, parseOwner } from "../../src/core/owner.js";
+import { newClaim, parseOwner } from "../../src/core/protocol.js";
 import { systemRuntime } from "../../src/core/runtime.js";
 
 /** Any text that a label may be. */

@@ -1,8 +1,8 @@
 /** A pause as a server tells of it, and when it stands in the way. */
 import { describe, expect, test } from "vitest";
 import { AcquireTimeoutError, PausedError } from "../../src/core/errors.js";
-import { pauseOf, standingPause } from "../../src/core/paused.js";
 import type { State } from "../../src/core/protocol.js";
+import { pauseOf, standingPause } from "../../src/core/protocol.js";
 import { ManualRuntime } from "./manual-runtime.js";
 import { NOBODY, ScriptedLock } from "./scripted-lock.js";
 

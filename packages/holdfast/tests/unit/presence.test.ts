@@ -1,6 +1,6 @@
 /** When a client writes down which process it is, under a clock that a test holds. */
 import { beforeEach, describe, expect, test } from "vitest";
-import { type ClientRecords, Presence } from "../../src/core/presence.js";
+import { type ClientRecords, Presence } from "../../src/core/session.js";
 import { ManualRuntime } from "./manual-runtime.js";
 import { lost } from "./scripted-lock.js";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Reconnects } from "../../src/core/reconnects.js";
+import { Reconnects } from "../../src/core/inbox-check.js";
 import { ManualRuntime } from "./manual-runtime.js";
 
 function scene(): { runtime: ManualRuntime; reconnects: Reconnects; toldAtMs: number[] } {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Registry } from "../../src/core/registry.js";
+import { Registry } from "../../src/core/inbox.js";
 
 test("a registry behaves as a Map does, also where numbers share a place in the ring", () => {
   const number = fc.oneof(fc.integer({ min: 1, max: 8 }), fc.constantFrom(4_097, 8_193, 4_098, 4_096, 8_192));

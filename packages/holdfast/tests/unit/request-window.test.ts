@@ -1,7 +1,7 @@
 /** Requests that wait until enough of those before them are answered. */
 import { beforeEach, expect, test } from "vitest";
+import { RequestWindow } from "../../src/core/call.js";
 import { StoreError } from "../../src/core/errors.js";
-import { RequestWindow } from "../../src/core/request-window.js";
 import { ManualRuntime } from "./manual-runtime.js";
 import { Answer, lost, watch } from "./scripted-lock.js";
 

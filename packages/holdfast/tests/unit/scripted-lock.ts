@@ -1,10 +1,10 @@
 /** A lock whose server answers what a test says: the ports of core, honestly implemented, and a diary of what was sent. */
-import { Cohorts } from "../../src/core/cohorts.js";
+
 import { StoreError, UnsupportedError } from "../../src/core/errors.js";
-import { evictionQuestion, type MemoryPolicy } from "../../src/core/eviction.js";
-import { Guard } from "../../src/core/guard.js";
+import { evictionQuestion, Guard, type MemoryPolicy } from "../../src/core/guard.js";
 import type { Echo } from "../../src/core/inbox-check.js";
 import { Lease } from "../../src/core/lease.js";
+import { Cohorts } from "../../src/core/local-queue.js";
 import { Lock } from "../../src/core/lock.js";
 import { DEFAULTS } from "../../src/core/options.js";
 import type { AcquireReply, Claim, LockProtocol, State } from "../../src/core/protocol.js";

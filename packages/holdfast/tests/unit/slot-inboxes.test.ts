@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { SlotInboxes } from "../../src/core/slot-inboxes.js";
+import { SlotInboxes } from "../../src/core/inbox.js";
 import { ManualRuntime } from "./manual-runtime.js";
 
 let runtime: ManualRuntime;

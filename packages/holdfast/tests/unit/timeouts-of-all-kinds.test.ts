@@ -1,7 +1,7 @@
 /** Waits of every kind that end together share one inspection, also if each caller has made the lock anew. */
 import { embedded, Keyspace, loadInterpreter } from "@holdfast/embedded";
 import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Script } from "../../src/core/script.js";
+import type { Script } from "../../src/core/store.js";
 import { createHoldfastOn, type Holdfast } from "../../src/holdfast.js";
 import { javaUuid, timestampLock } from "../../src/interop/timestamp/index.js";
 import { ManualRuntime, settle } from "./manual-runtime.js";

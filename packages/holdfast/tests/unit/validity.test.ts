@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { earliestGrant, later, msUntil, now, validUntil } from "../../src/core/validity.js";
+import { earliestGrant, later, msUntil, now, validUntil } from "../../src/core/time.js";
 import { ManualRuntime } from "./manual-runtime.js";
 
 const leaseMs = fc.integer({ min: 100, max: 31_536_000_000 });

@@ -1,8 +1,7 @@
 /** The embedded store with a subscriber connection at its door: what is sent, and answers that a test takes away. */
 import { type EmbeddedStore, embedded, type Keyspace } from "@holdfast/embedded";
 import { StoreError } from "../../src/core/errors.js";
-import type { Reply, Script } from "../../src/core/script.js";
-import type { Inbox, Store } from "../../src/core/store.js";
+import type { Inbox, Reply, Script, Store } from "../../src/core/store.js";
 
 /** What becomes of one call. */
 export type Fate = "answered" | "reply lost" | "refused for good";

@@ -2,8 +2,8 @@
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
 const WAITER = "core/waiter.ts";
-const QUESTIONS = "core/questions.ts";
-const DEADLINE = "core/deadline.ts";
+const QUESTIONS = "core/polling.ts";
+const DEADLINE = "core/time.ts";
 
 /** See the file header. */
 export const ACQUIRING: readonly Tooth[] = [
@@ -11,9 +11,7 @@ export const ACQUIRING: readonly Tooth[] = [
     id: "drift-added",
     bugs: ["B01"],
     mistake: "the allowance for drift is added to the validity in place of being taken off",
-    patches: [
-      patch("core/validity.ts", "leaseMs - (leaseMs * DRIFT_RATE + 2)", "leaseMs + (leaseMs * DRIFT_RATE + 2)"),
-    ],
+    patches: [patch("core/time.ts", "leaseMs - (leaseMs * DRIFT_RATE + 2)", "leaseMs + (leaseMs * DRIFT_RATE + 2)")],
     catcher: simulation("mutex", "S2"),
   },
   {
@@ -22,7 +20,7 @@ export const ACQUIRING: readonly Tooth[] = [
     mistake: "validity counts from the first try, so that a late win is born expired",
     patches: [
       patch(
-        "core/grant-moment.ts",
+        "core/time.ts",
         "this.#firstSentAt ??= sentAt;\n    return sentAt;",
         "return (this.#firstSentAt ??= sentAt);",
       ),
@@ -155,12 +153,12 @@ export const ACQUIRING: readonly Tooth[] = [
     mistake: "a claim is known by a counter and not by a random id",
     patches: [
       patch(
-        "core/owner.ts",
+        "core/protocol.ts",
         "const owner = `${this.#clientId}/${this.number}/",
         "void this.#clientId;\n    const owner = `client/${this.number}/",
       ),
       patch(
-        "core/owner.ts",
+        "core/protocol.ts",
         "const label = encodeURIComponent(this.#label);",
         'void this.#label;\n    const label = "";',
       ),

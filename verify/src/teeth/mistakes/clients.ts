@@ -9,7 +9,7 @@ export const CLIENTS: readonly Tooth[] = [
     mistake: "the keys of one lock are in different slots",
     patches: [
       patch(
-        "core/names.ts",
+        "core/keys.ts",
         "const base = `${prefix}:${kind}:{${escaped}}`;",
         "const base = `${prefix}:${kind}:${escaped}`;",
       ),

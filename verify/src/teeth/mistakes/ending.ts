@@ -48,7 +48,7 @@ export const ENDING: readonly Tooth[] = [
     mistake: "a release is tried for ever",
     patches: [
       patch(
-        "core/giving-back.ts",
+        "core/release.ts",
         "!error.transient || runtime.monotonicMs() >= stopAtMs) {",
         "!error.transient || runtime.monotonicMs() >= stopAtMs * 1e6) {",
       ),
@@ -63,7 +63,7 @@ export const ENDING: readonly Tooth[] = [
     bugs: ["B20"],
     mistake: "a release whose first answer was lost says that nothing was held",
     patches: [
-      patch("core/giving-back.ts", 'return mayHaveRun && ended !== "forgotten" ? "released" : ended;', "return ended;"),
+      patch("core/release.ts", 'return mayHaveRun && ended !== "forgotten" ? "released" : ended;', "return ended;"),
     ],
     catcher: test(
       "unit/cleanup.test.ts",

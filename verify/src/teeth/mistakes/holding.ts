@@ -222,7 +222,7 @@ export const HOLDING: readonly Tooth[] = [
     mistake: "only the wall clock ends a lease",
     patches: [
       patch(
-        "core/validity.ts",
+        "core/time.ts",
         "Math.min(moment.monotonicMs - at.monotonicMs, moment.wallMs - at.wallMs)",
         "moment.wallMs - at.wallMs",
       ),
@@ -235,7 +235,7 @@ export const HOLDING: readonly Tooth[] = [
     mistake: "only the monotonic clock ends a lease, which stands still in a suspended host",
     patches: [
       patch(
-        "core/validity.ts",
+        "core/time.ts",
         "Math.min(moment.monotonicMs - at.monotonicMs, moment.wallMs - at.wallMs)",
         "moment.monotonicMs - at.monotonicMs",
       ),
@@ -246,9 +246,7 @@ export const HOLDING: readonly Tooth[] = [
     id: "refused-among-many",
     bugs: [],
     mistake: "of leases that are renewed together one that is refused passes for renewed",
-    patches: [
-      patch("core/bulk-renewal.ts", "if (refused.has(place)) lease.open();", "if (refused.has(-1)) lease.open();"),
-    ],
+    patches: [patch("core/renewal.ts", "if (refused.has(place)) lease.open();", "if (refused.has(-1)) lease.open();")],
     catcher: test("unit/bulk-renewal.test.ts", "one that somebody has ended is told so, and the others go on"),
   },
 ];

@@ -1,7 +1,7 @@
 /** Mistakes of callers that share a claim, or a hold: whom a grant serves, for how long, and what becomes of the rest. */
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
-const COHORT = "core/cohort.ts";
+const COHORT = "core/local-queue.ts";
 const BATCH = "core/batch.ts";
 
 /** See the file header. */

@@ -2,10 +2,10 @@
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
 const WAITER = "core/waiter.ts";
-const QUESTIONS = "core/questions.ts";
-const COHORT = "core/cohort.ts";
-const DEADLINE = "core/deadline.ts";
-const MOMENT = "core/grant-moment.ts";
+const QUESTIONS = "core/polling.ts";
+const COHORT = "core/local-queue.ts";
+const DEADLINE = "core/time.ts";
+const MOMENT = "core/time.ts";
 const HUB = "stores/inbox-hub.ts";
 
 /** See the file header. */

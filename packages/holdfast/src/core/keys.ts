@@ -1,10 +1,11 @@
+import { quote } from "./error-messages.js";
+
 /**
  * From a lock's name to its keys, and the checks on what comes from data: names, labels, prefixes.
  *
  * Invariants: two locks never share a key, whatever their names are; and all keys of a lock are in one slot of
  * a Redis Cluster, which hashes what stands between the first `{` of a key and the next `}`.
  */
-import { quote } from "./error-texts.js";
 
 /** Keys of one lock. */
 export interface LockKeys {

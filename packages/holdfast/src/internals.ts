@@ -1,10 +1,10 @@
-/** What stands behind a Holdfast, for locks that are not made by its own factories but by another entry point of the library. */
+import { UnsupportedError } from "./core/errors.js";
+import { show } from "./core/keys.js";
+import type { ResolvedOptions } from "./core/options.js";
+import type { Session } from "./core/session.js";
+import type { Store } from "./core/store.js";
 
-import { UnsupportedError } from "./errors.js";
-import { show } from "./names.js";
-import type { ResolvedOptions } from "./options.js";
-import type { Session } from "./session.js";
-import type { Store } from "./store.js";
+/** What stands behind a Holdfast, for locks that are not made by its own factories but by another entry point of the library. */
 
 /** See the file header. */
 export interface Internals {

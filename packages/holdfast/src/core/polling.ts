@@ -1,18 +1,13 @@
 /**
- * The requests of one claim on its way: one at a time, again when there is a reason, and never after it is settled.
- *
- * Invariants: whoever stands in the queue sends nothing but its re-checks; whoever cannot be reached does not queue; and
- * a reason to ask that comes while an answer is out is not forgotten.
+ * The requests of a waiter, and when it asks again by itself.
  */
 
-import type { Deadline } from "./deadline.js";
-import type { GrantMoment } from "./grant-moment.js";
 import type { InboxCheck, Listening } from "./inbox-check.js";
 import type { ResolvedOptions } from "./options.js";
 import type { AcquireReply, Claim, WaitProtocol } from "./protocol.js";
-import { Rechecks } from "./rechecks.js";
+import type { Runtime, Timer } from "./runtime.js";
 import type { Session } from "./session.js";
-import type { Moment } from "./validity.js";
+import type { Deadline, GrantMoment, Moment } from "./time.js";
 
 /** A deadline that is nearer than this does not make a call give up sooner: it would fail on any hiccup. */
 export const SHORTEST_CALL_MS = 200;
@@ -38,7 +33,12 @@ export interface Asker {
   goesOnWithoutQueue(): void;
 }
 
-/** See the file header. */
+/**
+ * The requests of one claim on its way: one at a time, again when there is a reason, and never after it is settled.
+ *
+ * Invariants: whoever stands in the queue sends nothing but its re-checks; whoever cannot be reached does not queue; and
+ * a reason to ask that comes while an answer is out is not forgotten.
+ */
 export class Questions implements Listening {
   readonly #asked: Asked;
   readonly #asker: Asker;
@@ -183,5 +183,60 @@ export class Questions implements Listening {
     const { session, options, deadline } = this.#asked;
     if (options.waitMs === 0) return session.commandTimeoutMs;
     return Math.min(session.commandTimeoutMs, Math.max(deadline.leftMs(), SHORTEST_CALL_MS));
+  }
+}
+
+/** The present lease must be over on the server too when a waiter asks at its end. */
+const AFTER_LEASE_MS = 5;
+/** As long as a server is quiet it is asked this often, in case another one has taken its place. */
+const QUIET_MS = 5_000;
+/** Before jitter, which takes off up to a half: nobody asks sooner than after 10 ms. */
+const POLL_MIN_MS = 20;
+const POLL_MAX_MS = 500;
+
+/**
+ * When a waiter asks again by itself. A waiter in the queue asks in case a message was lost: when the present lease must be
+ * over, and every 3 s. A waiter that cannot queue, or gets no messages, asks with growing pauses.
+ *
+ * One timer, which keeps the process alive.
+ */
+export class Rechecks {
+  readonly #runtime: Runtime;
+  readonly #ask: () => void;
+  #timer: Timer | undefined;
+  #pollMs = POLL_MIN_MS;
+
+  constructor(runtime: Runtime, ask: () => void) {
+    this.#runtime = runtime;
+    this.#ask = ask;
+  }
+
+  /** In the queue, behind a lease that is over in `restMs`, or that has no end if that is negative; after `mostMs` in any case. */
+  queued(restMs: number, mostMs: number): void {
+    const jitterMs = this.#runtime.random() * 20;
+    const leaseEndMs = restMs < 0 ? Infinity : restMs + AFTER_LEASE_MS + jitterMs;
+    this.in(Math.min(leaseEndMs, mostMs + jitterMs));
+  }
+
+  /** Outside of the queue, or in the queue of a client that gets no messages: later each time. */
+  poll(): void {
+    this.in(this.#pollMs * (0.5 + this.#runtime.random() / 2));
+    this.#pollMs = Math.min(this.#pollMs * 2, POLL_MAX_MS);
+  }
+
+  /** The server may not grant before `restMs` have passed; or somewhat later, if others tell it of longer leases. */
+  quiet(restMs: number): void {
+    this.in(Math.min(restMs, QUIET_MS) + this.#runtime.random() * 20);
+  }
+
+  /** In place of what was planned before. */
+  in(delayMs: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#runtime.startTimer(this.#ask, delayMs, true);
+  }
+
+  /** Nothing is planned any more. */
+  cancel(): void {
+    this.#timer?.cancel();
   }
 }

@@ -1,6 +1,6 @@
-import { onAbort } from "./abort.js";
-import { ClosedError } from "./errors.js";
-import type { Occupant, Session } from "./session.js";
+import { ClosedError } from "../core/errors.js";
+import { onAbort } from "../core/options.js";
+import type { Occupant, Session } from "../core/session.js";
 
 /** Resolves after `delayMs`. @throws ClosedError, the signal's reason  which end it at once */
 export function delay(

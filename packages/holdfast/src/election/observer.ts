@@ -1,16 +1,17 @@
+import { ClosedError, StoreError, UnsupportedError } from "../core/errors.js";
+import { show, unknownOption } from "../core/keys.js";
+import { isAbortSignal, nativeSignal, onAbort } from "../core/options.js";
+import type { Claim } from "../core/protocol.js";
+import type { Timer } from "../core/runtime.js";
+import type { Occupant, Session } from "../core/session.js";
+import type { Inbox } from "../core/store.js";
+
 /**
  * Follows something that changes on the server: reads, listens, and reads again when it may have missed something.
  *
  * Invariants: what it hands out last is what the server says, however many messages were lost, as soon as it can ask
  * again; it never hands out what is no news; and it keeps only the newest, however slow its reader is.
  */
-import { isAbortSignal, nativeSignal, onAbort } from "./abort.js";
-import { ClosedError, StoreError, UnsupportedError } from "./errors.js";
-import { show, unknownOption } from "./names.js";
-import type { Claim } from "./protocol.js";
-import type { Timer } from "./runtime.js";
-import type { Occupant, Session } from "./session.js";
-import type { Inbox } from "./store.js";
 
 /** If nothing says that it will change sooner it asks this often, in case a message was lost without a trace. */
 const RECHECK_MS = 30_000;

@@ -1,4 +1,59 @@
 /**
+ * The callers of one process that want the same lock, and the one claim that they share.
+ */
+
+import { Batch, BLOCK, Caller, type CallerEnds, CROWD_BLOCK, isCrowd } from "./batch.js";
+import { PausedError } from "./errors.js";
+import { publishAcquire, publishWait } from "./events.js";
+import type { ResolvedOptions } from "./options.js";
+import { SHORTEST_CALL_MS } from "./polling.js";
+import { type Claim, type Granted, type LockProtocol, standingPause, type TimedOut } from "./protocol.js";
+import { cleanUp } from "./release.js";
+import type { Session } from "./session.js";
+import type { DeadlineEnd } from "./time.js";
+import { Waiter } from "./waiter.js";
+
+/** Up to so many locks are kept of which all are idle: to make and remove one for each acquire costs more than the acquire's own work. */
+const KEPT = 1_024;
+/** From so many of one lock on the idle ones go as another one comes: a label may be new with each acquire. */
+const KEPT_OF_ONE = 4;
+
+/** The cohorts of one Holdfast, by what their claims have in common. */
+export class Cohorts {
+  readonly #session: Session;
+  /** By the key of the lock; of one lock there is one, unless callers want leases of several lengths or labels. */
+  #byKey = new Map<string, readonly Cohort[]>();
+  #tidyAt = KEPT;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  /** The cohort that a caller with these options belongs to. */
+  of(protocol: LockProtocol, options: ResolvedOptions): Cohort {
+    const { name, key } = protocol;
+    const known = this.#byKey.get(key);
+    const found = known?.find((one) => one.suits(name, options));
+    if (found !== undefined) return found;
+    const cohort = new Cohort(this.#session, name, options);
+    if (known === undefined && this.#byKey.size >= this.#tidyAt) this.#tidy();
+    const others = known === undefined || known.length < KEPT_OF_ONE ? known : busyOf(known);
+    this.#byKey.set(key, [...(others ?? []), cohort]);
+    return cohort;
+  }
+
+  #tidy(): void {
+    const busy = Array.from(this.#byKey, ([key, all]) => [key, busyOf(all)] as const);
+    this.#byKey = new Map(busy.filter(([, all]) => all.length > 0));
+    this.#tidyAt = Math.max(KEPT, this.#byKey.size * 2);
+  }
+}
+
+function busyOf(cohorts: readonly Cohort[]): readonly Cohort[] {
+  return cohorts.filter(({ isIdle }) => !isIdle);
+}
+
+/**
  * Callers of one process that want the same lock: one claim for all of them, and its lease goes from one to the next
  * without a round trip.
  *
@@ -12,24 +67,8 @@
  * is on its way gets one, asked for in the name of the first in line, whom it serves whatever the clocks do.
  *
  * The idea is that of cohort locks (Dice, Marathe, Shavit 2012); see docs/adr/060-cohorts.md.
- */
-import { Batch, BLOCK, CROWD_BLOCK, isCrowd } from "./batch.js";
-import { Caller, type CallerEnds } from "./caller.js";
-import { cleanUp } from "./cleanup.js";
-import type { DeadlineEnd } from "./deadline.js";
-import { PausedError } from "./errors.js";
-import { publishAcquire, publishWait } from "./events.js";
-import type { ResolvedOptions } from "./options.js";
-import { standingPause } from "./paused.js";
-import type { Claim, LockProtocol } from "./protocol.js";
-import { SHORTEST_CALL_MS } from "./questions.js";
-import type { Session } from "./session.js";
-import type { Granted, TimedOut } from "./wait-ends.js";
-import { Waiter } from "./waiter.js";
-
-/**
- * See the file header. One for each lock, name, length of lease, label and way to meet a pause: a claim has one of each, and
- * errors tell the name.
+ *
+ * One for each lock, name, length of lease, label and way to meet a pause: a claim has one of each, and errors tell the name.
  */
 export class Cohort {
   readonly #session: Session;
