@@ -1,11 +1,11 @@
 import { UnsupportedError } from "../core/errors.js";
-import type { Grace, Inbox, Replicas, Script, Store } from "../core/store.js";
+import type { Grace, Inbox, Replicas, Store } from "../core/store.js";
 import { ClusterHub, type ClusterNodes } from "./cluster-hub.js";
 import { isUnknownScript } from "./failure.js";
 import type { Gate } from "./gate.js";
 import { GraceGate } from "./grace.js";
 import { InboxHub, type Subscriber, type SubscriberEvents } from "./inbox-hub.js";
-import { runOnEach, runScript, type ScriptClient } from "./script-runner.js";
+import { runOnEach, type ScriptClient, ScriptRunner } from "./script-runner.js";
 import { ShardGate } from "./shard-gate.js";
 import { within } from "./timeout.js";
 
@@ -122,7 +122,7 @@ export function clientStore({
 
   return {
     kind,
-    run: (script, keys, args, timeoutMs) => runScript(client, script, keys, args, timeoutMs, gate, replicas),
+    run: new ScriptRunner(client, gate, replicas).run,
     confirmsGrants: replicas !== undefined,
     ...(server === undefined ? {} : { server }),
     ...(clientTimeouts === undefined ? {} : { clientTimeouts }),
@@ -151,7 +151,7 @@ export function clientStore({
 const ANSWER_MS = 1_000;
 
 function gateOf(client: ScriptClient, grace: Grace): Gate {
-  const run: Store["run"] = (script: Script, keys, args, timeoutMs) => runScript(client, script, keys, args, timeoutMs);
+  const { run } = new ScriptRunner(client);
   if (client.isCluster !== true) return new GraceGate(grace, run);
   return new ShardGate(grace, {
     run,

@@ -10,7 +10,7 @@ export type Admission =
 /**
  * What stands before every script that can make somebody a holder, where failover grace is on.
  *
- * There is one for a single server and one for a cluster; `runScript` knows no more of them than this.
+ * There is one for a single server and one for a cluster; `ScriptRunner` knows no more of them than this.
  */
 export interface Gate {
   /** As `Store.memory`. */

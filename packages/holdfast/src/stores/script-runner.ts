@@ -2,12 +2,12 @@
  * The life of one script call, the same for every client library: EVALSHA, SCRIPT LOAD where the server does
  * not know the script, one deadline over all of it, and the same form of reply and error.
  *
- * It is on the path of every acquire and release, hence callbacks on one promise in place of async functions.
+ * It is on the path of every acquire and release: one object for each call, and callbacks in place of async functions.
  */
 
 import { AdvisedCause, StoreError, type StoreFailure } from "../core/errors.js";
-import type { Reply, Script, ScriptText } from "../core/store.js";
-import { quietFailure, type Replicas } from "../core/store.js";
+import type { Replicas, Reply, Script, ScriptText, Store } from "../core/store.js";
+import { quietFailure } from "../core/store.js";
 import { failureOf, isReadOnly, isTimeout, isUnknownScript, messageOf } from "./failure.js";
 import type { Admission, Gate } from "./gate.js";
 import { forbiddenCommand, missingPermission } from "./permission.js";
@@ -57,147 +57,235 @@ export interface ScriptClient {
   losses(): number;
 }
 
-/**
- * Runs `script` on `client`; the promise settles within `timeoutMs`, whatever the client does.
- *
- * EVAL is never used: a server that has forgotten a script is taught it first, so that one and the same
- * command runs it each time.
- *
- * @param gate  stands before what can make somebody a holder; without it every server may grant
- * @throws StoreError  see the port
- */
-export function runScript(
-  client: ScriptClient,
-  script: Script,
-  keys: readonly string[],
-  args: readonly (string | number)[],
-  timeoutMs: number,
-  gate?: Gate,
-  replicas?: Replicas,
-): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const lossesAtStart = client.losses();
-    const closedAtStart = client.isClosed();
-    let isSettled = false;
-    let lessons = 0;
-    let wasSent = false;
-    let text: ScriptText = script;
+/** Runs scripts on one client. One for each store, and one for the questions of its gate. */
+export class ScriptRunner {
+  readonly #client: ScriptClient;
+  readonly #gate: Gate | undefined;
+  readonly #replicas: Replicas | undefined;
 
-    const timer = startTimeout(() => {
-      if (isSettled) return;
-      isSettled = true;
-      const noConnection = client.noConnection?.();
-      const why = noConnection === undefined ? "" : `: there is no connection to ${noConnection}`;
-      const cause = noReply(client, `no answer within ${timeoutMs} ms${why}`);
-      reject(new StoreError(script.name, { mayHaveRun: wasSent, transient: true, cause }));
-    }, timeoutMs);
+  /**
+   * @param gate      stands before what can make somebody a holder; without it every server may grant
+   * @param replicas  how many replicas must have a renewal; without it none
+   */
+  constructor(client: ScriptClient, gate?: Gate, replicas?: Replicas) {
+    this.#client = client;
+    this.#gate = gate;
+    this.#replicas = replicas;
+  }
 
-    const onReply = (reply: unknown): void => {
-      if (isSettled) return;
-      isSettled = true;
-      client.unanswered = 0;
-      clearTimeout(timer);
-      resolve(toReply(reply));
-    };
-    const onError = (reason: unknown): void => {
-      if (isSettled) return;
-      const cause = isTimeout(reason) ? noReply(client, messageOf(reason), reason) : explained(reason, text.source);
-      if (!isTimeout(reason)) client.unanswered = 0;
-      if (lessons < LESSONS && isUnknownScript(cause)) {
-        lessons += 1;
-        if (gate !== undefined && script.grants === true && text !== script.withoutGrant) teachIfSettled(gate);
-        else teach();
+  /**
+   * As `Store.run`; the promise settles within `timeoutMs`, whatever the client does.
+   *
+   * EVAL is never used: a server that has forgotten a script is taught it first, so that one and the same command runs it
+   * each time.
+   *
+   * @throws StoreError  see the port
+   */
+  readonly run: Store["run"] = (script, keys, args, timeoutMs) => {
+    const client = this.#client;
+    const gate = this.#gate;
+    const sent = new SentScript(client, script, keys, args, timeoutMs, gate);
+    const text = gate === undefined ? script : gate.ready(script, keys, args, timeoutMs);
+    if (text === undefined) {
+      sent.ask();
+    } else if (this.#replicas !== undefined && script.renews === true && client.acknowledged !== undefined) {
+      sent.text = text;
+      sent.replicas = shortened(this.#replicas, timeoutMs);
+      sent.send();
+    } else {
+      // Sent from here, as most calls are: a reader of a stack trace, or of this file, comes to the client at once.
+      sent.text = text;
+      sent.wasSent = true;
+      try {
+        client.evalsha(text.sha1, keys, args).then(sent.onReply, sent.onError);
+      } catch (cause) {
+        // A client may throw where it should reject.
+        sent.onError(cause);
+      }
+    }
+    return sent.reply;
+  };
+}
+
+/** One script call on its way: sent, sent again where the server had to be taught the script, and answered or given up. */
+class SentScript {
+  readonly reply: Promise<Reply>;
+  /** What is sent: the script, or a form of it for one server. */
+  text: ScriptText;
+  wasSent = false;
+  /** Of a renewal that replicas must have. */
+  replicas: Replicas | undefined;
+  readonly #client: ScriptClient;
+  readonly #script: Script;
+  readonly #keys: readonly string[];
+  readonly #args: readonly (string | number)[];
+  readonly #timeoutMs: number;
+  readonly #gate: Gate | undefined;
+  readonly #lossesAtStart: number;
+  readonly #closedAtStart: boolean;
+  readonly #timer: NodeJS.Timeout;
+  #resolve!: (reply: Reply) => void;
+  #reject!: (error: StoreError) => void;
+  #isSettled = false;
+  #lessons = 0;
+
+  constructor(
+    client: ScriptClient,
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    timeoutMs: number,
+    gate: Gate | undefined,
+  ) {
+    this.#client = client;
+    this.#script = script;
+    this.#keys = keys;
+    this.#args = args;
+    this.#timeoutMs = timeoutMs;
+    this.#gate = gate;
+    this.text = script;
+    this.#lossesAtStart = client.losses();
+    this.#closedAtStart = client.isClosed();
+    this.reply = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#timer = startTimeout(() => this.#timeUp(), timeoutMs);
+  }
+
+  readonly onReply = (reply: unknown): void => {
+    if (!this.#settle()) return;
+    this.#client.unanswered = 0;
+    this.#resolve(toReply(reply));
+  };
+
+  readonly onError = (reason: unknown): void => {
+    if (this.#isSettled) return;
+    const client = this.#client;
+    const cause = isTimeout(reason) ? noReply(client, messageOf(reason), reason) : explained(reason, this.text.source);
+    if (!isTimeout(reason)) client.unanswered = 0;
+    if (this.#lessons < LESSONS && isUnknownScript(cause)) {
+      this.#lessons += 1;
+      this.#teach();
+      return;
+    }
+    if (isReadOnly(cause)) this.#gate?.serverMayHaveChanged();
+    const failure = this.#closedAtStart
+      ? { mayHaveRun: false, transient: false, cause }
+      : failureOf(cause, client.losses() !== this.#lossesAtStart, client.isCluster);
+    const transient = failure.transient && !client.isClosed();
+    const refused = { source: this.text.source, keys: this.#keys, channels: channelsOf(this.#script, this.#args) };
+    this.#fail({ ...failure, transient, missingPermission: missingPermission(cause, refused) });
+  };
+
+  readonly send = (): void => {
+    // After the deadline nobody reads the answer, and the caller may already have given up the lock.
+    if (this.#isSettled) return;
+    this.wasSent = true;
+    try {
+      this.#sent().then(this.onReply, this.onError);
+    } catch (cause) {
+      this.onError(cause);
+    }
+  };
+
+  /** Asks the gate, which does not know whether the server may grant. */
+  ask(): void {
+    const gate = this.#gate as Gate;
+    this.#follow(gate.ask(this.#script, this.#keys, this.#timeoutMs), this.#unasked);
+  }
+
+  #sent(): Promise<unknown> {
+    const { replicas, text } = this;
+    const client = this.#client;
+    if (replicas === undefined || client.acknowledged === undefined) {
+      return client.evalsha(text.sha1, this.#keys, this.#args);
+    }
+    return client
+      .acknowledged(text.sha1, this.#keys, this.#args, replicas)
+      .then(([reply, count]) => enough(reply, Number(toItem(count)), replicas));
+  }
+
+  /** The server does not know the script. One that makes somebody a holder is taught only by way of the gate. */
+  #teach(): void {
+    const script = this.#script;
+    if (this.#gate === undefined || script.grants !== true || this.text === script.withoutGrant) {
+      try {
+        this.#load(this.text).then(this.send, this.onError);
+      } catch (cause) {
+        this.onError(cause);
+      }
+      return;
+    }
+    const load = async (taught: ScriptText): Promise<unknown> => this.#load(taught);
+    const taught = this.#gate.teach(script, this.#keys, this.#timeoutMs, load, this.#lessons);
+    this.#follow(taught, (error) => (error instanceof StoreError ? this.#unasked(error) : this.onError(error)));
+  }
+
+  #load({ source }: ScriptText): Promise<unknown> {
+    return this.#client.load(source, this.#keys, this.#lessons);
+  }
+
+  /** Goes on as the gate says. What was said over a connection that has been lost since does not count, and is asked again. */
+  #follow(asked: Promise<Admission | undefined>, onError: (error: unknown) => void): void {
+    asked.then((admission) => {
+      if (this.#isSettled) return;
+      if (admission !== undefined) {
+        this.#proceed(admission);
         return;
       }
-      if (isReadOnly(cause)) gate?.serverMayHaveChanged();
-      isSettled = true;
-      clearTimeout(timer);
-      const failure = closedAtStart
-        ? { mayHaveRun: false, transient: false, cause }
-        : failureOf(cause, client.losses() !== lossesAtStart, client.isCluster);
-      const transient = failure.transient && !client.isClosed();
-      const missing = missingPermission(cause, { source: text.source, keys, channels: channelsOf(script, args) });
-      reject(new StoreError(script.name, { ...failure, transient, missingPermission: missing }));
-    };
-    const sent = (): Promise<unknown> => {
-      if (replicas === undefined || script.renews !== true || client.acknowledged === undefined) {
-        return client.evalsha(text.sha1, keys, args);
+      const ready = this.#gate?.ready(this.#script, this.#keys, this.#args, this.#timeoutMs);
+      if (ready === undefined) {
+        this.ask();
+        return;
       }
-      const within = shortened(replicas, timeoutMs);
-      return client
-        .acknowledged(text.sha1, keys, args, within)
-        .then(([reply, count]) => enough(reply, Number(toItem(count)), within));
-    };
-    // A client may throw where it should reject.
-    const send = (): void => {
-      // After the deadline nobody reads the answer, and the caller may already have given up the lock.
-      if (isSettled) return;
-      wasSent = true;
-      try {
-        sent().then(onReply, onError);
-      } catch (cause) {
-        onError(cause);
-      }
-    };
-    const teach = (): void => {
-      try {
-        client.load(text.source, keys, lessons).then(send, onError);
-      } catch (cause) {
-        onError(cause);
-      }
-    };
-    const refuse = (failure: StoreFailure): void => {
-      if (isSettled) return;
-      isSettled = true;
-      clearTimeout(timer);
-      // What was refused now may have been sent before, and sent again by the client.
-      const mayHaveRun = wasSent && client.losses() !== lossesAtStart;
-      reject(new StoreError(script.name, { ...failure, mayHaveRun }));
-    };
-    const unasked = (error: unknown): void => {
-      const transient = !(error instanceof StoreError) || error.transient;
-      const { cause, missingPermission: missing } =
-        error instanceof StoreError ? error : { cause: error, missingPermission: undefined };
-      refuse({ mayHaveRun: false, transient, cause, missingPermission: missing });
-    };
-    const proceed = (admission: Admission): void => {
-      if ("text" in admission) {
-        text = admission.text;
-        send();
-      } else if (script.grants !== true) {
-        send();
-      } else if (script.withoutGrant !== undefined) {
-        text = script.withoutGrant;
-        send();
-      } else {
-        refuse(quietFailure(admission));
-      }
-    };
-    const admit = (asked: Gate): void => {
-      const ready = asked.ready(script, keys, args, timeoutMs);
-      if (ready !== undefined) {
-        text = ready;
-        send();
-      } else asked.ask(script, keys, timeoutMs).then(onceMoreUnless(asked, proceed), unasked);
-    };
-    const teachIfSettled = (asked: Gate): void => {
-      const load = async (taught: ScriptText): Promise<unknown> => client.load(taught.source, keys, lessons);
-      asked.teach(script, keys, timeoutMs, load, lessons).then(onceMoreUnless(asked, proceed), (error: unknown) => {
-        if (error instanceof StoreError) unasked(error);
-        else onError(error);
-      });
-    };
-    /** What was said over a connection that has been lost since does not count. */
-    const onceMoreUnless =
-      (asked: Gate, then: (admission: Admission) => void) =>
-      (admission: Admission | undefined): void => {
-        if (isSettled) return;
-        if (admission === undefined) admit(asked);
-        else then(admission);
-      };
-    if (gate === undefined) send();
-    else admit(gate);
-  });
+      this.text = ready;
+      this.send();
+    }, onError);
+  }
+
+  #proceed(admission: Admission): void {
+    const { grants, withoutGrant } = this.#script;
+    if ("text" in admission) this.text = admission.text;
+    else if (grants === true && withoutGrant !== undefined) this.text = withoutGrant;
+    else if (grants === true) {
+      this.#refuse(quietFailure(admission));
+      return;
+    }
+    this.send();
+  }
+
+  readonly #unasked = (error: unknown): void => {
+    const transient = !(error instanceof StoreError) || error.transient;
+    const { cause, missingPermission: missing } =
+      error instanceof StoreError ? error : { cause: error, missingPermission: undefined };
+    this.#refuse({ mayHaveRun: false, transient, cause, missingPermission: missing });
+  };
+
+  /** What is refused now may have been sent before, and sent again by the client. */
+  #refuse(failure: StoreFailure): void {
+    this.#fail({ ...failure, mayHaveRun: this.wasSent && this.#client.losses() !== this.#lossesAtStart });
+  }
+
+  #timeUp(): void {
+    if (this.#isSettled) return;
+    const noConnection = this.#client.noConnection?.();
+    const why = noConnection === undefined ? "" : `: there is no connection to ${noConnection}`;
+    const cause = noReply(this.#client, `no answer within ${this.#timeoutMs} ms${why}`);
+    this.#fail({ mayHaveRun: this.wasSent, transient: true, cause });
+  }
+
+  #fail(failure: StoreFailure): void {
+    if (this.#settle()) this.#reject(new StoreError(this.#script.name, failure));
+  }
+
+  /** @returns whether it was not settled before */
+  #settle(): boolean {
+    if (this.#isSettled) return false;
+    this.#isSettled = true;
+    clearTimeout(this.#timer);
+    return true;
+  }
 }
 
 /** From so many calls without a reply on, one after the other, the error says what to do. */
