@@ -224,6 +224,7 @@ export function waitForGrant<Kept = Granted>(
         }
       },
     });
+    waiter.ask();
     publishAcquire(protocol, claim, options, waiter.startedAt, session.store);
   });
 }

@@ -179,6 +179,7 @@ export class Cohort {
       },
     });
     this.#waiter = waiter;
+    waiter.ask();
   }
 
   #askForRest(): void {

@@ -2,10 +2,11 @@
  * One claim on its way to a grant: ask, queue, and be notified.
  */
 
-import { asUncertain, ClosedError, EvictionError, PausedError, ProtocolError, StoreError } from "./errors.js";
+import { ClosedError, EvictionError, PausedError, ProtocolError, StoreError } from "./errors.js";
 import { publishWait } from "./events.js";
+import type { InboxCheck, Listening } from "./inbox-check.js";
 import type { ResolvedOptions } from "./options.js";
-import { type Asker, Questions, SHORTEST_CALL_MS } from "./polling.js";
+import { Polling, SHORTEST_CALL_MS, UncertainReply } from "./polling.js";
 import {
   type AcquireReply,
   type Claim,
@@ -30,14 +31,20 @@ const NO_SLOTS: readonly number[] = [];
  * lost, the next re-check finds out; once settled it takes no grant, and what the server may have done for it
  * is undone by its cleanup.
  */
-export class Waiter implements Occupant, Asker {
+export class Waiter implements Occupant, Listening {
   readonly #session: Session;
   readonly #protocol: WaitProtocol;
   readonly #options: ResolvedOptions;
   readonly #claim: Claim;
   readonly #deadline: Deadline;
   readonly #ends: WaitEnds;
-  readonly #questions: Questions;
+  /** Made on demand: most acquires ask once. */
+  #polling: Polling | undefined;
+  /** Of the connection on which it is notified, once it stands in the queue. */
+  #check: InboxCheck | undefined;
+  /** Requests without an answer: one, or two after a message that shows that the server has run the first. */
+  #open = 0;
+  #askAgain = false;
 
   #isSettled = false;
   #isQueued = false;
@@ -53,7 +60,7 @@ export class Waiter implements Occupant, Asker {
   readonly #reconnects: number;
   readonly #moment: GrantMoment;
 
-  /** Asks at once. */
+  /** It sends nothing before `ask`. */
   constructor(session: Session, protocol: WaitProtocol, options: ResolvedOptions, claim: Claim, ends: WaitEnds) {
     this.#session = session;
     this.#protocol = protocol;
@@ -66,12 +73,7 @@ export class Waiter implements Occupant, Asker {
       if (end === "abort") this.#abort();
       else this.#timeUp();
     });
-    this.#questions = new Questions(
-      { session, protocol, claim, options, deadline: this.#deadline, moment: this.#moment },
-      this,
-    );
     session.admit(claim, this);
-    this.#questions.ask();
   }
 
   /** When it began to wait, which is what events name the call by. */
@@ -95,7 +97,7 @@ export class Waiter implements Occupant, Asker {
   }
 
   /** Who stood in the queue before a pause began keeps its place, also where the server has forgotten it since. */
-  get waitsThroughPause(): boolean {
+  get #waitsThroughPause(): boolean {
     return this.#hasQueued || this.#options.throughPause;
   }
 
@@ -110,26 +112,136 @@ export class Waiter implements Occupant, Asker {
     return last === undefined ? undefined : this.#told(last);
   }
 
+  /**
+   * Sends the request of the claim; or, while one is without an answer, sends it again as soon as that has come.
+   *
+   * @param why  "at-once" does not wait for an answer that may be lost, since what the server tells of may be over before that
+   *             is known; "recheck" is asked without a reason, because a message may be lost
+   */
+  ask(why?: "at-once" | "recheck"): void {
+    if (this.#isSettled) return;
+    if (this.#open > 1 || (this.#open === 1 && why !== "at-once")) {
+      this.#askAgain = true;
+      return;
+    }
+    this.#open += 1;
+    this.#askAgain = false;
+    this.#polling?.cancel();
+    const protocol = this.#protocol;
+    const session = this.#session;
+    const { guard } = session;
+    const sentAt = this.#moment.sent();
+    const enqueue = this.#options.waitMs > 0 && session.canBeTold(protocol);
+    const timeoutMs = this.#timeoutMs();
+    const reply = guard.isOpen
+      ? protocol.acquire(this.#claim, enqueue, timeoutMs, this.#waitsThroughPause)
+      : guard.pass(
+          protocol.name,
+          () => protocol.acquire(this.#claim, enqueue, timeoutMs, this.#waitsThroughPause),
+          timeoutMs,
+        );
+    // On the path of every acquire, hence callbacks in place of an async function.
+    reply.then(
+      (answer) => {
+        this.#open -= 1;
+        // Where other clients release without a message, this is how a grant is found.
+        const isMissed = why === "recheck" && answer.outcome === "granted" && protocol.recheckMs === undefined;
+        if (isMissed) this.#check?.missed();
+        this.#answered(answer, sentAt);
+      },
+      (error: unknown) => {
+        this.#open -= 1;
+        this.#failed(error);
+      },
+    );
+  }
+
+  #timeoutMs(): number {
+    const { commandTimeoutMs } = this.#session;
+    if (this.#options.waitMs === 0) return commandTimeoutMs;
+    return Math.min(commandTimeoutMs, Math.max(this.#deadline.leftMs(), SHORTEST_CALL_MS));
+  }
+
+  /** What follows on the answer "you wait": `restMs` is left of the present lease, or negative if it has no end. */
+  #queued(restMs: number): void {
+    if (this.#askAgain) {
+      this.ask();
+      return;
+    }
+    this.#listen();
+    if (this.#check?.isDeaf === true) this.#later().poll();
+    else this.#later().queued(restMs, this.#session.recheckMs(this.#protocol));
+  }
+
+  /** The connection may be another one than before: a slot of a cluster moves. */
+  #listen(): void {
+    const protocol = this.#protocol;
+    const check = protocol.asksAgain === true ? undefined : this.#session.inboxCheck(protocol);
+    if (check === this.#check) return;
+    this.#check?.leave(this);
+    this.#check = check;
+    check?.join(this);
+  }
+
+  /** What follows on an answer without a place in the queue: it listens first, or asks now and then if it never can. */
+  #queueOrPoll(): void {
+    const session = this.#session;
+    const protocol = this.#protocol;
+    const goWithout = (): void => {
+      if (!this.#isSettled) this.#tellWait();
+      this.poll();
+    };
+    if (this.#askAgain) {
+      this.ask();
+    } else if (session.mailbox.unsupported) {
+      goWithout();
+    } else if (session.canBeTold(protocol)) {
+      this.ask();
+    } else {
+      session.listen(protocol, session.commandTimeoutMs).then(() => this.ask(), goWithout);
+      // Keeps the process alive meanwhile, and asks if that takes long.
+      this.#later().in(session.commandTimeoutMs);
+    }
+  }
+
+  /** Asks after a pause, longer each time. */
+  poll(): void {
+    if (!this.#isSettled && this.#open === 0) this.#later().poll();
+  }
+
+  /** The server may not grant for `restMs` more. */
+  #quiet(restMs: number): void {
+    if (!this.#isSettled && this.#open === 0) this.#later().quiet(restMs);
+  }
+
+  #later(): Polling {
+    this.#polling ??= new Polling(this.#session.runtime, () => {
+      this.#check?.due();
+      this.ask("recheck");
+    });
+    return this.#polling;
+  }
+
   /** A grant was pushed to the inbox. */
   granted(token: number, grantedAtUs: number, slots: readonly number[]): void {
     if (this.#isSettled) return;
     const setAt = this.#moment.of(grantedAtUs, this.#claim.handOffMs ?? this.#claim.leaseMs);
     // The server knows, and the same question begins the lease anew if it is still ours.
-    if (setAt === undefined) this.#questions.askAtOnce();
+    if (setAt === undefined) this.ask("at-once");
     else this.#grantByMessage(token, setAt, slots);
   }
 
   recheck(): void {
-    this.#questions.askAtOnce();
+    this.ask("at-once");
   }
 
   revoked(): void {
-    this.#isRevoked = this.#isConfirming || this.#questions.areOpen;
-    this.#questions.ask();
+    this.#isRevoked = this.#isConfirming || this.#open > 0;
+    this.ask();
   }
 
   reconnected(): void {
-    this.#questions.ask();
+    this.ask();
   }
 
   async close(): Promise<void> {
@@ -154,18 +266,18 @@ export class Waiter implements Occupant, Asker {
     return this.#cleanUp(this.#session.commandTimeoutMs);
   }
 
-  answered(attempt: AcquireReply, sentAt: Moment): void {
+  #answered(attempt: AcquireReply, sentAt: Moment): void {
     // Settled meanwhile: the cleanup that began then knows that this request was under way.
     if (this.#isSettled) return;
     if (attempt.outcome === "granted" && this.#isOver(sentAt) && this.#protocol.holdsNothing !== true) {
-      this.failed(this.#tooLate("the answer came when the lease that it granted was over"));
+      this.#failed(this.#tooLate("the answer came when the lease that it granted was over"));
       return;
     }
     this.#uncertain.answered();
     if (attempt.outcome === "granted" && this.#isRevoked) {
       // If it still holds, the same question has the same answer.
       this.#isRevoked = false;
-      this.#questions.ask();
+      this.ask();
       return;
     }
     if (attempt.outcome === "granted") {
@@ -181,7 +293,7 @@ export class Waiter implements Occupant, Asker {
       this.#timeUp();
       return;
     }
-    const pause = this.#isQueued || this.waitsThroughPause ? undefined : parsePause(this.#pause ?? "");
+    const pause = this.#isQueued || this.#waitsThroughPause ? undefined : parsePause(this.#pause ?? "");
     if (pause !== undefined) {
       this.#settle();
       void this.#cleanUp(this.#session.commandTimeoutMs);
@@ -191,8 +303,8 @@ export class Waiter implements Occupant, Asker {
     if (isFirst) this.#startDeadline();
     const isLeftToWait = this.#isQueued || this.#protocol.asksAgain === true;
     if (isLeftToWait) this.#tellWait();
-    if (isLeftToWait) this.#questions.queued(attempt.restMs);
-    else this.#questions.queueOrPoll();
+    if (isLeftToWait) this.#queued(attempt.restMs);
+    else this.#queueOrPoll();
   }
 
   /** Whether a lease that began then is over by now. */
@@ -202,10 +314,6 @@ export class Waiter implements Occupant, Asker {
 
   #tooLate(why: string): StoreError {
     return new StoreError(this.#protocol.name, { mayHaveRun: true, transient: true, cause: new Error(why) });
-  }
-
-  goesOnWithoutQueue(): void {
-    this.#tellWait();
   }
 
   /** Once: when it stands in the queue, or when it is clear that it has to do without. */
@@ -220,7 +328,7 @@ export class Waiter implements Occupant, Asker {
     this.#ends.waiting?.();
   }
 
-  failed(error: unknown): void {
+  #failed(error: unknown): void {
     this.#uncertain.failed(error);
     if (this.#isSettled) return;
     if (error instanceof EvictionError || error instanceof ProtocolError) {
@@ -244,8 +352,8 @@ export class Waiter implements Occupant, Asker {
     }
     this.#uncertain.goesOn(error);
     this.#startDeadline();
-    if (resumesInMs !== undefined) this.#questions.quiet(resumesInMs);
-    else this.#questions.poll();
+    if (resumesInMs !== undefined) this.#quiet(resumesInMs);
+    else this.poll();
   }
 
   #told(error: unknown): unknown {
@@ -306,10 +414,10 @@ export class Waiter implements Occupant, Asker {
     if (outcome === "extended" && !this.#isRevoked) {
       this.#keep(token, sentAt, slots);
     } else if (outcome !== undefined) {
-      this.#questions.ask();
+      this.ask();
     } else if (this.#protocol.confirm === undefined) {
       // The next question has the same effect as the confirmation, if the grant still stands.
-      this.failed(failure);
+      this.#failed(failure);
     } else {
       this.#settle();
       this.#ends.failed(failure);
@@ -383,7 +491,7 @@ export class Waiter implements Occupant, Asker {
 
   /** Whether a request may still be under way. Once settled, it becomes no more so. */
   #isUnclear(): boolean {
-    return this.#uncertain.isUncertain || this.#questions.areOpen || this.#isConfirming;
+    return this.#uncertain.isUncertain || this.#open > 0 || this.#isConfirming;
   }
 
   #settle(): void {
@@ -394,7 +502,8 @@ export class Waiter implements Occupant, Asker {
       this.#session.remember(this.#claim, passingOn(this.#session, this.#protocol, this.#claim, this.#isUnclear()));
     }
     this.#deadline.stop();
-    this.#questions.end();
+    this.#polling?.cancel();
+    this.#check?.leave(this);
     this.#session.dismiss(this.#claim, this);
   }
 }
@@ -402,51 +511,4 @@ export class Waiter implements Occupant, Asker {
 /** Gives a late grant back. Made outside of the waiter, which it would keep in memory with all that its caller has. */
 function passingOn(session: Session, protocol: WaitProtocol, claim: Claim, isUncertain: boolean): () => void {
   return () => void cleanUp(session, protocol, claim, isUncertain, session.commandTimeoutMs);
-}
-
-/**
- * What a waiter does not know: whether a request of its claim has run, and since when the server has not answered.
- *
- * One for each claim on its way.
- */
-export class UncertainReply {
-  /** True if a request may have queued this claim, or been granted, without our knowing. */
-  isUncertain = false;
-  #failingSinceMs: number | undefined;
-  #last: StoreError | undefined;
-
-  /** The failure that goes on; undefined while the server answers. */
-  get last(): StoreError | undefined {
-    return this.#failingSinceMs === undefined ? undefined : this.#last;
-  }
-
-  /** The server has answered. */
-  answered(): void {
-    this.#failingSinceMs = undefined;
-  }
-
-  /** A request has failed. */
-  failed(error: unknown): void {
-    if (error instanceof StoreError && error.mayHaveRun) this.isUncertain = true;
-  }
-
-  /** The wait goes on in spite of a failure. */
-  goesOn(error: StoreError): void {
-    this.#last = error;
-  }
-
-  /** How long the server has not answered by now, in ms: 0 at the first failure. */
-  failingMs(nowMs: number): number {
-    this.#failingSinceMs ??= nowMs;
-    return nowMs - this.#failingSinceMs;
-  }
-
-  /**
-   * What to tell of a failure: the last try may be known not to have run, but what matters is whether any of them may
-   * have, or stands in the queue.
-   */
-  told(error: unknown, isQueued: boolean, lockName: string): unknown {
-    const isInDoubt = this.isUncertain || isQueued;
-    return error instanceof StoreError && isInDoubt ? asUncertain(error, lockName) : error;
-  }
 }

@@ -111,6 +111,7 @@ export class ForeignWaiter implements Occupant, InLine {
       timedOut: (end) => this.#end(() => ends.timedOut(end)),
       failed: (error) => this.#end(() => ends.failed(error)),
     });
+    this.#waiter.ask();
   }
 
   heard(): void {

@@ -7,7 +7,7 @@
  * gate is a hint as well. Whoever comes by the clock asks all servers, and so does who hears of a majority without it, or
  * comes when nothing has moved at the gate for as long; so what is left over at the gate alone keeps nobody away.
  */
-import { Rechecks } from "../core/polling.js";
+import { Polling } from "../core/polling.js";
 import type { Runtime, Timer } from "../core/runtime.js";
 import type { Ballot } from "./ballot.js";
 import { quorumOf } from "./decision.js";
@@ -25,7 +25,7 @@ export class Rest {
   readonly #runtime: Runtime;
   readonly #line: Line;
   readonly #attempt: (gate: number | undefined) => void;
-  readonly #rechecks: Rechecks;
+  readonly #polling: Polling;
   /** By server: what the last attempt met there. */
   #votes: readonly (Vote | undefined)[] = [];
   readonly #freed = new Set<number>();
@@ -41,7 +41,7 @@ export class Rest {
     this.#runtime = runtime;
     this.#line = line;
     this.#attempt = attempt;
-    this.#rechecks = new Rechecks(runtime, () => attempt(undefined));
+    this.#polling = new Polling(runtime, () => attempt(undefined));
   }
 
   /** Others were in the way of that attempt. */
@@ -70,11 +70,11 @@ export class Rest {
       void subscribers.listen().then(() => {
         if (this.#votes === votes && this.#isOn && isListening()) this.#wake();
       });
-      this.#rechecks.poll();
+      this.#polling.poll();
       return;
     }
     const jitterMs = this.#runtime.random() * 20;
-    this.#rechecks.in(Math.min(restMsOf(votes, lostAtGate) + AFTER_LEASE_MS, RECHECK_MS) + jitterMs);
+    this.#polling.in(Math.min(restMsOf(votes, lostAtGate) + AFTER_LEASE_MS, RECHECK_MS) + jitterMs);
     this.#wakeIfFree();
   }
 
@@ -87,7 +87,7 @@ export class Rest {
   /** No majority could be asked. */
   poll(): void {
     this.#isOn = true;
-    this.#rechecks.poll();
+    this.#polling.poll();
   }
 
   /** Somebody's hold has ended on that server. */
@@ -105,7 +105,7 @@ export class Rest {
   end(): void {
     this.#isOn = false;
     this.#freed.clear();
-    this.#rechecks.cancel();
+    this.#polling.cancel();
     this.#retry?.cancel();
     this.#retry = undefined;
   }
@@ -127,7 +127,7 @@ export class Rest {
   #wake(): void {
     if (this.#retry !== undefined) return;
     this.#wasWoken = true;
-    this.#rechecks.cancel();
+    this.#polling.cancel();
     const { pace, gate, crowding } = this.#line;
     // Those who meet at the gate take nothing from each other, so only their number matters; but two who each win a gate of
     // their own foil each other behind it, and would go on in step.

@@ -2,7 +2,7 @@
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
 const WAITER = "core/waiter.ts";
-const QUESTIONS = "core/polling.ts";
+const QUESTIONS = "core/waiter.ts";
 const DEADLINE = "core/time.ts";
 
 /** See the file header. */
@@ -31,9 +31,7 @@ export const ACQUIRING: readonly Tooth[] = [
     id: "validity-from-the-answer",
     bugs: ["B03"],
     mistake: "validity counts from the answer",
-    patches: [
-      patch(QUESTIONS, "this.#asker.answered(attempt, sentAt);", "this.#asker.answered(attempt, moment.sent());"),
-    ],
+    patches: [patch(QUESTIONS, "this.#answered(answer, sentAt);", "this.#answered(answer, this.#moment.sent());")],
     catcher: test("unit/waiter.test.ts", "a lost answer that comes when the lease it granted is over makes no lease"),
   },
   {
@@ -109,7 +107,7 @@ export const ACQUIRING: readonly Tooth[] = [
     patches: [
       patch(
         QUESTIONS,
-        "        this.#open -= 1;\n        this.#asker.failed(error);",
+        "        this.#open -= 1;\n        this.#failed(error);",
         "        this.#open -= 1;\n        void error;",
       ),
     ],

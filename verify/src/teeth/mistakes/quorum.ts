@@ -131,8 +131,8 @@ export const QUORUM: readonly Tooth[] = [
     patches: [
       patch(
         "redlock/rest.ts",
-        "new Rechecks(runtime, () => attempt(undefined))",
-        "new Rechecks(runtime, () => attempt(line.gate))",
+        "new Polling(runtime, () => attempt(undefined))",
+        "new Polling(runtime, () => attempt(line.gate))",
       ),
     ],
     catcher: test(

@@ -2,7 +2,7 @@
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
 const WAITER = "core/waiter.ts";
-const QUESTIONS = "core/polling.ts";
+const QUESTIONS = "core/waiter.ts";
 const COHORT = "core/local-queue.ts";
 const DEADLINE = "core/time.ts";
 const MOMENT = "core/time.ts";
