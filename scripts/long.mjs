@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * npm run test:long [-- FILTER and options of vitest]: the recipes with their processes that are killed and the writers of
- * PostgreSQL, at full size, one file after the other. `npm test` plays the same files small; some of them hold for how long
+ * npm run test:long [-- FILTER and options of vitest]: the recipes with their processes that are killed, the writers of
+ * PostgreSQL and the random programs of each kind, at full size, one file after the other. `npm test` plays the same files small; some of them hold for how long
  * things take only here. FILTER is part of a file's name, or `!` and what is to be left out.
  *
  * The last line is `N passed, N failed`.
@@ -24,6 +24,10 @@ const SIZES = [
   { file: "recipes/keyed-processes", variable: "HOLDFAST_SOAK_EVENTS", size: 100 },
   { file: "recipes/worker-slot-processes", variable: "HOLDFAST_SOAK_SLOTS", size: 1 },
   { file: "recipes/scheduled-soak", variable: "HOLDFAST_SOAK_TICKS", size: 60 },
+  ...[
+    ...["barrier", "condition", "count-down-latch", "election", "multi-lock", "read-write-lock", "reentrant-mutex"],
+    "semaphore",
+  ].map((kind) => ({ file: `properties/${kind}`, variable: "HOLDFAST_PROPERTY_RUNS", size: 1_000 })),
 ];
 
 const args = argv.slice(2);

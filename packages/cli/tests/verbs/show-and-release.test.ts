@@ -46,7 +46,7 @@ describe("show", () => {
     const mutex = stage.holdfast.mutex("stock");
     const stop = new AbortController();
     const lease = await mutex.acquire({ fairness: "strict" });
-    const wait = mutex.condition("full").wait(lease, { signal: stop.signal });
+    const wait = mutex.condition("full").wait(lease, { signal: stop.signal, waitMs: Infinity });
     wait.catch(() => {});
     const looked = (): ReturnType<typeof lookUpConditions> => lookUpConditions(stage.holdfast, "stock");
     await until(async () => (await looked()).locks[0]?.conditions.length === 1, "it waits");

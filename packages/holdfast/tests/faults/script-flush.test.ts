@@ -58,13 +58,15 @@ test.each([ioredis, nodeRedis])(
   "no single call on $name fails because the cache was flushed meanwhile",
   async (library) => {
     const { name, server } = scene;
-    const holdfast = await scene.client(library);
+    const holdfast = await scene.client(library, { commandTimeoutMs: 60_000 });
     let isOver = false;
     const flushing = (async () => {
       while (!isOver) {
+        const flushedAtMs = performance.now();
         await server.command("SCRIPT", "FLUSH");
-        // A lesson is several round trips, since the server is asked before and after whether it may grant.
-        await sleep(5);
+        // To load a script takes several round trips, since the server is asked before and after whether it may grant; on a
+        // busy machine each of them is longer.
+        await sleep(Math.max(5, 10 * (performance.now() - flushedAtMs)));
       }
     })();
     const failures = new Set<string>();
@@ -79,12 +81,11 @@ test.each([ioredis, nodeRedis])(
         failures.add(String(error));
       }
       calls += 4;
-      return calls >= 400;
-    }, "400 calls").finally(() => {
+      return calls >= 100 && (await refused()) > 50;
+    }, "100 calls and 50 forgotten scripts").finally(() => {
       isOver = true;
     });
     await flushing;
-    expect(await refused()).toBeGreaterThan(50);
     expect([...failures]).toEqual([]);
   },
 );

@@ -8,6 +8,8 @@ const scene = useFaultScene();
 
 const CALLERS = 100;
 const FOR_MS = 5_000;
+/** As many leases as one grant serves in a crowd; see docs/adr/137. */
+const BATCH = 128;
 
 interface Section {
   readonly caller: string;
@@ -16,7 +18,7 @@ interface Section {
   readonly endMs: number;
 }
 
-test("2 × 100 callers exclude each other, in the order of their tokens, and each gets the same share", async () => {
+test("2 × 100 callers exclude each other, in the order of their tokens, and take turns", async () => {
   const { name, server, keys } = scene;
   const crowds = [startCrowd(server.port), startCrowd(server.port)];
   try {
@@ -31,7 +33,9 @@ test("2 × 100 callers exclude each other, in the order of their tokens, and eac
     expect(overlaps(sections)).toEqual([]);
     expect(Number(await server.command("GET", input.counterKey))).toBe(sections.length);
     expect(sections.every(({ token }, i) => i === 0 || token > (sections[i - 1]?.token ?? Infinity))).toBe(true);
-    expect(jain(counts(sections))).toBeGreaterThanOrEqual(0.99);
+    expect(differenceWithin(sections, 0), "the callers of a process take turns").toBeLessThanOrEqual(1);
+    expect(differenceWithin(sections, 1), "the callers of a process take turns").toBeLessThanOrEqual(1);
+    expect(longestRun(sections), "no process goes on while the other waits").toBeLessThanOrEqual(BATCH);
     expect(await server.command("EXISTS", keys.lock, keys.queue)).toBe(0);
   } finally {
     await Promise.all(crowds.map((crowd) => crowd.kill()));
@@ -43,8 +47,8 @@ test("the checks above fail for callers without a lock", () => {
   expect(overlaps([at(0, 2), at(1, 3)])).toHaveLength(1);
   expect(overlaps([at(0, 9), at(1, 2), at(3, 4)])).toHaveLength(2);
   expect(overlaps([at(0, 1), at(1, 2)])).toEqual([]);
-  expect(jain([1, 1, 1, 1])).toBe(1);
-  expect(jain([4, 0, 0, 0])).toBe(0.25);
+  expect(differenceWithin([at(0, 1, "0/1"), at(1, 2, "0/1"), at(2, 3, "1/1")], 0)).toBe(2);
+  expect(longestRun(["0/1", "1/1", "1/2", "1/3", "0/2", "1/1"].map((caller, i) => at(i, i + 1, caller)))).toBe(3);
 });
 
 function sectionsOf(numbers: Float64Array, process: number): Section[] {
@@ -64,17 +68,25 @@ function overlaps(sections: readonly Section[]): Section[] {
   });
 }
 
-function counts(sections: readonly Section[]): number[] {
-  const each = new Map<string, number>();
-  for (let process = 0; process < 2; process += 1) {
-    for (let caller = 0; caller < CALLERS; caller += 1) each.set(`${process}/${caller}`, 0);
+/** By how many sections the callers of one process differ. */
+function differenceWithin(sections: readonly Section[], process: number): number {
+  const counts = Array.from({ length: CALLERS }, () => 0);
+  for (const { caller } of sections) {
+    const [of, index] = caller.split("/").map(Number);
+    if (of === process && index !== undefined) counts[index] = (counts[index] ?? 0) + 1;
   }
-  for (const { caller } of sections) each.set(caller, (each.get(caller) ?? 0) + 1);
-  return [...each.values()];
+  return Math.max(...counts) - Math.min(...counts);
 }
 
-/** Jain's index of fairness: 1 when all have the same, 1/n when one has everything. */
-function jain(shares: readonly number[]): number {
-  const sum = shares.reduce((total, share) => total + share, 0);
-  return sum ** 2 / (shares.length * shares.reduce((total, share) => total + share ** 2, 0));
+/** The most sections that one process had in a row, between the first and the last of the other. */
+function longestRun(sections: readonly Section[]): number {
+  const processes = sections.map(({ caller }) => caller.split("/")[0]);
+  const begin = Math.max(processes.indexOf("0"), processes.indexOf("1"));
+  const end = Math.min(processes.lastIndexOf("0"), processes.lastIndexOf("1"));
+  let [longest, run] = [0, 0];
+  for (let at = begin; at <= end; at += 1) {
+    run = processes[at] === processes[at - 1] ? run + 1 : 1;
+    longest = Math.max(longest, run);
+  }
+  return longest;
 }

@@ -9,6 +9,7 @@ import { type Arrival, type BarrierProtocol, barrierProtocol } from "../../src/b
 import type { BreakReason } from "../../src/core/errors.js";
 import type { Claim } from "../../src/core/protocol.js";
 import { InstantServer } from "./instant-server.js";
+import { RUNS } from "./runs.js";
 
 const TIMEOUT_MS = 1_000;
 const PARTIES = 3;
@@ -204,6 +205,6 @@ test("a barrier does what a list and a map do, whatever is asked, and however of
         await world.check();
       }
     }),
-    { numRuns: 1_000 },
+    { numRuns: RUNS },
   );
-}, 60_000);
+});

@@ -10,6 +10,7 @@ import { lockKeys } from "../../src/core/keys.js";
 import type { Claim, WaitProtocol } from "../../src/core/protocol.js";
 import { MutexProtocol } from "../../src/mutex/protocol.js";
 import { InstantServer } from "./instant-server.js";
+import { RUNS } from "./runs.js";
 
 const LEASE_MS = 1_000;
 const CALLERS = 4;
@@ -315,6 +316,6 @@ test("mutex and condition do what three lists do, whatever is asked, and however
         world.check();
       }
     }),
-    { numRuns: 2_000 },
+    { numRuns: RUNS },
   );
-}, 60_000);
+});

@@ -8,6 +8,7 @@ import { beforeAll, expect, test } from "vitest";
 import type { Claim, WaitProtocol } from "../../src/core/protocol.js";
 import { type LatchProtocol, latchProtocol } from "../../src/count-down-latch/protocol.js";
 import { InstantServer } from "./instant-server.js";
+import { RUNS } from "./runs.js";
 
 const TIMEOUT_MS = 1_000;
 /** Longer than the minute for which every waiter keeps the count in any case. */
@@ -206,6 +207,6 @@ test("a latch does what a number and two sets do, whatever is asked, and however
         expect(world.server.immortals()).toEqual([]);
       }
     }),
-    { numRuns: 1_000 },
+    { numRuns: RUNS },
   );
-}, 60_000);
+});

@@ -9,6 +9,7 @@ import { lockKeys } from "../../src/core/keys.js";
 import type { Claim } from "../../src/core/protocol.js";
 import { ElectionProtocol } from "../../src/election/protocol.js";
 import { InstantServer } from "./instant-server.js";
+import { RUNS } from "./runs.js";
 
 const TIMEOUT_MS = 1_000;
 const LEASE_MS = 1_000;
@@ -207,6 +208,6 @@ test("an election does what a queue and a saying do, whatever is asked, and howe
         await world.check();
       }
     }),
-    { numRuns: 1_000 },
+    { numRuns: RUNS },
   );
-}, 60_000);
+});

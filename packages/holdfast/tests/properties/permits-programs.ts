@@ -1,6 +1,5 @@
-/** Random programs of several clients, run on the embedded store and on the model, and compared after every step. */
+/** Random programs of several clients, up to 25 steps each, run on the embedded store and on the model, and compared after every step. */
 
-import { env } from "node:process";
 import { embedded, Keyspace } from "@holdfast/embedded";
 import fc from "fast-check";
 import { expect } from "vitest";
@@ -10,9 +9,7 @@ import type { Claim } from "../../src/core/protocol.js";
 import { newClaim } from "../../src/core/protocol.js";
 import { type PermitsProtocol, permitsProtocol } from "../../src/permits/protocol.js";
 import { PermitsModel } from "./permits-model.js";
-
-/** How many programs; each has up to 25 steps. */
-export const RUNS = Number(env.HOLDFAST_PROPERTY_RUNS ?? 1_000);
+import { RUNS } from "./runs.js";
 
 /** One step. `pick` chooses among the claims made so far, the latest first. */
 export type Step =

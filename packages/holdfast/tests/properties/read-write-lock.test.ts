@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LONG_MS } from "../../src/testing/delays.js";
-import { commonSteps, holdsFor, RUNS, reweighStep } from "./permits-programs.js";
+import { commonSteps, holdsFor, reweighStep } from "./permits-programs.js";
+import { RUNS } from "./runs.js";
 
 const EVERYTHING = 1_000_000;
 

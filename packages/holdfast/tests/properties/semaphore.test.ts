@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LONG_MS } from "../../src/testing/delays.js";
-import { commonSteps, holdsFor, RUNS, type Step } from "./permits-programs.js";
+import { commonSteps, holdsFor, type Step } from "./permits-programs.js";
+import { RUNS } from "./runs.js";
 
 test(
   `${RUNS} random programs on a semaphore do what a sequential model does, with every number, token and message`,
