@@ -10,7 +10,7 @@ import type { Hold } from "./core/hold.js";
 import { checkName, checkValue, lockKeys, mappedKeys, show } from "./core/keys.js";
 import type { ExportedLease } from "./core/lease.js";
 import { Lease } from "./core/lease.js";
-import { Cohorts } from "./core/local-queue.js";
+import { LocalQueues } from "./core/local-queue.js";
 import { Lock } from "./core/lock.js";
 import { checkWhole } from "./core/options.js";
 import { type Runtime, systemRuntime } from "./core/runtime.js";
@@ -214,21 +214,27 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
   const facts = { store, runtime, prefix, clientId, commandTimeoutMs, records, guard, closeStore, echo };
   const session = new Session({ ...facts, handOffMs });
 
-  const cohorts = new Cohorts(session);
+  const localQueues = new LocalQueues(session);
   const leaseOn = (hold: Hold): Lease => new Lease(hold);
 
   // On the path of every acquire.
-  const mutexStepsOf = (kind: string, name: string, lockOptions?: LockOptions): MutexProtocol => {
+  const mutexProtocolOf = (kind: string, name: string, lockOptions?: LockOptions): MutexProtocol => {
     checkName(name);
     const { key, recheckMs } = lockOptions === undefined ? NO_OPTIONS : checkLockOptions(lockOptions);
     const keys = key === undefined ? lockKeys(prefix, "mutex", name) : mappedKeys(prefix, "mutex", key);
     return new MutexProtocol({ store, name, key, keys, inbox: session.inboxOf(keys.tag), recheckMs }, kind);
   };
   const mutex = (name: string, lockOptions?: LockOptions): Mutex =>
-    new Mutex(session, mutexStepsOf("mutex", name, lockOptions), defaults, leaseOn, cohorts);
+    new Mutex(session, mutexProtocolOf("mutex", name, lockOptions), defaults, leaseOn, localQueues);
   const contexts = new HoldContexts();
   const reentrantMutex = (name: string, lockOptions?: LockOptions): ReentrantMutex => {
-    return new ReentrantMutex(session, mutexStepsOf("reentrant-mutex", name, lockOptions), defaults, contexts, cohorts);
+    return new ReentrantMutex(
+      session,
+      mutexProtocolOf("reentrant-mutex", name, lockOptions),
+      defaults,
+      contexts,
+      localQueues,
+    );
   };
   const semaphore = (name: string, semaphoreOptions?: SemaphoreOptions): Semaphore => {
     checkName(name);

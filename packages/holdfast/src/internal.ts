@@ -11,7 +11,7 @@
 export { barrierProtocol } from "./barrier/protocol.js";
 export { looking } from "./condition/protocol.js";
 export { acquire, type MakeLease, timeoutError } from "./core/acquire.js";
-export { type Caller, call } from "./core/call.js";
+export { call, type NamedStore } from "./core/call.js";
 export type { Settled } from "./core/closing.js";
 export { quote } from "./core/error-messages.js";
 export {

@@ -5,7 +5,7 @@ import { publishAcquire, publishUngranted, type ToldCall, tellingEnds } from "./
 import { Hold, hold } from "./hold.js";
 import { firstHolder } from "./inspection.js";
 import type { ExportedLease, Lease } from "./lease.js";
-import type { Cohorts } from "./local-queue.js";
+import type { LocalQueues } from "./local-queue.js";
 import type { ResolvedOptions } from "./options.js";
 import type { Grant, LockProtocol, NotHeld, WaitProtocol } from "./protocol.js";
 import { type Granted, NOTHING_RUNS, parseOwner, standingPause, type TimedOut } from "./protocol.js";
@@ -20,7 +20,7 @@ export type MakeLease<Held extends Lease> = (hold: Hold) => Held;
 /**
  * Waits for the lock, at most `waitMs`.
  *
- * @param cohorts  where callers of one process share a claim, unless they want to be served strictly
+ * @param localQueues  where callers of one process share a claim, unless they want to be served strictly
  * @throws AcquireTimeoutError, PausedError, StoreError, ClosedError, signal.reason
  */
 export async function acquire<Held extends Lease>(
@@ -28,32 +28,43 @@ export async function acquire<Held extends Lease>(
   protocol: LockProtocol,
   options: ResolvedOptions,
   make: MakeLease<Held>,
-  cohorts?: Cohorts,
+  localQueues?: LocalQueues,
 ): Promise<Held> {
-  const calledAtMs = options.waitMs > 0 ? 0 : session.runtime.monotonicMs();
+  // Who does not wait has nobody to wait with.
+  if (localQueues === undefined || options.fairness === "strict" || options.waitMs <= 0) {
+    return await acquireAlone(session, protocol, options, make);
+  }
   let timedOut: TimedOut | undefined;
-  const held = await new Promise<Held | undefined>((resolve, reject) => {
-    const ends = {
-      held: (granted: Hold): void => resolve(make(granted)),
-      timedOut: (end: TimedOut): void => {
-        timedOut = end;
-        resolve(undefined);
-      },
-      failed: reject,
-    };
-    // Who does not wait has nobody to wait with.
-    if (cohorts !== undefined && options.fairness !== "strict" && options.waitMs > 0) {
-      cohorts.of(protocol, options).join(protocol, options, ends);
-    } else {
-      waitForGrant(session, protocol, options, (granted) => hold(session, protocol, granted, options)).then(
-        (end) => (end instanceof Hold ? ends.held(end) : ends.timedOut(end)),
-        reject,
-      );
-    }
+  let resolve!: (held: Held | undefined) => void;
+  let reject!: (error: unknown) => void;
+  const ended = new Promise<Held | undefined>((...both) => {
+    [resolve, reject] = both;
   });
+  localQueues.of(protocol, options).join(protocol, options, {
+    held: (granted) => resolve(make(granted)),
+    timedOut: (end) => {
+      timedOut = end;
+      resolve(undefined);
+    },
+    failed: reject,
+  });
+  const held = await ended;
   if (held !== undefined) return held;
   // Made in an async function that the caller awaits, so that its stack has the caller's line.
-  throw await timeoutError(session, protocol, options, timedOut ?? { state: undefined }, calledAtMs);
+  throw await timeoutError(session, protocol, options, timedOut ?? { state: undefined }, 0);
+}
+
+/** As `acquire`, with a claim that no other caller shares. */
+async function acquireAlone<Held extends Lease>(
+  session: Session,
+  protocol: LockProtocol,
+  options: ResolvedOptions,
+  make: MakeLease<Held>,
+): Promise<Held> {
+  const calledAtMs = options.waitMs > 0 ? 0 : session.runtime.monotonicMs();
+  const end = await waitForGrant(session, protocol, options, (granted) => hold(session, protocol, granted, options));
+  if (end instanceof Hold) return make(end);
+  throw await timeoutError(session, protocol, options, end, calledAtMs);
 }
 
 /**

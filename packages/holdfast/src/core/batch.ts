@@ -3,7 +3,7 @@
  */
 
 import { tellingEnds } from "./events.js";
-import { type Hold, hold, type Turn } from "./hold.js";
+import { type Hold, hold, type SharedClaim } from "./hold.js";
 import type { ResolvedOptions } from "./options.js";
 import type { Granted, LockProtocol, TimedOut } from "./protocol.js";
 import type { Runtime } from "./runtime.js";
@@ -34,9 +34,9 @@ const BATCH_MS = 20;
  * Invariants: one lease at a time; each with the next of the tokens that the grant has reserved; none begins when the
  * claim is no longer good, and none after the turn is over.
  *
- * To its present hold it is the turn that this hold is.
+
  */
-export class Batch implements Turn, Unconfirmed {
+export class Batch implements SharedClaim, Unconfirmed {
   readonly #session: Session;
   readonly #granted: Granted;
   #callers: readonly Caller[];
@@ -87,18 +87,9 @@ export class Batch implements Turn, Unconfirmed {
     if (caller === undefined) return false;
     this.#next += 1;
     this.#served += 1;
-    caller.leave();
-    const { claim, token, slots, setAt, provisionalMs, isHandedOver, mayStillRun } = this.#granted;
-    const waitedMs = caller.deadline.waitedMs();
-    const call = caller.deadline.startedAt;
-    const lastToken = token + claim.amount - 1;
-    const granted = { claim, token: lastToken, slots, setAt, provisionalMs, isHandedOver, waitedMs, call, mayStillRun };
     const isLast = this.#next === this.#callers.length;
     if (isLast) this.#forget();
-    const ownToken = token + this.#served - 1;
-    caller.ends.held(
-      hold(this.#session, caller.protocol, granted, caller.options, ownToken, isLast ? undefined : this),
-    );
+    serve(this.#session, this.#granted, caller, this.#served - 1, isLast ? undefined : this);
     return true;
   }
 
@@ -118,14 +109,7 @@ export class Batch implements Turn, Unconfirmed {
     return left;
   }
 
-  /** The server has ended the claim: as `end`, and whoever holds by it is told. */
-  lose(): readonly Caller[] {
-    const left = this.end();
-    this.#session.ended(this.#granted.claim);
-    return left;
-  }
-
-  /** Whoever keeps one lease, or the cohort, must not keep the leases of all others and what listens to them. */
+  /** Whoever keeps one lease, or the queue, must not keep the leases of all others and what listens to them. */
   #forget(): void {
     this.#callers = [];
     this.#next = 0;
@@ -150,6 +134,27 @@ export class Batch implements Turn, Unconfirmed {
   }
 }
 
+/**
+ * Begins the lease of one caller.
+ *
+ * @param place        how many leases of the claim have begun before: each has the next of the tokens that the grant has reserved
+ * @param sharedClaim  the claim, if it serves others after this lease
+ */
+export function serve(
+  session: Session,
+  { claim, token, slots, setAt, provisionalMs, isHandedOver, mayStillRun }: Granted,
+  caller: Caller,
+  place: number,
+  sharedClaim?: SharedClaim,
+): void {
+  caller.leave();
+  const waitedMs = caller.deadline.waitedMs();
+  const call = caller.deadline.startedAt;
+  const lastToken = token + claim.amount - 1;
+  const granted = { claim, token: lastToken, slots, setAt, provisionalMs, isHandedOver, waitedMs, call, mayStillRun };
+  caller.ends.held(hold(session, caller.protocol, granted, caller.options, token + place, sharedClaim));
+}
+
 /** Where no claim can be made any more. */
 export const NOBODY = { owner: "" };
 
@@ -160,7 +165,7 @@ export interface CallerEnds {
   readonly failed: (error: unknown) => void;
 }
 
-/** One call of acquire, in a cohort. */
+/** One call of `acquire`, in a local queue. */
 export class Caller {
   readonly protocol: LockProtocol;
   readonly options: ResolvedOptions;

@@ -7,7 +7,7 @@ import { type Runtime, SharedTimer } from "./runtime.js";
 import type { Outcome, Reply, ReplyForm, Script, Store } from "./store.js";
 
 /** A store as one lock uses it: every failure names the lock. */
-export interface Caller {
+export interface NamedStore {
   readonly store: Pick<Store, "run" | "server">;
   /** Name of the lock. */
   readonly name: string;
@@ -26,7 +26,7 @@ export type Keys<Key extends string> = {
  * @throws StoreError  the answer is unknown, or is not one that the header lists
  */
 export function call<Key extends string, Arg extends string, Form extends ReplyForm>(
-  { store, name: lockName }: Caller,
+  { store, name: lockName }: NamedStore,
   script: Script<Key, Arg, Form>,
   keys: Keys<NoInfer<Key>>,
   args: Readonly<Record<NoInfer<Arg>, string | number>>,

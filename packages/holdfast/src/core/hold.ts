@@ -25,7 +25,7 @@ export interface HoldFacts {
   /** Whether a request of the claim may still be under way, and is to be undone when it arrives. */
   readonly mayStillRun: () => boolean;
   /** Of the claim, if it serves others after this lease. */
-  readonly turn?: Turn | undefined;
+  readonly sharedClaim?: SharedClaim | undefined;
 }
 
 /**
@@ -51,14 +51,14 @@ export class Hold implements Occupant, Holding, Kept {
   #isOver = false;
   #isAbandoned = false;
   readonly #mayStillRun: () => boolean;
-  readonly #turn: Turn | undefined;
+  readonly #sharedClaim: SharedClaim | undefined;
   readonly #isHandedOver: boolean;
   #token: number;
 
   /** @param grant  as the server has it: of several reserved tokens the last */
   constructor(session: Session, protocol: LockProtocol, grant: Grant, facts: HoldFacts) {
-    const { token, setAt, provisionalMs, isHandedOver = false, options, mayStillRun, turn } = facts;
-    this.#turn = turn;
+    const { token, setAt, provisionalMs, isHandedOver = false, options, mayStillRun, sharedClaim } = facts;
+    this.#sharedClaim = sharedClaim;
     this.#isHandedOver = isHandedOver;
     this.#token = token;
     this.#mayStillRun = mayStillRun;
@@ -66,7 +66,7 @@ export class Hold implements Occupant, Holding, Kept {
     this.#session = session;
     this.#protocol = protocol;
     this.#options = options;
-    const lease = { leaseMs: grant.claim.leaseMs, setAt, provisionalMs, isWatched: turn !== undefined };
+    const lease = { leaseMs: grant.claim.leaseMs, setAt, provisionalMs, isWatched: sharedClaim !== undefined };
     this.#renewer = new Renewer(session, protocol, options, lease, this);
     session.admit(grant.claim, this);
     this.#renewer.start();
@@ -159,7 +159,7 @@ export class Hold implements Occupant, Holding, Kept {
     this.#stop();
     this.#noteLength();
     this.#forgetCopies();
-    this.#turn?.over();
+    this.#sharedClaim?.over();
     this.#onSettled?.(how);
   }
 
@@ -206,7 +206,7 @@ export class Hold implements Occupant, Holding, Kept {
     this.#lost = reason;
     this.#forced = forced;
     for (const listener of this.#lossListeners ?? []) listener(reason, forced);
-    this.#turn?.over();
+    this.#sharedClaim?.over();
     this.#onSettled?.("lost");
   }
 
@@ -241,7 +241,7 @@ export class Hold implements Occupant, Holding, Kept {
     const isLate = this.validForMs() <= 0;
     if (!isLate) {
       this.#stop();
-      if (this.#turn?.passOn(this.#renewer.term.longestMs) === true) {
+      if (this.#sharedClaim?.passOn(this.#renewer.term.longestMs) === true) {
         // A batch goes on for some milliseconds only.
         this.#noteLength(0);
         return "released";
@@ -266,7 +266,7 @@ export class Hold implements Occupant, Holding, Kept {
         () => onSettled("unknown"),
       );
     }
-    if (!isLate) this.#turn?.over();
+    if (!isLate) this.#sharedClaim?.over();
     return ending;
   }
 
@@ -313,9 +313,9 @@ export class Hold implements Occupant, Holding, Kept {
     return new Promise((resolve) => {
       this.#onSettled = resolve;
       for (const listener of this.#lossListeners ?? []) listener("closing");
-      if (this.#turn === undefined) return;
-      // Whoever waits to hold it after this one waits no longer; and the turn confirms it no more.
-      this.#turn.over();
+      if (this.#sharedClaim === undefined) return;
+      // Whoever waits to hold it after this one waits no longer; and the batch confirms it no more.
+      this.#sharedClaim.over();
       this.#renewer.check();
     });
   }
@@ -363,7 +363,7 @@ export class Hold implements Occupant, Holding, Kept {
  * Keeps a grant alive.
  *
  * @param token  of this lease, if that is not the last that the grant has reserved
- * @param turn   of the claim, if it serves others after this lease
+ * @param sharedClaim  the claim, if it serves others after this lease
  */
 export function hold(
   session: Session,
@@ -371,7 +371,7 @@ export function hold(
   granted: Granted,
   options: HoldOptions,
   token: number = granted.token,
-  turn?: Turn,
+  sharedClaim?: SharedClaim,
 ): Hold {
   if (channels.grant.hasSubscribers) {
     const { claim, waitedMs, call } = granted;
@@ -384,12 +384,12 @@ export function hold(
     channels.grant.publish(event);
   }
   const { claim, token: lastToken, slots, setAt, provisionalMs, isHandedOver, mayStillRun } = granted;
-  const facts = { token, setAt, provisionalMs, isHandedOver, options, mayStillRun, turn };
+  const facts = { token, setAt, provisionalMs, isHandedOver, options, mayStillRun, sharedClaim };
   return new Hold(session, protocol, { claim, token: lastToken, slots }, facts);
 }
 
 /** What a hold is, if its claim serves several leases in turn: see local-queue.ts. */
-export interface Turn {
+export interface SharedClaim {
   /**
    * The lease was given back while it was good.
    *

@@ -2,7 +2,7 @@
  * The callers of one process that want the same lock, and the one claim that they share.
  */
 
-import { Batch, BLOCK, Caller, type CallerEnds, CROWD_BLOCK, isCrowd } from "./batch.js";
+import { Batch, BLOCK, Caller, type CallerEnds, CROWD_BLOCK, isCrowd, serve } from "./batch.js";
 import { PausedError } from "./errors.js";
 import { publishAcquire, publishWait } from "./events.js";
 import type { ResolvedOptions } from "./options.js";
@@ -18,28 +18,28 @@ const KEPT = 1_024;
 /** From so many of one lock on the idle ones go as another one comes: a label may be new with each acquire. */
 const KEPT_OF_ONE = 4;
 
-/** The cohorts of one Holdfast, by what their claims have in common. */
-export class Cohorts {
+/** The local queues of one Holdfast, by what their claims have in common. */
+export class LocalQueues {
   readonly #session: Session;
   /** By the key of the lock; of one lock there is one, unless callers want leases of several lengths or labels. */
-  #byKey = new Map<string, readonly Cohort[]>();
+  #byKey = new Map<string, readonly LocalQueue[]>();
   #tidyAt = KEPT;
 
   constructor(session: Session) {
     this.#session = session;
   }
 
-  /** The cohort that a caller with these options belongs to. */
-  of(protocol: LockProtocol, options: ResolvedOptions): Cohort {
+  /** The queue that a caller with these options belongs to. */
+  of(protocol: LockProtocol, options: ResolvedOptions): LocalQueue {
     const { name, key } = protocol;
     const known = this.#byKey.get(key);
     const found = known?.find((one) => one.suits(name, options));
     if (found !== undefined) return found;
-    const cohort = new Cohort(this.#session, name, options);
+    const queue = new LocalQueue(this.#session, name, options);
     if (known === undefined && this.#byKey.size >= this.#tidyAt) this.#tidy();
     const others = known === undefined || known.length < KEPT_OF_ONE ? known : busyOf(known);
-    this.#byKey.set(key, [...(others ?? []), cohort]);
-    return cohort;
+    this.#byKey.set(key, [...(others ?? []), queue]);
+    return queue;
   }
 
   #tidy(): void {
@@ -49,8 +49,8 @@ export class Cohorts {
   }
 }
 
-function busyOf(cohorts: readonly Cohort[]): readonly Cohort[] {
-  return cohorts.filter(({ isIdle }) => !isIdle);
+function busyOf(queues: readonly LocalQueue[]): readonly LocalQueue[] {
+  return queues.filter(({ isIdle }) => !isIdle);
 }
 
 /**
@@ -70,7 +70,7 @@ function busyOf(cohorts: readonly Cohort[]): readonly Cohort[] {
  *
  * One for each lock, name, length of lease, label and way to meet a pause: a claim has one of each, and errors tell the name.
  */
-export class Cohort {
+export class LocalQueue {
   readonly #session: Session;
   readonly #name: string;
   readonly #leaseMs: number;
@@ -84,6 +84,8 @@ export class Cohort {
   /** Whoever the claim on its way was asked for: it had called before, whatever the clocks do. */
   #asker: Caller | undefined;
   #batch: Batch | undefined;
+  /** Of the last grant. */
+  #lastClaim: Claim | undefined;
   #isCrowd = false;
   /** Of the claims: it is for each caller by itself to give up. */
   #patient: ResolvedOptions | undefined;
@@ -115,7 +117,7 @@ export class Cohort {
     const caller = new Caller(this.#session.runtime, protocol, options, ends, (end) => this.#leave(caller, end));
     this.#waiting.push(caller);
     const joined = this.#waiter;
-    if (joined === undefined) this.#ask(caller);
+    if (joined === undefined) this.#newWaiter(caller)?.ask();
     const { startedAt } = caller.deadline;
     if (this.#waiter !== undefined) caller.claim = this.#waiter;
     publishAcquire(protocol, caller.claim, options, startedAt, this.#session.store);
@@ -148,8 +150,12 @@ export class Cohort {
     }
   }
 
-  /** Asks for a claim, for everybody who waits. @param keepsPlace  whether they have waited before, so that no pause refuses them */
-  #ask(asker: Caller, keepsPlace = false): void {
+  /**
+   * A waiter on its way to a claim, for everybody who waits. Undefined if no claim can be made any more.
+   *
+   * @param keepsPlace  whether they have waited before, so that no pause refuses them
+   */
+  #newWaiter(asker: Caller, keepsPlace = false): Waiter | undefined {
     const { protocol, options } = asker;
     const block = this.#isCrowd ? CROWD_BLOCK : BLOCK;
     let claim: Claim;
@@ -163,7 +169,7 @@ export class Cohort {
       );
     } catch (error) {
       this.#failed(error);
-      return;
+      return undefined;
     }
     this.#asker = asker;
     this.#patient ??= { ...options, waitMs: Infinity, signal: undefined };
@@ -179,21 +185,22 @@ export class Cohort {
       },
     });
     this.#waiter = waiter;
-    waiter.ask();
+    return waiter;
   }
 
   #askForRest(): void {
     if (this.#waiter !== undefined) return;
     const [first] = this.#waiting;
     if (first === undefined) return;
-    this.#ask(first, true);
+    this.#newWaiter(first, true)?.ask();
     for (const caller of this.#waiting) caller.deadline.start();
   }
 
   #granted(granted: Granted, protocol: LockProtocol): void {
     this.#waiter = undefined;
     // That it is granted shows that the claim before it has ended, of which its holder may not have heard yet.
-    this.#waiting.unshift(...(this.#batch?.lose() ?? []));
+    this.#waiting.unshift(...(this.#batch?.end() ?? []));
+    if (this.#lastClaim !== undefined) this.#session.ended(this.#lastClaim);
     const most = Math.min(granted.claim.amount, this.#waiting.length);
     // Whoever stands before the one that asked for it had called before.
     const asker = this.#asker === undefined ? -1 : this.#waiting.indexOf(this.#asker);
@@ -202,9 +209,8 @@ export class Cohort {
     this.#isCrowd = isCrowd(served, granted.claim.amount);
     const callers = this.#waiting.splice(0, served);
     this.#asker = undefined;
-    const batch = new Batch(this.#session, granted, callers, (left) => this.#over(left));
-    if (batch.serveNext()) {
-      this.#batch = batch;
+    if (this.#serve(granted, callers)) {
+      this.#lastClaim = granted.claim;
       // If the first answer was the grant, nobody has needed a timer yet; and no waiter keeps the process alive any more.
       for (const caller of callers) if (!caller.hasLeft) caller.deadline.stay();
     } else {
@@ -213,6 +219,21 @@ export class Cohort {
       void cleanUp(this.#session, protocol, claim, mayStillRun(), this.#session.commandTimeoutMs);
     }
     this.#askForRest();
+  }
+
+  /** Begins the first lease of a claim. @returns false if nobody is left */
+  #serve(granted: Granted, callers: readonly Caller[]): boolean {
+    const [first] = callers;
+    if (callers.length === 1 && first?.hasLeft === false) {
+      // A free lock: a hold, and nothing else.
+      this.#batch = undefined;
+      serve(this.#session, granted, first, 0);
+      return true;
+    }
+    const batch = new Batch(this.#session, granted, callers, (left) => this.#over(left));
+    if (!batch.serveNext()) return false;
+    this.#batch = batch;
+    return true;
   }
 
   /** Whoever was not served any more is the first in line. */

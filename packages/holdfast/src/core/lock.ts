@@ -6,7 +6,7 @@ import { forcedNote } from "./inbox.js";
 import { type Inspection, inspect } from "./inspection.js";
 import { checkWords, show } from "./keys.js";
 import type { Lease } from "./lease.js";
-import type { Cohorts } from "./local-queue.js";
+import type { LocalQueues } from "./local-queue.js";
 import {
   type AcquireOptions,
   checkWhole,
@@ -53,7 +53,7 @@ export class Lock<Held extends Lease = Lease> {
   protected readonly make: MakeLease<Held>;
 
   /** Where callers of one process share a claim; undefined for kinds whose callers do not. @internal */
-  protected readonly cohorts: Cohorts | undefined;
+  protected readonly localQueues: LocalQueues | undefined;
 
   /** Locks come from the factories of a Holdfast. @internal */
   constructor(
@@ -61,14 +61,14 @@ export class Lock<Held extends Lease = Lease> {
     protocol: LockProtocol,
     defaults: ResolvedOptions,
     make: MakeLease<Held>,
-    cohorts?: Cohorts,
+    localQueues?: LocalQueues,
   ) {
     this.name = protocol.name;
     this.session = session;
     this.protocol = protocol;
     this.defaults = defaults;
     this.make = make;
-    this.cohorts = cohorts;
+    this.localQueues = localQueues;
   }
 
   /** What stands behind a lock, for kinds that are made of other locks. @internal */
@@ -97,7 +97,7 @@ export class Lock<Held extends Lease = Lease> {
     } catch (error) {
       return Promise.reject(error);
     }
-    return acquire(this.session, this.protocol, resolved, this.make, this.cohorts);
+    return acquire(this.session, this.protocol, resolved, this.make, this.localQueues);
   }
 
   /**

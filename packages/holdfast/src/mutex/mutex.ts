@@ -2,7 +2,7 @@ import { Condition } from "../condition/condition.js";
 import type { MakeLease } from "../core/acquire.js";
 import { checkName } from "../core/keys.js";
 import type { Lease } from "../core/lease.js";
-import type { Cohorts } from "../core/local-queue.js";
+import type { LocalQueues } from "../core/local-queue.js";
 import { Lock } from "../core/lock.js";
 import type { ResolvedOptions } from "../core/options.js";
 import type { Session } from "../core/session.js";
@@ -31,9 +31,9 @@ export class Mutex extends Lock {
     protocol: MutexProtocol,
     defaults: ResolvedOptions,
     make: MakeLease<Lease>,
-    cohorts: Cohorts,
+    localQueues: LocalQueues,
   ) {
-    super(session, protocol, defaults, make, cohorts);
+    super(session, protocol, defaults, make, localQueues);
     this.#protocol = protocol;
   }
 

@@ -1,5 +1,5 @@
 /** Where the keys of a lock are that can be paused, by its kind and name. */
-import type { Caller } from "../core/call.js";
+import type { NamedStore } from "../core/call.js";
 import { type Pause, StoreError } from "../core/errors.js";
 import { checkKey, checkName, lockKeys, mappedKeys, show } from "../core/keys.js";
 import type { LockProtocol } from "../core/protocol.js";
@@ -36,7 +36,7 @@ interface PermitKeys {
 }
 
 /** A lock that can be paused, and the two forms in which its kind keeps it. */
-export type PausedPlace = { readonly caller: Caller } & (
+export type PausedPlace = { readonly caller: NamedStore } & (
   | {
       readonly isPermits: false;
       readonly protocol: LockProtocol & { readonly inbox: string };

@@ -3,7 +3,7 @@ import { UnsupportedError } from "../core/errors.js";
 import { type AcquireEvent, channels, type GrantEvent, serverOf } from "../core/events.js";
 import { show } from "../core/keys.js";
 import { Lease } from "../core/lease.js";
-import type { Cohorts } from "../core/local-queue.js";
+import type { LocalQueues } from "../core/local-queue.js";
 import { Lock } from "../core/lock.js";
 import {
   ACQUIRE_OPTIONS,
@@ -83,9 +83,15 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
     protocol: LockProtocol,
     defaults: ResolvedOptions,
     contexts: HoldContexts,
-    cohorts: Cohorts | undefined,
+    localQueues: LocalQueues | undefined,
   ) {
-    super(session, protocol, defaults, (hold) => new ReentrantLease(new SharedHold(contexts, hold).enter()), cohorts);
+    super(
+      session,
+      protocol,
+      defaults,
+      (hold) => new ReentrantLease(new SharedHold(contexts, hold).enter()),
+      localQueues,
+    );
     this.#contexts = contexts;
   }
 
@@ -111,7 +117,7 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
     const resolved = resolve(others, this.defaults, REENTRANT_OPTIONS);
     const shared = this.#sharedBy(within);
     if (shared !== undefined) return this.#enter(shared, others, resolved);
-    return acquire(this.session, this.protocol, resolved, this.make, this.cohorts);
+    return acquire(this.session, this.protocol, resolved, this.make, this.localQueues);
   }
 
   /** Enters the hold that the caller stands in, or takes the lock if it is free now. @throws as `acquire` */

@@ -5,10 +5,10 @@
  * describe("mutex on my store", () => mutexContract({ name: "mine", start: startMine }));
  */
 import { expect, test } from "vitest";
-import { cohortContract, cohortHandOverContract } from "./cohort.contract.js";
 import { LONG_MS, withLeaseInTime } from "./delays.js";
 import { exclusiveContract } from "./exclusive.contract.js";
 import { forcedReasonContract } from "./forced-release.contract.js";
+import { cohortContract, cohortHandOverContract } from "./local-queue.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
 /** Registers the cases. Call it inside a `describe` that names the store. */

@@ -4,7 +4,7 @@ import { StoreError, UnsupportedError } from "../../src/core/errors.js";
 import { evictionQuestion, Guard, type MemoryPolicy } from "../../src/core/guard.js";
 import type { Echo } from "../../src/core/inbox-check.js";
 import { Lease } from "../../src/core/lease.js";
-import { Cohorts } from "../../src/core/local-queue.js";
+import { LocalQueues } from "../../src/core/local-queue.js";
 import { Lock } from "../../src/core/lock.js";
 import { DEFAULTS } from "../../src/core/options.js";
 import type { AcquireReply, Claim, LockProtocol, State } from "../../src/core/protocol.js";
@@ -200,7 +200,7 @@ export class ScriptedLock {
       this.protocol,
       { ...DEFAULTS, signal: undefined, amount: 1 },
       (hold) => new Lease(hold),
-      takesTurns ? new Cohorts(this.session) : undefined,
+      takesTurns ? new LocalQueues(this.session) : undefined,
     );
   }
 

@@ -94,8 +94,8 @@ export const CLIENTS: readonly Tooth[] = [
     patches: [
       patch(
         "stores/script-runner.ts",
-        "if (lessons < LESSONS && isUnknownScript(cause)) {",
-        "if (lessons < 0 && isUnknownScript(cause)) {",
+        "if (this.#lessons < LESSONS && isUnknownScript(cause)) {",
+        "if (this.#lessons < 0 && isUnknownScript(cause)) {",
       ),
     ],
     catcher: test(

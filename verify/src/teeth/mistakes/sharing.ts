@@ -1,7 +1,7 @@
 /** Mistakes of callers that share a claim, or a hold: whom a grant serves, for how long, and what becomes of the rest. */
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
-const COHORT = "core/local-queue.ts";
+const QUEUE = "core/local-queue.ts";
 const BATCH = "core/batch.ts";
 
 /** See the file header. */
@@ -10,21 +10,21 @@ export const SHARING: readonly Tooth[] = [
     id: "late-caller-in-a-batch",
     bugs: [],
     mistake: "who calls after the server made a grant gets one of its leases, with a token from before",
-    patches: [patch(COHORT, "?.hadCalledBy(granted.setAt) === true", "?.hadCalledBy(granted.setAt) !== undefined")],
+    patches: [patch(QUEUE, "?.hadCalledBy(granted.setAt) === true", "?.hadCalledBy(granted.setAt) !== undefined")],
     catcher: simulation("mutex", "F2"),
   },
   {
     id: "one-token-for-a-batch",
     bugs: [],
     mistake: "all leases of a shared claim have one token",
-    patches: [patch(BATCH, "const ownToken = token + this.#served - 1;", "const ownToken = token;")],
+    patches: [patch(BATCH, "caller.options, token + place, sharedClaim", "caller.options, token, sharedClaim")],
     catcher: simulation("mutex", "F1"),
   },
   {
     id: "batch-past-its-tokens",
     bugs: [],
     mistake: "a grant serves more callers than it has reserved tokens for",
-    patches: [patch(COHORT, "Math.min(granted.claim.amount, this.#waiting.length)", "this.#waiting.length")],
+    patches: [patch(QUEUE, "Math.min(granted.claim.amount, this.#waiting.length)", "this.#waiting.length")],
     catcher: simulation("mutex", "L6"),
   },
   {
@@ -58,21 +58,27 @@ export const SHARING: readonly Tooth[] = [
     id: "rest-of-a-batch-overtaken",
     bugs: [],
     mistake: "who called later is granted first where the loss of a batch is heard late, and its holder goes on",
-    patches: [patch(COHORT, "    this.#waiting.unshift(...(this.#batch?.lose() ?? []));\n", "")],
-    catcher: test("unit/cohort.test.ts", "hears from the next grant that the last of it has lost its lease"),
+    patches: [
+      patch(
+        QUEUE,
+        "    this.#waiting.unshift(...(this.#batch?.end() ?? []));\n    if (this.#lastClaim !== undefined) this.#session.ended(this.#lastClaim);\n",
+        "",
+      ),
+    ],
+    catcher: test("unit/local-queue.test.ts", "hears from the next grant that the last of it has lost its lease"),
   },
   {
     id: "claim-stays-behind",
     bugs: [],
     mistake: "a claim stays in the queue when its last caller has left",
-    patches: [patch(COHORT, "      void last?.abandon();\n", "      void last;\n")],
+    patches: [patch(QUEUE, "      void last?.abandon();\n", "      void last;\n")],
     catcher: simulation("mutex", "L4"),
   },
   {
     id: "one-leaves-for-all",
     bugs: [],
     mistake: "who leaves takes the claim with it that others wait for too",
-    patches: [patch(COHORT, "    if (this.#waiting.length > 0) return { waiter, last: undefined };\n", "")],
+    patches: [patch(QUEUE, "    if (this.#waiting.length > 0) return { waiter, last: undefined };\n", "")],
     catcher: simulation("mutex", "L2", "L4", "L7"),
   },
   {

@@ -3,7 +3,7 @@ import { patch, simulation, type Tooth, test } from "../tooth.js";
 
 const WAITER = "core/waiter.ts";
 const QUESTIONS = "core/waiter.ts";
-const COHORT = "core/local-queue.ts";
+const LOCAL_QUEUE = "core/local-queue.ts";
 const DEADLINE = "core/time.ts";
 const MOMENT = "core/time.ts";
 const HUB = "stores/inbox-hub.ts";
@@ -76,9 +76,9 @@ export const WAITING: readonly Tooth[] = [
       patch(WAITER, "if (isFirst) this.#startDeadline();", "if (isFirst) this.#startDeadline(attempt.restMs);"),
       patch(WAITER, "#startDeadline(): void {", "#startDeadline(restMs = Infinity): void {"),
       patch(WAITER, "this.#ends.waiting?.();", "this.#ends.waiting?.(restMs);"),
-      patch(COHORT, "      waiting: () => {", "      waiting: (restMs) => {"),
+      patch(LOCAL_QUEUE, "      waiting: () => {", "      waiting: (restMs) => {"),
       patch(
-        COHORT,
+        LOCAL_QUEUE,
         "for (const caller of this.#waiting) caller.deadline.start();\n      },",
         "for (const caller of this.#waiting) caller.deadline.start(0, restMs);\n      },",
       ),

@@ -2,7 +2,7 @@
 
 import { interopRedissonExtend, interopRedissonUnlatch } from "../../generated/redisson-scripts.js";
 import { StoreError, UnsupportedError } from "../../index.js";
-import { type Caller, type Claim, call, type LockProtocol, type NotHeld, show } from "../../internal.js";
+import { type Claim, call, type LockProtocol, type NamedStore, type NotHeld, show } from "../../internal.js";
 import { unlockLatchKey } from "./names.js";
 import type { RedissonScope } from "./scope.js";
 
@@ -18,7 +18,7 @@ export interface Place {
 }
 
 /** How scripts of that lock are called. */
-export function callerOf({ scope, name }: Place): Caller {
+export function callerOf({ scope, name }: Place): NamedStore {
   return { store: scope.session.store, name };
 }
 

@@ -10,13 +10,13 @@ import {
 } from "../../generated/recipes-scripts.js";
 import { type Inbox, UnsupportedError } from "../../index.js";
 import {
-  type Caller,
   type Claim,
   call,
   type Grant,
   insist,
   type LockProtocol,
   lockKeys,
+  type NamedStore,
   type NotHeld,
   type Session,
 } from "../../internal.js";
@@ -45,7 +45,7 @@ export class CacheProtocol implements LockProtocol {
   readonly key: string;
   readonly exported: undefined;
   readonly #session: Session;
-  readonly #caller: Caller;
+  readonly #caller: NamedStore;
   readonly #channel: string;
 
   constructor(session: Session, prefix: string, name: string) {

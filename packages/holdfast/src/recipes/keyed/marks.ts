@@ -2,7 +2,7 @@
 
 import { recipesKeyedCheck, recipesKeyedRecord } from "../../generated/recipes-scripts.js";
 import type { Lease } from "../../index.js";
-import { type Caller, call, insist, lockKeys, type Session } from "../../internal.js";
+import { call, insist, lockKeys, type NamedStore, type Session } from "../../internal.js";
 import type { ResolvedKeyed } from "./options.js";
 
 /** Where they are, and of which event. */
@@ -22,7 +22,7 @@ export type KeyedPassed =
 /** See the file header. */
 export class Marks {
   readonly #session: Session;
-  readonly #caller: Caller;
+  readonly #caller: NamedStore;
   readonly #keys: { readonly lock: string; readonly fence: string; readonly applied: string; readonly event: string };
   readonly #args: { readonly isNamed: number; readonly sequence: number | "" };
   readonly #keepMs: number;

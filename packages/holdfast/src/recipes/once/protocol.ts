@@ -14,13 +14,13 @@ import { type Lease, type Store, UnsupportedError } from "../../index.js";
 import {
   type AcquireReply,
   askAsHolder,
-  type Caller,
   type Claim,
   call,
   type Grant,
   insist,
   type LockProtocol,
   lockKeys,
+  type NamedStore,
   type NotHeld,
   type Session,
   type State,
@@ -81,7 +81,7 @@ export class OnceProtocol implements LockProtocol {
   readonly channel: string;
   readonly exported: undefined;
   readonly #place: OncePlace;
-  readonly #caller: Caller;
+  readonly #caller: NamedStore;
   readonly #grants = new Map<string, Granted>();
   /** Attempts whose work has begun: nobody else may begin before their lease is over, whatever becomes of this Holdfast. */
   readonly #begun = new Set<string>();

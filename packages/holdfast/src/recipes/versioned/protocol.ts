@@ -1,7 +1,7 @@
 /** The protocol of a versioned value: each one script call. */
 
 import { recipesVersionedRead, recipesVersionedWrite } from "../../generated/recipes-scripts.js";
-import { type Caller, call, insist, lockKeys, type Session } from "../../internal.js";
+import { call, insist, lockKeys, type NamedStore, type Session } from "../../internal.js";
 
 /** A value as the server has it; without text it was deleted, or never there. */
 export interface Kept {
@@ -26,7 +26,7 @@ export class VersionedProtocol {
   readonly name: string;
   readonly channel: string;
   readonly #session: Session;
-  readonly #caller: Caller;
+  readonly #caller: NamedStore;
   readonly #record: string;
   readonly #requests: string;
 

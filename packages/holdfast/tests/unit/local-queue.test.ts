@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { AcquireTimeoutError, ClosedError, LeaseLostError, PausedError, StoreError } from "../../src/core/errors.js";
 import type { Lease } from "../../src/core/lease.js";
-import { Cohorts } from "../../src/core/local-queue.js";
+import { LocalQueues } from "../../src/core/local-queue.js";
 import { DEFAULTS, type ResolvedOptions } from "../../src/core/options.js";
 import type { State } from "../../src/core/protocol.js";
 import { Answer, lost, NOBODY, NOW_US, never, ScriptedLock, type Watched, watch } from "./scripted-lock.js";
@@ -463,7 +463,7 @@ test("a single caller that is granted at once sets no timer for its wait", async
 });
 
 test("of a lock whose callers bring a new label each time, what nobody uses is not kept; what somebody waits in, is", () => {
-  const cohorts = new Cohorts(world.session);
+  const cohorts = new LocalQueues(world.session);
   const labelled = (label: string): ResolvedOptions => ({ ...DEFAULTS, signal: undefined, amount: 1, label });
   const idle = cohorts.of(world.protocol, labelled("order 0"));
   const busy = cohorts.of(world.protocol, labelled("order 1"));

@@ -1,7 +1,7 @@
 /** Which callers share a cohort, and which cohorts are kept. */
 import { beforeEach, expect, test } from "vitest";
-import type { Cohort } from "../../src/core/local-queue.js";
-import { Cohorts } from "../../src/core/local-queue.js";
+import type { LocalQueue } from "../../src/core/local-queue.js";
+import { LocalQueues } from "../../src/core/local-queue.js";
 import { DEFAULTS, type ResolvedOptions } from "../../src/core/options.js";
 import { never, ScriptedLock } from "./scripted-lock.js";
 
@@ -11,19 +11,19 @@ const KEPT = 1_024;
 const OPTIONS: ResolvedOptions = { ...DEFAULTS, signal: undefined, amount: 1, waitMs: Infinity };
 
 let world: ScriptedLock;
-let cohorts: Cohorts;
+let cohorts: LocalQueues;
 beforeEach(() => {
   world = new ScriptedLock();
   world.answers.acquire = never;
-  cohorts = new Cohorts(world.session);
+  cohorts = new LocalQueues(world.session);
 });
 
-function cohortOf(key: string, options: Partial<ResolvedOptions> = {}): Cohort {
+function cohortOf(key: string, options: Partial<ResolvedOptions> = {}): LocalQueue {
   return cohorts.of({ ...world.protocol, name: key, key }, { ...OPTIONS, ...options });
 }
 
 /** Somebody waits there from now on. */
-function busy(key: string, options: Partial<ResolvedOptions> = {}): Cohort {
+function busy(key: string, options: Partial<ResolvedOptions> = {}): LocalQueue {
   const cohort = cohortOf(key, options);
   const ends = { held: () => {}, timedOut: () => {}, failed: () => {} };
   cohort.join({ ...world.protocol, name: key, key }, { ...OPTIONS, ...options }, ends);
