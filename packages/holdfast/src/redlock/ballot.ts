@@ -23,7 +23,7 @@ import { reportOf, toAnswer, type Verdict, type Vote } from "./vote.js";
  * The server that those who come at the same moment ask first: whoever is the first there goes on alone, and the others
  * have taken nothing that stands in its way.
  */
-export interface Gate {
+export interface FirstServer {
   readonly server: QuorumServer;
   /** The others are asked all the same when it has been silent for so long. */
   readonly patienceMs: number;
@@ -38,7 +38,7 @@ export interface BallotFacts {
   /** Longest wait for each answer. */
   readonly timeoutMs: number;
   /** Asked before all others, which are not asked at all if somebody else holds there; none by default. */
-  readonly gate?: Gate | undefined;
+  readonly firstServer?: FirstServer | undefined;
   /** Called once. */
   readonly onVerdict: (verdict: Verdict) => void;
 }
@@ -62,12 +62,12 @@ export class Ballot {
   readonly #raises: ConfirmAnswer[];
   #onLateVote: ((server: QuorumServer) => void) | undefined;
 
-  /** While the gate is asked, and nobody else is. */
-  #atGate: Timer | undefined;
+  /** While the first server is asked, and nobody else is. */
+  #firstServerTimer: Timer | undefined;
 
   /** Asks at once. */
   constructor(facts: BallotFacts) {
-    const { runtime, servers, gate } = facts;
+    const { runtime, servers, firstServer } = facts;
     this.#facts = facts;
     this.#votes = servers.map(() => undefined);
     this.#asked = servers.map(() => false);
@@ -77,11 +77,11 @@ export class Ballot {
     this.#raises = servers.map(() => "pending");
     this.startedAt = now(runtime);
     this.#longestMs = facts.claim.leaseMs;
-    if (gate === undefined) {
+    if (firstServer === undefined) {
       this.#askOthers();
     } else {
-      this.#atGate = runtime.startTimer(() => this.#askOthers(), gate.patienceMs, true);
-      this.#ask(gate.server);
+      this.#firstServerTimer = runtime.startTimer(() => this.#askOthers(), firstServer.patienceMs, true);
+      this.#ask(firstServer.server);
     }
   }
 
@@ -110,8 +110,8 @@ export class Ballot {
   }
 
   /** The server that was to be asked first, if any. */
-  get gate(): QuorumServer | undefined {
-    return this.#facts.gate?.server;
+  get firstServer(): QuorumServer | undefined {
+    return this.#facts.firstServer?.server;
   }
 
   /** By server; undefined where there is no answer yet. */
@@ -151,13 +151,13 @@ export class Ballot {
    */
   abandon(onLateVote: (server: QuorumServer) => void): void {
     this.#phase = "over";
-    this.#atGate?.cancel();
+    this.#firstServerTimer?.cancel();
     this.#onLateVote = onLateVote;
   }
 
   #askOthers(): void {
-    this.#atGate?.cancel();
-    this.#atGate = undefined;
+    this.#firstServerTimer?.cancel();
+    this.#firstServerTimer = undefined;
     for (const server of this.#facts.servers) if (!this.isAsked(server)) this.#ask(server);
   }
 
@@ -175,7 +175,7 @@ export class Ballot {
     const vote = this.#counted(server, answer);
     this.#votes[server.index] = vote;
     if (vote.outcome === "granted") this.#standings[server.index] = vote.token;
-    if (this.#phase === "voting" && this.#atGate !== undefined) this.#passGate(vote);
+    if (this.#phase === "voting" && this.#firstServerTimer !== undefined) this.#passFirst(vote);
     else if (this.#phase === "voting") this.#weigh();
     else if (this.#phase === "lost") this.#giveUp();
     else if (this.#phase === "elected") this.#level(server);
@@ -192,9 +192,9 @@ export class Ballot {
     return { outcome: "failed", error: new StoreError(place.name, { mayHaveRun: true, transient: true, cause }) };
   }
 
-  #passGate(vote: Vote): void {
+  #passFirst(vote: Vote): void {
     if (vote.outcome === "held") {
-      this.#atGate?.cancel();
+      this.#firstServerTimer?.cancel();
       this.#end({ outcome: "outvoted" });
     } else {
       this.#askOthers();

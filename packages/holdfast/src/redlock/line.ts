@@ -22,7 +22,7 @@ const LINGER_MS = 5_000;
 
 const LEAST_CROWDING = 1;
 const MOST_CROWDING = 64;
-/** So that of some four who come to the gate one is the first there, and the number of those who come stays as it is. */
+/** So that of some four who come to the first server one is the first there, and the number of those who come stays as it is. */
 const MORE = 1.4;
 const LESS = 0.4;
 
@@ -39,11 +39,11 @@ export class Line {
    * The server that an attempt asks first, while others want the lock too: the first one at which somebody else was met.
    * Processes that see the same servers come to the same one.
    */
-  gate: number | undefined;
-  /** Of how many winnings' time those who come to the gate after a release choose a moment. */
+  firstServer: number | undefined;
+  /** Of how many winnings' time those who come to the first server after a release choose a moment. */
   crowding: number = LEAST_CROWDING;
   #wantedUntilMs = Number.NEGATIVE_INFINITY;
-  /** When somebody gave back at the gate, or all servers were asked. */
+  /** When somebody gave back at the first server, or all servers were asked. */
   #movedAtMs = Number.NEGATIVE_INFINITY;
   /** Why the last attempt failed, while no server majority can be reached. */
   failure: unknown;
@@ -59,7 +59,7 @@ export class Line {
     this.pace = pace;
     this.#onEmpty = onEmpty;
     this.subscribers = new Subscribers(session, servers, channel, (server) => {
-      if (server === this.gate) this.#moved();
+      if (server === this.firstServer) this.#moved();
       this.#front?.released(server);
     });
   }
@@ -91,7 +91,7 @@ export class Line {
   heardByOthers(server: number): void {
     this.#wantedUntilMs = this.#session.runtime.monotonicMs() + this.pace.patienceMs;
     // Where they meet: the first server at which they met whoever has given back.
-    this.gate = Math.min(this.gate ?? server, server);
+    this.firstServer = Math.min(this.firstServer ?? server, server);
     this.#lingerIfEmpty();
   }
 
@@ -105,13 +105,13 @@ export class Line {
     this.#moved();
   }
 
-  /** The server that an attempt asks first; undefined for all at once, also if the gate has not moved for so long that something may stand there. */
+  /** The server that an attempt asks first; undefined for all at once, also if the first server has not moved for so long that something may stand there. */
   get whereFirst(): number | undefined {
-    return this.#session.runtime.monotonicMs() - this.#movedAtMs < RECHECK_MS ? this.gate : undefined;
+    return this.#session.runtime.monotonicMs() - this.#movedAtMs < RECHECK_MS ? this.firstServer : undefined;
   }
 
-  /** Somebody was first at the gate, or was not. */
-  passedGate(isFirst: boolean): void {
+  /** Somebody was first at the first server, or was not. */
+  passedFirst(isFirst: boolean): void {
     this.crowding = Math.min(MOST_CROWDING, Math.max(LEAST_CROWDING, this.crowding * (isFirst ? LESS : MORE)));
   }
 

@@ -3,9 +3,9 @@
  * until it hears that they are.
  *
  * Those who hear it at the same moment would split the votes, and their cleanups would wake each other again. So they
- * meet at one server, the gate of their line: the first there goes on to the others, and the rest have taken nothing. The
- * gate is a hint as well. Whoever comes by the clock asks all servers, and so does who hears of a majority without it, or
- * comes when nothing has moved at the gate for as long; so what is left over at the gate alone keeps nobody away.
+ * meet at one server, the first server of their line: the first there goes on to the others, and the rest have taken nothing. The
+ * first server is a hint as well. Whoever comes by the clock asks all servers, and so does who hears of a majority without it, or
+ * comes when nothing has moved there for as long; so what is left over there alone keeps nobody away.
  */
 import { Polling } from "../core/polling.js";
 import type { Runtime, Timer } from "../core/runtime.js";
@@ -24,7 +24,7 @@ const AFTER_LEASE_MS = 5;
 export class Rest {
   readonly #runtime: Runtime;
   readonly #line: Line;
-  readonly #attempt: (gate: number | undefined) => void;
+  readonly #attempt: (firstServer: number | undefined) => void;
   readonly #polling: Polling;
   /** By server: what the last attempt met there. */
   #votes: readonly (Vote | undefined)[] = [];
@@ -33,11 +33,11 @@ export class Rest {
   #isOn = false;
   #wasWoken = false;
   #foiled = 0;
-  /** How often it came to the gate and was not the first. */
+  /** How often it came to the first server and was not the first. */
   #losses = 0;
 
   /** @param attempt  told when it is time to try, and which server to ask first, if any */
-  constructor(runtime: Runtime, line: Line, attempt: (gate: number | undefined) => void) {
+  constructor(runtime: Runtime, line: Line, attempt: (firstServer: number | undefined) => void) {
     this.#runtime = runtime;
     this.#line = line;
     this.#attempt = attempt;
@@ -45,21 +45,21 @@ export class Rest {
   }
 
   /** Others were in the way of that attempt. */
-  begin({ votes, gate }: Ballot): void {
+  begin({ votes, firstServer }: Ballot): void {
     const line = this.#line;
-    const lostAtGate = gate !== undefined && votes[gate.index]?.outcome === "held";
-    if (!lostAtGate) {
-      // Who has won the gate, and met somebody behind it, had better ask there.
-      const isGate = (vote: Vote | undefined): boolean =>
-        vote?.outcome === "held" || (vote?.outcome === "granted" && gate === undefined);
-      const place = votes.findIndex(isGate);
-      line.gate = place < 0 ? undefined : place;
+    const lostAtFirst = firstServer !== undefined && votes[firstServer.index]?.outcome === "held";
+    if (!lostAtFirst) {
+      // Who has won the first server, and met somebody behind it, had better ask there.
+      const isFirst = (vote: Vote | undefined): boolean =>
+        vote?.outcome === "held" || (vote?.outcome === "granted" && firstServer === undefined);
+      const place = votes.findIndex(isFirst);
+      line.firstServer = place < 0 ? undefined : place;
     }
-    if (lostAtGate && this.#wasWoken) {
+    if (lostAtFirst && this.#wasWoken) {
       this.#losses += 1;
-      line.passedGate(false);
+      line.passedFirst(false);
     }
-    this.#foiled = this.#wasWoken && !lostAtGate ? this.#foiled + 1 : 0;
+    this.#foiled = this.#wasWoken && !lostAtFirst ? this.#foiled + 1 : 0;
     this.#wasWoken = false;
     this.#votes = votes;
     this.#isOn = true;
@@ -74,7 +74,7 @@ export class Rest {
       return;
     }
     const jitterMs = this.#runtime.random() * 20;
-    this.#polling.in(Math.min(restMsOf(votes, lostAtGate) + AFTER_LEASE_MS, RECHECK_MS) + jitterMs);
+    this.#polling.in(Math.min(restMsOf(votes, lostAtFirst) + AFTER_LEASE_MS, RECHECK_MS) + jitterMs);
     this.#wakeIfFree();
   }
 
@@ -112,11 +112,11 @@ export class Rest {
 
   /** A release on some servers alone is another's attempt that failed: those who try because of it would foil each other. */
   #wakeIfFree(): void {
-    if (this.#isGateFree() || this.#isMajorityFree()) this.#wake();
+    if (this.#isFirstFree() || this.#isMajorityFree()) this.#wake();
   }
 
-  #isGateFree(): boolean {
-    return this.#line.gate !== undefined && this.#freed.has(this.#line.gate);
+  #isFirstFree(): boolean {
+    return this.#line.firstServer !== undefined && this.#freed.has(this.#line.firstServer);
   }
 
   #isMajorityFree(): boolean {
@@ -128,13 +128,13 @@ export class Rest {
     if (this.#retry !== undefined) return;
     this.#wasWoken = true;
     this.#polling.cancel();
-    const { pace, gate, crowding } = this.#line;
-    // Those who meet at the gate take nothing from each other, so only their number matters; but two who each win a gate of
+    const { pace, firstServer, crowding } = this.#line;
+    // Those who meet at the first server take nothing from each other, so only their number matters; but two who each win a server of
     // their own foil each other behind it, and would go on in step.
-    const isAtOneGate = gate !== undefined && this.#foiled === 0;
+    const isAtOneServer = firstServer !== undefined && this.#foiled === 0;
     // Who has lost more often than most comes the sooner, or whoever has just won, and expects few, would win for ever.
     const share = Math.max(1, crowding / 2 ** Math.max(0, this.#losses - FAIR_LOSSES));
-    const delayMs = isAtOneGate ? this.#runtime.random() * share * pace.winMs : pace.delayMs(this.#foiled);
+    const delayMs = isAtOneServer ? this.#runtime.random() * share * pace.winMs : pace.delayMs(this.#foiled);
     this.#retry = this.#runtime.startTimer(
       () => this.#attempt(this.#whereFirst()),
       Math.min(delayMs, RECHECK_MS),
@@ -143,15 +143,15 @@ export class Rest {
   }
 
   #whereFirst(): number | undefined {
-    if (this.#isGateFree()) return this.#line.gate;
+    if (this.#isFirstFree()) return this.#line.firstServer;
     return this.#isMajorityFree() ? undefined : this.#line.whereFirst;
   }
 }
 
-/** How long until so many leases in the way have ended that a majority is free, or the gate is. */
-function restMsOf(votes: readonly (Vote | undefined)[], lostAtGate: boolean): number {
+/** How long until so many leases in the way have ended that a majority is free, or the first server is. */
+function restMsOf(votes: readonly (Vote | undefined)[], lostAtFirst: boolean): number {
   const rests = votes.flatMap((vote) => (vote?.outcome === "held" ? [vote.restMs] : []));
   const granted = votes.filter((vote) => vote?.outcome === "granted").length;
   const ends = rests.map((restMs) => (restMs < 0 ? Infinity : restMs)).toSorted((a, b) => a - b);
-  return ends[lostAtGate ? 0 : quorumOf(votes.length) - granted - 1] ?? Infinity;
+  return ends[lostAtFirst ? 0 : quorumOf(votes.length) - granted - 1] ?? Infinity;
 }

@@ -14,7 +14,7 @@ export type Vote =
  * How an attempt ends.
  *
  * - `elected`: a majority holds for it, and stands at the token; the lease is not over
- * - `outvoted`: a majority answered, and too few of them granted; or somebody else was first at the gate
+ * - `outvoted`: a majority answered, and too few of them granted; or somebody else was first at the first server
  * - `unreached`: no majority answered, or too late
  * - `refused`: a server must not be used: it may evict the lock, or another protocol is in use there
  */

@@ -81,7 +81,7 @@ export class RedlockWaiter implements Occupant, InLine {
       return;
     }
     this.#line = quorum.lineOf(place);
-    this.#rest = new Rest(session.runtime, this.#line, (gate) => this.#attempt(gate));
+    this.#rest = new Rest(session.runtime, this.#line, (firstServer) => this.#attempt(firstServer));
     this.#line.join(this);
     // Whoever stands behind others has no answer of its own to wait for.
     if (this.#ballot === undefined && !this.#isTelling && !this.#isSettled) {
@@ -93,7 +93,7 @@ export class RedlockWaiter implements Occupant, InLine {
   advance(): void {
     // Who waits for less than a lost message takes may have no other chance.
     if (this.#line?.isWanted === true && this.#options.waitMs > RECHECK_MS) this.#rest?.giveWay();
-    else this.#attempt(this.#line?.gate);
+    else this.#attempt(this.#line?.firstServer);
   }
 
   released(server: number): void {
@@ -122,27 +122,27 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#ends.failed(this.#options.signal?.reason);
   }
 
-  /** @param gate  the server to ask first; all at once if undefined */
-  #attempt(gate: number | undefined): void {
+  /** @param firstServer  the server to ask first; all at once if undefined */
+  #attempt(firstServer: number | undefined): void {
     if (this.#isSettled || this.#ballot !== undefined || this.#isTelling || this.#isTooLate()) return;
     this.#rest?.end();
     const { memories } = this.#quorum;
     const told = memories.told(this.#place.name, this.#options.leaseMs, this.#callTimeoutMs());
     if (told === undefined) {
-      this.#ask(gate);
+      this.#ask(firstServer);
       return;
     }
     this.#isTelling = true;
     void told.then((failure) => {
       this.#isTelling = false;
       if (this.#isSettled) return;
-      if (failure === undefined) this.#ask(gate);
+      if (failure === undefined) this.#ask(firstServer);
       else this.#unreached(undefined, failure);
     });
   }
 
   /** The attempt, when enough servers know how long the lease is. */
-  #ask(gate: number | undefined): void {
+  #ask(firstServer: number | undefined): void {
     let claim: Claim;
     try {
       claim =
@@ -153,19 +153,19 @@ export class RedlockWaiter implements Occupant, InLine {
       return;
     }
     this.#nextClaim = undefined;
-    if (gate === undefined) this.#line?.asksAll();
+    if (firstServer === undefined) this.#line?.asksAll();
     this.#vetting = this.#quorum.vet(this.#place.name);
     // Whoever is elected looks at it; an attempt that is not need not.
     this.#vetting?.catch(() => {});
     const { servers, pace } = this.#quorum;
-    const server = gate === undefined ? undefined : servers[gate];
+    const server = firstServer === undefined ? undefined : servers[firstServer];
     this.#ballot = new Ballot({
       runtime: this.#session.runtime,
       servers,
       place: this.#place,
       claim,
       timeoutMs: this.#callTimeoutMs(),
-      gate: server === undefined ? undefined : { server, patienceMs: pace.patienceMs },
+      firstServer: server === undefined ? undefined : { server, patienceMs: pace.patienceMs },
       onVerdict: (verdict) => this.#decided(verdict),
     });
   }
@@ -211,9 +211,11 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#ballot = undefined;
     if (this.#line !== undefined) {
       this.#line.failure = undefined;
-      if (ballot.gate !== undefined) this.#line.passedGate(true);
+      if (ballot.firstServer !== undefined) this.#line.passedFirst(true);
       // Nobody else was there. Else all meet where the first of the servers is that can be asked.
-      this.#line.gate = this.#hasFailed ? ballot.votes.findIndex((vote) => vote?.outcome === "granted") : undefined;
+      this.#line.firstServer = this.#hasFailed
+        ? ballot.votes.findIndex((vote) => vote?.outcome === "granted")
+        : undefined;
     }
     const { startedAt: call } = this.#deadline;
     const waitedMs = this.#deadline.waitedMs();
@@ -235,8 +237,9 @@ export class RedlockWaiter implements Occupant, InLine {
   }
 
   #outvoted(ballot: Ballot): void {
-    // Who was not the first at the gate knows no more of it.
-    if (ballot.gate === undefined || ballot.votes[ballot.gate.index]?.outcome !== "held") this.#tookPart(ballot);
+    // Who was not the first at the first server knows no more of it.
+    if (ballot.firstServer === undefined || ballot.votes[ballot.firstServer.index]?.outcome !== "held")
+      this.#tookPart(ballot);
     this.#failingSinceMs = undefined;
     this.#failure = undefined;
     if (this.#line !== undefined) this.#line.failure = undefined;

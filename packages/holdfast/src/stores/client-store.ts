@@ -1,12 +1,12 @@
 import { UnsupportedError } from "../core/errors.js";
 import type { Grace, Inbox, Replicas, Store } from "../core/store.js";
+import { ClusterFailoverGuard } from "./cluster-failover-guard.js";
 import { ClusterHub, type ClusterNodes } from "./cluster-hub.js";
+import type { FailoverGuard } from "./failover-guard.js";
 import { isUnknownScript } from "./failure.js";
-import type { Gate } from "./gate.js";
-import { GraceGate } from "./grace.js";
 import { InboxHub, type Subscriber, type SubscriberEvents } from "./inbox-hub.js";
 import { runOnEach, type ScriptClient, ScriptRunner } from "./script-runner.js";
-import { ShardGate } from "./shard-gate.js";
+import { ServerFailoverGuard } from "./server-failover-guard.js";
 import { within } from "./timeout.js";
 
 /** Makes a connection that listens, and reports to `events`. What it makes belongs to the store. */
@@ -108,26 +108,26 @@ export function clientStore({
       `The option \`replicas\` needs WAIT on the connection that ran a script, which cannot be had of this ${kind} client.`,
     );
   }
-  const gate = grace && gateOf(client, grace);
+  const guard = grace && guardOf(client, grace);
   const listeners = new Set<(connection: "commands" | "inbox") => void>();
   const notify = (connection: "commands" | "inbox"): void => {
     for (const listener of listeners) listener(connection);
   };
   const hub = inboxes(() => notify("inbox"));
   const unwatch = watch(() => {
-    gate?.serverMayHaveChanged();
+    guard?.serverMayHaveChanged();
     notify("commands");
   });
   const openShard = hub.openShard?.bind(hub);
 
   return {
     kind,
-    run: new ScriptRunner(client, gate, replicas).run,
+    run: new ScriptRunner(client, guard, replicas).run,
     confirmsGrants: replicas !== undefined,
     ...(server === undefined ? {} : { server }),
     ...(clientTimeouts === undefined ? {} : { clientTimeouts }),
-    lineageKey: (key) => gate?.markerOf(key),
-    ...(gate?.memory === undefined ? {} : { memory: gate.memory }),
+    lineageKey: (key) => guard?.markerOf(key),
+    ...(guard?.memory === undefined ? {} : { memory: guard.memory }),
     inbox: (channel, onMessage, timeoutMs) => hub.open(channel, onMessage, timeoutMs),
     ...(openShard === undefined ? {} : { shardInbox: openShard }),
     ...(client.evalshaOnEach === undefined
@@ -150,10 +150,10 @@ export function clientStore({
 /** Longest wait for an answer that is no script's of ours. */
 const ANSWER_MS = 1_000;
 
-function gateOf(client: ScriptClient, grace: Grace): Gate {
+function guardOf(client: ScriptClient, grace: Grace): FailoverGuard {
   const { run } = new ScriptRunner(client);
-  if (client.isCluster !== true) return new GraceGate(grace, run);
-  return new ShardGate(grace, {
+  if (client.isCluster !== true) return new ServerFailoverGuard(grace, run);
+  return new ClusterFailoverGuard(grace, {
     run,
     knows: ({ sha1 }, key) =>
       within(ANSWER_MS, client.evalsha(sha1, [key], [])).then(

@@ -27,12 +27,12 @@ export function glideClusterStore(
     evalsha(sha1, keys, args) {
       const words = ["EVALSHA", sha1, String(keys.length), ...keys, ...args.map(toArgument)];
       if (keys.length > 0) return glide.customCommand(words);
-      // Without keys it would go anywhere, and a replica cannot be taught.
+      // Without keys it would go anywhere, and on a replica it cannot be loaded.
       return glide.customCommand(words, { route: { type: "primarySlotKey", key: sha1 } });
     },
-    load(source, [key], lesson) {
+    load(source, [key], attempt) {
       // Whom the client was sent on to, while a slot moves, is not in its table.
-      const isOne = key !== undefined && lesson === 1;
+      const isOne = key !== undefined && attempt === 1;
       return glide.customCommand(["SCRIPT", "LOAD", source], {
         route: isOne ? { type: "primarySlotKey", key } : "allPrimaries",
       });

@@ -48,13 +48,13 @@ const UNASKED = /Command queue state error/;
 export function ioredisClusterStore(redis: IoredisCluster, terms: Terms = {}): Store {
   const client: ScriptClient = {
     evalsha: (sha1, keys, args) => redis.evalsha(sha1, keys.length, ...inputsOf(keys, args)),
-    load(source, [key], lesson) {
+    load(source, [key], attempt) {
       const masters = redis.nodes("master");
       // Whom the client was sent on to, while a slot moves, is not in its table.
-      const owner = key === undefined || lesson > 1 ? undefined : redis.slots[clusterSlot(key)]?.[0];
-      const taught = masters.filter((master) => owner === undefined || addressOf(master) === owner);
+      const owner = key === undefined || attempt > 1 ? undefined : redis.slots[clusterSlot(key)]?.[0];
+      const reached = masters.filter((master) => owner === undefined || addressOf(master) === owner);
       return allThatAnswer(
-        (taught.length === 0 ? masters : taught).map((master) => master.script("LOAD", source)),
+        (reached.length === 0 ? masters : reached).map((master) => master.script("LOAD", source)),
         ONE_OF_MANY_MS,
       );
     },

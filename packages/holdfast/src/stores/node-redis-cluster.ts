@@ -65,14 +65,14 @@ export function nodeRedisClusterStore(redis: NodeRedisCluster, terms: Terms = {}
     async evalsha(sha1, keys, args) {
       const inputs = { keys: [...keys], arguments: args.map(toArgument) };
       if (keys.length > 0) return redis.evalSha(sha1, inputs);
-      // A script without keys may run anywhere, but on a replica it could not be taught.
+      // A script without keys may run anywhere, but on a replica it could not be loaded.
       const master = masterOf(sha1) ?? redis.masters[0];
       return master === undefined ? redis.evalSha(sha1, inputs) : (await clientOf(master)).evalSha(sha1, inputs);
     },
-    load(source, [key], lesson) {
+    load(source, [key], attempt) {
       const load = async (master: NodeRedisMaster): Promise<unknown> => (await clientOf(master)).scriptLoad(source);
       // Whom the client was sent on to, while a slot moves, is not in its table.
-      const owner = key === undefined || lesson > 1 ? undefined : masterOf(key);
+      const owner = key === undefined || attempt > 1 ? undefined : masterOf(key);
       return allThatAnswer((owner === undefined ? redis.masters : [owner]).map(load), ONE_OF_MANY_MS);
     },
     evalshaOnEach(sha1, args, timeoutMs) {

@@ -8,16 +8,16 @@
 import { AdvisedCause, StoreError, type StoreFailure } from "../core/errors.js";
 import type { Replicas, Reply, Script, ScriptText, Store } from "../core/store.js";
 import { quietFailure } from "../core/store.js";
+import type { Admission, FailoverGuard } from "./failover-guard.js";
 import { failureOf, isReadOnly, isTimeout, isUnknownScript, messageOf } from "./failure.js";
-import type { Admission, Gate } from "./gate.js";
 import { forbiddenCommand, missingPermission } from "./permission.js";
 import { startTimeout, within } from "./timeout.js";
 
 /**
- * How often one call teaches a script: the cache may be flushed again at once, and by somebody who goes on doing so. A server
+ * How often one call loads a script: the cache may be flushed again at once, and by somebody who goes on doing so. A server
  * that forgets each time is found out before the deadline all the same.
  */
-const LESSONS = 100;
+const LOADS_MAX = 100;
 
 /** What a client library has to offer so that scripts can run on it. */
 export interface ScriptClient {
@@ -26,9 +26,9 @@ export interface ScriptClient {
    * SCRIPT LOAD, on every server that may get the EVALSHA.
    *
    * @param keys    of the EVALSHA, for a client that has several servers
-   * @param lesson  how often this call has taught the script, from 1: whom a cluster sent on was not reached by the first
+   * @param attempt  which time this call loads the script, from 1: where a cluster redirects, the first may reach the wrong server
    */
-  load(source: string, keys: readonly string[], lesson: number): Promise<unknown>;
+  load(source: string, keys: readonly string[], attempt: number): Promise<unknown>;
   /** EVALSHA without keys on each master; who does not answer in time is left out. Present for a client of a cluster. */
   evalshaOnEach?(sha1: string, args: readonly (string | number)[], timeoutMs: number): Promise<readonly unknown[]>;
   /** True for a client that sends each call to the server that has its keys, and follows them. */
@@ -57,35 +57,35 @@ export interface ScriptClient {
   losses(): number;
 }
 
-/** Runs scripts on one client. One for each store, and one for the questions of its gate. */
+/** Runs scripts on one client. One for each store, and one for the questions of its guard. */
 export class ScriptRunner {
   readonly #client: ScriptClient;
-  readonly #gate: Gate | undefined;
+  readonly #guard: FailoverGuard | undefined;
   readonly #replicas: Replicas | undefined;
 
   /**
-   * @param gate      stands before what can make somebody a holder; without it every server may grant
+   * @param guard      stands before what can make somebody a holder; without it every server may grant
    * @param replicas  how many replicas must have a renewal; without it none
    */
-  constructor(client: ScriptClient, gate?: Gate, replicas?: Replicas) {
+  constructor(client: ScriptClient, guard?: FailoverGuard, replicas?: Replicas) {
     this.#client = client;
-    this.#gate = gate;
+    this.#guard = guard;
     this.#replicas = replicas;
   }
 
   /**
    * As `Store.run`; the promise settles within `timeoutMs`, whatever the client does.
    *
-   * EVAL is never used: a server that has forgotten a script is taught it first, so that one and the same command runs it
+   * EVAL is never used: a script that the server has forgotten is loaded first, so that one and the same command runs it
    * each time.
    *
    * @throws StoreError  see the port
    */
   readonly run: Store["run"] = (script, keys, args, timeoutMs) => {
     const client = this.#client;
-    const gate = this.#gate;
-    const sent = new SentScript(client, script, keys, args, timeoutMs, gate);
-    const text = gate === undefined ? script : gate.ready(script, keys, args, timeoutMs);
+    const guard = this.#guard;
+    const sent = new SentScript(client, script, keys, args, timeoutMs, guard);
+    const text = guard === undefined ? script : guard.ready(script, keys, args, timeoutMs);
     if (text === undefined) {
       sent.ask();
     } else if (this.#replicas !== undefined && script.renews === true && client.acknowledged !== undefined) {
@@ -107,7 +107,7 @@ export class ScriptRunner {
   };
 }
 
-/** One script call on its way: sent, sent again where the server had to be taught the script, and answered or given up. */
+/** One script call on its way: sent, sent again where the script had to be loaded, and answered or given up. */
 class SentScript {
   readonly reply: Promise<Reply>;
   /** What is sent: the script, or a form of it for one server. */
@@ -120,14 +120,14 @@ class SentScript {
   readonly #keys: readonly string[];
   readonly #args: readonly (string | number)[];
   readonly #timeoutMs: number;
-  readonly #gate: Gate | undefined;
+  readonly #guard: FailoverGuard | undefined;
   readonly #lossesAtStart: number;
   readonly #closedAtStart: boolean;
   readonly #timer: NodeJS.Timeout;
   #resolve!: (reply: Reply) => void;
   #reject!: (error: StoreError) => void;
   #isSettled = false;
-  #lessons = 0;
+  #loads = 0;
 
   constructor(
     client: ScriptClient,
@@ -135,14 +135,14 @@ class SentScript {
     keys: readonly string[],
     args: readonly (string | number)[],
     timeoutMs: number,
-    gate: Gate | undefined,
+    guard: FailoverGuard | undefined,
   ) {
     this.#client = client;
     this.#script = script;
     this.#keys = keys;
     this.#args = args;
     this.#timeoutMs = timeoutMs;
-    this.#gate = gate;
+    this.#guard = guard;
     this.text = script;
     this.#lossesAtStart = client.losses();
     this.#closedAtStart = client.isClosed();
@@ -164,12 +164,12 @@ class SentScript {
     const client = this.#client;
     const cause = isTimeout(reason) ? noReply(client, messageOf(reason), reason) : explained(reason, this.text.source);
     if (!isTimeout(reason)) client.unanswered = 0;
-    if (this.#lessons < LESSONS && isUnknownScript(cause)) {
-      this.#lessons += 1;
-      this.#teach();
+    if (this.#loads < LOADS_MAX && isUnknownScript(cause)) {
+      this.#loads += 1;
+      this.#loadAndSend();
       return;
     }
-    if (isReadOnly(cause)) this.#gate?.serverMayHaveChanged();
+    if (isReadOnly(cause)) this.#guard?.serverMayHaveChanged();
     const failure = this.#closedAtStart
       ? { mayHaveRun: false, transient: false, cause }
       : failureOf(cause, client.losses() !== this.#lossesAtStart, client.isCluster);
@@ -189,10 +189,10 @@ class SentScript {
     }
   };
 
-  /** Asks the gate, which does not know whether the server may grant. */
+  /** Asks the guard, which does not know whether the server may grant. */
   ask(): void {
-    const gate = this.#gate as Gate;
-    this.#follow(gate.ask(this.#script, this.#keys, this.#timeoutMs), this.#unasked);
+    const guard = this.#guard as FailoverGuard;
+    this.#follow(guard.ask(this.#script, this.#keys, this.#timeoutMs), this.#unasked);
   }
 
   #sent(): Promise<unknown> {
@@ -206,10 +206,10 @@ class SentScript {
       .then(([reply, count]) => enough(reply, Number(toItem(count)), replicas));
   }
 
-  /** The server does not know the script. One that makes somebody a holder is taught only by way of the gate. */
-  #teach(): void {
+  /** The server does not know the script. One that makes somebody a holder is loaded only by way of the guard. */
+  #loadAndSend(): void {
     const script = this.#script;
-    if (this.#gate === undefined || script.grants !== true || this.text === script.withoutGrant) {
+    if (this.#guard === undefined || script.grants !== true || this.text === script.withoutGrant) {
       try {
         this.#load(this.text).then(this.send, this.onError);
       } catch (cause) {
@@ -217,16 +217,16 @@ class SentScript {
       }
       return;
     }
-    const load = async (taught: ScriptText): Promise<unknown> => this.#load(taught);
-    const taught = this.#gate.teach(script, this.#keys, this.#timeoutMs, load, this.#lessons);
-    this.#follow(taught, (error) => (error instanceof StoreError ? this.#unasked(error) : this.onError(error)));
+    const load = async (text: ScriptText): Promise<unknown> => this.#load(text);
+    const loaded = this.#guard.load(script, this.#keys, this.#timeoutMs, load, this.#loads);
+    this.#follow(loaded, (error) => (error instanceof StoreError ? this.#unasked(error) : this.onError(error)));
   }
 
   #load({ source }: ScriptText): Promise<unknown> {
-    return this.#client.load(source, this.#keys, this.#lessons);
+    return this.#client.load(source, this.#keys, this.#loads);
   }
 
-  /** Goes on as the gate says. What was said over a connection that has been lost since does not count, and is asked again. */
+  /** Goes on as the guard says. What was said over a connection that has been lost since does not count, and is asked again. */
   #follow(asked: Promise<Admission | undefined>, onError: (error: unknown) => void): void {
     asked.then((admission) => {
       if (this.#isSettled) return;
@@ -234,7 +234,7 @@ class SentScript {
         this.#proceed(admission);
         return;
       }
-      const ready = this.#gate?.ready(this.#script, this.#keys, this.#args, this.#timeoutMs);
+      const ready = this.#guard?.ready(this.#script, this.#keys, this.#args, this.#timeoutMs);
       if (ready === undefined) {
         this.ask();
         return;
@@ -310,10 +310,10 @@ function adviceOf(count: number, cure: string): string {
   return `The last ${count} commands had no reply: if the server is up, the connection is dead; ${cure} (docs/half-open-connections.md).`;
 }
 
-/** To teach a script to all servers, and not to that of a key alone. */
+/** Loads a script on all servers, and not on that of a key alone. */
 const TO_ALL = 2;
 
-/** As `Store.runOnEach`: taught each time, since it is asked seldom. @throws StoreError */
+/** As `Store.runOnEach`: loaded each time, since it is asked seldom. @throws StoreError */
 export async function runOnEach(
   client: ScriptClient,
   script: Script,

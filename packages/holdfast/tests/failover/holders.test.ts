@@ -139,7 +139,7 @@ describe("on a server that has not changed", () => {
     for (const failoverGrace of ["auto", "off"] as const) {
       const redis = new Redis({ port: server.port });
       const holdfast = createHoldfast({ redis, failoverGrace });
-      // The first use asks the server about itself, announces the client and teaches the scripts.
+      // The first use asks the server about itself, announces the client and loads the scripts.
       const clients = async (): Promise<number> => ((await server.command("KEYS", "hf:client:*")) as string[]).length;
       const before = await clients();
       await holdfast.mutex("cost").run(() => until(async () => (await clients()) > before, "the client's record"));

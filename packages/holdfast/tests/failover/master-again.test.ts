@@ -1,5 +1,5 @@
 /**
- * A server that is master for the second time in one life knows the scripts that it was taught the first time. What a client
+ * A server that is master for the second time in one life knows the scripts that were loaded the first time. What a client
  * library kept while there was no master was let through before anybody could ask.
  */
 import { Redis } from "ioredis";

@@ -110,7 +110,7 @@ test.each(thorough)(
         return found.flat().length;
       };
       const before = await announced();
-      // The first use asks the server about itself, announces the client and teaches the scripts.
+      // The first use asks the server about itself, announces the client and loads the scripts.
       await holdfast.mutex(name).run(() => until(async () => (await announced()) > before, "the client's record"));
       await master.command("CONFIG", "RESETSTAT");
       for (let i = 0; i < TURNS; i += 1) await holdfast.mutex(name).run(() => {});

@@ -61,8 +61,8 @@ async function tourAs(rules: Rules): Promise<Complaint[]> {
   }
 }
 
-test("no script is taught without +script|load, and the error says so", async () => {
-  // First of all: what is taught once stays known to the server.
+test("no script is loaded without +script|load, and the error says so", async () => {
+  // First of all: what is loaded once stays known to the server.
   const complaints = await tourAs(RULES.filter((rule) => rule !== "+script|load"));
   expect(complaints.length).toBeGreaterThan(0);
   expect(shown(others(complaints, "+script|load"))).toEqual([]);

@@ -175,7 +175,7 @@ export async function tour(
   { without = [] }: { readonly without?: readonly string[] } = {},
 ): Promise<Complaint[]> {
   const { first, second, quorum } = tourists;
-  // Connections are made, and scripts taught, before any step is in a hurry.
+  // Connections are made, and scripts loaded, before any step is in a hurry.
   const locks = [first.mutex("warm"), second.mutex("warm"), ...(quorum === undefined ? [] : [quorum.redlock("warm")])];
   await Promise.allSettled(locks.map((lock) => lock.inspect()));
   const steps = Object.entries(STEPS).filter(([step]) => !without.includes(step));

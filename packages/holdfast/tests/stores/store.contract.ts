@@ -71,7 +71,7 @@ export function describeStoreContract(row: Row): void {
       expect(await store.run(LARGE, ["{k}"], [], PATIENT_MS)).toBe(1_700_000_000_000_001);
     });
 
-    test("a server that has forgotten the script is taught it, and later calls cost one command", async () => {
+    test("a script that the server has forgotten is loaded, and later calls cost one command", async () => {
       const { store } = await open();
       const key = unique("forgotten");
       await server.command("SCRIPT", "FLUSH");

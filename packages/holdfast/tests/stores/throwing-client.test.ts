@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { mutexAcquire } from "../../src/generated/scripts.js";
-import { GraceGate } from "../../src/stores/grace.js";
 import { type ScriptClient, ScriptRunner } from "../../src/stores/script-runner.js";
+import { ServerFailoverGuard } from "../../src/stores/server-failover-guard.js";
 
-test("a client that throws while it is taught a script that grants rejects the call", async () => {
+test("a client that throws while a script that grants is loaded rejects the call", async () => {
   const client: ScriptClient = {
     evalsha: () => Promise.reject(new Error("NOSCRIPT No matching script")),
     load() {
@@ -14,8 +14,10 @@ test("a client that throws while it is taught a script that grants rejects the c
   };
   const ask = async () => ({ outcome: "settled", longestMs: Infinity, run: "a" }) as const;
   const look = async () => ({ outcome: "hidden" }) as const;
-  const gate = new GraceGate({ marker: "marker", ask, look }, () => Promise.reject(new Error("not asked this way")));
-  await expect(new ScriptRunner(client, gate).run(mutexAcquire, ["a", "b", "c"], [], 1_000)).rejects.toThrow(
+  const guard = new ServerFailoverGuard({ marker: "marker", ask, look }, () =>
+    Promise.reject(new Error("not asked this way")),
+  );
+  await expect(new ScriptRunner(client, guard).run(mutexAcquire, ["a", "b", "c"], [], 1_000)).rejects.toThrow(
     "no connection",
   );
 });

@@ -2,17 +2,17 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Grace, Script } from "../../src/core/store.js";
 import { mutexAcquire, mutexExtend, mutexInspect, mutexRenew } from "../../src/generated/scripts.js";
-import type { Gate } from "../../src/stores/gate.js";
-import { GraceGate } from "../../src/stores/grace.js";
-import { ShardGate } from "../../src/stores/shard-gate.js";
+import { ClusterFailoverGuard } from "../../src/stores/cluster-failover-guard.js";
+import type { FailoverGuard } from "../../src/stores/failover-guard.js";
+import { ServerFailoverGuard } from "../../src/stores/server-failover-guard.js";
 
 const LONG_MS = 600_000;
 const SHORT_MS = 5_000;
 const MINUTE_MS = 60_000;
 
 const told: number[] = [];
-let gate: Gate;
-let shards: Gate;
+let guard: FailoverGuard;
+let shards: FailoverGuard;
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["performance"] });
@@ -26,18 +26,18 @@ beforeEach(() => {
     look: () => Promise.resolve({ outcome: "whole", home: 0, run: "r", id: "n", others: [] }),
   };
   const run = (): Promise<never> => Promise.reject(new Error("nothing is run"));
-  gate = new GraceGate(grace, run);
-  shards = new ShardGate(grace, { run, knows: () => Promise.resolve(true), load: () => Promise.resolve() });
+  guard = new ServerFailoverGuard(grace, run);
+  shards = new ClusterFailoverGuard(grace, { run, knows: () => Promise.resolve(true), load: () => Promise.resolve() });
 });
 afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A minute of calls, of which the gate may ask the server in the background. */
+/** A minute of calls, of which the guard may ask the server in the background. */
 async function minute(...calls: [Script, readonly (string | number)[]][]): Promise<number[]> {
   vi.advanceTimersByTime(MINUTE_MS);
   for (const [script, args] of calls) {
-    if (gate.ready(script, ["k"], args, 1_000) === undefined) await gate.ask(script, ["k"], 1_000);
+    if (guard.ready(script, ["k"], args, 1_000) === undefined) await guard.ask(script, ["k"], 1_000);
   }
   await new Promise(setImmediate);
   return told.splice(0);
@@ -52,7 +52,7 @@ test("by renewing one lease, also where it is granted nothing more", async () =>
 });
 
 test("also in a cluster", async () => {
-  gate = shards;
+  guard = shards;
   await minute([mutexAcquire, argsOf(mutexAcquire, LONG_MS)]);
   await minute();
   expect(await minute([mutexExtend, argsOf(mutexExtend, LONG_MS)])).toEqual([LONG_MS]);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Grace } from "../../src/core/store.js";
 import { mutexAcquire, mutexRelease } from "../../src/generated/scripts.js";
-import { GraceGate } from "../../src/stores/grace.js";
+import { ServerFailoverGuard } from "../../src/stores/server-failover-guard.js";
 
 const LEASE_MS = 3_000;
 const TIMEOUT_MS = 1_000;
@@ -16,12 +16,12 @@ test("a new connection is told of the longest lease, though what asks for it fir
     },
     look: () => Promise.reject(new Error("this is no cluster")),
   };
-  const gate = new GraceGate(grace, () => Promise.reject(new Error("nothing else is asked")));
+  const guard = new ServerFailoverGuard(grace, () => Promise.reject(new Error("nothing else is asked")));
   const args = mutexAcquire.args.map((name) => (name === "leaseMs" ? LEASE_MS : 1));
-  expect(gate.ready(mutexAcquire, [], args, TIMEOUT_MS)).toBeUndefined();
-  await gate.ask(mutexAcquire, [], TIMEOUT_MS);
+  expect(guard.ready(mutexAcquire, [], args, TIMEOUT_MS)).toBeUndefined();
+  await guard.ask(mutexAcquire, [], TIMEOUT_MS);
   // The server that knows is gone, and its marker may not have reached the one that took over.
-  gate.serverMayHaveChanged();
-  await gate.ask(mutexRelease, [], TIMEOUT_MS);
+  guard.serverMayHaveChanged();
+  await guard.ask(mutexRelease, [], TIMEOUT_MS);
   expect(told).toEqual([LEASE_MS, LEASE_MS]);
 });

@@ -90,17 +90,17 @@ export const CLIENTS: readonly Tooth[] = [
   {
     id: "unknown-script-is-a-failure",
     bugs: [],
-    mistake: "a server that has forgotten its scripts is not taught them again",
+    mistake: "scripts that a server has forgotten are not loaded again",
     patches: [
       patch(
         "stores/script-runner.ts",
-        "if (this.#lessons < LESSONS && isUnknownScript(cause)) {",
-        "if (this.#lessons < 0 && isUnknownScript(cause)) {",
+        "if (this.#loads < LOADS_MAX && isUnknownScript(cause)) {",
+        "if (this.#loads < 0 && isUnknownScript(cause)) {",
       ),
     ],
     catcher: test(
       "stores/contract.test.ts",
-      "ioredis 6 a server that has forgotten the script is taught it, and later calls cost one command",
+      "ioredis 6 a script that the server has forgotten is loaded, and later calls cost one command",
     ),
   },
 ];

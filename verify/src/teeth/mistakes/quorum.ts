@@ -119,7 +119,7 @@ export const QUORUM: readonly Tooth[] = [
     bugs: [],
     mistake: "all who hear of a release ask all servers at the same moment, and foil each other",
     patches: [
-      patch("redlock/rest.ts", "if (this.#isGateFree()) return this.#line.gate;", ""),
+      patch("redlock/rest.ts", "if (this.#isFirstFree()) return this.#line.firstServer;", ""),
       patch("redlock/rest.ts", "this.#isMajorityFree() ? undefined : this.#line.whereFirst", "undefined"),
     ],
     catcher: test("redlock/crowd.test.ts", "of 5 servers, 30 processes meet at one, and so do not foil each other"),
@@ -132,7 +132,7 @@ export const QUORUM: readonly Tooth[] = [
       patch(
         "redlock/rest.ts",
         "new Polling(runtime, () => attempt(undefined))",
-        "new Polling(runtime, () => attempt(line.gate))",
+        "new Polling(runtime, () => attempt(line.firstServer))",
       ),
     ],
     catcher: test(

@@ -1,9 +1,9 @@
 /**
- * Whether the server of a slot may grant locks: the gate of a cluster, where slots move and each master is followed by
+ * Whether the server of a slot may grant locks: the guard of a cluster, where slots move and each master is followed by
  * another one for itself (docs/adr/082-failover-grace-in-clusters.md).
  *
  * What is known is always known of a *run*, a time in which one process is master without a break, and stays true: that
- * its quiet time is over, or that it has all of a slot. A script that grants is taught with the run in its text. So it is
+ * its quiet time is over, or that it has all of a slot. A script that grants is loaded with the run in its text. So it is
  * known only to servers of which somebody has found out that they may grant, and a slot that goes to another
  * server, in whichever way, is noticed by NOSCRIPT. Then
  *
@@ -17,7 +17,7 @@
 import { StoreError } from "../core/errors.js";
 import type { Grace, Script, ScriptText, ShardStanding, Store } from "../core/store.js";
 import { clusterSlot } from "./cluster-slot.js";
-import { type Admission, type Gate, leaseOf } from "./gate.js";
+import { type Admission, type FailoverGuard, leaseOf } from "./failover-guard.js";
 import { flagOf, type Run, Runs, textFor } from "./runs.js";
 import { tagOf } from "./slot-tags.js";
 import { unrefSleep } from "./timeout.js";
@@ -37,7 +37,7 @@ const PAUSE_MS = 20;
 type Look = Exclude<ShardStanding, { readonly outcome: "hidden" }>;
 type Found = { readonly run: Run } | { readonly restMs: number } | undefined;
 
-/** What the gate uses of the cluster's client, past itself. */
+/** What the guard uses of the cluster's client, past itself. */
 export interface ShardClient {
   readonly run: Store["run"];
   /** Whether the server of the key knows a text. It reads `key`, whichever that is, and changes nothing. */
@@ -47,7 +47,7 @@ export interface ShardClient {
 }
 
 /** See the file header. One for each store. */
-export class ShardGate implements Gate {
+export class ClusterFailoverGuard implements FailoverGuard {
   readonly #grace: Grace;
   readonly #client: ShardClient;
   readonly #runs = new Runs(() => this.#slots.clear());
@@ -110,21 +110,21 @@ export class ShardGate implements Gate {
     return this.#admission(script, found);
   }
 
-  async teach(
+  async load(
     script: Script,
     keys: readonly string[],
     timeoutMs: number,
-    load: (text: ScriptText) => Promise<unknown>,
-    lesson: number,
+    send: (text: ScriptText) => Promise<unknown>,
+    attempt: number,
   ): Promise<Admission | undefined> {
     // The client may have learnt only now where the slot is, or the slot is on its way.
-    if (lesson > 2) await unrefSleep(Math.min(lesson - 2, TRIES) * PAUSE_MS);
+    if (attempt > 2) await unrefSleep(Math.min(attempt - 2, TRIES) * PAUSE_MS);
     const slot = clusterSlot(keys[0] ?? "");
     this.#slots.delete(slot);
     // What is being asked already may be about the server before.
     await this.#asking.get(slot)?.catch(() => {});
     const admission = this.#admission(script, await this.#found(slot, timeoutMs));
-    if (admission !== undefined && "text" in admission) await load(admission.text);
+    if (admission !== undefined && "text" in admission) await send(admission.text);
     return admission;
   }
 

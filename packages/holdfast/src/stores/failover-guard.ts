@@ -1,6 +1,6 @@
 import type { Quiet, Script, ScriptText, ServerMemory } from "../core/store.js";
 
-/** What a gate says of a call that it was asked about. */
+/** What the guard says of a call that it was asked about. */
 export type Admission =
   /** It may be sent in this form. */
   | { readonly text: ScriptText }
@@ -12,7 +12,7 @@ export type Admission =
  *
  * There is one for a single server and one for a cluster; `ScriptRunner` knows no more of them than this.
  */
-export interface Gate {
+export interface FailoverGuard {
   /** As `Store.memory`. */
   readonly memory?: ServerMemory | undefined;
   /** As `Store.lineageKey`. */
@@ -29,19 +29,19 @@ export interface Gate {
   /** Asks what there is to ask. Undefined if a connection was lost meanwhile. @throws StoreError */
   ask(script: Script, keys: readonly string[], timeoutMs: number): Promise<Admission | undefined>;
   /**
-   * The server did not know a script that grants: asks, and teaches it if it may grant. Undefined if a connection was lost
+   * The server did not know a script that grants: asks, and loads it if the server may grant. Undefined if a connection was lost
    * meanwhile.
    *
-   * @param load  teaches the text to the server of the call
-   * @param lesson  how often this call has come to here, from 1
+   * @param send  loads the text on the server of the call
+   * @param attempt  how often this call has come to here, from 1
    * @throws StoreError
    */
-  teach(
+  load(
     script: Script,
     keys: readonly string[],
     timeoutMs: number,
-    load: (text: ScriptText) => Promise<unknown>,
-    lesson: number,
+    send: (text: ScriptText) => Promise<unknown>,
+    attempt: number,
   ): Promise<Admission | undefined>;
 }
 

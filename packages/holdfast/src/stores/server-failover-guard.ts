@@ -1,26 +1,26 @@
 /**
- * Whether the server behind a store may grant locks: the gate before every script that can make somebody a holder.
+ * Whether the server behind a store may grant locks: the guard before every script that can make somebody a holder.
  *
  * A server that took over from another may lack the last grants, so it grants nothing for as long as the longest lease.
  * How a client notices: a script that grants is only ever sent by its hash, and the script cache is neither replicated nor
  * saved, so a server that nobody has asked about itself does not know the script. The store then asks
- * (`server/lineage`), and teaches only a server that may grant. It also asks when it first uses a connection, once a
+ * (`server/lineage`), and loads scripts only on a server that may grant. It also asks when it first uses a connection, once a
  * minute, and before it uses a longer lease than it has told of: a server that was demoted and promoted again, and Redis
  * before 7, which replicates scripts, may know the scripts without having been asked.
  *
  * The question at a new connection comes too late for what the client library has kept while there was none, or sends once
- * more: that was let through before. So a server that took over is taught the scripts with its run in their text, as the
+ * more: that was let through before. So on a server that took over the scripts are loaded with its run in their text, as the
  * servers of a cluster are: what was meant for another server it then does not know, though it may be master again and
- * know what it was taught the first time.
+ * know what was loaded the first time.
  *
- * A server of a quorum is always taught that way: what it has told counts for one run, so a vote must be of that run.
+ * On a server of a quorum they are always loaded that way: what it has told counts for one run, so a vote must be of that run.
  *
- * Invariants: no script that grants is taught to a server that was not asked right before, and asked again right after;
+ * Invariants: no script that grants is loaded on a server that was not asked right before, and asked again right after;
  * none is sent while the last answer was no; an acquire costs nothing more than the comparison in `ready`.
  */
 import { StoreError } from "../core/errors.js";
 import type { Grace, Script, ScriptText, ServerMemory, Standing, Store } from "../core/store.js";
-import { type Admission, type Gate, leaseOf } from "./gate.js";
+import { type Admission, type FailoverGuard, leaseOf } from "./failover-guard.js";
 import { type Run, Runs, textFor } from "./runs.js";
 
 /** How often a server is asked whether it is still alone: others may have been asked by somebody else. */
@@ -30,7 +30,7 @@ const ALONE_MS = 1_000;
 const TRUSTED_MS = 60_000;
 
 /** See the file header. One for each store. */
-export class GraceGate implements Gate {
+export class ServerFailoverGuard implements FailoverGuard {
   readonly #grace: Grace;
   readonly #run: Store["run"];
   /** When the last question was sent that was answered with yes; -Infinity if it was no, or the connection is new. */
@@ -53,7 +53,7 @@ export class GraceGate implements Gate {
 
   readonly memory: ServerMemory | undefined;
 
-  /** @param run  runs a script past this gate */
+  /** @param run  runs a script past this guard */
   constructor(grace: Grace, run: Store["run"]) {
     this.#grace = grace;
     this.#run = run;
@@ -87,18 +87,18 @@ export class GraceGate implements Gate {
     return this.#admission(script, await this.#standing(timeoutMs));
   }
 
-  /** Asks before it teaches, and once more after: what was taught may have reached another server than was asked. */
-  async teach(
+  /** Asks before it loads, and once more after: the script may have reached another server than was asked. */
+  async load(
     script: Script,
     _keys: readonly string[],
     timeoutMs: number,
-    load: (text: ScriptText) => Promise<unknown>,
+    send: (text: ScriptText) => Promise<unknown>,
   ): Promise<Admission | undefined> {
     const before = await this.#ask(timeoutMs);
     if (before === undefined) return undefined;
     const admission = this.#admission(script, before);
     if (!("text" in admission)) return admission;
-    await load(admission.text);
+    await send(admission.text);
     const after = await this.#ask(timeoutMs);
     return after && this.#admission(script, after);
   }
