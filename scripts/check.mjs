@@ -8,7 +8,7 @@ import { spawnSync } from "node:child_process";
 import { execPath, exit } from "node:process";
 
 import { dependencies, root, tools } from "./setup.mjs";
-import { longFiles } from "./sizes.mjs";
+import { codeLines, longFiles } from "./sizes.mjs";
 
 const LEGACY_DECORATORS = "packages/holdfast/tests/integrations/legacy-decorators/tsconfig.json";
 
@@ -36,6 +36,7 @@ for (const [name, args] of STEPS) {
   }
 }
 
+for (const { part, files, lines } of codeLines()) console.log(`· ${part}: ${files} files, ${lines} lines of code`);
 for (const { file, lines } of longFiles()) console.log(`· ${file} has ${lines} lines: is this two things?`);
 if (failed > 0)
   console.log("npm run fix mends layout, generated scripts and the accepted public API; the rest is yours");
