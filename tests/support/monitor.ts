@@ -8,14 +8,14 @@ import { encodeCommand, RespParser } from "./resp.js";
 export interface Monitor {
   /**
    * What clients sent since the last call, or since the start, each as its words with the command in lower case.
-   * What scripts called on the server is left out.
+   * What scripts called on the server is left out, or follows its EVALSHA after the word `lua`.
    */
   sent(): Promise<string[][]>;
   stop(): void;
 }
 
-/** Watches `server` from the moment it resolves. */
-export async function startMonitor(server: RedisServer): Promise<Monitor> {
+/** Watches `server` from the moment it resolves. @param insideScripts  whether what scripts call is told too */
+export async function startMonitor(server: RedisServer, insideScripts = false): Promise<Monitor> {
   const socket = createConnection({ port: server.port, host: "127.0.0.1" });
   const parser = new RespParser();
   let seen: string[][] = [];
@@ -23,9 +23,10 @@ export async function startMonitor(server: RedisServer): Promise<Monitor> {
   socket.on("data", (bytes) => {
     for (const { value } of parser.push(bytes)) {
       const [, source = "", words = ""] = /^[\d.]+ \[\d+ ([^\]]+)\] (.*)$/.exec(String(value)) ?? [];
-      if (source === "lua" || source === "") continue;
+      const isInside = source === "lua";
+      if (source === "" || (isInside && !insideScripts)) continue;
       const [command = "", ...rest] = [...words.matchAll(/"((?:\\.|[^"\\])*)"/g)].map(([, word = ""]) => word);
-      seen.push([command.toLowerCase(), ...rest]);
+      seen.push([...(isInside ? ["lua"] : []), command.toLowerCase(), ...rest]);
     }
     wake();
   });
