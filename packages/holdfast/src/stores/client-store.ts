@@ -48,46 +48,59 @@ export function overOneSubscriber(openSubscriber: OpenSubscriber): ClientParts["
   return (onReconnect) => new InboxHub(openSubscriber, onReconnect);
 }
 
-interface SharedHub {
-  readonly hub: InboxHub;
+/** Inboxes over a connection to each of several servers. */
+function overNodes(nodes: ClusterNodes): ClientParts["inboxes"] {
+  return (onReconnect) => new ClusterHub(nodes, onReconnect);
+}
+
+interface SharedInboxes {
+  readonly inboxes: Inboxes;
   /** What each of its users does when it hears again after a loss. */
   readonly users: Set<() => void>;
 }
 
-const hubs = new WeakMap<object, SharedHub>();
+const sharedByClient = new WeakMap<object, SharedInboxes>();
 
 /**
- * Inboxes over one connection for all stores on one client: a program that makes a Holdfast again and again, as when a
+ * Inboxes over the same connections for all stores on one client: a program that makes a Holdfast again and again, as when a
  * development server reloads it, has one subscriber connection and not one more each time. The last one to close closes it.
  */
-export function overSharedSubscriber(client: object, openSubscriber: OpenSubscriber): ClientParts["inboxes"] {
+function overShared(client: object, make: ClientParts["inboxes"]): ClientParts["inboxes"] {
   return (onReconnect) => {
     const user = (): void => onReconnect();
-    const shared = hubs.get(client) ?? newHub(client, openSubscriber);
+    const shared = sharedByClient.get(client) ?? newShared(client, make);
     shared.users.add(user);
+    const { inboxes } = shared;
     return {
-      open: (channel, onMessage, timeoutMs) => shared.hub.open(channel, onMessage, timeoutMs),
+      open: (channel, onMessage, timeoutMs) => inboxes.open(channel, onMessage, timeoutMs),
+      ...(inboxes.openShard === undefined ? {} : { openShard: inboxes.openShard.bind(inboxes) }),
       async close() {
         if (!shared.users.delete(user) || shared.users.size > 0) return;
-        hubs.delete(client);
-        await shared.hub.close();
+        sharedByClient.delete(client);
+        await inboxes.close();
       },
     };
   };
 }
 
-function newHub(client: object, openSubscriber: OpenSubscriber): SharedHub {
+function newShared(client: object, make: ClientParts["inboxes"]): SharedInboxes {
   const users = new Set<() => void>();
-  const hub = new InboxHub(openSubscriber, () => {
+  const inboxes = make(() => {
     for (const user of users) user();
   });
-  hubs.set(client, { hub, users });
-  return { hub, users };
+  const shared = { inboxes, users };
+  sharedByClient.set(client, shared);
+  return shared;
 }
 
-/** Inboxes over a connection to each of several servers. */
-export function overNodes(nodes: ClusterNodes): ClientParts["inboxes"] {
-  return (onReconnect) => new ClusterHub(nodes, onReconnect);
+/** Inboxes over one connection that listens, for all stores on `client`. */
+export function overSharedSubscriber(client: object, openSubscriber: OpenSubscriber): ClientParts["inboxes"] {
+  return overShared(client, overOneSubscriber(openSubscriber));
+}
+
+/** Inboxes over a connection to each server of a cluster that is needed, for all stores on `client`. */
+export function overSharedNodes(client: object, nodes: ClusterNodes): ClientParts["inboxes"] {
+  return overShared(client, overNodes(nodes));
 }
 
 /** The store port over the parts of one client library. */

@@ -1,7 +1,7 @@
 /** Holdfast on a Cluster of ioredis 5 or 6, or of iovalkey, that the caller owns and closes. */
 
 import type { Store } from "../core/store.js";
-import { clientStore, overNodes, type Terms } from "./client-store.js";
+import { clientStore, overSharedNodes, type Terms } from "./client-store.js";
 import type { ClusterNodes, NodeSubscriber, NodeSubscriberEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { inputsOf, ioredisTimeouts, LISTENING } from "./ioredis.js";
@@ -82,7 +82,7 @@ export function ioredisClusterStore(redis: IoredisCluster, terms: Terms = {}): S
   return clientStore({
     kind: "ioredis",
     client,
-    inboxes: overNodes(ioredisNodes(redis)),
+    inboxes: overSharedNodes(redis, ioredisNodes(redis)),
     watch: sharedWatch(redis, watch),
     terms,
     clientTimeouts: () => ioredisTimeouts(redis.options?.redisOptions),

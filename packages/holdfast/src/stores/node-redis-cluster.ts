@@ -1,7 +1,7 @@
 /** Holdfast on a cluster of node-redis 4 to 6 that the caller owns and closes. */
 
 import type { Store } from "../core/store.js";
-import { clientStore, overNodes, type Terms } from "./client-store.js";
+import { clientStore, overSharedNodes, type Terms } from "./client-store.js";
 import type { ClusterNodes, NodeSubscriber, NodeSubscriberEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { listeningTimeout } from "./node-redis.js";
@@ -94,7 +94,7 @@ export function nodeRedisClusterStore(redis: NodeRedisCluster, terms: Terms = {}
   return clientStore({
     kind: "node-redis",
     client,
-    inboxes: overNodes(nodeRedisNodes(redis)),
+    inboxes: overSharedNodes(redis, nodeRedisNodes(redis)),
     watch: sharedWatch(redis, watch),
     terms,
   });

@@ -29,7 +29,7 @@ import {
 import * as recipes from "holdfast/recipes";
 import { Cluster, Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
-import { createClient } from "redis";
+import { createClient, createCluster } from "redis";
 import { createClient as createClient4 } from "redis4";
 import { rolldown } from "rolldown";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -234,10 +234,48 @@ it.each(["ioredis", "node-redis"])("Holdfasts on one client of %s share its subs
   const [first, ...rest] = others;
   await Promise.all([first?.close(), waits[0]?.catch(() => {})]);
   await lease.release();
-  for (const wait of waits.slice(1)) await (await wait).release();
+  // In whatever order they came to the queue.
+  await Promise.all(waits.slice(1).map(async (wait) => (await wait).release()));
   await Promise.all([...rest, holder].map((holdfast) => holdfast.close()));
   await expect.poll(connections, { timeout: 30_000 }).toBe(0);
 });
+
+it.each(["ioredis", "node-redis"])(
+  "Holdfasts on one cluster client of %s share its subscriber connections",
+  async (library) => {
+    const cluster = await startCluster({ nodeTimeoutMs: 15_000 });
+    onTestFinished(() => cluster.stop());
+    const [port = 0] = cluster.ports;
+    const redis =
+      library === "ioredis"
+        ? new Cluster([{ host: "127.0.0.1", port }])
+        : createCluster({ rootNodes: [{ url: `redis://127.0.0.1:${port}` }] });
+    if (!(redis instanceof Cluster)) await redis.connect();
+    onTestFinished(() => (redis instanceof Cluster ? redis.disconnect() : redis.destroy()));
+    const viewers = cluster.ports.map((each) => new Redis(each));
+    onTestFinished(() => viewers.forEach((viewer) => void viewer.disconnect()));
+    const connections = async (): Promise<number> => {
+      const lists = await Promise.all(viewers.map((viewer) => viewer.client("LIST")));
+      return lists.flatMap((list) => String(list).split("\n")).filter((line) => / s?sub=[1-9]| ssub=[1-9]/.test(line))
+        .length;
+    };
+    const holder = createHoldfast({ redis });
+    const lease = await holder.mutex("a").acquire();
+    const others = Array.from({ length: 5 }, () => createHoldfast({ redis }));
+    const waits = others.map((holdfast) => holdfast.mutex("a").acquire({ waitMs: 60_000 }));
+    await expect.poll(async () => (await holder.mutex("a").inspect()).waiterCount, { timeout: 30_000 }).toBe(5);
+    // One for plain channels, and one for those of the slot.
+    expect(await connections()).toBe(2);
+    const [first, ...rest] = others;
+    await Promise.all([first?.close(), waits[0]?.catch(() => {})]);
+    await lease.release();
+    // In whatever order they came to the queue.
+  await Promise.all(waits.slice(1).map(async (wait) => (await wait).release()));
+    await Promise.all([...rest, holder].map((holdfast) => holdfast.close()));
+    await expect.poll(connections, { timeout: 30_000 }).toBe(0);
+  },
+  150_000,
+);
 
 it("a server that cannot be reached is named, with what the client has said", async () => {
   const server = await startRedis();
