@@ -20,6 +20,7 @@ const STEPS = [
   ["tests with the older kind of decorators compile", [tools.tsc, "-p", LEGACY_DECORATORS]],
   ["lint, with types", [tools.oxlint, "--type-aware", "--deny-warnings"]],
   ["format and lint", [tools.biome, "check", "--error-on-warnings"]],
+  ["spelling, and words that are no longer used", [tools.cspell, "lint", "--no-progress", "--no-summary"]],
 ];
 
 await dependencies();

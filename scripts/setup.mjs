@@ -23,6 +23,7 @@ export const tools = {
   vitest: join(root, "node_modules/vitest/vitest.mjs"),
   oxlint: join(root, "node_modules/oxlint/bin/oxlint"),
   biome: join(root, "node_modules/@biomejs/biome/bin/biome"),
+  cspell: join(root, "node_modules/cspell/bin.mjs"),
 };
 
 /**

@@ -16,7 +16,7 @@ function accountLock(id: string, phase: Phase): Lock | MultiLock {
   return phase === "both" ? holdfast.multiLock([theirs, ours]) : ours;
 }
 
-// During each roll-out two phases are alive at once, and every two neighbours exclude each other.
+// During each roll-out two phases are alive at once, and every two neighbors exclude each other.
 const pairs: readonly (readonly [Phase, Phase])[] = [
   ["theirs", "both"],
   ["both", "ours"],

@@ -5,7 +5,7 @@
  *     node packages/cli/scripts/pack.mjs [folder]
  *
  * `run` is on the start-up path of cron jobs, and opening a file costs Node more than reading it. The command is bundled with
- * the library and the client library, whose licence goes along; each verb stays a file of its own, imported when it is
+ * the library and the client library, whose license goes along; each verb stays a file of its own, imported when it is
  * called. What other programs import keeps its imports, since an object of the library has to be of their library. In the
  * repository the compiled files stay as they are.
  */

@@ -23,7 +23,7 @@ export interface ScriptSample {
   readonly name: string;
   /**
    * The script and a comment behind it, so that its hash is not that of the script. A server that knows a script which grants
-   * locks was asked before whether it may grant them: one that was taught it by somebody else would grant too early.
+   * locks was asked before whether it may grant them: one on which somebody else has loaded it would grant too early.
    */
   readonly source: string;
 }

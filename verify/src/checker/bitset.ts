@@ -41,7 +41,7 @@ export class Bitset {
   }
 }
 
-/** Spreads neighbouring numbers over all 32 bits, so that the XOR of many stays spread. */
+/** Spreads neighboring numbers over all 32 bits, so that the XOR of many stays spread. */
 function scatter(member: number): number {
   let bits = Math.imul(member + 1, 0x9e3779b1);
   bits = Math.imul(bits ^ (bits >>> 15), 0x85ebca6b);

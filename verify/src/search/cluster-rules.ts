@@ -54,7 +54,7 @@ export const CLUSTER_CASES: readonly ClusterCase[] = [
   client("ask-all-masters", "a slot whose marker names another run is whole only if every master may grant", ONE_MOVE),
   client("short-trust", "what a run has answered counts for less time than it takes to elect another", ONE_MOVE),
   client(
-    "no-kept-lesson",
+    "no-kept-load",
     "(an assumption) a lesson that was meant for a run reaches no master that comes after it",
     PAIR,
   ),

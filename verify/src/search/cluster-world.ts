@@ -47,7 +47,7 @@ import { byText } from "./lock-state.js";
 import type { Call, Held, Outcome, Server } from "./server.js";
 
 /** What can be switched off in a client, or goes against an assumption. */
-export type ClusterRule = "name-the-run" | "ask-all-masters" | "short-trust" | "no-kept-lesson" | "no-third-server";
+export type ClusterRule = "name-the-run" | "ask-all-masters" | "short-trust" | "no-kept-load" | "no-third-server";
 
 type Off = ReadonlySet<ClusterRule>;
 
@@ -143,7 +143,7 @@ export class ClusterWorld implements World<ClusterState> {
       for (const client of next.clients) {
         // An election takes longer than an answer counts, and than a lesson is on its way.
         const isLate = client.found === 0 && client.needsLesson === 0 && !this.#off.has("short-trust");
-        const isLost = client.found !== -1 && client.needsLesson === 1 && !this.#off.has("no-kept-lesson");
+        const isLost = client.found !== -1 && client.needsLesson === 1 && !this.#off.has("no-kept-load");
         if (isLate || isLost) Object.assign(client, { found: -1, step: 0, of: 0, needsLesson: 0 });
       }
     });

@@ -2,7 +2,7 @@
  * Chance from a seed: the same seed, the same run, on any machine and any version of Node.
  *
  * The generator is Marsaglia's xorshift with 128 bits of state, filled by a Weyl sequence that is mixed well, so
- * that neighbouring seeds have nothing in common.
+ * that neighboring seeds have nothing in common.
  */
 export class Random {
   #a: number;

@@ -1,11 +1,11 @@
 /** Runs that once failed, and why; each is played again by the tests, so that it does not fail again. */
-import type { Profile } from "./plan.js";
+import type { Choice } from "./choose.js";
 
 /** One of them. */
 export interface RegressionSeed {
   readonly seed: number;
   readonly kind: string;
-  readonly profile: Profile;
+  readonly profile: Choice;
   /** What was wrong. */
   readonly was: string;
 }
@@ -313,5 +313,11 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     kind: "condition",
     profile: "promised",
     was: "a waiter whose lease of 500 ms ended before its next question was expected back although another one held the lock",
+  },
+  {
+    seed: 921180335,
+    kind: "multi-lock",
+    profile: "kills",
+    was: "a waiter for two locks was expected to say that it had the first one before it had both",
   },
 ];

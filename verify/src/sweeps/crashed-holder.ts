@@ -56,7 +56,8 @@ export function crashedHolder(history: History, options: CrashedHolderOptions): 
       if (leaseMs === undefined || !isHeldAt(lease, atMs)) continue;
       if (isShared(lease.acquire.kind) && besideUntil === undefined) continue;
       const others = (acquires.get(lockName) ?? []).filter((other) => other.process !== process);
-      const next = first(others.filter(({ outcome, returnMs }) => outcome === "ok" && returnMs > atMs));
+      const granted = isShared(lease.acquire.kind) ? others : [...others, ...extensions(history, lockName, process)];
+      const next = first(granted.filter(({ outcome, returnMs }) => outcome === "ok" && returnMs > atMs));
       const grantedMs = next?.returnMs ?? Number.POSITIVE_INFINITY;
       const due = others.map((waiter) => {
         const besideMs = isShared(waiter.kind) ? besideUntil?.(lease.acquire, waiter) : undefined;
@@ -83,6 +84,16 @@ export function crashedHolder(history: History, options: CrashedHolderOptions): 
       );
     }
   return findings.result();
+}
+
+/**
+ * Of other processes. Who wants several locks says that it has them when it has all; before that, its renewals show that it was
+ * granted this one. A lock that several hold at once may be extended by whoever held beside the dead.
+ */
+function extensions(history: History, lockName: string, dead: string): Operation[] {
+  return history.operations.filter(
+    (operation) => operation.verb === "extend" && operation.lockName === lockName && operation.process !== dead,
+  );
 }
 
 function first(operations: readonly Operation[]): Operation | undefined {

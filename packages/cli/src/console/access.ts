@@ -28,7 +28,7 @@ export interface Viewer {
   readonly who: string;
   /** What its page must send with every change. */
   readonly csrf: string;
-  /** Whether a browser would send by itself what this visitor was recognised by, so that a foreign page could make use of it. */
+  /** Whether a browser would send by itself what this visitor was recognized by, so that a foreign page could make use of it. */
   readonly isAmbient: boolean;
   /** True if there is nothing to hide from this visitor. */
   readonly seesAll: boolean;

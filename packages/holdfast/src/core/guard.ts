@@ -16,7 +16,7 @@ export interface Question {
 }
 
 /** One question, and what is known of its answer. */
-class Asked {
+class ServerQuestion {
   readonly #question: Question;
   readonly #runtime: Runtime;
   refusal: Refusal | undefined;
@@ -93,14 +93,14 @@ class Asked {
  * each acquire, so that mending it needs no restart of its clients.
  */
 export class Guard {
-  readonly #asked: readonly Asked[];
+  readonly #asked: readonly ServerQuestion[];
   readonly #runtime: Runtime;
   /** On the path of every acquire. */
   #isOpen: boolean;
 
   /** @param questions  none for a guard that lets everything pass */
   constructor(questions: readonly Question[], runtime: Runtime) {
-    this.#asked = questions.map((question) => new Asked(question, runtime));
+    this.#asked = questions.map((question) => new ServerQuestion(question, runtime));
     this.#runtime = runtime;
     this.#isOpen = questions.length === 0;
   }
@@ -113,7 +113,7 @@ export class Guard {
   /** The connection was away: it may lead to another server now. */
   serverMayHaveChanged(): void {
     for (const one of this.#asked) one.serverMayHaveChanged();
-    this.#reckon();
+    this.#update();
   }
 
   /** Called as the client record is refreshed: asks again what counts for a while only. Never rejects. */
@@ -123,9 +123,9 @@ export class Guard {
         // What the server has not confirmed is asked again beside the next acquire.
         one.isOpen = false;
       });
-      void asking.then(() => this.#reckon());
+      void asking.then(() => this.#update());
     }
-    this.#reckon();
+    this.#update();
   }
 
   /**
@@ -138,7 +138,7 @@ export class Guard {
     const refusing = this.#asked.filter(({ refusal }) => refusal !== undefined);
     if (refusing.length > 0) {
       await Promise.all(refusing.map((one) => one.ask()));
-      this.#reckon();
+      this.#update();
       this.#refuse(lockName);
     }
     const asking = this.#ask();
@@ -161,10 +161,10 @@ export class Guard {
   /** Asks what is not known; a question that fails stays unknown. */
   async #ask(): Promise<void> {
     await Promise.allSettled(this.#asked.filter(({ isOpen }) => !isOpen).map((one) => one.ask()));
-    this.#reckon();
+    this.#update();
   }
 
-  #reckon(): void {
+  #update(): void {
     this.#isOpen = this.#asked.every(({ isOpen }) => isOpen);
   }
 

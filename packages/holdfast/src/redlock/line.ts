@@ -17,7 +17,7 @@ export interface InLine {
   released(server: number): void;
 }
 
-/** Ears are kept for so long after the last waiter: a busy lock has the next one soon. */
+/** Subscriptions are kept for so long after the last waiter: a busy lock has the next one soon. */
 const LINGER_MS = 5_000;
 
 const LEAST_CROWDING = 1;

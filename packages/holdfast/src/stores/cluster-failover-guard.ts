@@ -42,7 +42,7 @@ export interface ShardClient {
   readonly run: Store["run"];
   /** Whether the server of the key knows a text. It reads `key`, whichever that is, and changes nothing. */
   knows(text: ScriptText, key: string): Promise<boolean>;
-  /** Teaches it to that server. */
+  /** Loads it on that server. */
   load(text: ScriptText, key: string): Promise<unknown>;
 }
 
@@ -59,7 +59,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
   #longestMs = 0;
   /** The longest that any server was told of: what needs no grant goes on with it, also where nobody was asked yet. */
   #toldMs = 0;
-  #doubts = 0;
+  #changes = 0;
   #isHidden = false;
 
   constructor(grace: Grace, client: ShardClient) {
@@ -72,7 +72,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
   }
 
   serverMayHaveChanged(): void {
-    this.#doubts += 1;
+    this.#changes += 1;
     this.#runs.serverMayHaveChanged();
     this.#quiet.clear();
   }
@@ -159,7 +159,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
   }
 
   async #find(slot: number, timeoutMs: number): Promise<Found> {
-    const doubts = this.#doubts;
+    const changes = this.#changes;
     for (let tries = 1; ; tries += 1) {
       const longestMs = this.#longestMs;
       const found = await this.#tryToFind(slot, timeoutMs);
@@ -167,7 +167,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
         const endMs = performance.now() + found.restMs;
         this.#quiet.set(slot, { untilMs: Math.min(endMs, performance.now() + QUIET_TRUSTED_MS), endMs, longestMs });
       } else this.#quiet.delete(slot);
-      if (doubts !== this.#doubts) return undefined;
+      if (changes !== this.#changes) return undefined;
       if (found !== undefined || this.#isHidden) return found;
       if (tries === TRIES) {
         const cause = new Error("slots have moved while their servers were asked whether they may grant");
@@ -217,14 +217,14 @@ export class ClusterFailoverGuard implements FailoverGuard {
     timeoutMs: number,
   ): Promise<{ readonly run?: Run; readonly standing?: Look }> {
     const sentAtMs = performance.now();
-    const doubts = this.#doubts;
+    const changes = this.#changes;
     const standing = await this.#grace.look(this.#client.run, marker, vouched, withOthers, timeoutMs);
     if (standing.outcome === "hidden") {
       this.#isHidden = true;
       return {};
     }
     const run = this.#runs.of(standing.run);
-    if (doubts === this.#doubts) run.heardAtMs = Math.max(run.heardAtMs, sentAtMs);
+    if (changes === this.#changes) run.heardAtMs = Math.max(run.heardAtMs, sentAtMs);
     return { run, standing };
   }
 

@@ -48,7 +48,7 @@ export class ServerFailoverGuard implements FailoverGuard {
   readonly #runs = new Runs(() => {});
   /** What has answered last, if it took over from another server, or is one of a quorum. */
   #named: Run | undefined;
-  #doubts = 0;
+  #changes = 0;
   #asking: Promise<Standing | undefined> | undefined;
 
   readonly memory: ServerMemory | undefined;
@@ -67,7 +67,7 @@ export class ServerFailoverGuard implements FailoverGuard {
 
   /** The connection was away, or the server no longer is what it was: what it said counts no more. */
   serverMayHaveChanged(): void {
-    this.#doubts += 1;
+    this.#changes += 1;
     // The server that was told may be gone, with its marker; and what is asked for next may need no lease.
     this.#seenMs = Math.max(this.#seenMs, this.#longestMs);
     this.#settledAtMs = -Infinity;
@@ -147,18 +147,18 @@ export class ServerFailoverGuard implements FailoverGuard {
   /** Asks the server now. Undefined if the connection was lost meanwhile: who knows who has answered. @throws StoreError */
   async #ask(timeoutMs: number, leastMs = 0, heard?: string): Promise<Standing | undefined> {
     const sentAtMs = performance.now();
-    const doubts = this.#doubts;
+    const changes = this.#changes;
     const leaseMs = Math.max(this.#seenMs, leastMs);
     this.#seenMs = 0;
     let standing: Standing | undefined;
     try {
       const { marker } = this.#grace;
       standing = await this.#grace.ask(this.#run, marker, leaseMs, timeoutMs, undefined, heard);
-      if (doubts !== this.#doubts) return undefined;
+      if (changes !== this.#changes) return undefined;
       this.#note(standing, sentAtMs);
       return standing;
     } finally {
-      if (standing === undefined || doubts !== this.#doubts) this.#seenMs = Math.max(this.#seenMs, leaseMs);
+      if (standing === undefined || changes !== this.#changes) this.#seenMs = Math.max(this.#seenMs, leaseMs);
     }
   }
 

@@ -52,12 +52,12 @@ export function inspectionContract(scene: Scene, makeLock: MakeLock, hasQueue: b
       const name = isLong || awkward.length < 3 ? awkward : awkward + scene.name.slice(-30);
       const lock = await makeLock(scene.holdfast, name);
       const rival = await makeLock(scene.rivalHoldfast, name);
-      const neighbours = isLong ? ["x".repeat(511)] : [`${name}:fence`, `%${name}`, `{${name}}`];
+      const neighbors = isLong ? ["x".repeat(511)] : [`${name}:fence`, `%${name}`, `{${name}}`];
       await lock.run(async (lease) => {
         expect(await rival.tryAcquire()).toBeNull();
         const waiting = rival.acquire({ waitMs: LONG_MS });
-        for (const neighbour of neighbours) {
-          const other = await (await makeLock(scene.rivalHoldfast, neighbour)).tryAcquire();
+        for (const neighbor of neighbors) {
+          const other = await (await makeLock(scene.rivalHoldfast, neighbor)).tryAcquire();
           expect(other).not.toBeNull();
           await other?.release();
         }

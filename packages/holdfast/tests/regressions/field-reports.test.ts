@@ -253,7 +253,9 @@ it.each(["ioredis", "node-redis"])(
     if (!(redis instanceof Cluster)) await redis.connect();
     onTestFinished(() => (redis instanceof Cluster ? redis.disconnect() : redis.destroy()));
     const viewers = cluster.ports.map((each) => new Redis(each));
-    onTestFinished(() => viewers.forEach((viewer) => void viewer.disconnect()));
+    onTestFinished(() => {
+      for (const viewer of viewers) viewer.disconnect();
+    });
     const connections = async (): Promise<number> => {
       const lists = await Promise.all(viewers.map((viewer) => viewer.client("LIST")));
       return lists.flatMap((list) => String(list).split("\n")).filter((line) => / s?sub=[1-9]| ssub=[1-9]/.test(line))
@@ -270,7 +272,7 @@ it.each(["ioredis", "node-redis"])(
     await Promise.all([first?.close(), waits[0]?.catch(() => {})]);
     await lease.release();
     // In whatever order they came to the queue.
-  await Promise.all(waits.slice(1).map(async (wait) => (await wait).release()));
+    await Promise.all(waits.slice(1).map(async (wait) => (await wait).release()));
     await Promise.all([...rest, holder].map((holdfast) => holdfast.close()));
     await expect.poll(connections, { timeout: 30_000 }).toBe(0);
   },

@@ -2,7 +2,7 @@
  * A cache that processes share, in which each value is loaded once: whoever finds none loads it under a lease, and all others, in
  * this process and elsewhere, get what it has loaded.
  *
- * The lease is an optimisation and no exclusion: when in doubt a value is loaded twice, which is waste and no harm. What must hold is
+ * The lease is an optimization and no exclusion: when in doubt a value is loaded twice, which is waste and no harm. What must hold is
  * that an old value never takes the place of a newer one, and the script that fills the entry sees to it.
  */
 import type { Holdfast } from "../../index.js";

@@ -24,7 +24,7 @@ export interface FencedSetOptions {
   /** Of the lock that protects the value; always the same lock. */
   readonly lease: FencingLease;
   /**
-   * How long the value is kept. The mark is kept for a day more: somebody who stood still for longer than that is not recognised.
+   * How long the value is kept. The mark is kept for a day more: somebody who stood still for longer than that is not recognized.
    * Whole milliseconds, 1 to 31 536 000 000.
    * @default for ever, and the mark with it
    */

@@ -99,7 +99,7 @@ export class SlotUse {
 
   /**
    * Notes that it is in use no longer than until now. Awaited before it is given back, since to be sent first is not to come first:
-   * a server that does not know this script yet is taught it, and meanwhile whoever waits would begin after the old note.
+   * this script is loaded on a server that does not know it yet, and meanwhile whoever waits would begin after the old note.
    *
    * @returns what is left of the time. Never rejects: without the note the next one begins later, and no harm is done
    */
