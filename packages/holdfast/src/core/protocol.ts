@@ -261,7 +261,7 @@ class OwnClaim implements Claim {
   get owner(): string {
     const owner = `${this.#clientId}/${this.number}/${this.leaseMs}/${this.amount}`;
     // Percent-encoding leaves only ASCII letters, digits and -_.!~*'() in a label, so a semicolon ends it.
-    const label = encodeURIComponent(this.#label);
+    const label = this.#label === "" ? "" : encodeURIComponent(this.#label);
     if (this.handOffMs !== undefined) return `${owner}/${label};${this.handOffMs}`;
     return label === "" ? owner : `${owner}/${label}`;
   }

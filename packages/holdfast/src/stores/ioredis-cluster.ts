@@ -4,6 +4,7 @@ import type { Store } from "../core/store.js";
 import { clientStore, overSharedNodes, type Terms } from "./client-store.js";
 import type { ClusterNodes, NodeSubscriber, NodeSubscriberEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
+import { messageOf, placeOf } from "./failure.js";
 import { inputsOf, ioredisTimeouts, LISTENING } from "./ioredis.js";
 import type { ScriptClient } from "./script-runner.js";
 import { sharedWatch } from "./shared-watch.js";
@@ -35,8 +36,8 @@ export interface IoredisCluster {
   nodes(role: "master"): IoredisNode[];
   evalsha(sha1: string, numberOfKeys: number, ...inputs: string[]): Promise<unknown>;
   exists(key: string): Promise<unknown>;
-  on(event: string, listener: () => void): unknown;
-  off(event: string, listener: () => void): unknown;
+  on(event: string, listener: (...values: unknown[]) => void): unknown;
+  off(event: string, listener: (...values: unknown[]) => void): unknown;
 }
 
 /** Longest wait for one of several servers, any of which may be down. */
@@ -46,6 +47,9 @@ const UNASKED = /Command queue state error/;
 
 /** A store on one Cluster of ioredis or iovalkey. The client follows moved slots and new masters, and sends again. */
 export function ioredisClusterStore(redis: IoredisCluster, terms: Terms = {}): Store {
+  /** What the client has said last of one of its servers. */
+  let lastError = "";
+
   const client: ScriptClient = {
     evalsha: (sha1, keys, args) => redis.evalsha(sha1, keys.length, ...inputsOf(keys, args)),
     load(source, [key], attempt) {
@@ -65,6 +69,8 @@ export function ioredisClusterStore(redis: IoredisCluster, terms: Terms = {}): S
       ),
     isCluster: true,
     isClosed: () => redis.status === "end",
+    noConnection: () =>
+      redis.status === "ready" ? undefined : placeOf({ host: "any server of the cluster", port: undefined }, lastError),
     // It does not say when it sends again what one of its connections has lost: NaN differs from itself.
     losses: () => Number.NaN,
   };
@@ -73,7 +79,12 @@ export function ioredisClusterStore(redis: IoredisCluster, terms: Terms = {}): S
     // A node's connection that is lost is taken off at once, and what was in flight goes to whoever has the slot then.
     redis.on("-node", onBack);
     redis.on("+node", onBack);
+    const onError = (error: unknown, address: unknown): void => {
+      lastError = `${String(address)}: ${messageOf(error)}`;
+    };
+    redis.on("node error", onError);
     return () => {
+      redis.off("node error", onError);
       redis.off("-node", onBack);
       redis.off("+node", onBack);
     };

@@ -287,9 +287,12 @@ it("a server that cannot be reached is named, with what the client has said", as
   const other = createClient({ socket: { port: server.port, host: "127.0.0.1" } });
   other.on("error", () => {});
   other.connect().catch(() => {});
+  const cluster = new Cluster([{ host: "127.0.0.1", port: server.port }]);
+  cluster.on("error", () => {});
   onTestFinished(() => {
     redis.disconnect();
     other.destroy();
+    cluster.disconnect();
   });
   const failure = (client: object): Promise<unknown> =>
     createHoldfast({ redis: client, commandTimeoutMs: 300 })
@@ -298,6 +301,8 @@ it("a server that cannot be reached is named, with what the client has said", as
       .catch((reason: unknown) => String(reason));
   expect(await failure(redis)).toMatch(/no connection to localhost:\d+ \(connect ECONNREFUSED/);
   expect(await failure(other)).toContain(`no connection to 127.0.0.1:${server.port}`);
+  // The client of a cluster does not say why.
+  expect(await failure(cluster)).toContain(`no connection to any server of the cluster (127.0.0.1:${server.port}: `);
 });
 
 describe("the wrong class of client is named", () => {
