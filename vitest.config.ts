@@ -10,6 +10,7 @@ export default defineConfig({
   resolve: {
     // Tests see one copy of the library, its source, by whatever name they import it.
     alias: [
+      { find: /^holdfast\/internal$/, replacement: source("packages/holdfast/src/internal.ts") },
       { find: /^holdfast\/admin$/, replacement: source("packages/holdfast/src/admin/index.ts") },
       { find: /^holdfast\/express$/, replacement: source("packages/holdfast/src/integrations/express/index.ts") },
       { find: /^holdfast\/fastify$/, replacement: source("packages/holdfast/src/integrations/fastify/index.ts") },

@@ -1,5 +1,7 @@
 /** The options of a console, checked at the call. */
+
 import type { Holdfast } from "holdfast";
+import { unknownOption } from "holdfast/internal";
 import type { Authorize } from "./access.js";
 import { ACTIONS, type ActionName, type EnvironmentView, type FindingView, type RedisAnswer } from "./api.js";
 import type { Audit } from "./audit.js";
@@ -75,7 +77,7 @@ export function checkSettings(options: ConsoleSettings, known: readonly string[]
   if (typeof options !== "object" || options === null)
     throw new TypeError(`options must be an object; got ${shown(options)}`);
   const unknown = Object.keys(options).find((name) => !known.includes(name));
-  if (unknown !== undefined) throw new TypeError(`there is no option ${unknown}; there are ${known.join(", ")}`);
+  if (unknown !== undefined) throw unknownOption(unknown, known);
   const {
     basePath = "",
     allow = [],

@@ -132,7 +132,7 @@ describe("a console", () => {
     const odd = { holdfast: redis.holdfast, token: TOKEN, allow: ["all"] };
     expect(() => createConsole(odd as never)).toThrow(/allow must be an array of release/);
     expect(() => createConsole({ holdfast: redis.holdfast, token: TOKEN, alow: [] } as never)).toThrow(
-      /no option alow/,
+      /no option "alow"; did you mean allow/,
     );
   });
 });
