@@ -8,7 +8,7 @@ import type { ResolvedOptions } from "./options.js";
 import type { Granted, LockProtocol, TimedOut } from "./protocol.js";
 import type { Runtime } from "./runtime.js";
 import type { Session } from "./session.js";
-import { Deadline, type DeadlineEnd, type Moment, msUntil, validUntil } from "./time.js";
+import { Deadline, type DeadlineEnd, type Moment, msFrom, now, validUntil } from "./time.js";
 import { confirmAtMs, type Unconfirmed } from "./watchdog.js";
 
 /** How many leases a grant is good for, and so how many tokens it reserves. */
@@ -42,6 +42,7 @@ export class Batch implements SharedClaim, Unconfirmed {
   #callers: readonly Caller[];
   readonly #onLeft: (left: readonly Caller[]) => void;
   readonly #startedAtMs: number;
+  readonly #validUntil: Moment;
   #next = 0;
   #served = 0;
   /** See `Unconfirmed`. */
@@ -63,7 +64,8 @@ export class Batch implements SharedClaim, Unconfirmed {
     this.#callers = callers;
     this.#onLeft = onLeft;
     this.#startedAtMs = session.runtime.monotonicMs();
-    const { claim, provisionalMs = claim.leaseMs } = granted;
+    const { claim, setAt, provisionalMs = claim.leaseMs } = granted;
+    this.#validUntil = validUntil(setAt, provisionalMs);
     this.confirmAtMs = confirmAtMs(session.runtime, granted);
     this.#isWatched = provisionalMs < claim.leaseMs && callers.length > 1;
     // One entry for all of its leases, most of which are over by then.
@@ -122,14 +124,13 @@ export class Batch implements SharedClaim, Unconfirmed {
 
   /** Who comes next gets a lease of the length it asked for, less what the batch has taken; and not a longer one. */
   #mayGoOn(longestMs: number): boolean {
-    const { runtime } = this.#session;
-    const { setAt, claim, provisionalMs } = this.#granted;
-    // Without asking whether the claim was confirmed meanwhile: a batch lasts much shorter than that.
-    const grantedMs = provisionalMs ?? claim.leaseMs;
+    const { claim, provisionalMs } = this.#granted;
+    const at = now(this.#session.runtime);
     return (
       longestMs <= claim.leaseMs &&
-      runtime.monotonicMs() - this.#startedAtMs < BATCH_MS &&
-      msUntil(validUntil(setAt, grantedMs), runtime) > grantedMs / 2
+      at.monotonicMs - this.#startedAtMs < BATCH_MS &&
+      // Without asking whether the claim was confirmed meanwhile: a batch lasts much shorter than that.
+      msFrom(at, this.#validUntil) > (provisionalMs ?? claim.leaseMs) / 2
     );
   }
 }
