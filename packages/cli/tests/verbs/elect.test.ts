@@ -35,7 +35,9 @@ describe("elect", () => {
     first.child.kill("SIGTERM");
     const ended = await first.ended;
     expect(ended.code).toBe(0);
-    expect(eventsIn(ended.stdout).map(({ event }) => event)).toEqual(["candidate", "elected", "resigned"]);
+    // On a busy machine it leads for long enough to be renewed.
+    const events = eventsIn(ended.stdout).flatMap(({ event }) => (event === "renewed" ? [] : [event]));
+    expect(events).toEqual(["candidate", "elected", "resigned"]);
     await until(() => eventsIn(second.stdout()).some(({ event }) => event === "elected"), "the second leads");
     expect(await leaderOf("feed")).toBeGreaterThan(term);
 

@@ -59,7 +59,14 @@ export const HANDING_OVER: readonly Tooth[] = [
     id: "batch-by-the-whole-lease",
     bugs: [],
     mistake: "callers that share a claim go on by its whole lease while it is not confirmed",
-    patches: [patch(BATCH, "const grantedMs = provisionalMs ?? claim.leaseMs;", "const grantedMs = claim.leaseMs;")],
+    patches: [
+      patch(
+        BATCH,
+        "this.#validUntil = validUntil(setAt, provisionalMs);",
+        "this.#validUntil = validUntil(setAt, claim.leaseMs);",
+      ),
+      patch(BATCH, "(provisionalMs ?? claim.leaseMs) / 2", "claim.leaseMs / 2"),
+    ],
     catcher: test(PROVISIONAL, "callers that share a claim do not go on when half of the short lease is over"),
   },
   ...(

@@ -31,7 +31,7 @@ export const SHARING: readonly Tooth[] = [
     id: "batch-without-end",
     bugs: [],
     mistake: "a process goes on by itself for as long as it has callers, and the others wait",
-    patches: [patch(BATCH, "      runtime.monotonicMs() - this.#startedAtMs < BATCH_MS &&\n", "")],
+    patches: [patch(BATCH, "      at.monotonicMs - this.#startedAtMs < BATCH_MS &&\n", "")],
     catcher: simulation("mutex", "L6"),
   },
   {

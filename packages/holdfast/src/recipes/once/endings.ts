@@ -1,11 +1,11 @@
-/** What becomes of a call when its work has ended. */
+/** Decides what is recorded when the work of a call has ended. */
 import { encodeFailure, wordsOf } from "../failure.js";
 import type { OnceOptions, OnceOutcome, OncePolicy, ResolvedOnce } from "./options.js";
 import type { Ending } from "./protocol.js";
 
 const REASON_MAX = 500;
 
-/** What `after` says of the outcome; if it throws or says nothing that is known, the call is blocked. */
+/** The policy that `after` chooses for the outcome. If `after` throws or returns an unknown value, the call is blocked. */
 export function policyOf<Value>(
   outcome: OnceOutcome<Value>,
   after: OnceOptions<Value>["after"],
@@ -14,7 +14,7 @@ export function policyOf<Value>(
   try {
     const policy = after(outcome);
     if (policy === "keep" || policy === "release" || policy === "block") return { policy };
-    // It may be an async function, which its type does not say; what it rejects with would end the process.
+    // Untyped code may pass an async function; an unhandled rejection would end the process.
     void Promise.resolve(policy).catch(() => {});
     throw new TypeError(`after must return "keep", "release" or "block"; got ${String(policy)}`);
   } catch (error) {
@@ -22,7 +22,7 @@ export function policyOf<Value>(
   }
 }
 
-/** What is recorded of it. */
+/** What is recorded of the outcome. */
 export function endingOf<Value>(
   outcome: OnceOutcome<Value>,
   policy: OncePolicy,
@@ -35,7 +35,7 @@ export function endingOf<Value>(
     const text = codec.encode(outcome.value);
     if (Buffer.byteLength(text) <= valueBytesMax) return { state: "done", text };
   } catch {
-    // What cannot be kept is as one that is too large: it was done, and is not run again.
+    // A value that cannot be encoded is treated like one that is too large: the call is done and does not run again.
   }
   return { state: "bare", text: "" };
 }

@@ -1,16 +1,16 @@
-/** Why a call that is to be done once was not done now, or is not known to be done. */
+/** The errors of `once`. */
 import { type Holder, LockError } from "../../index.js";
 import { quote } from "../../internal.js";
 import type { KeptFailure } from "../failure.js";
 import { WorkLostError } from "../under-lock.js";
 import { UnrecordedError } from "../unrecorded.js";
 
-/** The call is running elsewhere, and its end was not waited for any longer. Nothing was run here; asking again is safe. */
+/** Another caller is running the work, and the wait for it is over. Nothing was run here; calling again is safe. */
 export class OnceRunningError extends LockError {
   override readonly name: string = "OnceRunningError";
 
   readonly code = "ERR_LOCK_ONCE_RUNNING";
-  /** Who runs it; undefined if it ended just then, or the server did not say. */
+  /** The caller that runs the work; undefined if it has just ended or the server did not say. */
   readonly holder: Holder | undefined;
 
   constructor(
@@ -31,12 +31,12 @@ export class OnceRunningError extends LockError {
   }
 }
 
-/** The key belongs to a call about something else: its fingerprint differs. Nothing was run, and asking again does not help. */
+/** The key belongs to a call with a different fingerprint. Nothing was run; calling again does not help. */
 export class OnceMismatchError extends LockError {
   override readonly name: string = "OnceMismatchError";
 
   readonly code = "ERR_LOCK_ONCE_MISMATCH";
-  /** What has become of the call that the key belongs to: `running`, `done`, `failed`, `bare`, `blocked` or `released`. */
+  /** State of the call that the key belongs to: `running`, `done`, `failed`, `bare`, `blocked` or `released`. */
   readonly state: string;
 
   constructor(key: string, facts: { readonly state: string; readonly sinceMs: number }) {
@@ -49,14 +49,14 @@ export class OnceMismatchError extends LockError {
   }
 }
 
-/** Nobody knows how the call ended, and it is not run again before somebody says: see `resolveOnce`. */
+/** The outcome of the call is unknown. It does not run again until you report the outcome with `resolveOnce`. */
 export class OnceBlockedError extends LockError {
   override readonly name: string = "OnceBlockedError";
 
   readonly code = "ERR_LOCK_ONCE_BLOCKED";
   readonly attempt: number;
   readonly blockedAt: Date;
-  /** What the attempt said that blocked it. */
+  /** Name and message of the error that blocked the call, or a text which says that the outcome is unknown. */
   readonly reason: string;
 
   constructor(key: string, facts: { readonly attempt: number; readonly blockedMs: number; readonly reason: string }) {
@@ -72,12 +72,12 @@ export class OnceBlockedError extends LockError {
   }
 }
 
-/** The call was run, and failed, and that failure was kept (`after` said `keep`). It was not run again. */
+/** The call failed before, and its failure was kept because `after` returned `"keep"`. It was not run again. */
 export class OnceFailedError extends LockError {
   override readonly name: string = "OnceFailedError";
 
   readonly code = "ERR_LOCK_ONCE_FAILED";
-  /** The error that was kept: its name, message, and its own enumerable properties. */
+  /** The kept error: its name, its message and its own enumerable properties. */
   readonly failure: KeptFailure;
 
   constructor(key: string, failure: KeptFailure) {
@@ -89,7 +89,7 @@ export class OnceFailedError extends LockError {
   }
 }
 
-/** The call was run and is done, but its value was not kept: it was too large, or was none that can be kept. It was not run again. */
+/** The call is done, but its value was not kept: it was too large or could not be encoded. It was not run again. */
 export class OnceUnavailableError extends LockError {
   override readonly name: string = "OnceUnavailableError";
 
@@ -104,12 +104,12 @@ export class OnceUnavailableError extends LockError {
   }
 }
 
-/** The work ended, but the call had been taken over by another attempt: what it found, in `value`, was not recorded. */
+/** The work ended after another attempt had taken over the call. Its result is in `value` and was not recorded. */
 export class OnceLostError extends WorkLostError {
   override readonly name: string = "OnceLostError";
 }
 
-/** The work ended, and the server did not answer: its value may have been recorded, or the next caller may run it again. */
+/** The work ended, but the server did not reply. Its value may be recorded, or the next caller may run the call again. */
 export class OnceUnrecordedError extends UnrecordedError {
   override readonly name: string = "OnceUnrecordedError";
 }

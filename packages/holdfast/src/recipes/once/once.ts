@@ -1,9 +1,10 @@
 /**
- * Idempotent execution: of all calls with one key, one runs, and all get its result.
+ * Idempotent execution: of all calls with the same key, one runs, and all get its result.
  *
- * While it runs, the call is a lease as any other: renewed, told of its loss, and free again soon after its process died. When
- * it ends, one script compares that it is still this attempt's and stores what became of it; so of two attempts, one of
- * which was late, one is recorded. Others wait for the message of that script, then ask again.
+ * A running call holds an ordinary lease. The lease is renewed, its holder is notified of its loss, and it expires soon after
+ * its process dies. When the work ends, one script checks that the call still belongs to this attempt and records the outcome.
+ * So if a late attempt overlaps with its successor, only one of them is recorded. Other callers wait for the message that this
+ * script publishes, then query the record again.
  */
 import { AcquireTimeoutError, type Holdfast, LeaseLostError, type Store, StoreError } from "../../index.js";
 import { type Hold, internalsOf, Lease, serverOf } from "../../internal.js";
@@ -24,48 +25,49 @@ import { OnceLease } from "./lease.js";
 import { type OnceOptions, type OnceOutcome, type ResolvedOnce, resolveOnce as resolveOptions } from "./options.js";
 import { OnceProtocol, Over } from "./protocol.js";
 
-/** What `once` found. */
+/** The result of `once`. */
 export interface OnceResult<Value> {
   readonly value: Value;
-  /** False if this very call ran the work; true if it got what an earlier one had recorded. */
+  /** False if this call ran the work; true if it got the recorded result of another call. */
   readonly replayed: boolean;
-  /** Which attempt has ended the call: 1 unless others died or gave back before it. */
+  /** Number of the attempt that ended the call. 1 unless earlier attempts died or released the call. */
   readonly attempt: number;
   /** Fencing token of that attempt. */
   readonly token: number;
-  /** When the first attempt began, in ms since 1970 by the server's clock. */
+  /** When the first attempt began, in milliseconds since 1970 by the server's clock. */
   readonly firstAtMs: number;
 }
 
-/** Of a call whose arguments were not checked yet. */
+/** Trace fields of a call whose arguments have not been validated yet. */
 const NOTHING_KNOWN = { lockName: undefined, token: undefined, attempt: undefined, server: undefined };
 
-/** How long a waiter that is not told anything sleeps at most: a message can be lost with its connection. */
+/** Longest time between two queries of a waiter that gets no message: a message can be lost with its connection. */
 const RECHECK_MS = 2_000;
 
 /**
- * Runs `work` if no call with this key has ended yet, and gives what the one that ran has returned.
+ * Runs `work` if no call with this key has ended yet, and returns the result of the call that ran.
  *
- * Promised, for `keepMs`, while the server forgets nothing: at most one recorded outcome for a key, and two attempts never both
- * inside their validity. **Not promised is that the effect of `work` happens once**: a process may die between the effect and
- * the record, or go on past its `signal`. Give `lease.token` to what is written, or the key to whatever is called.
+ * Guarantees, for `keepMs` and as long as the server loses no data: a key has at most one recorded outcome, and the leases of two
+ * attempts are never valid at the same time. **The effect of `work` may still happen more than once**: a process may die
+ * between the effect and the record, or continue after its `signal` aborts. To protect the effect, pass `lease.token` with each
+ * write, or pass the key to the service you call.
  *
- * @param holdfast  what `createHoldfast` returned, on one server, behind Sentinel or on a cluster
- * @param key       what is to be done once, 1 to 255 bytes
- * @param work      gets the lease of its attempt; what it throws is passed on untouched
- * @returns what `work` returned, here or in the call that ran it; decoded anew for each caller
- * @throws what `work` threw, if it ran here; otherwise
- * @throws OnceRunningError      another caller runs it, and `waitMs` is over; or it was not to be waited for
- * @throws OnceMismatchError     the key belongs to a call with another fingerprint
- * @throws OnceBlockedError      nobody knows how it ended; see `resolveOnce`
- * @throws OnceFailedError       it failed before, and `after` said to keep that
- * @throws OnceUnavailableError  it is done, but its value was not kept
- * @throws OnceLostError         `work` ended here after the call was taken over; its value is in `error.value`, and is not recorded
- * @throws OnceUnrecordedError   `work` ended here, and whether that was recorded is unknown; its value is in `error.value`
+ * @param holdfast  the object returned by `createHoldfast`, on one server, behind Sentinel or on a cluster
+ * @param key       identifies the call, 1 to 255 bytes
+ * @param work      gets the lease of its attempt; its errors are passed on unchanged
+ * @returns the value that `work` returned, here or in the call that ran it; each other caller gets its own decoded copy
+ * @throws the error that `work` threw, if it ran here; otherwise one of the following
+ * @throws OnceRunningError      another caller still runs the work after `waitMs`, or `whenRunning` is `"reject"`
+ * @throws OnceMismatchError     the key belongs to a call with a different fingerprint
+ * @throws OnceBlockedError      the outcome of an earlier attempt is unknown; see `resolveOnce`
+ * @throws OnceFailedError       the call failed before, and `after` returned `"keep"`
+ * @throws OnceUnavailableError  the call is done, but its value was not kept
+ * @throws OnceLostError         `work` ended here after the call was taken over; its value is in `error.value` and is not recorded
+ * @throws OnceUnrecordedError   `work` ended here, and it is unknown whether that was recorded; its value is in `error.value`
  * @throws StoreError, EvictionError, ClosedError  `work` was not called
- * @throws TypeError, RangeError  a wrong argument; nothing was sent
- * @throws UnsupportedError       this Holdfast is on several independent servers
- * @throws the reason of `signal`, if it ends the wait
+ * @throws TypeError, RangeError  an invalid argument; nothing was sent
+ * @throws UnsupportedError       this Holdfast uses several independent servers
+ * @throws the reason of `signal`, if it aborts the wait
  */
 export function once<Value>(
   holdfast: Holdfast,
@@ -93,7 +95,7 @@ async function callOnce<Value>(
   let lease: OnceLease;
   try {
     const wait = signal === undefined ? { waitMs } : { waitMs, signal };
-    // Whatever the Holdfast's default: a long run that is not renewed would be doubled.
+    // Overrides the default of the Holdfast: without renewal, a long run would be started a second time.
     lease = await lock.acquire({ leaseMs, renew: true, maxHoldMs, label, ...wait });
   } catch (error) {
     if (error instanceof Over) return replayed<Value>(protocol.name, error, resolved);
@@ -121,7 +123,7 @@ function made(
     defaults,
     make: (held) => new OnceLease(held, protocol, protocol.begins(held.owner), savedCodec),
     pauses: { delayMs: RECHECK_MS, jitterMs: RECHECK_MS / 4 },
-    // Of another content it is another call: it is refused, and does not wait for its turn to hear that.
+    // A different fingerprint gets its own local queue, so that a mismatch is refused without waiting its turn.
     line: `once ${protocol.key} ${print} ${strictFingerprint}`,
     listen: (_claim, onNews) => session.store.inbox(protocol.channel, onNews, session.commandTimeoutMs),
   });
@@ -190,7 +192,7 @@ async function perform<Value>(
   return { value: outcome.value, replayed: false, attempt, token, firstAtMs: lease.firstAt.getTime() };
 }
 
-/** Why a lease that is over was lost, in the words of its signal. */
+/** Why a lease that has ended was lost. */
 function lossOf(lease: OnceLease): LeaseLostError {
   try {
     lease.assertHeld();

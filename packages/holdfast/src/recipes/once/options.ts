@@ -1,4 +1,4 @@
-/** What a caller of `once` may ask for, its defaults, and the checks. */
+/** The options of `once`: defaults and validation. */
 
 import type { Filled } from "../../internal.js";
 import { checkLabel, checkLeaseMs, checkWhole, show, unknownOption } from "../../internal.js";
@@ -10,81 +10,91 @@ export type OnceOutcome<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly error: unknown };
 
-/** What becomes of the call: its result is kept, the next caller runs it again, or nobody does before somebody has looked. */
+/**
+ * What happens to the call after its work has ended.
+ *
+ * - `keep`: the result is recorded, and later callers get it
+ * - `release`: the next caller runs the call again
+ * - `block`: the call does not run again until an operator resolves it; see `resolveOnce`
+ */
 export type OncePolicy = "keep" | "release" | "block";
 
-/** How a call is to be done once. */
+/** Options of `once`. */
 export interface OnceOptions<Value = unknown> {
-  /** Part of the key, such as a tenant: one can never get the result of another. 1 to 255 bytes. */
+  /** Namespace of the key, such as a tenant. A call never gets a result from another scope. 1 to 255 bytes. */
   readonly scope?: string | undefined;
 
   /**
-   * What the call is about, such as the whole request: another one under the same key is refused. Compared by the SHA-256 of its
-   * canonical JSON, in which the order of properties does not matter.
-   * @default undefined, which only undefined equals
+   * The content of the call, such as the whole request. A call with the same key and a different fingerprint is refused.
+   * Fingerprints are compared by the SHA-256 of their canonical JSON, so the order of properties does not matter.
+   * @default undefined, which matches only undefined
    */
   readonly fingerprint?: unknown;
 
   /**
-   * Whether another fingerprint is also refused after the call was given back. With false it is not, unless something was saved or
-   * an attempt has died: a call that came nowhere binds nobody.
+   * Whether a different fingerprint is also refused after the call was released. If false, a released call accepts a new
+   * fingerprint, unless an attempt saved data or died.
    * @default false
    */
   readonly strictFingerprint?: boolean | undefined;
 
   /**
-   * Length of the lease of a running attempt, which is renewed. Shorter lets the next one take over sooner after a crash. Whole
-   * milliseconds, 100 to 31 536 000 000.
+   * Length of the lease of a running attempt. The lease is renewed while the work runs. With a shorter lease, the next attempt
+   * takes over sooner after a crash. Whole milliseconds, 100 to 31 536 000 000.
    * @default 15_000
    */
   readonly leaseMs?: number | undefined;
 
   /**
-   * How long the record is kept, from the last thing that happened to it. The promise lasts as long: after that the call is run
-   * again. Whole milliseconds, `leaseMs` to 31 536 000 000.
-   * @default 86_400_000, a day
+   * How long the record is kept after its last change. The guarantee lasts equally long: afterwards, the call can run again.
+   * Whole milliseconds, `leaseMs` to 31 536 000 000.
+   * @default 86_400_000 (one day)
    */
   readonly keepMs?: number | undefined;
 
   /**
-   * What to do while another caller runs it: wait for its result, or reject at once with OnceRunningError.
+   * What to do while another caller runs the work: wait for its result, or reject immediately with OnceRunningError.
    * @default "wait"
    */
   readonly whenRunning?: "wait" | "reject" | undefined;
 
-  /** Longest wait for another caller. Milliseconds, 0 or more; Infinity never gives up. @default 10_000 */
+  /** Longest wait for another caller. Milliseconds, 0 or more; Infinity waits forever. @default 10_000 */
   readonly waitMs?: number | undefined;
 
-  /** An attempt that runs for longer counts as lost: its signal aborts, and the next one takes over. @default Infinity */
+  /**
+   * Longest time an attempt may run. After that it counts as lost: its signal aborts, and the next attempt can take over.
+   * Milliseconds.
+   * @default Infinity
+   */
   readonly maxHoldMs?: number | undefined;
 
   /**
-   * What becomes of the call when its work has ended. If it throws, the call is blocked.
-   * @default keeps a value, and releases on an error
+   * Decides what happens to the call after its work has ended. If this function throws, the call is blocked.
+   * @default keeps a value and releases on an error
    */
   readonly after?: ((outcome: OnceOutcome<Value>) => OncePolicy) | undefined;
 
   /**
-   * A value that is longer as text is not kept: the call is recorded as done without it, and later callers get
-   * OnceUnavailableError, never a second run. Whole bytes, 0 to 16 777 216.
+   * Largest encoded value that is kept. If a value is larger, the call is recorded as done without it. Later callers then get
+   * OnceUnavailableError, and the work does not run again. Whole bytes, 0 to 16 777 216.
    * @default 262_144
    */
   readonly valueBytesMax?: number | undefined;
 
-  /** How values become text. @default jsonCodec */
+  /** Converts values to text and back. @default jsonCodec */
   readonly codec?: Codec | undefined;
 
-  /** How what `lease.save` keeps becomes text. @default the `codec` */
+  /** Converts the data of `lease.save` to text and back. @default the `codec` */
   readonly savedCodec?: Codec | undefined;
 
-  /** Free text shown to whoever waits, at most 256 bytes. */
+  /** Free text shown to waiting callers, at most 256 bytes. */
   readonly label?: string | undefined;
 
-  /** Ends the wait, and rejects with its reason. The work has a signal of its own: `lease.signal`. */
+  /** Aborts the wait; the call rejects with the signal's reason. It does not stop the work, which has `lease.signal`. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The options with their defaults, checked; but for `waitMs` and `maxHoldMs`, which the acquire checks. */
+/** Validated options with defaults. `waitMs` and `maxHoldMs` are validated later, by the acquire. */
 export type ResolvedOnce = Filled<Omit<OnceOptions<never>, "scope" | "signal" | "after" | "fingerprint">> & {
   readonly scope: string | undefined;
   readonly signal: AbortSignal | undefined;
@@ -109,7 +119,7 @@ const NAMES: Readonly<Record<keyof OnceOptions, true>> = {
 };
 const YEAR_MS = 31_536_000_000;
 
-/** @throws TypeError, RangeError  a wrong option, by its name */
+/** @throws TypeError, RangeError  an invalid option; the message names it */
 export function resolveOnce(options: OnceOptions<never>): ResolvedOnce {
   if (options === null || typeof options !== "object") {
     throw new TypeError(`options must be an object; got ${show(options)}`);

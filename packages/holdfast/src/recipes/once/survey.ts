@@ -1,4 +1,4 @@
-/** All calls that are on record, page by page: for people, and for what reconciles those that are blocked. */
+/** Lists the recorded calls page by page, for operators and for jobs that reconcile blocked calls. */
 import { type Glob, readGlob } from "../../admin/glob.js";
 import { unescaped } from "../../admin/key-names.js";
 import { eachOf, identitiesOf, type Place, placeOf } from "../../admin/place.js";
@@ -9,17 +9,17 @@ import { nameOf, partsOf } from "../names.js";
 import { inspection, type OnceInspection } from "./looking.js";
 import { OnceProtocol } from "./protocol.js";
 
-/** What has become of one call, and which it is. A snapshot. */
+/** A snapshot of one call. */
 export interface OnceEntry extends OnceInspection {
   readonly key: string;
   /** The `scope` of the call, if it has one. */
   readonly scope: string | undefined;
 }
 
-/** In what state a call can be. */
+/** State of a call. */
 export type OnceState = OnceInspection["state"];
 
-/** All of them. */
+/** All states of a call. */
 export const ONCE_STATES: readonly OnceState[] = [
   "running",
   "abandoned",
@@ -30,41 +30,41 @@ export const ONCE_STATES: readonly OnceState[] = [
   "released",
 ];
 
-/** Which calls to list. */
+/** Options of `surveyOnce`. */
 export interface OnceSurveyOptions {
-  /** Keys, as SCAN has patterns: `charge:*`. @default all */
+  /** Glob pattern for keys, in the syntax of SCAN, such as `charge:*`. @default all keys */
   readonly pattern?: string | undefined;
-  /** Only calls of this scope. @default all, with and without one */
+  /** Only calls of this scope. @default all calls, with and without a scope */
   readonly scope?: string | undefined;
-  /** @default all states */
+  /** Only calls in these states. @default all states */
   readonly states?: readonly OnceState[] | undefined;
-  /** When a page is full, as of `survey` in `holdfast/admin`. Whole number, 1 to 10 000. @default 200 */
+  /** Size of a page, as in `survey` of `holdfast/admin`. Whole number, 1 to 10 000. @default 200 */
   readonly limit?: number | undefined;
-  /** `nextCursor` of the page before. @default the first page */
+  /** `nextCursor` of the previous page. @default the first page */
   readonly cursor?: string | undefined;
 }
 
-/** One page. */
+/** One page of calls. */
 export interface OnceSurvey {
-  /** In no order; a call may come twice, as with SCAN. */
+  /** In no particular order. A call may appear twice, as with SCAN. */
   readonly calls: readonly OnceEntry[];
-  /** For the next page; undefined if this is the last one. */
+  /** Pass it as `cursor` for the next page; undefined on the last page. */
   readonly nextCursor: string | undefined;
-  /** How many servers did not answer since the first page: what is on them is missing. */
+  /** Number of servers that have not answered since the first page. Their calls are missing. */
   readonly unreachable: number;
 }
 
-/** How many requests for keys one page may cost; each looks at 2 000 keys. */
+/** Most SCAN steps for one page; each step looks at 2 000 keys. */
 const MOST_STEPS = 50;
 const AT_ONCE = 50;
 
 /**
- * One page of the calls that are on record, by SCAN over every primary; never by KEYS. No value is read. Changes nothing.
+ * Returns one page of the recorded calls. Read-only. Uses SCAN on every primary, never KEYS, and reads no recorded values.
  *
  * @throws StoreError        no server answered
  * @throws ClosedError       this Holdfast was closed
- * @throws UnsupportedError  it is on several independent servers, where nothing is done once
- * @throws TypeError, RangeError  a wrong option; nothing was sent
+ * @throws UnsupportedError  this Holdfast uses several independent servers, where `once` is not available
+ * @throws TypeError, RangeError  an invalid option; nothing was sent
  */
 export async function surveyOnce(holdfast: Holdfast, options: OnceSurveyOptions = {}): Promise<OnceSurvey> {
   const known = checkKnown<OnceSurveyOptions>(options, ["pattern", "scope", "states", "limit", "cursor"]);
