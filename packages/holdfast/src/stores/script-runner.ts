@@ -86,11 +86,12 @@ export class ScriptRunner {
     const guard = this.#guard;
     const sent = new SentScript(client, script, keys, args, timeoutMs, guard);
     const text = guard === undefined ? script : guard.ready(script, keys, args, timeoutMs);
+    // Also where the guard is asked first: whenever it is sent, a renewal counts only with its replicas.
+    if (this.#replicas !== undefined && script.renews === true) sent.replicas = shortened(this.#replicas, timeoutMs);
     if (text === undefined) {
       sent.ask();
-    } else if (this.#replicas !== undefined && script.renews === true && client.acknowledged !== undefined) {
+    } else if (sent.replicas !== undefined) {
       sent.text = text;
-      sent.replicas = shortened(this.#replicas, timeoutMs);
       sent.send();
     } else {
       // Sent from here, as most calls are: a reader of a stack trace, or of this file, comes to the client at once.

@@ -48,6 +48,17 @@ describe.each([ioredis, nodeRedis])("$name", (library) => {
     await until(() => held.validForMs() === 0, "the lease whose renewals do not count to end");
     expect(held.signal.reason).toMatchObject({ reason: "expired" });
   });
+
+  test("with too few replicas a lease is not extended to a length of which the server has to be asked first", async () => {
+    const { name } = scene;
+    const holdfast = await scene.client(library, { replicas });
+    const lease = await holdfast.mutex(name).acquire({ leaseMs: 10_000, renew: false });
+    await scene.cutReplication();
+    // Longer than any lease that the server has been told of, so the failover guard asks before the script is sent.
+    const { error } = await outcomeOf(lease.extend(600_000));
+    expect(String(error)).toMatch(/only 0 of 1 replicas acknowledged/);
+    expect(lease.validForMs()).toBeLessThan(10_000);
+  });
 });
 
 describe("what too few replicas have is given back, or stays as it was", () => {
