@@ -375,10 +375,6 @@ describe("a wait that timed out shows the line of its caller", () => {
     await holdfast.readWriteLock("a").write.acquire();
     await holdfast.election("a").campaign("other");
     await holdfast.countDownLatch("a").trySetCount(1);
-    // Another one holds it, so that the reentrant mutex does not enter again.
-    void holdfast
-      .reentrantMutex("a")
-      .run(() => new Promise((resolve) => setImmediate(resolve)).then(() => setTimeout(1_000)));
     async function theCallerOfTheLock(): Promise<void> {
       await wait(holdfast);
     }
