@@ -1,4 +1,4 @@
-/** Which store all locks of a Holdfast are on, and who closes it. */
+/** Chooses the store of a Holdfast, and closes it with its last user. */
 import { UnsupportedError } from "./core/errors.js";
 import { show } from "./core/keys.js";
 import type { Store } from "./core/store.js";
@@ -7,10 +7,11 @@ import { failoverGrace as graceFor, quorumGrace } from "./server/lineage.js";
 import { storeFor } from "./stores/detect.js";
 
 /**
- * The store that all locks are on; those of a quorum, if `redlock` is given.
+ * Returns the store that all locks use, or the stores of the quorum if `redlock` is given.
  *
- * @throws TypeError, RangeError, UnsupportedError  unless exactly one of `redis`, `store` and `redlock` is given, and of a kind
- *                                                  that is known
+ * @throws TypeError, RangeError  not exactly one of `redis`, `store` and `redlock`, an invalid value, or options that exclude
+ *                                each other
+ * @throws UnsupportedError       `failoverGrace` or `replicas` with a store or client that does not support it
  */
 export function chooseStores(options: HoldfastOptions): Store | readonly Store[] {
   const { redis, store, redlock, subscriber, prefix = "hf", failoverGrace = "auto", replicas } = options;
@@ -64,7 +65,11 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
 const FEWEST_SERVERS = 3;
 const MOST_SERVERS = 9;
 
-/** @throws TypeError, RangeError  unless a majority of them is worth more than one of them */
+/**
+ * Checks the servers of a quorum.
+ *
+ * @throws TypeError, RangeError  not an array of 3, 5, 7 or 9 different servers
+ */
 function checkServers(servers: unknown): void {
   if (!Array.isArray(servers)) {
     throw new TypeError(`redlock must be an array of clients or stores; got ${show(servers)}`);
@@ -87,13 +92,16 @@ function checkServers(servers: unknown): void {
   }
 }
 
-/** How many Holdfasts that are not closed use a store, in all copies of this library: a duplicate install, or a module that was loaded anew. */
+/**
+ * How many open Holdfasts use each store. All copies of this library in the process share the count: a duplicate install, or a
+ * module that was loaded again.
+ */
 const USERS = Symbol.for("holdfast.storeUsers");
 const inProcess = globalThis as { [USERS]?: WeakMap<Store, number> };
 const users = inProcess[USERS] ?? new WeakMap<Store, number>();
 inProcess[USERS] = users;
 
-/** One more Holdfast stands on this store; answers with its way to close it, which is carried out by the last one. */
+/** Registers one more Holdfast on this store. @returns unregisters it; the last one closes the store */
 export function shareStore(store: Store): () => Promise<void> {
   users.set(store, (users.get(store) ?? 0) + 1);
   return async () => {

@@ -4,32 +4,32 @@ import { show } from "./core/keys.js";
 import type { Holdfast } from "./holdfast.js";
 import { checkKnown, graceOf } from "./holdfast-options.js";
 
-/** Less than Kubernetes waits before it kills, which is 30 s. */
+/** Less than the 30 s that Kubernetes waits before it kills a process. */
 const DEFAULT_GRACE_MS = 25_000;
 
-/** How to close when a signal comes. */
+/** How to close when a signal arrives. */
 export interface CloseOnSignalOptions {
   /**
-   * Longest wait for the work under leases that are held, in ms: nothing is given back under it, and what has not ended is left to run
-   * out. It must be over before whoever sent the signal loses patience, and kills. Whole milliseconds, 0 to 86 400 000.
+   * Longest wait for work under held leases. No lease is released while its work is running; leases not released in time are
+   * left to expire. The grace must end before the sender of the signal kills the process. Whole milliseconds, 0 to 86 400 000.
    * @default 25_000
    */
   readonly graceMs?: number | undefined;
-  /** Told when it is closed, as for a line in a log. */
+  /** Called once the Holdfast is closed, for example to write a log line. */
   readonly onClosed?: ((outcome: CloseOutcome) => void) | undefined;
 }
 
 /**
- * Closes `holdfast` when one of the signals comes; when a second one comes, it waits no longer for work that runs.
+ * Closes `holdfast` when one of the signals arrives. A second signal ends the wait for running work.
  *
- * It does not end the process: what else holds it open, such as a server that listens, is for you to close, and other
- * listeners of the same signals run as well. Once it is closed these listeners are gone, so that the next signal does what it does
- * without them.
+ * It does not end the process: close anything else that keeps it alive, such as an HTTP server, yourself. Other listeners for
+ * the same signals also run. Once `holdfast` is closed, the signal listeners are removed, so the next signal has its usual
+ * effect.
  *
- * @param signals  such as `["SIGTERM", "SIGINT"]`
- * @returns stops listening; a close that has begun goes on
- * @throws TypeError, RangeError  a wrong option, or no array of signals; nothing is listened for
- * @throws what Node throws for a signal that cannot be listened for, such as SIGKILL; nothing is listened for
+ * @param signals  for example `["SIGTERM", "SIGINT"]`
+ * @returns a function that removes the listeners; a close that has started continues
+ * @throws TypeError, RangeError  an invalid option, or `signals` is not an array of signal names; no listener is added
+ * @throws what Node throws for a signal that cannot be handled, such as SIGKILL; no listener is left
  */
 export function closeOnSignal(
   holdfast: Pick<Holdfast, "close">,
@@ -38,7 +38,7 @@ export function closeOnSignal(
 ): () => void {
   const { onClosed, graceMs = DEFAULT_GRACE_MS } = checkKnown(options, ["graceMs", "onClosed"]);
   graceOf({ graceMs });
-  // A name alone would be gone through letter by letter, and of one that there is not nothing would ever be heard.
+  // A single string would be iterated letter by letter, and a listener for an unknown signal would never run.
   for (const signal of Array.isArray(signals) ? signals : [signals]) {
     if (!Array.isArray(signals) || !(signal in constants.signals)) {
       throw new TypeError(`signals must be an array of names such as "SIGTERM"; got ${show(signal)}`);
@@ -65,7 +65,7 @@ export function closeOnSignal(
   try {
     for (const signal of signals) process.on(signal, close);
   } catch (error) {
-    // A listener that nobody knows of would take away what the signals before it do by themselves.
+    // Remove the listeners added so far: the caller cannot, and they would suppress the default action of their signals.
     stop();
     throw error;
   }

@@ -1,6 +1,6 @@
 /**
- * What a program needs to find out whether a server is fit for locks, without taking any: the scripts, the rights, and how keys
- * are made. `holdfast doctor` is one.
+ * For programs that check whether a server is suitable for locks without acquiring any, such as `holdfast doctor`. Exports the
+ * scripts, the required ACL rules, and the key format.
  */
 import * as admin from "./generated/admin-scripts.js";
 import * as pausing from "./generated/pausing-scripts.js";
@@ -17,18 +17,18 @@ export { clusterSlot } from "./stores/cluster-slot.js";
 export { missingPermission, type Refused } from "./stores/permission.js";
 export { tagOf } from "./stores/slot-tags.js";
 
-/** A script, to see whether a server takes it. */
+/** A script, to check whether a server accepts it. */
 export interface ScriptSample {
   /** `<kind>/<verb>`. */
   readonly name: string;
   /**
-   * The script and a comment behind it, so that its hash is not that of the script. A server that knows a script which grants
-   * locks was asked before whether it may grant them: one on which somebody else has loaded it would grant too early.
+   * The script with a comment appended, so that its hash differs from that of the script. If a server knows a script that grants
+   * locks, clients assume that it was asked whether it may grant. Loading the script itself could make it grant too early.
    */
   readonly source: string;
 }
 
-/** Every script of the library, in the order of their names. */
+/** All scripts of the library, sorted by name. */
 export const scriptSamples: readonly ScriptSample[] = [
   native,
   redisson,
@@ -42,7 +42,7 @@ export const scriptSamples: readonly ScriptSample[] = [
   .map(({ name, source }) => ({ name, source: `${source}\n-- a sample: it is loaded and never called` }))
   .sort((a, b) => (a.name < b.name ? -1 : 1));
 
-/** First words of the keys and channels below the prefix: `mutex` of `hf:mutex:{name}`. See docs/redis-keys.md. */
+/** The first word after the prefix in keys and channels, such as `mutex` in `hf:mutex:{name}`. See docs/redis-keys.md. */
 export const keyFamilies: ReadonlySet<string> = new Set([
   ...["mutex", "semaphore", "read-write-lock", "count-down-latch", "barrier", "election", "redlock"],
   ...[
@@ -58,6 +58,6 @@ export const keyFamilies: ReadonlySet<string> = new Set([
     "coalesce",
   ],
   ...["cache", "counter", "fence", "versioned", "worker-slot"],
-  // Written beside locks by whoever keeps a record of them.
+  // Not locks: written by features that keep records about locks.
   ...["history", "period-marker"],
 ]);

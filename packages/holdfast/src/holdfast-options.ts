@@ -1,4 +1,4 @@
-/** What `createHoldfast` and the factories can be told, and the checks: once, at the door. */
+/** Options of `createHoldfast` and of the lock factories, and their validation. Options are checked only here, on entry. */
 import type { CloseOptions } from "./core/closing.js";
 import { checkClientName, checkKey, checkPrefix, show, unknownOption } from "./core/keys.js";
 import type { ExportedLease } from "./core/lease.js";
@@ -7,100 +7,109 @@ import { checkWhole, DEFAULTABLE, DEFAULTS, type ResolvedOptions, resolve } from
 import type { Store } from "./core/store.js";
 import type { FailoverGrace } from "./server/lineage.js";
 
-/** How to reach the server, and defaults for every acquire. */
+/** How to reach the server, and the defaults for every acquire. */
 export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
-  /** A client that you made and that you close: ioredis, iovalkey, node-redis or GLIDE. This, `store` or `redlock`. */
+  /**
+   * Your client: ioredis, iovalkey, node-redis or GLIDE. Holdfast uses it and never closes it. Give exactly one of `redis`,
+   * `store` and `redlock`.
+   */
   readonly redis?: object | undefined;
 
   /**
-   * Clients or stores of 3, 5, 7 or 9 independent servers, none of which is a replica of another: `redlock(name)` is held on
-   * a majority of them, and is the only kind there is. In place of `redis` and `store`. All who share its locks give the
-   * same servers.
+   * Clients or stores of 3, 5, 7 or 9 independent servers. No server may be a replica of another. Replaces `redis` and
+   * `store`. Only `redlock(name)` is available then, and it holds its locks on a majority of the servers. All processes that
+   * share these locks must be given the same servers.
    */
   readonly redlock?: readonly object[] | undefined;
 
   /**
-   * A store of another making, such as `embedded()`. In place of `redis`. Several Holdfasts may be made on one: it is closed
-   * when the last of them closes.
+   * A custom store, such as `embedded()`. Replaces `redis`. Several Holdfasts may share one store; the last one to close
+   * closes it.
    */
   readonly store?: Store | undefined;
 
   /**
-   * Makes a connection that only listens, for clients that cannot be duplicated (GLIDE, pools). Holdfast closes
-   * it. Without one such a client asks again and again instead of being told. With `redlock` it is given the place of the
-   * server in that array, from 0.
+   * Creates the subscriber connection, for clients that cannot be duplicated (GLIDE, pools). Holdfast closes the connection.
+   * Without this option, waiters on such a client poll the server instead of being notified. The argument is the index of
+   * the server in the `redlock` array, from 0; without `redlock` it is 0.
    */
   readonly subscriber?: ((server: number) => unknown) | undefined;
 
   /**
-   * What all keys and channels begin with; services share locks only if it is the same. 1 to 64 printable
-   * ASCII characters without spaces and braces.
+   * Prefix of all keys and channels. Services share locks only if they use the same prefix. 1 to 64 printable ASCII
+   * characters, without spaces and braces.
    * @default "hf"
    */
   readonly prefix?: string | undefined;
 
   /**
-   * Whether to acquire from a server that may evict keys (`maxmemory` above 0 with any `maxmemory-policy` but
-   * `noeviction`). It may evict a lock that is held, and then grants it again; so by default every acquire from such a
-   * server is refused. True also saves the question, which goes out beside the first acquire and after a reconnect.
+   * Whether to acquire from a server that may evict keys (`maxmemory` above 0 with any `maxmemory-policy` except
+   * `noeviction`). Such a server may evict a held lock and then grant it again, so by default every acquire from it is
+   * refused. With true, Holdfast also skips the check, which otherwise runs with the first acquire and after a reconnect.
    * @default false
    */
   readonly allowEviction?: boolean | undefined;
 
   /**
-   * What to do when the server behind a client has changed: a replica that is promoted may lack the last grants. With
-   * `"auto"` nothing new is granted by a server that took over, or came back from its disk, for as long as the longest
-   * lease in use; holders keep what they hold, release and renew meanwhile, and waits go on. `"strict"` also waits on a
-   * server without any trace of locks that was started less than the longest lease ago: it may have forgotten them.
-   * `"off"` grants at once, and so may grant a lock twice. All processes must say the same. In a cluster that goes for
-   * each shard by itself, and a slot that moves makes nobody wait. Of no account for a `store`, for which `"strict"` is refused.
+   * What to do after a failover or a server restart, because a promoted replica may lack the most recent grants.
+   *
+   * - `"auto"`: a server that took over, or that restarted from its disk, grants no new locks for as long as the longest
+   *   lease in use. Meanwhile holders keep their locks and can renew and release them, and waiters keep waiting.
+   * - `"strict"`: also waits on a server that has no trace of locks and was started less than the longest lease ago, because
+   *   it may have lost its locks.
+   * - `"off"`: grants immediately; two holders of the same lock are possible.
+   *
+   * All processes must use the same value. In a cluster the rule applies to each shard separately, and moving a slot makes
+   * nobody wait. Has no effect with `store`, which rejects `"strict"`. With `redlock`, only `"strict"` is accepted, and it
+   * always applies.
    * @default "auto"
    */
   readonly failoverGrace?: FailoverGrace | undefined;
 
   /**
-   * How many replicas must have a grant or a renewal for it to count (`WAIT`), and how long they may take. Too few, and what
-   * was granted is given back and the acquire rejects with StoreError; a renewal is tried again. It makes it rarer that a
-   * failover loses a grant, and never makes it impossible. It costs one more request for each grant, and whatever else is sent
-   * on the connection waits behind. `timeoutMs` is less than `commandTimeoutMs`; of a renewal it is shortened to a twelfth
-   * of the lease. Not with GLIDE, a pool or a `store`.
+   * How many replicas must acknowledge a grant or a renewal (`WAIT`), and the longest wait for them in milliseconds. If too
+   * few acknowledge a grant, Holdfast releases the lock and the acquire rejects with StoreError; a renewal is retried. This
+   * makes it less likely that a failover loses a grant, but cannot rule it out. It costs one more request for each grant, and
+   * other requests on the same connection wait behind it. `atLeast` is 1 to 100. `timeoutMs` is at least 1 and less than
+   * `commandTimeoutMs`; for a renewal it is shortened to a twelfth of the lease. Not available with GLIDE, a pool, `store`
+   * or `redlock`.
    * @default none
    */
   readonly replicas?: { readonly atLeast: number; readonly timeoutMs: number } | undefined;
 
-  /** Shown, with host and process id, to whoever waits for a lock that this client holds. At most 256 bytes. */
+  /** Shown to waiters for a lock that this client holds, together with the host and the process id. At most 256 bytes. */
   readonly clientName?: string | undefined;
 
   /**
-   * Longest wait for the answer to one request. Longer rides out a slow server; shorter finds out sooner that
-   * it does not answer. Whole milliseconds, 10 to 60 000. With `redlock` it is that of each server, and an acquire
-   * waits for none of them longer than a sixth of its `leaseMs`.
+   * Longest wait for the reply to one request. A longer timeout tolerates a slower server; a shorter one detects sooner that
+   * the server does not reply. Whole milliseconds, 10 to 60 000. With `redlock` it applies to each server, and an acquire
+   * waits for no server longer than a sixth of its `leaseMs`.
    * @default 2_000
    */
   readonly commandTimeoutMs?: number | undefined;
 }
 
-/** What a lock can be told when it is made. */
+/** Options of the factories `mutex` and `reentrantMutex`. */
 export interface LockOptions {
   /**
-   * The key that holds the lock, in place of the one made from the name: to share it with clients that do
+   * The key that holds the lock, instead of the key derived from the name. Use it to share the lock with clients that run
    * `SET key value NX PX`. 1 to 512 bytes.
    */
   readonly key?: string | undefined;
 
   /**
-   * Longest time before a waiter asks again, because clients of other libraries send no message when they release. A shorter time
-   * notices their release sooner; a longer one sends fewer requests: each process asks once in that time for all its callers, and each
-   * caller with `fairness: "strict"`. Clients of this library notify each other whatever it is. Whole milliseconds, 10 to 5000; more
-   * than 3000 has no effect.
+   * Longest time between two re-checks of a waiter. Re-checks are needed because clients of other libraries send no message
+   * when they release. A shorter time notices their release sooner; a longer one sends fewer requests. Each process re-checks
+   * once per interval for all its callers; with `fairness: "strict"`, each caller re-checks on its own. Clients of Holdfast
+   * notify each other regardless of this option. Whole milliseconds, 10 to 5000; values above 3000 have no effect.
    * @default 1_000 with `key`, else 3_000
    */
   readonly recheckMs?: number | undefined;
 }
 
-/** How soon a waiter asks again by itself where other clients share the lock. */
+/** Default of `recheckMs` for a lock that other client libraries share. */
 const SHARED_RECHECK_MS = 1_000;
-/** The largest value that is accepted. Waiters ask again after 3 s in any case. */
+/** The largest value accepted. Waiters re-check after 3 s in any case. */
 const LONGEST_RECHECK_MS = 5_000;
 
 const OWN_OPTIONS = [
@@ -117,9 +126,9 @@ const OWN_OPTIONS = [
 ];
 
 /**
- * Checks what `createHoldfast` was given and fills in the defaults.
+ * Checks the options of `createHoldfast` and fills in the defaults.
  *
- * @throws TypeError, RangeError  a wrong option; the message names it, its range and what came
+ * @throws TypeError, RangeError  an invalid option; the message names the option, its range and the value received
  */
 export function checkOptions(options: HoldfastOptions): {
   prefix: string;
@@ -176,9 +185,9 @@ function checkReplicas(replicas: unknown, commandTimeoutMs: number): void {
 }
 
 /**
- * The options of a factory, if they are an object with known options only.
+ * Checks that the options of a factory are an object with known options only, and returns them.
  *
- * @throws TypeError  they are not; the message names the option that does not exist, and those that do
+ * @throws TypeError  not an object, or an unknown option; the message names it and lists the known options
  */
 export function checkKnown<Options extends object>(
   options: Options | undefined,
@@ -197,9 +206,9 @@ export function checkKnown<Options extends object>(
 }
 
 /**
- * The options of a mutex.
+ * Checks the options of a mutex and fills in the defaults.
  *
- * @throws TypeError, RangeError  a wrong option; the message names it, its range and what came
+ * @throws TypeError, RangeError  an invalid option; the message names the option, its range and the value received
  */
 export function checkLockOptions(options: LockOptions): LockOptions {
   const { key, recheckMs } = checkKnown(options, ["key", "recheckMs"]);
@@ -209,9 +218,10 @@ export function checkLockOptions(options: LockOptions): LockOptions {
 }
 
 /**
- * For factories without options: what is given to them was meant for a verb, and would be ignored.
+ * Rejects extra arguments to factories without options. Such options were probably meant for a method such as `acquire`, and
+ * would otherwise be ignored silently.
  *
- * @throws TypeError  something was given
+ * @throws TypeError  an extra argument was given
  */
 export function checkNoMore(takes: string, rest: readonly unknown[]): void {
   const extra = rest.find((value) => value !== undefined);
@@ -219,14 +229,18 @@ export function checkNoMore(takes: string, rest: readonly unknown[]): void {
   throw new TypeError(`${takes} and nothing else, since options are those of acquire and the like; got ${show(extra)}`);
 }
 
-/** The grace of a close. @throws TypeError, RangeError */
+/** Checks the options of `close` and returns `graceMs`. @throws TypeError, RangeError  an invalid option */
 export function graceOf(options: CloseOptions | undefined): number | undefined {
   const { graceMs } = checkKnown(options, ["graceMs"]);
   if (graceMs !== undefined) checkWhole("graceMs", graceMs, 0, 86_400_000);
   return graceMs;
 }
 
-/** @throws TypeError, RangeError  unless it is what `lease.export()` returned, as far as can be seen */
+/**
+ * Checks, as far as possible, that the value is a result of `lease.export()`.
+ *
+ * @throws TypeError, RangeError  a field is missing or invalid
+ */
 export function checkExported(exported: ExportedLease): ExportedLease {
   if (exported === null || typeof exported !== "object" || exported.version !== 1) {
     throw new TypeError(`adopt needs what lease.export() returned, version 1; got ${show(exported)}`);

@@ -51,142 +51,144 @@ import { readMemoryPolicy, warnOfHiddenPolicy } from "./server/eviction.js";
 
 export type { HoldfastOptions, LockOptions } from "./holdfast-options.js";
 
-/** A way to all locks on one server; or to those on a quorum of servers, and then to no other kind than `redlock`. */
+/** Creates locks on one server or cluster. On several independent servers, only the kind `redlock` is available. */
 export interface Holdfast {
   /**
-   * The mutex of that name, 1 to 512 bytes. Costs nothing and needs no clean-up.
-   * @throws TypeError, RangeError  a wrong name or option
+   * Returns the mutex of this name, 1 to 512 bytes. Sends no request and needs no cleanup.
+   * @throws TypeError, RangeError  an invalid name or option
    */
   mutex(name: string, options?: LockOptions): Mutex;
 
   /**
-   * The mutex of that name, for code that may acquire it again while it holds it.
-   * @throws TypeError, RangeError  a wrong name or option
+   * Returns the mutex of this name, 1 to 512 bytes, for code that may acquire it again while it holds it.
+   * @throws TypeError, RangeError  an invalid name or option
    */
   reentrantMutex(name: string, options?: LockOptions): ReentrantMutex;
 
   /**
-   * Several locks as one: all or none. A string is the name of a mutex.
+   * Combines several locks into one that is acquired all or nothing. A string is the name of a mutex.
    *
-   * @param members  1 to 64 names and locks of this Holdfast, of any kinds, no two of which are the same lock
-   * @throws TypeError, RangeError  a wrong member, or the same lock twice
+   * @param members  1 to 64 mutex names or locks of this Holdfast, of any kinds; no lock may appear twice
+   * @throws TypeError, RangeError  an invalid member, or the same lock twice
    */
   multiLock(members: readonly (string | Lock)[]): MultiLock;
 
   /**
-   * The semaphore of that name, 1 to 512 bytes. All processes declare the same number of permits.
-   * @throws TypeError, RangeError  a wrong name or number of permits
+   * Returns the semaphore of this name, 1 to 512 bytes. All processes must declare the same number of permits.
+   * @throws TypeError, RangeError  an invalid name or number of permits
    */
   semaphore(name: string, options: SemaphoreOptions): Semaphore;
 
   /**
-   * The read-write lock of that name, 1 to 512 bytes: `.read` is shared, `.write` is exclusive.
-   * @throws TypeError, RangeError  a wrong name
+   * Returns the read-write lock of this name, 1 to 512 bytes: `.read` is shared, `.write` is exclusive.
+   * @throws TypeError, RangeError  an invalid name
    */
   readWriteLock(name: string): ReadWriteLock;
 
   /**
-   * The latch of that name, 1 to 512 bytes.
-   * @throws TypeError, RangeError  a wrong name or option
+   * Returns the count-down latch of this name, 1 to 512 bytes.
+   * @throws TypeError, RangeError  an invalid name or option
    */
   countDownLatch(name: string, options?: LatchOptions): CountDownLatch;
 
   /**
-   * The barrier of that name, 1 to 512 bytes, for so many parties.
-   * @throws TypeError, RangeError  a wrong name or number
+   * Returns the barrier of this name, 1 to 512 bytes, for `parties` parties, 1 to 10 000.
+   * @throws TypeError, RangeError  an invalid name or number of parties
    */
   barrier(name: string, options: BarrierOptions): Barrier;
 
   /**
-   * The election of that name, 1 to 512 bytes.
-   * @throws TypeError, RangeError  a wrong name
+   * Returns the election of this name, 1 to 512 bytes.
+   * @throws TypeError, RangeError  an invalid name
    */
   election(name: string): Election;
 
   /**
-   * The lock of that name, 1 to 512 bytes, on a majority of the servers given as `redlock`.
-   * @throws TypeError, RangeError  a wrong name
-   * @throws UnsupportedError       this Holdfast is on one server; or, of all other factories: it is on several
+   * Returns the lock of this name, 1 to 512 bytes, on a majority of the servers in the `redlock` option.
+   * @throws TypeError, RangeError  an invalid name
+   * @throws UnsupportedError       this Holdfast was created without `redlock`; with it, all other factories throw this error
    */
   redlock(name: string): Redlock;
 
   /**
-   * Goes on with a lease that `lease.export()` described in this or another process.
+   * Takes over a lease that this or another process exported with `lease.export()`.
    *
-   * @throws LeaseLostError  it had ended meanwhile
-   * @throws StoreError      outcome unknown; if it was adopted, it ends by itself
-   * @throws TypeError, RangeError  not what `export` returned
+   * @throws LeaseLostError  the lease has ended in the meantime
+   * @throws StoreError      outcome unknown; if the lease was adopted, it expires on its own
+   * @throws TypeError, RangeError  the argument is not a result of `lease.export()`
    */
   adopt(exported: ExportedLease): Promise<Lease>;
 
   /**
-   * Takes a lock out of use for a while, as for maintenance: whoever holds it goes on, and nobody is granted after, until
-   * somebody resumes or `untilAtMs` has come. Meanwhile an acquire rejects with PausedError, unless it was told to wait
-   * through; whoever waited before keeps its place, and is served in order afterwards. It needs no process to live on.
+   * Pauses a lock, for example for maintenance. Current holders keep it; no new grants happen until `resume` is called or
+   * `untilAtMs` is reached. Meanwhile an acquire rejects with PausedError, unless it has `throughPause: true`. Waiters that
+   * were in the queue before keep their place and are served in order afterward. The pause is stored on the server, so it
+   * outlives this process.
    *
-   * @returns the pause, and who holds the lock all the same; or the pause that somebody has begun before
-   * @throws StoreError    it may have been paused all the same; `resume` undoes it
+   * @returns the pause and the current holders; or the earlier pause, if the lock was already paused
+   * @throws StoreError    outcome unknown: the lock may be paused; `resume` undoes it
    * @throws ClosedError   this Holdfast was closed
-   * @throws EvictionError  the server may evict locks, and that was not allowed; nothing is paused
+   * @throws EvictionError  the server may evict locks and `allowEviction` is not set; nothing is paused
    * @throws UnsupportedError  this Holdfast is on several independent servers
-   * @throws TypeError, RangeError  a wrong name or option, or an end that has passed
+   * @throws TypeError, RangeError  an invalid name or option, or an end time in the past
    */
   pause(name: string, options: PauseOptions): Promise<PauseOutcome>;
 
   /**
-   * Ends a pause, whoever has begun it. Those who wait are served in their order, the first at once.
+   * Ends a pause, regardless of who started it. Waiters are served in queue order, the first one immediately.
    *
-   * @returns how long it was paused, and how many were waiting; or that it is not paused
-   * @throws StoreError    it may have been resumed all the same; calling it again is safe
+   * @returns how long the lock was paused and how many waiters there were; or that it is not paused
+   * @throws StoreError    outcome unknown: the lock may have been resumed; calling `resume` again is safe
    * @throws ClosedError, UnsupportedError, TypeError, RangeError  as `pause`
    */
   resume(name: string, options: ResumeOptions): Promise<ResumeOutcome>;
 
   /**
-   * Ends all waits with ClosedError, aborts the signal of every lease that is held and gives it back, and
-   * closes the connections that Holdfast opened, never yours; a `store` that several Holdfasts have been made on is
-   * closed with the last of them. A second call waits for the first. Takes about two `commandTimeoutMs` at most where
-   * servers do not answer.
-   * From then on every verb that would ask the server rejects with ClosedError, those that only look included.
+   * Closes this Holdfast: rejects all waits with ClosedError, aborts the signal of every held lease and releases it, and
+   * closes the connections that Holdfast opened, never your client. A `store` that several Holdfasts share is closed with the
+   * last of them. A second call waits for the first. If servers do not reply, `close` takes at most about twice
+   * `commandTimeoutMs`. Afterward every method that needs the server rejects with ClosedError, including read-only ones.
    *
-   * A call of `once` whose work has begun is given back by its work alone.
+   * A call of `once` whose work has started is released only by its own work.
    *
-   * With `graceMs` nothing is given back under work that runs: the signal of every lease aborts for the reason `closing`, and
-   * each is renewed until it is released. What is not by the end of the grace is left to run out by itself. A second call
-   * with `graceMs: 0` ends the grace.
+   * With `graceMs`, no lease is released while its work is running: every lease signal aborts with the reason `closing`, and
+   * each lease is renewed until its work releases it. Leases not released when the grace ends are left to expire. A second
+   * call with `graceMs: 0` ends the grace.
    *
-   * @returns which leases were given back, and which may not have been
-   * @throws TypeError, RangeError  a wrong option, and nothing else
+   * @returns which leases were released, and which may not have been
+   * @throws TypeError, RangeError  an invalid option; `close` rejects for no other reason
    */
   close(options?: CloseOptions): Promise<CloseOutcome>;
 
-  /** The leases of this Holdfast that are held now; the members of a multi-lock each for itself. */
+  /** Returns the leases that this Holdfast holds now. Members of a multi-lock are listed separately. */
   held(): readonly HeldLease[];
 
-  /** As `close`. */
+  /** Same as `close()` without options. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 const NO_OPTIONS: LockOptions = {};
 
-/** A day: longer than most jobs, shorter than most memories. */
+/** Default of `keepMs` for latches: one day, which is longer than most jobs. */
 const KEEP_MS = 86_400_000;
 
 /**
- * Makes a way to the locks on one server. Sends nothing until the first acquire.
+ * Creates a Holdfast, from which you get locks. Sends nothing until the first acquire.
  *
- * @throws TypeError, RangeError  a wrong option; the message names it, its range and what came
+ * @throws TypeError, RangeError  an invalid option; the message names the option, its range and the value received
+ * @throws UnsupportedError       an option that the client or the store does not support
  */
 export function createHoldfast(options: HoldfastOptions): Holdfast {
   return createHoldfastOn(systemRuntime, options);
 }
 
 /**
- * As `createHoldfast`, on clocks, timers and random numbers of the caller's: for simulations.
+ * Same as `createHoldfast`, but with clocks, timers and random numbers supplied by the caller. For simulations.
  *
- * @param handOffMs  longest lease of a grant by message before it is confirmed, in ms; 3 000 unless a simulation wants it to
- *                   matter more often
- * @throws TypeError, RangeError  a wrong option
+ * @param handOffMs  longest lease of a provisional grant (a grant by message, before its confirmation), in ms. Simulations
+ *                   pass less than the default of 3 000 to make it expire more often.
+ * @throws TypeError, RangeError  an invalid option
+ * @throws UnsupportedError       an option that the client or the store does not support
  */
 export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, handOffMs?: number): Holdfast {
   const { prefix, clientName, commandTimeoutMs, allowEviction, defaults } = checkOptions(options);
@@ -204,7 +206,7 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
   const closeStore = shareStore(store);
   const clientId = runtime.newClientId();
   const own = clientRecords(store, { prefix, clientId, clientName, timeoutMs: commandTimeoutMs, runtime });
-  // Whoever wrote a store knows what is behind it; of a client's server we know only what it shows.
+  // The author of a custom store knows its server, so a hidden memory policy causes a warning only behind a client.
   const isOwnStore = store === (options.store ?? options.redis);
   const onHidden = isOwnStore ? () => {} : warnOfHiddenPolicy;
   const read = (): ReturnType<typeof readMemoryPolicy> => readMemoryPolicy(store, commandTimeoutMs);
@@ -217,7 +219,7 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
   const localQueues = new LocalQueues(session);
   const leaseOn = (hold: Hold): Lease => new Lease(hold);
 
-  // On the path of every acquire.
+  // Runs on every acquire, so it does as little as possible.
   const mutexProtocolOf = (kind: string, name: string, lockOptions?: LockOptions): MutexProtocol => {
     checkName(name);
     const { key, recheckMs } = lockOptions === undefined ? NO_OPTIONS : checkLockOptions(lockOptions);
@@ -274,11 +276,11 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
     const protocol = new ElectionProtocol({ store, name, keys, inbox: session.inboxOf(keys.tag) });
     return new Election(session, protocol, defaults, adoptedValue);
   };
-  /** The kinds whose leases can move to another process. */
+  /** The kinds whose leases another process can adopt. */
   const lockOf: Readonly<Record<string, (name: string, exported: ExportedLease) => Lock>> = {
     mutex: (name, { key }) => mutex(name, key === undefined ? {} : { key }),
     "reentrant-mutex": (name, { key }) => reentrantMutex(name, key === undefined ? {} : { key }),
-    // The number is of no account for a lease that is held already.
+    // The number of permits does not matter for a lease that is already held.
     semaphore: (name) => semaphore(name, { permits: MOST_PERMITS }),
     election: (name, { value = "" }) => election(name, checkValue(value)),
     "read-write-lock": (name, { mode }) => readWriteLock(name)[mode ?? "write"],

@@ -1,4 +1,4 @@
-/** The public surface: what is not exported here may change without notice. */
+/** The public API. Anything not exported here may change without notice. */
 export type {
   ArriveOptions,
   Barrier,

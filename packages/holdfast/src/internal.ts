@@ -1,11 +1,11 @@
 /**
- * `holdfast/internal`: what the other packages of this repository build on.
+ * `holdfast/internal`: the entry point for the other packages of this repository.
  *
- * Unstable: anything here may change or vanish in any version, a patch release included. Programs use `holdfast`.
+ * Unstable: anything here may change or disappear in any version, including patch releases. Applications use `holdfast`.
  *
- * Recipes, integrations, formats of other systems, admin and the contract suites import core, kinds and stores through
- * this one file (and what is public from `index.ts`), so that files inside can be merged and renamed freely. The rule is
- * checked by tests/tidy/imports.ts.
+ * Recipes, integrations, formats of other systems, admin and the contract suites import core, kinds and stores only through
+ * this file (and public names from `index.ts`), so that internal files can be merged and renamed freely.
+ * tests/tidy/imports.ts checks this rule.
  */
 
 export { barrierProtocol } from "./barrier/protocol.js";

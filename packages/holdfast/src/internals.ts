@@ -4,33 +4,33 @@ import type { ResolvedOptions } from "./core/options.js";
 import type { Session } from "./core/session.js";
 import type { Store } from "./core/store.js";
 
-/** What stands behind a Holdfast, for locks that are not made by its own factories but by another entry point of the library. */
+/** The parts of a Holdfast, for locks that other entry points of the library create instead of its own factories. */
 
-/** See the file header. */
+/** The parts of one Holdfast. */
 export interface Internals {
   readonly session: Session;
-  /** Of every acquire, as `createHoldfast` was told. */
+  /** Defaults of every acquire, from the options of `createHoldfast`. */
   readonly defaults: ResolvedOptions;
-  /** What all keys and channels of this library begin with. */
+  /** The prefix of all keys and channels. */
   readonly prefix: string;
-  /** Which process this is, for people; empty if it was not told. */
+  /** The `clientName` option; empty if it was not given. */
   readonly clientName: string;
-  /** Where it is on several independent servers: these. The session's store then is none of them. */
+  /** The stores of the quorum if the Holdfast is on several independent servers. The session's store is then none of them. */
   readonly servers?: readonly Store[] | undefined;
 }
 
 const known = new WeakMap<object, Internals>();
 
-/** Says what stands behind `holdfast`. */
+/** Records the parts of `holdfast`, and returns `holdfast`. */
 export function withInternals<Made extends object>(holdfast: Made, internals: Internals): Made {
   known.set(holdfast, internals);
   return holdfast;
 }
 
 /**
- * What stands behind `holdfast`, be that one server or several.
+ * Returns the parts of `holdfast`, on one server or several.
  *
- * @throws TypeError  it is not what `createHoldfast` has returned
+ * @throws TypeError  `holdfast` was not returned by `createHoldfast`
  */
 export function anyInternalsOf(holdfast: unknown): Internals {
   const found = typeof holdfast === "object" && holdfast !== null ? known.get(holdfast) : undefined;
@@ -39,11 +39,11 @@ export function anyInternalsOf(holdfast: unknown): Internals {
 }
 
 /**
- * What stands behind `holdfast`.
+ * Returns the parts of `holdfast`.
  *
- * @param lockName  for the message
- * @throws TypeError         it is not what `createHoldfast` has returned
- * @throws UnsupportedError  it is on several independent servers
+ * @param lockName  for the error message
+ * @throws TypeError         `holdfast` was not returned by `createHoldfast`
+ * @throws UnsupportedError  `holdfast` is on several independent servers
  */
 export function internalsOf(holdfast: unknown, lockName: string): Internals {
   const found = anyInternalsOf(holdfast);

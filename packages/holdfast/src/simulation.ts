@@ -1,8 +1,8 @@
 /**
- * A Holdfast on clocks, timers and random numbers of your own: for simulations of whole systems on virtual time.
+ * Runs a Holdfast with your own clocks, timers and random numbers, to simulate whole systems on virtual time.
  *
- * With `embedded()` on a keyspace whose clock and scheduler are yours too, nothing in a run depends on the machine,
- * and a seed replays it. With `storeFor` what goes to a real server can be seen, or changed, on its way.
+ * With `embedded()` on a keyspace that also uses your clock and scheduler, nothing in a run depends on the machine, and a seed
+ * replays the run. With `storeFor` you can observe or change the requests to a real server.
  */
 
 export { chooseStores } from "./choose-stores.js";

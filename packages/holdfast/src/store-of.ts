@@ -1,4 +1,4 @@
-/** The store for a key of the user's own: the one behind a Holdfast, or one on a client that is given as it is. */
+/** Finds the store for a key that the user chose: the store of a Holdfast, or a store on a client. */
 
 import { UnsupportedError } from "./core/errors.js";
 import { checkPrefix } from "./core/keys.js";
@@ -10,27 +10,30 @@ import { type RedisClient, storeFor } from "./stores/detect.js";
 
 export type { RedisClient } from "./stores/detect.js";
 
-/** Where something is to be written, and how long to wait for the answer. */
+/** A store to write to, and how long to wait for a reply. */
 export interface StoreOf {
   readonly store: Store;
-  /** What keys of ours begin with there. */
+  /** The prefix of Holdfast's keys there. */
   readonly prefix: string;
   readonly commandTimeoutMs: number;
   readonly runtime: Runtime;
 }
 
-/** One for each client, since each store listens to the client's connection. */
+/** One store per client, because each store adds listeners to the client. */
 const stores = new WeakMap<object, Store>();
 
 const COMMAND_TIMEOUT_MS = 2_000;
 
 /**
- * @param redis   what `createHoldfast` returned, or a client that its owner closes
- * @param name    what it is about, for errors
- * @param prefix  for a client; a Holdfast has one
- * @throws TypeError         it is neither, or a Holdfast was given and a prefix
- * @throws UnsupportedError  a Holdfast on several independent servers
- * @throws ClosedError       a Holdfast that was closed
+ * Returns the store of a Holdfast, or the store on a client.
+ *
+ * @param redis   a Holdfast, or a client that its owner closes
+ * @param name    name of the lock or object, for error messages
+ * @param prefix  only for a client, because a Holdfast has its own; default `"hf"`
+ * @throws TypeError         `redis` is neither, or a prefix was given with a Holdfast
+ * @throws RangeError        an invalid prefix
+ * @throws UnsupportedError  the Holdfast is on several independent servers
+ * @throws ClosedError       the Holdfast is closed
  */
 export function storeOf(redis: RedisClient | Holdfast, name: string, prefix: string | undefined): StoreOf {
   if (typeof redis !== "object" || redis === null || !("mutex" in redis)) {

@@ -19,7 +19,7 @@ export interface ConsoleSettings {
   readonly token?: string;
   /** The word on the badge, 1 to 32 characters, such as `prod`. @default no badge */
   readonly env?: string;
-  /** How often Redis is looked at while somebody watches, in ms, 100 to 60 000. Larger spares Redis, smaller shows changes sooner. @default 1000 */
+  /** How often Redis is looked at while somebody watches, in ms, 100 to 60,000. Larger spares Redis, smaller shows changes sooner. @default 1000 */
   readonly pollMs?: number;
   /** What nobody sees: `label`s of leases, `value`s of leaders. @default nothing is hidden */
   readonly redact?: readonly ("label" | "value")[];

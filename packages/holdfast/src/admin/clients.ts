@@ -61,7 +61,7 @@ const MOST_CLIENTS = 10_000;
 const SILENT_MS = 60_000;
 
 /**
- * All clients of the prefix that have a record, or a lock, in the order of their hosts and process ids; up to 10 000. By SCAN
+ * All clients of the prefix that have a record, or a lock, in the order of their hosts and process ids; up to 10,000. By SCAN
  * over every primary, as `survey`. Changes nothing.
  *
  * @throws StoreError   no server answered

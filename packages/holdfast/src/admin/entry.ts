@@ -75,7 +75,7 @@ export interface LockEntry {
   readonly mode: LockMode | undefined;
   /** Fencing token of the present grant, or of the last one; undefined if none is on record. */
   readonly token: number | undefined;
-  /** Of a semaphore or read-write lock the first 1 000, the one whose lease ends first at the front. */
+  /** Of a semaphore or read-write lock the first 1,000, the one whose lease ends first at the front. */
   readonly holders: readonly EntryHolder[];
   readonly waiterCount: number;
   /** The first 100, next one first. */

@@ -41,7 +41,7 @@ export interface HistoryEvent {
   readonly name: string;
   /** The `key` option of a mutex. */
   readonly key?: string | undefined;
-  /** Of whose hold, or of who did not run; of a pause, or its end, the `owner` of the pause. At most 2 048 bytes. */
+  /** Of whose hold, or of who did not run; of a pause, or its end, the `owner` of the pause. At most 2,048 bytes. */
   readonly owner?: string | undefined;
   readonly token?: number | undefined;
   /** Where the holder is, or who did not run; with `pid` and `clientName`. @default this process; of `forced` nothing */
@@ -53,13 +53,13 @@ export interface HistoryEvent {
   readonly waitedMs?: number | undefined;
   /** From the grant to the end, in ms. */
   readonly heldMs?: number | undefined;
-  /** Why; at most 1 024 bytes. */
+  /** Why; at most 1,024 bytes. */
   readonly reason?: string | undefined;
-  /** Of a scheduled run: which time it was for; at most 1 024 bytes. */
+  /** Of a scheduled run: which time it was for; at most 1,024 bytes. */
   readonly tick?: string | undefined;
-  /** Of a run that failed: the name of its error; at most 1 024 bytes. */
+  /** Of a run that failed: the name of its error; at most 1,024 bytes. */
   readonly errorName?: string | undefined;
-  /** Who did it, if that is not the holder; at most 1 024 bytes. */
+  /** Who did it, if that is not the holder; at most 1,024 bytes. */
   readonly by?: string | undefined;
   /** Of a pause: until when, in ms since 1970. */
   readonly untilAtMs?: number | undefined;
@@ -69,7 +69,7 @@ export interface HistoryEvent {
 
 /** How much is kept. */
 export interface KeepOptions {
-  /** About how many events of each name: a few more, never fewer. 10 to 100 000. @default 1_000 */
+  /** About how many events of each name: a few more, never fewer. 10 to 100,000. @default 1_000 */
   readonly maxEntries?: number | undefined;
   /** How long after the last one was added, in ms: 1 minute to a year. @default 30 days */
   readonly keepMs?: number | undefined;

@@ -31,7 +31,7 @@ export interface ReadHistoryOptions {
   readonly sinceMs?: number | undefined;
   /** Only what went so. @default all */
   readonly outcome?: HistoryOutcome | readonly HistoryOutcome[] | undefined;
-  /** How many entries at most; 1 to 10 000. @default 50 */
+  /** How many entries at most; 1 to 10,000. @default 50 */
   readonly limit?: number | undefined;
 }
 
@@ -49,7 +49,7 @@ const MOST_HOLDERS = 1_000;
 
 /**
  * What has happened, newest first, as far as somebody has told it: `recordHistory` of each process, and whoever acts in
- * another's place. One entry for each hold. Without a name all histories are read, of up to 10 000 names: that costs SCAN, and a
+ * another's place. One entry for each hold. Without a name all histories are read, of up to 10,000 names: that costs SCAN, and a
  * request for each. Changes nothing.
  *
  * @throws StoreError   a server did not answer

@@ -29,7 +29,7 @@ export interface RecordOptions extends KeepOptions {
   /** Which names. It is called on the way of a lock, and must be quick. @default all */
   readonly names?: ((name: string) => boolean) | undefined;
   /**
-   * How long an event waits for others to be written with it, in ms: 10 to 60 000. Longer costs fewer requests, and one entry
+   * How long an event waits for others to be written with it, in ms: 10 to 60,000. Longer costs fewer requests, and one entry
    * in place of two for each hold that is shorter; shorter loses less when the process is killed.
    * @default 1_000
    */

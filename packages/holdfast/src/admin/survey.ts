@@ -19,7 +19,7 @@ export interface SurveyOptions {
   readonly holder?: string | undefined;
   /**
    * When a page is full. It may have a few more, since a step of SCAN cannot be cut; and fewer, or none, although there
-   * is a next page, since a page looks at so many keys at most. Whole number, 1 to 10 000.
+   * is a next page, since a page looks at so many keys at most. Whole number, 1 to 10,000.
    * @default 200
    */
   readonly limit?: number | undefined;
@@ -51,7 +51,7 @@ export interface Surveyed {
 
 const SURVEY_OPTIONS = ["pattern", "kinds", "holder", "limit", "cursor", "includeFree"] as const;
 
-/** How many requests for keys one page may cost; each looks at 2 000 keys. */
+/** How many requests for keys one page may cost; each looks at 2,000 keys. */
 const MOST_STEPS = 50;
 /** How many locks are looked at at a time. */
 const AT_ONCE = 50;
@@ -87,7 +87,7 @@ export async function survey(holdfast: Holdfast, options: SurveyOptions = {}): P
 /**
  * All pages of `survey` as one.
  *
- * @param options  as of `survey`, and `most`: how many locks to stop after; whole number, 1 to 1 000 000, by default 100 000
+ * @param options  as of `survey`, and `most`: how many locks to stop after; whole number, 1 to 1,000,000, by default 100,000
  * @throws as `survey`
  */
 export async function surveyAll(

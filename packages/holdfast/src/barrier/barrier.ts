@@ -8,7 +8,7 @@ import type { BarrierProtocol, Break } from "./protocol.js";
 
 /** What a barrier must be told when it is made. */
 export interface BarrierOptions {
-  /** How many must arrive before all go on: whole number, 1 to 10 000, the same in all processes. */
+  /** How many must arrive before all go on: whole number, 1 to 10,000, the same in all processes. */
   readonly parties: number;
 }
 
@@ -16,7 +16,7 @@ export interface BarrierOptions {
 export interface ArriveOptions extends Pick<AcquireOptions, "waitMs" | "signal" | "label"> {
   /**
    * Length of the lease of this arrival, which is renewed while it waits. Longer rides out longer pauses; shorter
-   * breaks the barrier sooner when this process dies. Whole milliseconds, 100 to 43 200 000 (12 hours).
+   * breaks the barrier sooner when this process dies. Whole milliseconds, 100 to 43,200,000 (12 hours).
    * @default 30_000
    */
   readonly leaseMs?: number | undefined;

@@ -1,4 +1,7 @@
-/** Who a client is and which protocol it speaks, kept in Redis for people who ask who holds a lock, and for other versions. */
+/**
+ * Client records: who a client is and which protocol version it uses. They are kept in Redis, so that people can see who holds a
+ * lock, and so that other versions of Holdfast detect a conflict.
+ */
 import { hostname } from "node:os";
 import { call } from "../core/call.js";
 import { ProtocolError, StoreError } from "../core/errors.js";
@@ -8,16 +11,16 @@ import { type ClientRecord, type ClientRecords, KEEP_MS } from "../core/session.
 import type { Store } from "../core/store.js";
 import { clientRecordAnnounce, clientRecordMark, clientRecordRead } from "../generated/scripts.js";
 
-/** Version of this library, as written into the record; a test holds it to package.json. */
+/** Version of this library, as written into the record. A test checks that it matches package.json. */
 export const VERSION = "0.1.0";
 
-/** Major version of keys, messages and owner ids; see docs/adr/134-protocol-versions.md. */
+/** Major version of the formats of keys, messages and owner ids. See docs/adr/134-protocol-versions.md. */
 export const PROTOCOL = 1;
 
-/** How long other protocols are held off at least after this client has marked its own. */
+/** Shortest time for which other protocol versions are kept out after this client has marked its own. */
 const MARK_MS = KEEP_MS;
 
-/** What a client writes of itself. */
+/** The facts that a client writes into its record. */
 export interface ClientFacts {
   readonly prefix: string;
   readonly clientId: string;
@@ -26,13 +29,13 @@ export interface ClientFacts {
   readonly runtime: Pick<Runtime, "monotonicMs" | "wallMs">;
 }
 
-/** The records of one server, and the question whether another protocol is in use there. */
+/** The records on one server, and the check whether another protocol version is in use there. */
 export interface RecordsOnServer {
   readonly records: ClientRecords;
   readonly question: Question;
 }
 
-/** Keeps the records under `<prefix>:client:<clientId>`, and the mark of the protocol under `<prefix>:protocol`. */
+/** Keeps the records under `<prefix>:client:<clientId>`, and the protocol marker under `<prefix>:protocol`. */
 export function clientRecords(store: Store, facts: ClientFacts): RecordsOnServer {
   const { runtime, prefix, clientId, timeoutMs } = facts;
   const madeAtMs = runtime.monotonicMs();
@@ -63,7 +66,7 @@ export function clientRecords(store: Store, facts: ClientFacts): RecordsOnServer
         },
         timeoutMs,
       );
-      // A write that runs after a later one of this client finds the nonce of that one, which it cannot know.
+      // An earlier write may run after a later one. It then finds the later nonce, which it does not know, so ignore its reply.
       const isLatest = nonces[0] === nonce;
       if (reply.outcome === "shared" && isLatest) warnOfSharedId(clientId, reply.words);
     },
@@ -94,12 +97,12 @@ export function clientRecords(store: Store, facts: ClientFacts): RecordsOnServer
   return { records, question };
 }
 
-/** Of a write. A random number would not do, because copies of a process may draw the same ones. */
+/** Returns the nonce of a write. It is not a random number, because copies of a process may draw the same numbers. */
 function nonceOf(runtime: ClientFacts["runtime"]): string {
   return `${Math.round(runtime.monotonicMs() * 1_000).toString(36)}-${runtime.wallMs().toString(36)}`;
 }
 
-/** Of so many writes the nonces are known: a replica that takes over may have an earlier record, and a request may run late. */
+/** How many past nonces to remember: a replica that takes over may have an earlier record, and a request may run late. */
 const NONCES = 30;
 
 const warned = new Set<string>();
@@ -116,12 +119,15 @@ function warnOfSharedId(clientId: string, [host = "", pid = ""]: readonly string
   });
 }
 
-/** A server that will never answer, as where the key is out of this user's reach, is asked again with the next record only. */
+/**
+ * Ignores a permanent failure, for example if the ACL user may not access the key. Such a server is asked again only with the
+ * next record.
+ */
 function passed(error: unknown): undefined {
   if (!(error instanceof StoreError) || error.transient) throw error;
 }
 
-/** The same records; whenever one is written, the guard asks again what counts for a while only. */
+/** Wraps `records` so that each write also makes the guard repeat the checks whose answers expire. */
 export function renewing(records: ClientRecords, guard: Guard): ClientRecords {
   return {
     announce(keepMs) {
@@ -133,7 +139,7 @@ export function renewing(records: ClientRecords, guard: Guard): ClientRecords {
   };
 }
 
-/** For the doctor. What a store of the user's own throws must not keep the record from being written. */
+/** The client's timeouts, for `holdfast doctor`. An error from a custom store must not prevent the record from being written. */
 function timeoutsField(store: Store): string {
   try {
     return JSON.stringify(store.clientTimeouts?.()) ?? "";

@@ -1,4 +1,4 @@
-/** The verbs that make a lease, the same for every kind that is held. */
+/** The operations that create a lease: acquire, tryAcquire, run and adopt. All held kinds share them. */
 
 import { AcquireTimeoutError, LeaseLostError, PausedError, StoreError } from "./errors.js";
 import { publishAcquire, publishUngranted, type ToldCall, tellingEnds } from "./events.js";
@@ -14,13 +14,13 @@ import type { Session } from "./session.js";
 import { type Moment, msUntil, now, validUntil } from "./time.js";
 import { Waiter } from "./waiter.js";
 
-/** Makes a kind's lease of a hold. */
+/** Creates a kind's lease from a hold. */
 export type MakeLease<Held extends Lease> = (hold: Hold) => Held;
 
 /**
- * Waits for the lock, at most `waitMs`.
+ * Waits for the lock for at most `waitMs`.
  *
- * @param localQueues  where callers of one process share a claim, unless they want to be served strictly
+ * @param localQueues  where callers of one process share a claim, unless `fairness` is "strict"
  * @throws AcquireTimeoutError, PausedError, StoreError, ClosedError, signal.reason
  */
 export async function acquire<Held extends Lease>(
@@ -30,7 +30,7 @@ export async function acquire<Held extends Lease>(
   make: MakeLease<Held>,
   localQueues?: LocalQueues,
 ): Promise<Held> {
-  // Who does not wait has nobody to wait with.
+  // A call that does not wait never joins the local queue.
   if (localQueues === undefined || options.fairness === "strict" || options.waitMs <= 0) {
     return await acquireAlone(session, protocol, options, make);
   }
@@ -50,11 +50,11 @@ export async function acquire<Held extends Lease>(
   });
   const held = await ended;
   if (held !== undefined) return held;
-  // Made in an async function that the caller awaits, so that its stack has the caller's line.
+  // Created in an async function that the caller awaits, so that its stack includes the caller's line.
   throw await timeoutError(session, protocol, options, timedOut ?? { state: undefined }, 0);
 }
 
-/** As `acquire`, with a claim that no other caller shares. */
+/** Like `acquire`, with a claim that no other caller shares. */
 async function acquireAlone<Held extends Lease>(
   session: Session,
   protocol: LockProtocol,
@@ -68,9 +68,10 @@ async function acquireAlone<Held extends Lease>(
 }
 
 /**
- * The error of a wait that ended: who has the lock or has paused it, as far as can be found out quickly. Never rejects.
+ * Returns the error of a wait that ended. It names who holds or has paused the lock, if that can be found out quickly. Never
+ * rejects.
  *
- * @param calledAtMs  when the call began, on the monotonic clock; only of one that did not wait
+ * @param calledAtMs  when the call began, in ms on the monotonic clock; used only if the call did not wait
  */
 export async function timeoutError(
   session: Session,
@@ -79,7 +80,7 @@ export async function timeoutError(
   end: TimedOut,
   calledAtMs: number,
 ): Promise<AcquireTimeoutError | PausedError> {
-  // Who does not wait has not looked either: `tryAcquire` has no use for it.
+  // A call that did not wait has not inspected the lock yet, because `tryAcquire` does not need the state.
   const { state, unseen } = waitMs > 0 ? end : await looked(session, protocol, calledAtMs);
   const pause = standingPause(session, state);
   if (pause !== undefined && !throughPause) return new PausedError(protocol.name, pause);
@@ -95,7 +96,7 @@ export async function timeoutError(
   });
 }
 
-/** Who has it, for the message; or why that cannot be seen. Never rejects. */
+/** Inspects the lock for the error message. Returns the state, or why it cannot be read. Never rejects. */
 async function looked(session: Session, protocol: WaitProtocol, calledAtMs: number): Promise<TimedOut> {
   try {
     return { state: await session.inspections.inspect(protocol, { calledAtMs, timeoutMs: session.commandTimeoutMs }) };
@@ -104,7 +105,7 @@ async function looked(session: Session, protocol: WaitProtocol, calledAtMs: numb
   }
 }
 
-/** One attempt; null if the lock is taken. @throws StoreError, ClosedError */
+/** Makes one attempt. Returns null if the lock is taken. @throws StoreError, ClosedError */
 export async function tryAcquire<Held extends Lease>(
   session: Session,
   protocol: LockProtocol,
@@ -117,8 +118,9 @@ export async function tryAcquire<Held extends Lease>(
 }
 
 /**
- * Acquires, works, releases. An error of the work always wins. An unknown answer to the release is no error if
- * the work ended inside the lease: nobody else held it meanwhile, and it ends by itself.
+ * Acquires the lock, runs `work` and releases the lock. An error from `work` takes precedence over an error from the release.
+ * An unknown outcome of the release is not an error if `work` ended within the lease: nobody else held the lock in the
+ * meantime, and the lease ends by itself.
  */
 export async function run<Held extends Lease, Result>(
   acquireLease: () => Promise<Held>,
@@ -140,7 +142,7 @@ export async function run<Held extends Lease, Result>(
   return result;
 }
 
-/** Goes on with a lease that another process exported. @throws LeaseLostError, StoreError, ClosedError */
+/** Continues a lease that another process exported. @throws LeaseLostError, StoreError, ClosedError */
 export async function adopt<Held extends Lease>(
   session: Session,
   protocol: LockProtocol,
@@ -162,18 +164,18 @@ export async function adopt<Held extends Lease>(
     throw new LeaseLostError(protocol.name, { reason, token: exported.token, owner });
   }
   try {
-    // A close that has begun has asked whoever held then to end: this one it would take away under the work.
+    // A close in progress has already asked the existing holders to end. It would take this lease away while its work runs.
     session.assertOpen(protocol.name);
   } catch (error) {
     void cleanUp(session, protocol, claim, false, session.commandTimeoutMs);
     throw error;
   }
-  // Of the tokens that its claim had reserved, it keeps its own.
+  // The lease keeps its own token, not the last one that its claim had reserved.
   const kept = { token: exported.token, setAt, options: { renew, maxHoldMs }, mayStillRun: NOTHING_RUNS };
   return make(new Hold(session, protocol, grant, kept));
 }
 
-/** An answer that was lost is asked for once more, by the same claim: it may have been a yes. @throws StoreError */
+/** Adopts the lease. If the reply is lost, asks again once with the same claim: the first try may have run. @throws StoreError */
 async function adoptSurely(
   session: Session,
   protocol: LockProtocol,
@@ -204,10 +206,10 @@ async function adoptSurely(
 }
 
 /**
- * A claim's way to a grant, or to its deadline.
+ * Creates a claim and waits until it is granted or its deadline passes.
  *
- * @param keep  what to make of the grant, in the turn in which it arrives: whoever holds must be there to be told
- *              when it is released by force or this Holdfast closes; if it throws, the grant is given back
+ * @param keep  turns the grant into what the promise resolves to. It runs in the turn in which the grant arrives, so that the
+ *              hold exists before a force-release or a close has to notify it. If it throws, the grant is given back.
  * @throws StoreError, EvictionError, ClosedError, signal.reason, what `keep` throws
  */
 export function waitForGrant<Kept = Granted>(

@@ -1,5 +1,5 @@
 /**
- * A granted claim that serves several callers of this process, one after the other.
+ * Batches: a granted claim that serves several callers of this process, one after the other.
  */
 
 import { tellingEnds } from "./events.js";
@@ -11,30 +11,35 @@ import type { Session } from "./session.js";
 import { Deadline, type DeadlineEnd, type Moment, msFrom, now, validUntil } from "./time.js";
 import { confirmAtMs, type Unconfirmed } from "./watchdog.js";
 
-/** How many leases a grant is good for, and so how many tokens it reserves. */
+/** How many leases a grant can serve, and therefore how many tokens it reserves. */
 export const BLOCK = 32;
 
 /**
- * The same, in a crowd: 32 empty sections take no longer than the hand-over that follows. Reserved for every claim, they would let the
- * tokens of one that is alone, and quick, outrun the clock from which they rise.
+ * The same number in a crowd, because 32 empty sections take no longer than the hand-over that follows.
+ *
+ * Not every claim reserves this many: the tokens of a single fast caller would outrun the server's clock, from which tokens are
+ * derived.
  */
 export const CROWD_BLOCK = 128;
 
-/** Whether a grant that was good for `block` leases, and begins a batch of so many, has met a crowd: its batch is full, or half of 128. */
+/**
+ * Whether there is a crowd, given a grant that can serve `block` leases and begins a batch of `size` callers: its batch is full,
+ * or has at least 64 callers (half of 128).
+ */
 export function isCrowd(size: number, block: number): boolean {
   return size >= Math.min(block, CROWD_BLOCK / 2);
 }
 
-/** A batch that has taken so long goes on after the others: a hand-over costs a hundredth of it. */
+/** After this time a batch stops and lets other processes go first. A hand-over costs about a hundredth of this time. */
 const BATCH_MS = 20;
 
 /**
- * A claim that was granted, and the callers whom it serves, one after the other: see local-queue.ts.
+ * A granted claim and the callers that it serves, one after the other: see local-queue.ts.
  *
- * Invariants: one lease at a time; each with the next of the tokens that the grant has reserved; none begins when the
- * claim is no longer good, and none after the turn is over.
- *
-
+ * Invariants:
+ * - There is one lease at a time.
+ * - Each lease has the next of the tokens that the grant has reserved.
+ * - No lease begins when the claim is no longer valid, or after the batch is over.
  */
 export class Batch implements SharedClaim, Unconfirmed {
   readonly #session: Session;
@@ -50,8 +55,8 @@ export class Batch implements SharedClaim, Unconfirmed {
   readonly #isWatched: boolean;
 
   /**
-   * @param callers  as many as the claim is good for at most, in the order in which they came
-   * @param onLeft   told when it is over before all were served; with those who still wait
+   * @param callers  the callers in the order in which they called, at most as many as the claim can serve
+   * @param onLeft   called with the callers that still wait, if the batch ends before it has served all of them
    */
   constructor(
     session: Session,
@@ -68,21 +73,21 @@ export class Batch implements SharedClaim, Unconfirmed {
     this.#validUntil = validUntil(setAt, provisionalMs);
     this.confirmAtMs = confirmAtMs(session.runtime, granted);
     this.#isWatched = provisionalMs < claim.leaseMs && callers.length > 1;
-    // One entry for all of its leases, most of which are over by then.
+    // One entry for all leases of the batch, because most of them are over before the confirmation is due.
     if (this.#isWatched) session.confirmations.add(this);
   }
 
-  /** For the confirmations: whoever holds by the claim asks. */
+  /** Called when the confirmation is due. The current hold of the claim sends it. */
   confirmNow(): void {
     this.#session.recheckClaim(this.#granted.claim);
   }
 
-  /** Whether nobody waits in it any more. */
+  /** Whether no caller waits in this batch anymore. */
   get isServed(): boolean {
     return this.#left().length === 0;
   }
 
-  /** Begins the next lease. @returns false if nobody is left */
+  /** Begins the next lease. @returns false if no caller is left */
   serveNext(): boolean {
     let caller = this.#callers[this.#next];
     while (caller?.hasLeft === true) caller = this.#callers[++this.#next];
@@ -104,14 +109,14 @@ export class Batch implements SharedClaim, Unconfirmed {
     if (left.length > 0) this.#onLeft(left);
   }
 
-  /** Nobody is served any more. @returns who was not */
+  /** Ends the batch. @returns the callers that were not served */
   end(): readonly Caller[] {
     const left = this.#left();
     this.#forget();
     return left;
   }
 
-  /** Whoever keeps one lease, or the queue, must not keep the leases of all others and what listens to them. */
+  /** Drops the callers so that a reference to one lease, or to the queue, does not keep all other leases in memory. */
   #forget(): void {
     this.#callers = [];
     this.#next = 0;
@@ -122,14 +127,14 @@ export class Batch implements SharedClaim, Unconfirmed {
     return this.#callers.slice(this.#next).filter(({ hasLeft }) => !hasLeft);
   }
 
-  /** Who comes next gets a lease of the length it asked for, less what the batch has taken; and not a longer one. */
+  /** The next caller gets the lease length it asked for, less the time that the batch has taken, and never a longer lease. */
   #mayGoOn(longestMs: number): boolean {
     const { claim, provisionalMs } = this.#granted;
     const at = now(this.#session.runtime);
     return (
       longestMs <= claim.leaseMs &&
       at.monotonicMs - this.#startedAtMs < BATCH_MS &&
-      // Without asking whether the claim was confirmed meanwhile: a batch lasts much shorter than that.
+      // No need to check whether the claim was confirmed in the meantime: a batch ends long before a confirmation is due.
       msFrom(at, this.#validUntil) > (provisionalMs ?? claim.leaseMs) / 2
     );
   }
@@ -138,8 +143,8 @@ export class Batch implements SharedClaim, Unconfirmed {
 /**
  * Begins the lease of one caller.
  *
- * @param place        how many leases of the claim have begun before: each has the next of the tokens that the grant has reserved
- * @param sharedClaim  the claim, if it serves others after this lease
+ * @param place        how many leases of the claim have begun before; each lease has the next of the reserved tokens
+ * @param sharedClaim  the claim, if it serves other callers after this lease
  */
 export function serve(
   session: Session,
@@ -156,10 +161,10 @@ export function serve(
   caller.ends.held(hold(session, caller.protocol, granted, caller.options, token + place, sharedClaim));
 }
 
-/** Where no claim can be made any more. */
+/** Stands for the claim of a caller for which no claim could be created. */
 export const NOBODY = { owner: "" };
 
-/** How to tell a caller; one of them is called, once. */
+/** Callbacks that settle a caller. Exactly one of them is called, once. */
 export interface CallerEnds {
   readonly held: (hold: Hold) => void;
   readonly timedOut: (end: TimedOut) => void;
@@ -172,7 +177,7 @@ export class Caller {
   readonly options: ResolvedOptions;
   readonly ends: CallerEnds;
   readonly deadline: Deadline;
-  /** The one that was on its way when it called. */
+  /** The claim that was pending when the caller called. */
   claim: { readonly owner: string } = NOBODY;
   #hasLeft = false;
 
@@ -190,18 +195,18 @@ export class Caller {
     this.ends = tellingEnds(ends, { protocol, options, runtime, claim: () => this.claim, startedAt: () => startedAt });
   }
 
-  /** It waits no longer: it was served, or has given up, or does so in this turn because its signal has just aborted. */
+  /** Whether it has stopped waiting: it was served, it gave up, or its signal has aborted in this turn. */
   get hasLeft(): boolean {
     return this.#hasLeft || this.options.signal?.aborted === true;
   }
 
-  /** Whether it had called by that moment, as both clocks say: one of them may have stood still, or been set. */
+  /** Whether it had called by that moment. Both clocks must agree, because one of them may have stopped or been set. */
   hadCalledBy({ monotonicMs, wallMs }: Moment): boolean {
     const { startedAt } = this.deadline;
     return startedAt.monotonicMs <= monotonicMs && startedAt.wallMs <= wallMs;
   }
 
-  /** Waits no longer. */
+  /** Stops waiting. */
   leave(): void {
     this.#hasLeft = true;
     this.deadline.stop();

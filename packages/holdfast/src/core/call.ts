@@ -1,29 +1,29 @@
 /**
- * How a script is called, and how many requests of one sort are under way at most.
+ * Calls scripts, and limits how many requests of one kind run at the same time.
  */
 import { StoreError } from "./errors.js";
 import { type CommandEvent, channels, serverOf } from "./events.js";
 import { type Runtime, SharedTimer } from "./runtime.js";
 import type { Outcome, Reply, ReplyForm, Script, Store } from "./store.js";
 
-/** A store as one lock uses it: every failure names the lock. */
+/** A store together with a lock name. Every failure names the lock. */
 export interface NamedStore {
   readonly store: Pick<Store, "run" | "server">;
   /** Name of the lock. */
   readonly name: string;
 }
 
-/** The keys of a script by name; a name that ends in `...` stands for any number of them. */
+/** The keys of a script by name. A name that ends in `...` stands for any number of keys. */
 export type Keys<Key extends string> = {
   readonly [Name in Key]: Name extends `${string}...` ? readonly string[] : string;
 };
 
 /**
- * Runs a script by the names in its header, and gives its answer in the words of that header.
+ * Runs a script. Keys, arguments and reply use the names in the script's header.
  *
- * On the path of every acquire and release, hence plain loops, and callbacks in place of an async function.
+ * This is on the path of every acquire and release, so it uses plain loops, and callbacks instead of an async function.
  *
- * @throws StoreError  the answer is unknown, or is not one that the header lists
+ * @throws StoreError  the reply is unknown, or the header does not list it
  */
 export function call<Key extends string, Arg extends string, Form extends ReplyForm>(
   { store, name: lockName }: NamedStore,
@@ -51,7 +51,7 @@ export function call<Key extends string, Arg extends string, Form extends ReplyF
   );
 }
 
-/** The same answer; and how long it took, for whoever listens. */
+/** Returns the same reply, and publishes how long the call took. */
 async function told(
   store: Pick<Store, "server">,
   lockName: string,
@@ -88,16 +88,16 @@ function decode<Form extends ReplyForm>(
         : `${script.name} answered ${JSON.stringify(reply)}, which its header does not list`,
     });
   }
-  // The compiler cannot follow names made at run time; the checks in the decoders are what makes the cast true.
+  // The compiler cannot check property names created at run time. The checks in the decoders make this cast safe.
   return outcome as Outcome<Form>;
 }
 
-/** Inside MULTI a command is answered with null, or with QUEUED, which is no number. */
+/** Whether the reply is that of a command inside MULTI: null, or QUEUED, which some clients parse as NaN. */
 function isNoAnswer(reply: unknown): boolean {
   return reply === null || reply === "QUEUED" || Number.isNaN(reply);
 }
 
-/** One number: a code that nothing follows, or else the only value of the form that has no code. */
+/** Decodes one number: a code without values, or the only value of the form without a code. */
 function decodeNumber(forms: readonly ReplyForm[], reply: unknown): Record<string, unknown> | undefined {
   if (typeof reply !== "number" || !Number.isFinite(reply)) return undefined;
   let bare: ReplyForm | undefined;
@@ -112,7 +112,7 @@ function decodeNumber(forms: readonly ReplyForm[], reply: unknown): Record<strin
   return bare === undefined || name === undefined ? undefined : { outcome: bare.outcome, [name]: reply };
 }
 
-/** A code, the values of its form, and whatever may follow. */
+/** Decodes a list: a code, the values of its form, and the rest if the form allows one. */
 function decodeList(
   forms: readonly ReplyForm[],
   [code, ...values]: ReadonlyArray<string | number | null>,
@@ -132,14 +132,14 @@ function decodeList(
   return outcome;
 }
 
-/** Some client libraries give integers as text. */
+/** Whether a value is a number. Some client libraries return integers as text. */
 function isNumber(value: string | number | null | undefined): boolean {
   return typeof value === "number" ? Number.isFinite(value) : typeof value === "string" && /^-?\d+$/.test(value);
 }
 
 /**
- * If none was answered for so long, in ms, as many again are sent, about locks of which none is under way: a server that is silent,
- * or one of a cluster, would hold up all that wait for one time-out after the other.
+ * If no request gets a reply for this many ms, another window of requests is sent, about locks that have no running request.
+ * Otherwise a silent server, or a silent node of a cluster, would delay all waiting requests by one timeout after another.
  */
 const SILENCE_MS = 25;
 
@@ -150,34 +150,34 @@ interface Waiting {
 }
 
 /**
- * At most so many requests without an answer; the others wait for their turn, in the order in which they came.
+ * Limits how many requests have no reply yet. Further requests wait in the order in which they came.
  *
- * For clean-up that thousands of callers cause in one turn: sending all of it at once would block the event loop, and the
- * renewals of this process would wait behind it on the connection.
+ * Thousands of callers can cause cleanups in one turn. Sending all of them at the same time would block the event loop, and the
+ * renewals of this process would wait behind them on the connection.
  */
 export class RequestWindow {
   readonly #size: number;
-  /** Of those that were sent since the server was last found silent. */
+  /** Unanswered requests among those sent since the server was last found silent. */
   #unanswered = 0;
   #silences = 0;
-  /** How many are under way about each lock. */
+  /** Number of running requests per lock. */
   readonly #underWay = new Map<string, number>();
   #waiting: Waiting[] = [];
-  /** Runs while requests wait. */
+  /** Timer that runs while requests wait. */
   readonly #silence: SharedTimer;
 
-  /** @param size  how many may be unanswered, 1 or more */
+  /** @param size  maximum number of requests without a reply, 1 or more */
   constructor(size: number, runtime: Runtime) {
     this.#size = size;
     this.#silence = new SharedTimer(runtime, () => this.#goOn());
   }
 
   /**
-   * Sends now, or when enough of the requests before it have been answered.
+   * Sends the request now, or when enough earlier requests have a reply.
    *
-   * @param lock  what the request is about
-   * @throws what the request throws; or, while it waits, the StoreError of a request about the same lock that the server did not
-   *         answer, because thousands of time-outs one after the other would take minutes
+   * @param lock  the lock that the request is about
+   * @throws what the request throws; or, if it is still waiting, the StoreError of a request about the same lock that got no
+   *         reply, because thousands of timeouts one after the other would take minutes
    */
   send<Reply>(lock: string, request: () => Promise<Reply>): Promise<Reply> {
     if (this.#unanswered < this.#size) return this.#send(lock, request);
@@ -202,7 +202,7 @@ export class RequestWindow {
     return reply;
   }
 
-  /** @param silences  how many there had been when it was sent: another request has its place since the next one */
+  /** @param silences  value of `#silences` when the request was sent; if it has changed, another request has taken its place */
   #settled(lock: string, silences: number): void {
     const left = (this.#underWay.get(lock) ?? 0) - 1;
     if (left > 0) this.#underWay.set(lock, left);
@@ -213,7 +213,7 @@ export class RequestWindow {
     this.#await();
   }
 
-  /** Begins to wait for the next answer. */
+  /** Restarts the wait for the next reply. */
   #await(): void {
     if (this.#waiting.length === 0) this.#silence.cancel();
     else this.#silence.start(SILENCE_MS);

@@ -1,7 +1,7 @@
-/** The end of a Holdfast, and what its process holds: told in words that people and scripts read. */
+/** Closing a Holdfast: asks holders to end their work, and reports which leases were given back. */
 import type { Runtime } from "./runtime.js";
 
-/** A lease of this process. A snapshot. */
+/** A snapshot of a lease that this process holds. */
 export interface HeldLease {
   readonly kind: string;
   /** Name of the lock. */
@@ -10,59 +10,60 @@ export interface HeldLease {
   readonly owner: string;
   /** The `label` option of its acquire; undefined if it gave none. */
   readonly label: string | undefined;
-  /** Time of the grant as this process saw it. */
+  /** Time of the grant by this process's wall clock. */
   readonly acquiredAt: Date;
-  /** How long it may be relied on from now, in ms. */
+  /** How long the holder may rely on the lease, in ms from the time of the snapshot. */
   readonly validForMs: number;
 }
 
-/** How to close. */
+/** Options of `close`. */
 export interface CloseOptions {
   /**
-   * Longest wait for the work under leases that are held, in ms: nothing is given back under it. Longer lets more work end;
-   * it must end before whoever stops the process loses patience. Whole milliseconds, 0 to 86 400 000. Absent: leases are
-   * given back at once, whatever runs under them.
+   * Longest wait for work that runs under a lease. No lease is given back while its work runs. A longer grace lets more work
+   * end, but it must be shorter than the time after which the process is killed. Whole milliseconds, 0 to 86,400,000. If absent,
+   * leases are given back immediately, even if work runs under them.
    */
   readonly graceMs?: number | undefined;
 }
 
-/** What has become of the leases that were held when it began to close. Those that were lost meanwhile are in neither. */
+/** What happened to the leases that were held when the close began. Leases lost during the close are in neither list. */
 export interface CloseOutcome {
   readonly released: readonly HeldLease[];
-  /** Not given back, as far as is known: others get these when they have run out. */
+  /** Not known to be given back. Others can acquire these locks when the leases expire. */
   readonly unsettled: readonly HeldLease[];
 }
 
-/** How a hold ended that was asked to. */
+/** How a hold ended after `finish` asked it to end. */
 export type Settled = "released" | "lost" | "unknown";
 
-/** Whatever is alive in a Holdfast until it closes. Only who holds has more than the first two. */
+/** Anything that lives in a Holdfast until it closes. Only holders implement more than the first two members. */
 export interface Closable {
-  /** This Holdfast closes: stop waiting, give back what is held. Never rejects. */
+  /** Stops waiting and gives back what is held, because this Holdfast closes. Never rejects. */
   close(): Promise<void>;
-  /** Whether it waits for something that a Holdfast which closes does not want any more. @default true, unless it holds */
+  /** Whether it waits for something that a closing Holdfast no longer needs. @default true, unless it holds */
   readonly waits?: boolean | undefined;
-  /** What it holds; nothing, if that is over by now. */
+  /** The leases that it holds; empty if they are over. */
   held?(): readonly HeldLease[];
-  /** Its work is to end, and its lease with it. Resolves when the lease is over, to how. Never rejects. */
+  /** Asks the holder to end its work and its lease. Resolves when the lease is over, to how it ended. Never rejects. */
   finish?(): Promise<Settled>;
-  /** Nobody waits for its work any longer. It keeps what it holds for as long as that lasts by itself. */
+  /** The close no longer waits for this work. The holder keeps its lease until the lease expires. */
   leaveToExpire?(): void;
-  /** Whether `close` has given it back; undefined before. */
+  /** Resolves to whether `close` has given it back; undefined before `close`. */
   readonly givenBack?: Promise<boolean> | undefined;
 }
 
-/** All that is held, by whoever answers for it. */
+/** Returns all leases that the occupants hold. */
 export function heldBy(occupants: readonly Closable[]): HeldLease[] {
   return occupants.flatMap((occupant) => occupant.held?.() ?? []);
 }
 
 /**
- * Ends all waits, asks all who hold to end their work, and waits for them: each gives back what it holds when it is done.
- * Whoever is not done by the end of the grace keeps its lease, which nobody renews any more, so that nothing is given to
- * others while it works.
+ * Ends all waits, asks all holders to end their work, and waits for them. Each holder gives back its lease when its work ends.
+ * A holder that has not ended when the grace is over keeps its lease, which is no longer renewed. So the lock is not given back
+ * while the holder still works.
  *
- * @param cut  called at once, with what ends the grace before its time
+ * @param graceMs  longest wait for the holders, in ms
+ * @param cut  called immediately with a function that ends the grace early
  */
 export async function settle(
   occupants: readonly Closable[],
@@ -70,14 +71,14 @@ export async function settle(
   graceMs: number,
   cut: (end: () => void) => void,
 ): Promise<CloseOutcome> {
-  // Waits first: whoever is asked to end may be in the middle of acquiring more.
+  // End waits first, because a holder that is asked to end may be acquiring another lock.
   for (const occupant of occupants) if (occupant.held === undefined && occupant.waits !== false) void occupant.close();
   const holders = occupants.flatMap((occupant) => {
     const [lease] = occupant.held?.() ?? [];
     return lease === undefined || occupant.finish === undefined ? [] : [{ occupant, lease, end: occupant.finish() }];
   });
   await new Promise<void>((resolve) => {
-    // Whoever works keeps the process alive, if it is to be.
+    // This timer does not keep the process alive; running work does that itself if it needs to.
     const timer = runtime.startTimer(resolve, graceMs, false);
     cut(resolve);
     void Promise.all(holders.map(({ end }) => end)).then(() => {

@@ -1,8 +1,8 @@
 /**
- * Every error this package throws on purpose. Test the class or `code`, never the message.
+ * Every error that this package throws on purpose. Check the class or `code`, never the message.
  *
- * Each class says in one sentence what the caller may assume. A wrong argument is a TypeError or a
- * RangeError instead, and an aborted wait rejects with the signal's own reason.
+ * The doc comment of each class says what the caller may assume. An invalid argument throws a TypeError or a RangeError
+ * instead, and an aborted wait rejects with the signal's own reason.
  */
 
 import type {
@@ -41,13 +41,13 @@ export type {
 } from "./error-messages.js";
 export { AdvisedCause } from "./error-messages.js";
 
-/** Base of all lock errors. `code` is stable; the message is for people. */
+/** Base class of all lock errors. `code` is stable; the message is for people and may change. */
 export abstract class LockError extends Error {
   override readonly name: string = "LockError";
 
   abstract readonly code: `ERR_LOCK_${string}`;
 
-  /** The lock the error is about; for a StoreError that concerns no single lock, the script or channel. */
+  /** Name of the lock. For a StoreError that does not concern a single lock: the script or channel. */
   readonly lockName: string;
 
   constructor(lockName: string, message: string, options?: ErrorOptions) {
@@ -56,25 +56,25 @@ export abstract class LockError extends Error {
   }
 }
 
-/** The wait ended before the lock was free. Nothing is held and nothing is queued; trying again is safe. */
+/** The wait ended before the lock was free. Nothing is held and nothing is queued; retrying is safe. */
 export class AcquireTimeoutError extends LockError {
   override readonly name: string = "AcquireTimeoutError";
 
   readonly code = "ERR_LOCK_ACQUIRE_TIMEOUT";
   readonly waitMs: number;
-  /** Who held it when the wait ended; undefined if it was free just then, or the server did not say. */
+  /** Holder of the lock when the wait ended; undefined if the lock was free at that moment, or the server did not say. */
   readonly holder: Holder | undefined;
   /**
-   * True if `holder` is a lease of this very Holdfast, whether or not the caller has it: only then can a caller have
+   * True if `holder` is a lease of this same Holdfast, whether or not it is the caller's own. Only then can the caller have
    * waited for itself.
    */
   readonly isOwn: boolean;
   /**
-   * How many stood before this caller in the queue. Undefined if the server did not say, or if 100 or more stood before it and other
-   * callers of this process gave up at the same time: they share one answer, which names the first 100.
+   * How many waiters were ahead of this caller in the queue. Undefined if the server did not say. Also undefined if 100 or more
+   * were ahead and other callers of this process gave up at the same time: they share one reply, which lists the first 100.
    */
   readonly waitersAhead: number | undefined;
-  /** The pause that it waited through, if the lock was paused when the wait ended. */
+  /** The pause of the lock, if the lock was paused when the wait ended. */
   readonly pause: Pause | undefined;
 
   constructor(
@@ -85,7 +85,7 @@ export class AcquireTimeoutError extends LockError {
       readonly isOwn?: boolean | undefined;
       readonly waitersAhead?: number | undefined;
       readonly pause?: Pause | undefined;
-      /** Why the server did not say who holds it; undefined if it did. */
+      /** Why the server did not say who holds the lock; undefined if it did. */
       readonly cause?: unknown;
     },
   ) {
@@ -97,27 +97,27 @@ export class AcquireTimeoutError extends LockError {
     this.pause = facts.pause;
   }
 
-  /** Fencing token of the holder, if it is known. */
+  /** Fencing token of the holder, if known. */
   get token(): number | undefined {
     return this.holder?.token;
   }
 }
 
 /**
- * Somebody has paused the lock, so nobody is granted now. Nothing is held and nothing is queued; trying again is safe, and
- * pointless before the pause ends. With `throughPause: true` an acquire waits instead.
+ * The lock is paused, so it is not granted to anyone. Nothing is held and nothing is queued. Retrying is safe, but fails until
+ * the pause ends. With `throughPause: true`, `acquire` waits instead.
  */
 export class PausedError extends LockError {
   override readonly name: string = "PausedError";
 
   readonly code = "ERR_LOCK_PAUSED";
-  /** Who paused it, in their own words. */
+  /** Who paused the lock, as given by the caller of `pause`. */
   readonly by: string;
-  /** Why. */
+  /** Why the lock is paused. */
   readonly label: string;
-  /** When it began, by the server's clock, in ms since 1970. */
+  /** When the pause began, by the server's clock, in ms since 1970. */
   readonly sinceAtMs: number;
-  /** When it ends by itself, by the server's clock, in ms since 1970; undefined if somebody has to resume. */
+  /** When the pause ends by itself, by the server's clock, in ms since 1970; undefined if it lasts until someone resumes. */
   readonly untilAtMs: number | undefined;
 
   constructor(lockName: string, pause: Pause) {
@@ -130,10 +130,10 @@ export class PausedError extends LockError {
 }
 
 /**
- * The lease is over, and its holder did not end it. Work done since may have overlapped with another holder's.
+ * The lease is over, and its holder did not end it. Work done since then may have overlapped with another holder's work.
  *
- * `assertHeld` also throws it for a lease that its holder did end: then `reason` is `released` or `handed-over`. With
- * `closing` it is the reason of a signal alone: the lease is still held, until its work ends.
+ * `assertHeld` also throws this error for a lease that its holder did end; then `reason` is `released` or `handed-over`. The
+ * reason `closing` occurs only as the reason of a signal: the lease is still held until its work ends.
  */
 export class LeaseLostError extends LockError {
   override readonly name: string = "LeaseLostError";
@@ -142,7 +142,7 @@ export class LeaseLostError extends LockError {
   readonly reason: OverReason;
   readonly token: number;
   readonly owner: string;
-  /** Who released it by force and why, if that was said and heard. */
+  /** Who force-released the lock and why, if that was given and the message arrived. */
   readonly forced: Forced | undefined;
 
   constructor(
@@ -162,7 +162,7 @@ export class LeaseLostError extends LockError {
   }
 }
 
-/** The wait ended before what it waited for came about. Nothing is held, and nothing waits any more. */
+/** The wait ended before the awaited event occurred. Nothing is held and nothing is queued. */
 export class WaitTimeoutError extends LockError {
   override readonly name: string = "WaitTimeoutError";
 
@@ -175,7 +175,7 @@ export class WaitTimeoutError extends LockError {
   }
 }
 
-/** The barrier broke, for all its parties: not all of them came. Those who arrive are refused until somebody resets it. */
+/** The barrier broke for all its parties because not all of them arrived. It refuses further arrivals until it is reset. */
 export class BrokenBarrierError extends LockError {
   override readonly name: string = "BrokenBarrierError";
 
@@ -183,7 +183,7 @@ export class BrokenBarrierError extends LockError {
   /** The generation that broke. */
   readonly generation: number;
   readonly reason: BreakReason;
-  /** Whose arrival broke it; undefined for a reset, and when it broke so long ago that it is forgotten. */
+  /** The party that broke it; undefined for a reset, or if it broke so long ago that the server has forgotten the party. */
   readonly by: Omit<Holder, "token" | "sinceAtMs" | "leaseLeftMs"> | undefined;
 
   constructor(lockName: string, facts: Pick<BrokenBarrierError, "generation" | "reason" | "by">) {
@@ -197,22 +197,21 @@ export class BrokenBarrierError extends LockError {
 }
 
 /**
- * This process counts on another number of permits, or of parties, than the server has. Nothing is held and nothing
- * is queued.
+ * This process expects a different number of permits, or of parties, than the server has. Nothing is held and nothing is queued.
  *
- * Either it was configured with a number that never was in force (`permits` is undefined), or
- * it asks for more `permits` than there are since somebody made them fewer. Configure all processes alike, or
- * `resize`; asking again as before will not help.
+ * Either this process was configured with a number that was never in effect (then `permits` is undefined), or it requests more
+ * `permits` than exist because the number was reduced. Configure all processes with the same number, or call `resize`. Retrying
+ * without a change fails again.
  */
 export class CapacityMismatchError extends LockError {
   override readonly name: string = "CapacityMismatchError";
 
   readonly code = "ERR_LOCK_CAPACITY_MISMATCH";
-  /** How many permits, or parties, there are. */
+  /** Number of permits, or parties, on the server. */
   readonly capacity: number;
-  /** How many this process was configured with. */
+  /** Number that this process was configured with. */
   readonly declared: number;
-  /** How many it asked for, if that is the trouble. */
+  /** Number of permits that were requested, if that number is the cause. */
   readonly permits: number | undefined;
 
   constructor(
@@ -221,7 +220,7 @@ export class CapacityMismatchError extends LockError {
       readonly capacity: number;
       readonly declared: number;
       readonly permits?: number | undefined;
-      /** What there are so many of; permits if it is not said. */
+      /** What is counted. @default "permits" */
       readonly counted?: "permits" | "parties" | undefined;
     },
   ) {
@@ -232,7 +231,10 @@ export class CapacityMismatchError extends LockError {
   }
 }
 
-/** The server did not answer in time, or answered with an error. Unless `mayHaveRun` is false, treat it as "maybe". */
+/**
+ * The server did not reply in time, or replied with an error. Unless `mayHaveRun` is false, the request may have taken effect:
+ * treat the outcome as unknown.
+ */
 export class StoreError extends LockError {
   override readonly name: string = "StoreError";
 
@@ -240,14 +242,14 @@ export class StoreError extends LockError {
   readonly mayHaveRun: boolean;
   readonly transient: boolean;
   /**
-   * In how many ms the server may grant locks again, counted from when it said so, if it refused because it took over
-   * from another or was restarted; undefined for every other failure. Of a `QuorumError`: in how many ms so many servers may
-   * that a majority is not out of the question, if too many of them refused for that reason.
+   * Milliseconds from the reply until the server may grant locks again, if it refused because it took over from another server
+   * or was restarted. Undefined for every other failure. For a `QuorumError`: milliseconds until enough servers can grant for a
+   * majority to be possible, if too many servers refused for that reason.
    */
   readonly resumesInMs: number | undefined;
   /**
-   * What the Redis user may not do, as the rule of ACL SETUSER that would permit it, such as `+zadd`; several, where the server
-   * leaves open which. Undefined for every other failure.
+   * The permission that the Redis user lacks, as the ACL SETUSER rule that would grant it, such as `+zadd`. Contains several
+   * rules if the server does not say which one is missing. Undefined for every other failure.
    */
   readonly missingPermission: string | undefined;
 
@@ -261,20 +263,20 @@ export class StoreError extends LockError {
 }
 
 /**
- * Of several independent servers no majority answered in time. What single servers have granted is given back, at once
- * where they can be reached; elsewhere it ends by itself after `leaseMs` at the latest.
+ * No majority of the independent servers replied in time. Grants of single servers are given back: immediately on servers that
+ * can be reached. On the others, they expire after `leaseMs` at the latest.
  */
 export class QuorumError extends StoreError {
   override readonly name: string = "QuorumError";
 
   override readonly code = "ERR_LOCK_QUORUM";
-  /** What each server said, in the order in which they were given to `createHoldfast`. */
+  /** The answer of each server, in the order in which the servers were passed to `createHoldfast`. */
   readonly answers: readonly ServerAnswer[];
 
   constructor(
     lockName: string,
     facts: Pick<QuorumError, "answers" | "mayHaveRun" | "transient"> & {
-      /** What did not come about, if not a majority of answers. */
+      /** What was not reached, if it was something other than a majority of replies. */
       readonly why?: string | undefined;
     },
   ) {
@@ -287,7 +289,10 @@ export class QuorumError extends StoreError {
   }
 }
 
-/** When a majority may grant again; undefined if it is not the grace of servers that keeps one from it. */
+/**
+ * Milliseconds until a majority of the servers can grant again. Undefined unless the quiet time of servers is what prevents a
+ * majority.
+ */
 function majorityResumesInMs(answers: readonly ServerAnswer[]): number | undefined {
   const restsMs = answers.flatMap(({ error }) => {
     return error instanceof StoreError && error.resumesInMs !== undefined ? [error.resumesInMs] : [];
@@ -296,7 +301,7 @@ function majorityResumesInMs(answers: readonly ServerAnswer[]): number | undefin
   return lacking > 0 ? restsMs.toSorted((one, other) => one - other)[lacking - 1] : undefined;
 }
 
-/** This client, server or kind cannot do what was asked, and never will. Nothing was done. */
+/** This client, server or kind does not support the request. Nothing was done; retrying does not help. */
 export class UnsupportedError extends LockError {
   override readonly name: string = "UnsupportedError";
 
@@ -304,8 +309,8 @@ export class UnsupportedError extends LockError {
 }
 
 /**
- * The server may evict locks while they are held, so nothing is acquired from it. Nothing is held; the server is asked
- * again by the next acquire.
+ * The server may evict locks while they are held, so Holdfast does not acquire locks from it. Nothing is held. The next acquire
+ * checks the server again.
  */
 export class EvictionError extends LockError {
   override readonly name: string = "EvictionError";
@@ -324,8 +329,8 @@ export class EvictionError extends LockError {
 }
 
 /**
- * Clients of another major version of the protocol are in use under the same prefix. Neither version sees the locks of the
- * other, so nothing is acquired. Nothing is held; the next acquire asks again.
+ * Clients with another major version of the protocol use the same prefix. The two versions do not see each other's locks, so
+ * Holdfast does not acquire locks. Nothing is held. The next acquire checks again.
  */
 export class ProtocolError extends LockError {
   override readonly name: string = "ProtocolError";
@@ -333,19 +338,19 @@ export class ProtocolError extends LockError {
   readonly code = "ERR_LOCK_PROTOCOL";
   /** Version of the protocol that this client speaks. */
   readonly protocol: number;
-  /** Version of the protocol that is in use. */
+  /** Version of the protocol that the other clients use. */
   readonly otherProtocol: number;
   /** Version of this library. */
   readonly version: string;
   /** Version of the library that uses the other protocol. */
   readonly otherVersion: string;
-  /** Id of the client that was last seen using the other protocol. */
+  /** Client id of the client that was last seen using the other protocol. */
   readonly clientId: string;
   /** Host name of that client; undefined if its record is gone. */
   readonly host: string | undefined;
   /** Process id of that client on its host. */
   readonly pid: number | undefined;
-  /** After how many ms the other protocol counts as unused, if no client of it comes again. */
+  /** Milliseconds until the other protocol counts as unused, if no client uses it again. */
   readonly unusedInMs: number;
 
   constructor(lockName: string, facts: ProtocolConflict) {
@@ -361,7 +366,7 @@ export class ProtocolError extends LockError {
   }
 }
 
-/** This Holdfast was closed. Nothing is held by the call that was refused, and it has asked the server for nothing more. */
+/** This Holdfast was closed. The refused call holds nothing and sent no further request to the server. */
 export class ClosedError extends LockError {
   override readonly name: string = "ClosedError";
 
@@ -372,7 +377,7 @@ export class ClosedError extends LockError {
   }
 }
 
-/** What became of the last try is known, and of one before it not. */
+/** Returns the error with `mayHaveRun` set, for a request whose last try did not run but an earlier try may have. */
 export function asUncertain(error: StoreError, lockName: string): StoreError {
   if (error.mayHaveRun) return error;
   const { transient, cause, resumesInMs, missingPermission } = error;

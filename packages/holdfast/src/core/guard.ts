@@ -1,26 +1,26 @@
 /**
- * The guard before requests that may take a lock: a server that is not fit for locks is refused.
+ * The guard for requests that may acquire a lock: it refuses servers that must not be used for locks.
  */
 import { EvictionError, type LockError } from "./errors.js";
 import type { Runtime } from "./runtime.js";
 
-/** Why a server must not be used, as an error about a lock. */
+/** Creates the error that says why a server must not be used for a lock. */
 export type Refusal = (lockName: string) => LockError;
 
-/** What a server is asked before it is used. */
+/** A check of a server before it is used for locks. */
 export interface Question {
-  /** Asks the server; undefined if nothing stands against it. @throws StoreError */
+  /** Asks the server. Resolves to undefined if the server may be used. @throws StoreError */
   ask(): Promise<Refusal | undefined>;
-  /** A good answer counts for so long, and `Guard.renew` asks again; undefined if it counts until the connection was away. */
+  /** How long a good answer counts, in ms; `Guard.renew` asks again. If undefined, it counts until the connection is lost. */
   readonly countsForMs?: number | undefined;
 }
 
-/** One question, and what is known of its answer. */
+/** One question and what is known about its answer. */
 class ServerQuestion {
   readonly #question: Question;
   readonly #runtime: Runtime;
   refusal: Refusal | undefined;
-  /** Whether nothing stood against the server when it was last asked. */
+  /** Whether the server passed the check when it was last asked. */
   isOpen = false;
   #openedAtMs = -Infinity;
   #hasFailed = false;
@@ -36,22 +36,23 @@ class ServerQuestion {
   }
 
   /**
-   * Whether the answer to a request has to wait for that to the question. What is asked again and again has a place of its own in a
-   * cluster, whose server may be silent while that of the request is not: it holds nobody up while the last good answer counts, and
-   * then one request.
+   * Whether the reply to a request must wait for the answer to this question.
+   *
+   * In a cluster, a renewed question has its own slot. The server of that slot may be silent while the server of the request is
+   * not. So a renewed question delays no request while its last good answer counts, and after that only one.
    */
   get isAwaited(): boolean {
     if (this.isOpen) return false;
     return !this.isRenewed || (!this.#hasFailed && !this.#counts());
   }
 
-  /** Asks again; open meanwhile only if the last good answer still counts. @throws StoreError */
+  /** Asks again. In the meantime the question is open only if its last good answer still counts. @throws StoreError */
   renew(): Promise<void> {
     if (!this.#counts()) this.isOpen = false;
     return this.ask();
   }
 
-  /** The connection was away. */
+  /** Called after a reconnect: all answers are discarded. */
   serverMayHaveChanged(): void {
     this.isOpen = false;
     this.#openedAtMs = -Infinity;
@@ -63,7 +64,7 @@ class ServerQuestion {
     return this.#runtime.monotonicMs() - this.#openedAtMs < countsForMs;
   }
 
-  /** Asks once for all callers that want to know. @throws StoreError */
+  /** Asks the server. Concurrent callers share one request. @throws StoreError */
   ask(): Promise<void> {
     this.#asking ??= this.#askOnce().finally(() => {
       this.#asking = undefined;
@@ -86,41 +87,43 @@ class ServerQuestion {
 }
 
 /**
- * Refuses to acquire from a server that must not be used, such as one that may evict locks.
+ * Refuses to acquire from a server that must not be used, such as a server that may evict locks.
  *
- * Invariants: a question is sent beside the first request, never before it, so that an acquire stays one round trip; after a
- * good answer it costs nothing; a question that fails changes nothing; and a server that was refused is asked again by
- * each acquire, so that mending it needs no restart of its clients.
+ * Invariants:
+ * - A question is sent together with the first request, never before it, so that an acquire takes one round trip.
+ * - After a good answer the guard costs nothing.
+ * - A question that fails changes nothing.
+ * - Each acquire asks a refused server again, so that clients need no restart after the server is fixed.
  */
 export class Guard {
   readonly #asked: readonly ServerQuestion[];
   readonly #runtime: Runtime;
-  /** On the path of every acquire. */
+  /** Cached because every acquire reads it. */
   #isOpen: boolean;
 
-  /** @param questions  none for a guard that lets everything pass */
+  /** @param questions  empty for a guard that refuses nothing */
   constructor(questions: readonly Question[], runtime: Runtime) {
     this.#asked = questions.map((question) => new ServerQuestion(question, runtime));
     this.#runtime = runtime;
     this.#isOpen = questions.length === 0;
   }
 
-  /** True while there is nothing to ask and nothing to refuse. */
+  /** True if no question is pending and no server is refused. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
 
-  /** The connection was away: it may lead to another server now. */
+  /** Called after a reconnect, because the connection may lead to another server now. */
   serverMayHaveChanged(): void {
     for (const one of this.#asked) one.serverMayHaveChanged();
     this.#update();
   }
 
-  /** Called as the client record is refreshed: asks again what counts for a while only. Never rejects. */
+  /** Called when the client record is refreshed. Asks the questions again whose answers count only for a time. Never rejects. */
   renew(): void {
     for (const one of this.#asked.filter(({ isRenewed }) => isRenewed)) {
       const asking = one.renew().catch(() => {
-        // What the server has not confirmed is asked again beside the next acquire.
+        // The server did not confirm it, so the next acquire asks again.
         one.isOpen = false;
       });
       void asking.then(() => this.#update());
@@ -129,10 +132,10 @@ export class Guard {
   }
 
   /**
-   * Sends a request, with the questions beside it; its answer counts once those are answered too, or `timeoutMs` later.
+   * Sends a request together with the open questions. Returns its reply when those are answered too, or `timeoutMs` later.
    *
-   * @throws the refusal; what the server has answered to the request is to be taken back
-   * @throws as `send`; where the server was refused before, StoreError if it cannot be asked
+   * @throws the refusal; the caller must undo what the request did on the server
+   * @throws the errors of `send`; if the server was refused before, StoreError if it cannot be asked again
    */
   async pass<Answer>(lockName: string, send: () => Promise<Answer>, timeoutMs: number): Promise<Answer> {
     const refusing = this.#asked.filter(({ refusal }) => refusal !== undefined);
@@ -148,7 +151,7 @@ export class Guard {
     return answer;
   }
 
-  /** Asks by itself, for what must not be sent to a server that is refused. @throws the refusal */
+  /** Asks the open questions without a request, for requests that must not reach a refused server. @throws the refusal */
   async check(lockName: string): Promise<void> {
     if (!this.#isOpen) await this.#ask();
     this.#refuse(lockName);
@@ -158,7 +161,7 @@ export class Guard {
     for (const { refusal } of this.#asked) if (refusal !== undefined) throw refusal(lockName);
   }
 
-  /** Asks what is not known; a question that fails stays unknown. */
+  /** Asks the open questions. A question that fails stays open. */
   async #ask(): Promise<void> {
     await Promise.allSettled(this.#asked.filter(({ isOpen }) => !isOpen).map((one) => one.ask()));
     this.#update();
@@ -179,31 +182,31 @@ export class Guard {
   }
 }
 
-// --- Whether a server may evict locks: every key of a lock has an expiry, so any policy but `noeviction` may take it while it is
-// held, and the next acquire gets it as well.
+// --- Whether a server may evict locks. Every key of a lock has an expiry, so any policy other than `noeviction` may evict it
+// while the lock is held. Then the next acquire gets the lock as well, and there are two holders.
 
 /** What a server does when its memory is full. */
 export interface MemoryPolicy {
-  /** As `maxmemory-policy` has it. */
+  /** Value of `maxmemory-policy`. */
   readonly policy: string;
-  /** `maxmemory`; 0 means no limit, and then nothing is evicted. */
+  /** Value of `maxmemory`, in bytes; 0 means no limit, so nothing is evicted. */
   readonly maxmemoryBytes: number;
 }
 
-/** Whether a server with that policy may take locks away. */
+/** Whether a server with this policy may evict locks. */
 export function evicts({ policy, maxmemoryBytes }: MemoryPolicy): boolean {
   return maxmemoryBytes > 0 && policy !== "noeviction";
 }
 
-/** What the question needs to know. */
+/** What the eviction question needs. */
 export interface EvictionFacts {
-  /** Asks the server; undefined if it does not show it. @throws StoreError */
+  /** Reads the policy from the server; undefined if the server hides it. @throws StoreError */
   readonly read: () => Promise<MemoryPolicy | undefined>;
-  /** Called once, if the server does not show it. */
+  /** Called once if the server hides its policy. */
   readonly onHidden: () => void;
 }
 
-/** Refuses a server that may evict locks. One that hides its policy passes, and is told of once. */
+/** Refuses a server that may evict locks. A server that hides its policy passes, and `onHidden` is called once. */
 export function evictionQuestion({ read, onHidden }: EvictionFacts): Question {
   let hasToldHidden = false;
   return {

@@ -1,5 +1,5 @@
 /**
- * A granted claim, kept alive until it is released or lost.
+ * Keeps a granted claim alive until it is released or lost.
  */
 
 import type { HeldLease, Settled } from "./closing.js";
@@ -12,27 +12,29 @@ import { type HoldOptions, type Kept, Renewer } from "./renewer.js";
 import type { Occupant, Session } from "./session.js";
 import type { Moment } from "./time.js";
 
-/** What there is to know of a hold beside its grant. */
+/** What a hold needs besides its grant. */
 export interface HoldFacts {
   readonly token: number;
-  /** When the server can have begun the lease at the earliest. */
+  /** Earliest moment at which the server can have begun the lease. */
   readonly setAt: Moment;
   /** See `Granted.provisionalMs`. */
   readonly provisionalMs?: number | undefined;
   /** See `Granted.isHandedOver`. */
   readonly isHandedOver?: boolean | undefined;
   readonly options: HoldOptions;
-  /** Whether a request of the claim may still be under way, and is to be undone when it arrives. */
+  /** Whether a request of the claim may still be running and must be undone when it reaches the server. */
   readonly mayStillRun: () => boolean;
-  /** Of the claim, if it serves others after this lease. */
+  /** The claim, if it serves other callers after this lease. */
   readonly sharedClaim?: SharedClaim | undefined;
 }
 
 /**
  * A granted claim, kept alive until it is released or lost.
  *
- * Invariants: only two things are a loss, an answer that says so and the end of validity; a loss is told once;
- * whoever ends it ends its renewer too.
+ * Invariants:
+ * - Only two things count as a loss: a reply that says so, and the end of validity.
+ * - Listeners are notified of a loss once.
+ * - Ending the hold also ends its renewer.
  */
 export class Hold implements Occupant, Holding, Kept {
   readonly #session: Session;
@@ -41,13 +43,13 @@ export class Hold implements Occupant, Holding, Kept {
   #lossListeners: LossListener[] | undefined;
   #lost: LossReason | undefined;
   #forced: Forced | undefined;
-  /** Set by `close`, which gives back without being asked: whether the server has answered. */
+  /** Set by `close`, which gives the lock back on its own. Resolves to whether the server has replied. */
   #givenBack: Promise<boolean> | undefined;
-  /** Set by `finish`: told how it ends. */
+  /** Set by `finish`. Called with how the hold ends. */
   #onSettled: ((how: Settled) => void) | undefined;
   #grant: Grant;
   readonly #renewer: Renewer;
-  /** Lost or given up: from then on this object sends nothing by itself. */
+  /** Lost or given up. From then on this object sends nothing on its own. */
   #isOver = false;
   #isAbandoned = false;
   readonly #mayStillRun: () => boolean;
@@ -55,7 +57,7 @@ export class Hold implements Occupant, Holding, Kept {
   readonly #isHandedOver: boolean;
   #token: number;
 
-  /** @param grant  as the server has it: of several reserved tokens the last */
+  /** @param grant  as the server stores it: with the last of the reserved tokens */
   constructor(session: Session, protocol: LockProtocol, grant: Grant, facts: HoldFacts) {
     const { token, setAt, provisionalMs, isHandedOver = false, options, mayStillRun, sharedClaim } = facts;
     this.#sharedClaim = sharedClaim;
@@ -88,7 +90,7 @@ export class Hold implements Occupant, Holding, Kept {
     return this.#protocol.mode;
   }
 
-  /** The key of the lock, the same for whatever means the same lock. */
+  /** Key of the lock. Two lock objects for the same lock have the same key. */
   get lockKey(): string {
     return this.#protocol.key;
   }
@@ -98,12 +100,12 @@ export class Hold implements Occupant, Holding, Kept {
     return this.#renewer.term.leaseMs;
   }
 
-  /** How it is kept, as it was asked for. */
+  /** The options of the acquire that say how the hold is kept alive. */
   get options(): HoldOptions {
     return this.#options;
   }
 
-  /** What the server has granted, and compares; the same for the life of the hold, unless the kind can change it. */
+  /** What the server has granted and compares. It stays the same for the life of the hold unless the kind can change it. */
   get grant(): Grant {
     return this.#grant;
   }
@@ -116,12 +118,12 @@ export class Hold implements Occupant, Holding, Kept {
     return this.#token;
   }
 
-  /** From now on it may hold something else than it was granted, and is not put back where a failover has lost it. */
+  /** From now on the hold may differ from its grant. If a failover loses it, it is not put back. */
   changes(): void {
     this.#renewer.changes();
   }
 
-  /** The server has changed what this claim holds, as in an upgrade: from now on it goes by the new grant. */
+  /** The server has changed what this claim holds, as in an upgrade. The hold uses the new grant from now on. */
   regranted(token: number): void {
     this.#grant = { ...this.#grant, token };
     this.#token = token;
@@ -129,7 +131,7 @@ export class Hold implements Occupant, Holding, Kept {
 
   onLost(listener: LossListener): void {
     if (this.#lost !== undefined) listener(this.#lost, this.#forced);
-    // Most have one: an array that grows would keep room for many.
+    // Most holds have one listener. An array that grows would reserve room for many.
     else if (this.#lossListeners === undefined) this.#lossListeners = [listener];
     else this.#lossListeners.push(listener);
   }
@@ -151,8 +153,8 @@ export class Hold implements Occupant, Holding, Kept {
   }
 
   /**
-   * Ends the hold in time and without a word to the server: a script has already undone it, or it goes on elsewhere.
-   * @param how  as `close` counts it; `"lost"` is in neither of its lists
+   * Ends the hold in time and without a request: a script has already undone it, or another process continues it.
+   * @param how  how `close` reports it; `"lost"` is in neither of its lists
    */
   end(how: Settled = "lost"): void {
     if (this.#isOver) return;
@@ -164,14 +166,14 @@ export class Hold implements Occupant, Holding, Kept {
   }
 
   /**
-   * Nothing renews it any more, nor watches its end, while a request that ends it is under way: a renewal would take that for a loss.
-   * It can still be extended, if that request hears that it is lost.
+   * Stops renewing the hold and watching its end while a request that ends it is running: a renewal would report that as a loss.
+   * The hold can still be extended if that request reports that it is lost.
    */
   rest(): void {
     this.#renewer.rest();
   }
 
-  /** The holder ends it, in time. A second copy of its grant that comes now must not undo it before what ends it on the server. */
+  /** The holder ends the hold in time. A late second copy of the grant must not undo it before the ending request does. */
   #forgetCopies(): void {
     this.#session.handedOver(this.#grant.claim, this.#grant.token);
   }
@@ -182,7 +184,7 @@ export class Hold implements Occupant, Holding, Kept {
     this.#session.dismiss(this.#grant.claim, this);
   }
 
-  /** @param heldMs  how long it was held, where that is known: reading the clock is a part of what a short section takes */
+  /** @param heldMs  how long it was held, if known: in a short section, reading the clock is a noticeable cost */
   #noteLength(heldMs?: number): void {
     const { shortHolds } = this.#session;
     const { key } = this.#protocol;
@@ -190,15 +192,15 @@ export class Hold implements Occupant, Holding, Kept {
   }
 
   /**
-   * Undoes what a request of the claim does that may still be under way. Only for a hold that a script has undone
-   * already: whatever this claim has from then on, nobody uses.
+   * Undoes the effect of a request of the claim that may still be running. Call it only after a script has undone the hold:
+   * whatever the claim gets from then on is unused.
    */
   undoLateRequests(): void {
     if (!this.#isUnclear()) return;
     void cleanUp(this.#session, this.#protocol, this.#claimAsExtended(), true, this.#session.commandTimeoutMs);
   }
 
-  /** Ends the hold and tells who listens why, once. */
+  /** Ends the hold and notifies the loss listeners of the reason, once. */
   lose(reason: LossReason, forced?: Forced): void {
     if (this.#isOver) return;
     this.#stop();
@@ -213,7 +215,7 @@ export class Hold implements Occupant, Holding, Kept {
   handOver(): ExportedLease {
     const { kind, name, exported } = this.#protocol;
     if (exported === undefined) throw new UnsupportedError(name, `A lease of a ${kind} cannot be exported.`);
-    // Whoever adopts it may take as long as the whole lease lasts.
+    // The adopting process may take up to a full lease length, so confirm a provisional grant now.
     this.#renewer.confirm();
     const exportedLease = describeExport(
       this.#protocol,
@@ -227,13 +229,13 @@ export class Hold implements Occupant, Holding, Kept {
     return exportedLease;
   }
 
-  /** As `giveBack`; after `close` it only tells how that ended. */
+  /** Like `giveBack`. After `close` it only reports how that ended. */
   async release(): Promise<Ended> {
-    // Nobody waits for it any longer, and it ends by itself.
+    // `close` has stopped waiting for this hold, and the lease ends by itself.
     if (this.#isAbandoned) return "claimed";
     if (this.#givenBack !== undefined) {
       if (await this.#givenBack) return "released";
-      // Of a lease that is kept for its work nobody was asked.
+      // For a lease that is kept until its work ends, `close` sent no request.
       const isAsked = this.#protocol.isKept?.(this.owner) !== true;
       const cause = new Error(`this Holdfast was closed${isAsked ? " while the server did not answer" : ""}`);
       throw new StoreError(this.lockName, { mayHaveRun: isAsked, transient: isAsked, cause });
@@ -242,7 +244,7 @@ export class Hold implements Occupant, Holding, Kept {
     if (!isLate) {
       this.#stop();
       if (this.#sharedClaim?.passOn(this.#renewer.term.longestMs) === true) {
-        // A batch goes on for some milliseconds only.
+        // A batch lasts only a few milliseconds, so this hold counts as short.
         this.#noteLength(0);
         return "released";
       }
@@ -257,7 +259,7 @@ export class Hold implements Occupant, Holding, Kept {
       mayStillRun: () => this.#isUnclear(),
       reclaim: () => this.#renewer.reclaim(this.leaseMs, this.#session.commandTimeoutMs),
     };
-    // Sent before the others ask for a claim of their own, so that they need not wait for this one.
+    // Sent before the other callers request a new claim, so that the new claim does not queue behind this one.
     const ending = isLate ? giveBackLate(given) : giveBack(given);
     const onSettled = this.#onSettled;
     if (onSettled !== undefined) {
@@ -271,11 +273,11 @@ export class Hold implements Occupant, Holding, Kept {
   }
 
   granted(): void {
-    // A second copy of the grant that is held already.
+    // A second copy of a grant that is already held.
   }
 
   recheck(): void {
-    // Whoever holds is told of what concerns it by the answers to its renewals.
+    // A holder learns of changes from the replies to its renewals.
     this.#renewer.check();
   }
 
@@ -292,11 +294,11 @@ export class Hold implements Occupant, Holding, Kept {
   }
 
   listening(): void {
-    // In less nobody has seen it.
+    // Nobody can have seen, and so force-released, a hold of less than 1 ms.
     if (this.heldMs() >= 1) this.#renewer.renewNow("inbox");
   }
 
-  /** Whether a request of the claim may still be under way. */
+  /** Whether a request of the claim may still be running. */
   #isUnclear(): boolean {
     return this.#renewer.mayBePutBack || this.#mayStillRun();
   }
@@ -314,7 +316,7 @@ export class Hold implements Occupant, Holding, Kept {
       this.#onSettled = resolve;
       for (const listener of this.#lossListeners ?? []) listener("closing");
       if (this.#sharedClaim === undefined) return;
-      // Whoever waits to hold it after this one waits no longer; and the batch confirms it no more.
+      // The callers that would hold the claim next stop waiting for it, and the batch no longer confirms it.
       this.#sharedClaim.over();
       this.#renewer.check();
     });
@@ -348,7 +350,7 @@ export class Hold implements Occupant, Holding, Kept {
     await this.#givenBack;
   }
 
-  /** For the cleanup, which goes on for as long as the lease on the server may last. */
+  /** The claim with its longest lease, because the cleanup continues for as long as the lease on the server may last. */
   #claimAsExtended(): Claim {
     const { claim } = this.#grant;
     const { longestMs } = this.#renewer.term;
@@ -357,13 +359,13 @@ export class Hold implements Occupant, Holding, Kept {
   }
 }
 
-// --- What becomes of a grant: a hold, and a word to who listens.
+// --- Turns a grant into a hold and publishes the grant event.
 
 /**
- * Keeps a grant alive.
+ * Creates the hold of a grant, which keeps it alive, and publishes the grant event.
  *
- * @param token  of this lease, if that is not the last that the grant has reserved
- * @param sharedClaim  the claim, if it serves others after this lease
+ * @param token  fencing token of this lease, if it is not the last one that the grant has reserved
+ * @param sharedClaim  the claim, if it serves other callers after this lease
  */
 export function hold(
   session: Session,
@@ -376,9 +378,9 @@ export function hold(
   if (channels.grant.hasSubscribers) {
     const { claim, waitedMs, call } = granted;
     const { kind, exported, permits: limit } = protocol;
-    // Without the name of the property where there is none: most locks have no key of their own.
+    // Omits the property if the lock has no `key` option, as most have not.
     const mapped = exported?.key === undefined ? {} : { key: exported.key };
-    // A read-write lock is made of permits too, of which nobody is told.
+    // A read-write lock also uses permits, but its events do not show them.
     const counted = limit === undefined || kind !== "semaphore" ? {} : { permits: { taken: claim.amount, limit } };
     const event: GrantEvent = { ...aboutLock(protocol, claim.owner), call, token, waitedMs, ...mapped, ...counted };
     channels.grant.publish(event);
@@ -388,16 +390,16 @@ export function hold(
   return new Hold(session, protocol, { claim, token: lastToken, slots }, facts);
 }
 
-/** What a hold is, if its claim serves several leases in turn: see local-queue.ts. */
+/** A claim that serves several leases, one after the other: see local-queue.ts. */
 export interface SharedClaim {
   /**
-   * The lease was given back while it was good.
+   * Called when a lease is released while it is still valid.
    *
-   * @param longestMs  the longest lease that the server was asked for meanwhile; 0 if nothing was asked
-   * @returns whether the next lease has begun on the claim, so that it must not be given back
+   * @param longestMs  the longest lease in ms that the server was asked for during the hold; 0 if it was not asked
+   * @returns true if the next lease has begun on the claim, so that the claim must not be given back
    */
   passOn(longestMs: number): boolean;
 
-  /** The claim is given back, lost, or somebody else's: whoever still waits for it here needs another one. */
+  /** The claim is given back, lost, or held by someone else. Callers that still wait for it need another claim. */
   over(): void;
 }

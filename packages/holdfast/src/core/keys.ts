@@ -75,7 +75,7 @@ export function checkRequestId(requestId: unknown): string {
   return checkText("requestId", requestId, 1, 256);
 }
 
-/** @throws TypeError, RangeError  unless the value is a string of at most 65 536 bytes */
+/** @throws TypeError, RangeError  unless the value is a string of at most 65,536 bytes */
 export function checkValue(value: unknown): string {
   return checkText("value", value, 0, 65_536);
 }

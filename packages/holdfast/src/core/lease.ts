@@ -1,5 +1,5 @@
 /**
- * What a caller holds. Everything about keeping it is in hold.ts; this is the caller's view.
+ * The lease: what a caller holds. hold.ts keeps it alive; this file is the caller's view.
  */
 import type { Forced, LossReason, OverReason } from "./error-messages.js";
 import { LeaseLostError } from "./errors.js";
@@ -8,16 +8,14 @@ import { checkLeaseMs } from "./options.js";
 import type { Grant, LockProtocol, NotHeld } from "./protocol.js";
 import type { Term } from "./time.js";
 
-// --- What a caller holds. Everything about keeping it is in hold.ts; this is the caller's view.
-
-/** How a lease ended: given back in time, or over already but without harm, since nobody was granted since. */
+/** How a lease ended: released in time, or already over but without harm because the lock was not granted to anyone since. */
 export type ReleaseOutcome = "released" | "expired-unclaimed";
 
 /**
- * A lock held for a time: the only thing that can be extended or released.
+ * A lock held for a limited time. Only a lease can be extended or released.
  *
- * Dispose it, or call `release`, when the work is done. If neither happens it is renewed for as long as the
- * process lives and uses it; when the process dies, the server ends it by itself after `leaseMs`.
+ * When the work is done, call `release` or dispose the lease. Until then, Holdfast renews it for as long as the process lives
+ * and uses it. If the process crashes, the server ends the lease after `leaseMs`.
  */
 export class Lease implements AsyncDisposable {
   /** Name of the lock. */
@@ -26,14 +24,14 @@ export class Lease implements AsyncDisposable {
   readonly #give: (() => Promise<Ended>) | undefined;
   #over: OverReason | undefined;
   #lost: LeaseLostError | undefined;
-  /** What the signal aborts for, which may come before the loss. */
+  /** Reason of the signal's abort, which may come before the loss. */
   #aborted: LeaseLostError | undefined;
   #controller: AbortController | undefined;
   #release: Promise<ReleaseOutcome> | undefined;
 
   /**
    * Leases come from `acquire`, `tryAcquire`, `run` and `adopt`.
-   * @param give  how to give it back, if that is not simply to release the holding
+   * @param give  how to give the lock back, if releasing the holding is not enough
    * @internal
    */
   constructor(holding: Holding, give?: () => Promise<Ended>) {
@@ -43,31 +41,34 @@ export class Lease implements AsyncDisposable {
     holding.onLost((reason, forced) => this.#lose(reason, forced));
   }
 
-  /** Time of the grant as this process saw it. */
+  /** Time of the grant by this process's wall clock. */
   get acquiredAt(): Date {
     return new Date(this.#holding.heldSinceAtMs);
   }
 
-  /** Fencing token: a safe integer, higher than that of every earlier grant of the same name. */
+  /** Fencing token: a safe integer, higher than the token of every earlier grant of the same name. */
   get token(): number {
     return this.#holding.token;
   }
 
-  /** Id of the claim behind this lease; how the server and `inspect` name the holder. */
+  /** Owner id of the claim behind this lease. The server and `inspect` identify the holder by it. */
   get owner(): string {
     return this.#holding.owner;
   }
 
   /**
-   * Aborts once, with a LeaseLostError as its reason, when the lease is lost: when `validForMs` becomes 0, which is
-   * before the server can grant somebody else. Where this process was paused it cannot abort before it runs again, and
-   * where its host was suspended or its wall clock was set forward, it aborts at the latest 1 s after the process runs
-   * on, and as much later as timers are late. `assertHeld` and `validForMs` tell the truth at once, and make it abort.
-   * Not aborted by `release`. With the reason `closing` nothing is lost yet: this Holdfast closes, and waits for a while for
-   * the work to end.
+   * Aborts once, with a LeaseLostError as its reason, when the lease is lost. That is when `validForMs` becomes 0, which is
+   * before the server can grant the lock to someone else.
+   *
+   * If this process was paused, the signal cannot abort before the process runs again. If the host was suspended or its wall
+   * clock was set forward, the signal aborts at most 1 s after the process continues, plus any delay of timers. `assertHeld`
+   * and `validForMs` are correct immediately, and make the signal abort.
+   *
+   * `release` does not abort the signal. If the error's `reason` is `closing`, the lease is not lost yet: this Holdfast is
+   * closing and waits up to its grace period for the work to end.
    */
   get signal(): AbortSignal {
-    // Made on demand: a signal costs more than the rest of an acquire on some runtimes.
+    // Created on demand because on some runtimes a signal costs more than the rest of an acquire.
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       if (this.#aborted !== undefined) this.#controller.abort(this.#aborted);
@@ -76,59 +77,63 @@ export class Lease implements AsyncDisposable {
   }
 
   /**
-   * How long the holder may rely on the lease from now, in ms, by the monotonic and the wall clock, whichever
-   * says less; 0 when it is over. True at the first line after a pause, before any timer has run.
+   * How long the holder may rely on the lease from now, in ms; 0 when it is over. It is computed from the monotonic clock and
+   * the wall clock, whichever gives less. It is correct even directly after a pause of the process, before any timer has run.
    */
   validForMs(): number {
     return this.#over === undefined ? this.#holding.validForMs() : 0;
   }
 
-  /** @throws LeaseLostError  the lease is over, and somebody else may hold the lock */
+  /**
+   * Throws unless the lease is still valid.
+   *
+   * @throws LeaseLostError  the lease is over; someone else may hold the lock
+   */
   assertHeld(): void {
     if (this.validForMs() <= 0) throw this.#lost ?? this.#error(this.#over ?? "released");
   }
 
   /**
-   * Begins the lease anew: it lasts at least `leaseMs` from now, and later renewals keep that length.
+   * Renews the lease for at least `leaseMs` from now. Later renewals use the same length.
    *
-   * @param leaseMs  whole milliseconds, 100 to 31 536 000 000
-   * @throws LeaseLostError  it is over; somebody else may hold the lock
-   * @throws StoreError      outcome unknown; count on the old end of the lease
+   * @param leaseMs  whole milliseconds, 100 to 31,536,000,000
+   * @throws LeaseLostError  the lease is over; someone else may hold the lock
+   * @throws StoreError      the outcome is unknown; assume that the lease ends when it would have ended before
    */
   async extend(leaseMs: number): Promise<void> {
     checkLeaseMs(leaseMs);
     this.assertHeld();
     const outcome = await this.#holding.extend(leaseMs);
     if (outcome !== "extended") throw this.#lost ?? this.#error(this.#over ?? "expired");
-    // It may have ended here while the answer was on its way; its holder has been told so, and that stands.
+    // The lease may have ended here while the reply was on its way. The holder was notified of the loss, so it stays lost.
     this.assertHeld();
   }
 
   /**
-   * Gives the lock to the next waiter. Calling it again returns the first outcome. Where the next caller of a shared claim
-   * takes over, nobody is asked: it was in time as far as this process has heard.
+   * Releases the lock and grants it to the next waiter. A second call returns the outcome of the first. If the next caller of a
+   * shared claim takes over, no request is sent: the release was in time as far as this process knows.
    *
-   * @returns `"released"`; or `"expired-unclaimed"` if it had ended but nobody was granted since, so that no
-   *          harm was done
-   * @throws LeaseLostError  it had ended; the work may have overlapped with another holder's
-   * @throws StoreError      outcome unknown; the lease ends by itself after `leaseMs` at the latest
+   * @returns `"released"`; or `"expired-unclaimed"` if the lease was over but the lock was not granted to anyone since, so that
+   *          no harm was done
+   * @throws LeaseLostError  the lease was over; the work may have overlapped with another holder's
+   * @throws StoreError      the outcome is unknown; the lease ends by itself after `leaseMs` at the latest
    */
   release(): Promise<ReleaseOutcome> {
     this.#release ??= this.#releaseOnce();
     return this.#release;
   }
 
-  /** As `release`, but never rejects: what went wrong must not hide an error of the block that ends. */
+  /** Like `release`, but never rejects, so that a failed release cannot hide an error thrown in the block. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release().catch(() => {});
   }
 
   /**
-   * Ends this lease here and describes it as plain JSON, so that `holdfast.adopt` can go on with it in another
-   * process, with the same token. Nobody renews it until then.
+   * Ends this lease in this process and returns it as plain JSON. Another process can continue it with `holdfast.adopt`, with
+   * the same token. Until then the lease is not renewed.
    *
-   * @throws LeaseLostError    it is over
-   * @throws UnsupportedError  leases of this kind cannot move
+   * @throws LeaseLostError    the lease is over
+   * @throws UnsupportedError  leases of this kind cannot move to another process
    */
   export(): ExportedLease {
     this.assertHeld();
@@ -137,14 +142,14 @@ export class Lease implements AsyncDisposable {
     return exported;
   }
 
-  /** What a lease stands on, for kinds that do more with it than a caller may. @internal */
+  /** The holding behind a lease, for kinds that need more than the public methods. @internal */
   static holdingOf(lease: Lease): Holding {
     return lease.#holding;
   }
 
   /**
-   * Ends this view of the holding without giving anything back, as when a script has already done so.
-   * @param outcome  as it is told, if it is not the same
+   * Ends this view of the holding without giving anything back, for example after a script has already done so.
+   * @param outcome  outcome in the release event, if it differs from `over`
    * @internal
    */
   end(over: "released" | "handed-over", outcome: ReleaseEvent["outcome"] = over): void {
@@ -200,17 +205,17 @@ export class Lease implements AsyncDisposable {
   }
 }
 
-/** How a release ended, as the server tells it. */
+/** How a release ended, as the server reports it. */
 export type Ended = "released" | NotHeld;
 
 /**
- * What a lease stands on: a hold of one claim, or several holds that count as one. It keeps itself alive until
- * it is released, ended or lost.
+ * What is behind a lease: a hold of one claim, or several holds that count as one. It keeps itself alive until it is released,
+ * ended or lost.
  */
 export interface Holding {
   readonly kind: string;
   readonly lockName: string;
-  /** Of a read-write lock: the side that was asked for. */
+  /** For a read-write lock: the side that was requested. */
   readonly mode?: "read" | "write" | undefined;
   readonly owner: string;
   readonly token: number;
@@ -219,26 +224,29 @@ export interface Holding {
   /** Length of the lease that a renewal asks for, in ms. */
   readonly leaseMs: number;
 
-  /** How long it may be trusted from now, in ms; 0 when it is over. Notices the end by itself. */
+  /** How long it may be trusted from now, in ms; 0 when it is over. If it has expired, the call reports the loss. */
   validForMs(): number;
 
   /** How long it has been held, in ms. */
   heldMs(): number;
 
-  /** Begins the lease anew with another length, which later renewals keep. @throws StoreError */
+  /** Renews the lease with another length in ms, which later renewals keep. @throws StoreError */
   extend(leaseMs: number): Promise<"extended" | NotHeld>;
 
   /** Gives the lock back. @throws StoreError */
   release(): Promise<Ended>;
 
-  /** Ends it without a word to the server, and describes it, so that it can go on elsewhere. @throws UnsupportedError */
+  /** Ends it without a request and describes it, so that another process can continue it. @throws UnsupportedError */
   handOver(): ExportedLease;
 
-  /** Calls `listener` once when it is lost, or at once if it was lost before. */
+  /** Calls `listener` once when it is lost, or immediately if it was lost before. */
   onLost(listener: LossListener): void;
 }
 
-/** Told once, with what was said if it was lost by force; and before, of `closing`, when it is not lost but to end soon. */
+/**
+ * Called once when the holding is lost, with the details if it was force-released. May be called before that with `closing`:
+ * then the holding is not lost, but must end soon.
+ */
 export type LossListener = (reason: LossReason, forced?: Forced) => void;
 
 /** A lease as plain JSON, for `holdfast.adopt` in another process. */
@@ -250,27 +258,27 @@ export interface ExportedLease {
   readonly key?: string | undefined;
   readonly owner: string;
   readonly token: number;
-  /** The last of the tokens that its claim has reserved; absent if that is `token`. */
+  /** Last token that its claim has reserved; absent if that is `token`. */
   readonly reservedTo?: number | undefined;
   readonly leaseMs: number;
   readonly renew: boolean;
-  /** What is left of `maxHoldMs`; absent if there is none. */
+  /** What is left of `maxHoldMs`, in ms; absent if there is no limit. */
   readonly maxHoldMs?: number | undefined;
-  /** Numbers of the permits held; absent for kinds that do not number them. */
+  /** Numbers of the permits held; absent for kinds that do not number their permits. */
   readonly slots?: readonly number[] | undefined;
-  /** What a leader stands for; absent for all other kinds. */
+  /** The `value` of a leader; absent for all other kinds. */
   readonly value?: string | undefined;
-  /** Which side of a read-write lock it holds; absent for other kinds. */
+  /** Side of a read-write lock that it holds; absent for all other kinds. */
   readonly mode?: "read" | "write" | undefined;
 }
 
 // --- A hold as plain JSON, for `holdfast.adopt` in another process.
 
 /**
- * What another process needs to go on with a hold.
+ * Describes what another process needs to continue a hold.
  *
- * @param exported  how its lock is found again
- * @param token     of the lease itself; the grant has that which the server compares
+ * @param exported  what `adopt` needs besides the name to find the same lock
+ * @param token     token of the lease itself; the grant has the token that the server compares
  */
 export function describeExport(
   { kind, name }: LockProtocol,
@@ -297,14 +305,14 @@ export function describeExport(
 }
 
 /**
- * Asks for what only the holder of a lease may do. If the server says that it does not hold, a failover may have lost the lease:
- * then it is begun anew, which puts it back where it can be put back, and the server is asked once more.
+ * Sends a request that only the holder of a lease may make. If the server replies that the lease is not held, a failover may
+ * have lost it. Then this function renews the lease, which puts it back if possible, and sends the request once more.
  *
- * @param ask        sent twice it counts once, as far as the server knows the holder
- * @param isRefused  whether that answer says that the lease is not held
- * @returns the last answer; after a refusal the lease is held all the same, so that a second one has another cause
- * @throws LeaseLostError  it is over, and cannot be put back
- * @throws StoreError      of `ask`; or it is not known whether the lease was put back, and nothing was done
+ * @param ask        sends the request; sent twice, it counts once as long as the server knows the holder
+ * @param isRefused  whether a reply says that the lease is not held
+ * @returns the last reply; if that is a refusal too, it has another cause, because the renewal showed that the lease is held
+ * @throws LeaseLostError  the lease is over and cannot be put back
+ * @throws StoreError      from `ask`; or it is unknown whether the lease was put back, and nothing was done
  */
 export async function askAsHolder<Answer>(
   lease: Lease,

@@ -1,5 +1,5 @@
 /**
- * The callers of one process that want the same lock, and the one claim that they share.
+ * Local queues: the callers of one process that want the same lock share one claim.
  */
 
 import { Batch, BLOCK, Caller, type CallerEnds, CROWD_BLOCK, isCrowd, serve } from "./batch.js";
@@ -13,15 +13,15 @@ import type { Session } from "./session.js";
 import type { DeadlineEnd } from "./time.js";
 import { Waiter } from "./waiter.js";
 
-/** Up to so many locks are kept of which all are idle: to make and remove one for each acquire costs more than the acquire's own work. */
+/** Idle queues are kept for up to this many locks: creating and removing one per acquire costs more than the acquire itself. */
 const KEPT = 1_024;
-/** From so many of one lock on the idle ones go as another one comes: a label may be new with each acquire. */
+/** If one lock has this many queues, a new one replaces the idle ones, because each acquire may have a new label. */
 const KEPT_OF_ONE = 4;
 
-/** The local queues of one Holdfast, by what their claims have in common. */
+/** The local queues of one Holdfast. Callers share a queue if they can share a claim. */
 export class LocalQueues {
   readonly #session: Session;
-  /** By the key of the lock; of one lock there is one, unless callers want leases of several lengths or labels. */
+  /** By the key of the lock. A lock has one queue unless its callers use different lease lengths or labels. */
   #byKey = new Map<string, readonly LocalQueue[]>();
   #tidyAt = KEPT;
 
@@ -29,7 +29,7 @@ export class LocalQueues {
     this.#session = session;
   }
 
-  /** The queue that a caller with these options belongs to. */
+  /** Returns the queue for a caller with these options. Creates it if necessary. */
   of(protocol: LockProtocol, options: ResolvedOptions): LocalQueue {
     const { name, key } = protocol;
     const known = this.#byKey.get(key);
@@ -54,21 +54,25 @@ function busyOf(queues: readonly LocalQueue[]): readonly LocalQueue[] {
 }
 
 /**
- * Callers of one process that want the same lock: one claim for all of them, and its lease goes from one to the next
+ * The callers of one process that want the same lock. They share one claim, and its lease passes from one caller to the next
  * without a round trip.
  *
- * The claim stands in the server's queue for everybody who waits here. When it is granted, those who were waiting
- * already are its batch, 32 at most, or 128 in a crowd: they hold the lock one after the other, each with a token of its own out of those
- * that the grant reserves. Whoever comes later waits for the next claim, which queues at once. So other processes are
- * served after one batch, and a batch that takes long is broken off.
+ * The claim is in the server's queue on behalf of all callers that wait here. When it is granted, the callers that were already
+ * waiting form its batch: at most 32, or 128 in a crowd. They hold the lock one after the other, each with its own token from
+ * the tokens that the grant reserves. Later callers wait for the next claim, which joins the queue immediately. So other
+ * processes are served after one batch, and a batch that takes too long is stopped.
  *
- * Invariants: nobody is in a batch who called after the server made the grant, so that a token never seems older than
- * one that its caller may have heard of; a lease begins only while the claim is good; whoever waits here while no claim
- * is on its way gets one, asked for in the name of the first in line, whom it serves whatever the clocks do.
+ * Invariants:
+ * - A batch contains only callers that called before the server made the grant. So a token is never older than one that its
+ *   caller may already know.
+ * - A lease begins only while the claim is valid.
+ * - If callers wait and no claim is pending, a claim is requested for the first caller in line. It serves that caller whatever
+ *   the clocks do.
  *
- * The idea is that of cohort locks (Dice, Marathe, Shavit 2012); see docs/adr/060-cohorts.md.
+ * The idea comes from cohort locks (Dice, Marathe, Shavit 2012); see docs/adr/060-cohorts.md.
  *
- * One for each lock, name, length of lease, label and way to meet a pause: a claim has one of each, and errors tell the name.
+ * There is one queue for each combination of lock, name, lease length, label and `throughPause`, because a claim has one of
+ * each and errors contain the name.
  */
 export class LocalQueue {
   readonly #session: Session;
@@ -76,18 +80,18 @@ export class LocalQueue {
   readonly #leaseMs: number;
   readonly #label: string;
   readonly #throughPause: boolean;
-  /** Not in a batch, first come first served. */
+  /** Callers that are not in a batch, first come, first served. */
   #waiting: Caller[] = [];
-  /** Those of them that have joined a claim behind a pause, until it is known whether it still stands. */
+  /** Waiting callers that joined a claim of a paused lock, until it is known whether the lock is still paused. */
   readonly #newcomers: Caller[] = [];
   #waiter: Waiter | undefined;
-  /** Whoever the claim on its way was asked for: it had called before, whatever the clocks do. */
+  /** The caller for which the pending claim was requested. It called before the grant, whatever the clocks say. */
   #asker: Caller | undefined;
   #batch: Batch | undefined;
-  /** Of the last grant. */
+  /** Claim of the last grant. */
   #lastClaim: Claim | undefined;
   #isCrowd = false;
-  /** Of the claims: it is for each caller by itself to give up. */
+  /** Options of the claims, without a deadline and a signal: each caller gives up on its own. */
   #patient: ResolvedOptions | undefined;
 
   constructor(session: Session, name: string, { leaseMs, label, throughPause }: ResolvedOptions) {
@@ -98,19 +102,19 @@ export class LocalQueue {
     this.#throughPause = throughPause;
   }
 
-  /** Whether callers with these options belong here. */
+  /** Whether callers with these options can use this queue. */
   suits(name: string, { leaseMs, label, throughPause }: ResolvedOptions): boolean {
     return (
       this.#leaseMs === leaseMs && this.#label === label && this.#throughPause === throughPause && this.#name === name
     );
   }
 
-  /** Whether nobody waits here. */
+  /** Whether no caller waits here. */
   get isIdle(): boolean {
     return this.#waiting.length === 0 && this.#waiter === undefined && (this.#batch?.isServed ?? true);
   }
 
-  /** One more caller. @throws ClosedError, signal.reason */
+  /** Adds a caller. @throws ClosedError, signal.reason */
   join(protocol: LockProtocol, options: ResolvedOptions, ends: CallerEnds): void {
     options.signal?.throwIfAborted();
     this.#session.assertOpen(protocol.name);
@@ -126,15 +130,16 @@ export class LocalQueue {
       this.#newcomers.push(caller);
       if (this.#newcomers.length === 1) void this.#refuseIfPaused();
     }
-    // Until the first answer, which takes no longer than a command may, a near deadline is as for a single caller.
+    // Until the first reply, which takes at most `commandTimeoutMs`, a near deadline works as for a single caller.
     if (this.#waiter?.isAnswered === true) caller.deadline.start();
     else if (options.waitMs <= this.#session.commandTimeoutMs) caller.deadline.start(SHORTEST_CALL_MS);
   }
 
   /**
-   * The claim on its way keeps its place behind a pause, which whoever comes now has not. The pause may be over since it was last
-   * asked about, and then this caller has its place here. One request is under way at a time: whoever comes meanwhile needs the
-   * answer to a later one.
+   * Refuses new callers if the lock is still paused. The pending claim keeps its place during a pause, but callers that come
+   * after the pause began have no place to keep. The pause may have ended since the last reply; then they may stay.
+   *
+   * Only one request runs at a time. Callers that come while it runs need the reply to the next one.
    */
   async #refuseIfPaused(): Promise<void> {
     while (this.#newcomers.length > 0) {
@@ -151,9 +156,9 @@ export class LocalQueue {
   }
 
   /**
-   * A waiter on its way to a claim, for everybody who waits. Undefined if no claim can be made any more.
+   * Creates a claim and its waiter for all waiting callers. Returns undefined if no claim can be created anymore.
    *
-   * @param keepsPlace  whether they have waited before, so that no pause refuses them
+   * @param keepsPlace  whether the callers have waited before, so that a pause does not refuse them
    */
   #newWaiter(asker: Caller, keepsPlace = false): Waiter | undefined {
     const { protocol, options } = asker;
@@ -198,11 +203,11 @@ export class LocalQueue {
 
   #granted(granted: Granted, protocol: LockProtocol): void {
     this.#waiter = undefined;
-    // That it is granted shows that the claim before it has ended, of which its holder may not have heard yet.
+    // This grant shows that the previous claim has ended. Its holder may not know that yet.
     this.#waiting.unshift(...(this.#batch?.end() ?? []));
     if (this.#lastClaim !== undefined) this.#session.ended(this.#lastClaim);
     const most = Math.min(granted.claim.amount, this.#waiting.length);
-    // Whoever stands before the one that asked for it had called before.
+    // Callers ahead of the one that requested the claim called even earlier.
     const asker = this.#asker === undefined ? -1 : this.#waiting.indexOf(this.#asker);
     let served = Math.min(asker + 1, most);
     while (served < most && this.#waiting[served]?.hadCalledBy(granted.setAt) === true) served += 1;
@@ -211,21 +216,21 @@ export class LocalQueue {
     this.#asker = undefined;
     if (this.#serve(granted, callers)) {
       this.#lastClaim = granted.claim;
-      // If the first answer was the grant, nobody has needed a timer yet; and no waiter keeps the process alive any more.
+      // If the first reply was the grant, no deadline timer runs yet. The waiter no longer keeps the process alive, so they must.
       for (const caller of callers) if (!caller.hasLeft) caller.deadline.stay();
     } else {
-      // Whoever it was asked for has left.
+      // All callers that this grant could serve have left.
       const { claim, mayStillRun } = granted;
       void cleanUp(this.#session, protocol, claim, mayStillRun(), this.#session.commandTimeoutMs);
     }
     this.#askForRest();
   }
 
-  /** Begins the first lease of a claim. @returns false if nobody is left */
+  /** Begins the first lease of a claim. @returns false if no caller is left */
   #serve(granted: Granted, callers: readonly Caller[]): boolean {
     const [first] = callers;
     if (callers.length === 1 && first?.hasLeft === false) {
-      // A free lock: a hold, and nothing else.
+      // With a single caller, a hold is enough: no batch is needed.
       this.#batch = undefined;
       serve(this.#session, granted, first, 0);
       return true;
@@ -236,7 +241,7 @@ export class LocalQueue {
     return true;
   }
 
-  /** Whoever was not served any more is the first in line. */
+  /** Puts the callers that a batch did not serve at the front of the queue. */
   #over(left: readonly Caller[]): void {
     this.#waiting = [...left, ...this.#waiting];
     this.#askForRest();
@@ -252,7 +257,7 @@ export class LocalQueue {
     }
   }
 
-  /** One caller's deadline or abort. Only the last caller has something to undo on the server. */
+  /** Handles one caller's deadline or abort. Only the last caller has something to undo on the server. */
   #leave(caller: Caller, end: DeadlineEnd): void {
     const { waiter, last } = this.#take(caller);
     if (end === "abort") {
@@ -264,7 +269,7 @@ export class LocalQueue {
     }
   }
 
-  /** Takes it out of those who wait. @returns the claim on its way for it; also as `last`, if nobody else wants that one */
+  /** Removes a caller from the queue. @returns the waiter of its pending claim; also as `last` if no other caller needs it */
   #take(caller: Caller): { readonly waiter: Waiter | undefined; readonly last: Waiter | undefined } {
     caller.leave();
     const at = this.#waiting.indexOf(caller);
@@ -277,13 +282,13 @@ export class LocalQueue {
     return { waiter, last: waiter };
   }
 
-  /** What is to be said to a caller whose claim goes on for others. @throws StoreError */
+  /** Inspects the lock for a caller that timed out while its claim continues for other callers. @throws StoreError */
   async #look({ protocol, deadline }: Caller, waiter: Waiter | undefined): Promise<TimedOut> {
     if (waiter?.failure !== undefined) throw waiter.failure;
     const timeoutMs = Math.min(this.#session.commandTimeoutMs, SHORTEST_CALL_MS);
     const asker = { owner: waiter?.owner, calledAtMs: deadline.startedAt.monotonicMs, timeoutMs };
     const state = await this.#session.inspections.inspect(protocol, asker).catch(() => undefined);
-    // Without a claim on its way it was in a batch, which those in the queue come after.
+    // Without a pending claim the caller was in a batch, which is ahead of all claims in the queue.
     return { state: waiter === undefined && state !== undefined ? { ...state, ahead: 0 } : state };
   }
 }

@@ -1,4 +1,4 @@
-/** The verbs that every kind has which is held, written once. A kind adds its own, and its own protocol. */
+/** The methods that all held locks share. Each kind adds its own methods and its own protocol. */
 import { acquire, type MakeLease, run, tryAcquire } from "./acquire.js";
 import { StoreError } from "./errors.js";
 import { channels, type ForcedEvent } from "./events.js";
@@ -18,13 +18,16 @@ import {
 import type { LockProtocol } from "./protocol.js";
 import type { Session } from "./session.js";
 
-/** Whom to take a lock away from: by `owner`, by `token`, or by both, as `inspect` shows them. And what to say. */
+/**
+ * Which holder to force-release and what to tell it. Identify the holder by `owner`, by `token`, or by both, as `inspect` shows
+ * them.
+ */
 export interface ForceReleaseOptions {
   readonly owner?: string | undefined;
   readonly token?: number | undefined;
-  /** Why: told to the holder, if it can be reached. 1 to 256 bytes. */
+  /** Why the lock is released. Sent to the holder if it can be reached. 1 to 256 bytes. */
   readonly reason?: string | undefined;
-  /** Who does it: told to the holder as well. 1 to 256 bytes. */
+  /** Who releases the lock. Also sent to the holder. 1 to 256 bytes. */
   readonly by?: string | undefined;
 }
 
@@ -37,8 +40,8 @@ export interface LockParts<Held extends Lease> {
 }
 
 /**
- * A named lock. It has no state in this process: it is a name and a way to the server, and any number of objects
- * may exist. Who acquires gets a lease, and only that lease can be extended or released.
+ * A named lock. It has no state in this process: it is only a name and a connection to the server. Any number of objects for
+ * the same lock may exist. `acquire` returns a lease, and only that lease can be extended or released.
  */
 export class Lock<Held extends Lease = Lease> {
   /** Name of the lock. */
@@ -52,10 +55,10 @@ export class Lock<Held extends Lease = Lease> {
   /** @internal */
   protected readonly make: MakeLease<Held>;
 
-  /** Where callers of one process share a claim; undefined for kinds whose callers do not. @internal */
+  /** Where callers of one process share a claim; undefined for kinds whose callers do not share one. @internal */
   protected readonly localQueues: LocalQueues | undefined;
 
-  /** Locks come from the factories of a Holdfast. @internal */
+  /** Create locks with the factory methods of a Holdfast. @internal */
   constructor(
     session: Session,
     protocol: LockProtocol,
@@ -71,24 +74,25 @@ export class Lock<Held extends Lease = Lease> {
     this.localQueues = localQueues;
   }
 
-  /** What stands behind a lock, for kinds that are made of other locks. @internal */
+  /** The parts of a lock, for kinds that combine other locks. @internal */
   static partsOf<Held extends Lease>({ session, protocol, defaults, make }: Lock<Held>): LockParts<Held> {
     return { session, protocol, defaults, make };
   }
 
   /**
-   * Waits until the lock is free, then holds it.
+   * Waits until the lock is free, then acquires it.
    *
-   * One round trip if it is free. Otherwise the caller queues and is told when its turn comes.
+   * Takes one round trip if the lock is free. Otherwise the caller joins the queue, and the server notifies it when it gets the
+   * lock.
    *
-   * @returns a lease whose token is higher than every earlier one of this name
-   * @throws AcquireTimeoutError  after `waitMs`; nothing is held; says who has it
-   * @throws PausedError          somebody has paused it; nothing is held; says who and why, and until when
-   * @throws StoreError           the server did not answer; what may have been granted is given back or expires
-   * @throws EvictionError        the server may evict locks, and that was not allowed; nothing is held
+   * @returns a lease whose token is higher than every earlier token of this name
+   * @throws AcquireTimeoutError  the lock was not free within `waitMs`; nothing is held; the error names the holder if known
+   * @throws PausedError          the lock is paused; nothing is held; the error says who paused it, why and until when
+   * @throws StoreError           the server did not reply; anything that it granted is given back or expires
+   * @throws EvictionError        the server may evict locks, and you did not allow that; nothing is held
    * @throws ClosedError          this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong option; nothing was sent
-   * @throws the signal's reason, if it aborts the wait; nothing is held
+   * @throws TypeError, RangeError  an option is invalid; nothing was sent
+   * @throws the signal's reason, if the signal aborts the wait; nothing is held
    */
   acquire(options: AcquireOptions = NONE): Promise<Held> {
     let resolved: ResolvedOptions;
@@ -101,45 +105,46 @@ export class Lock<Held extends Lease = Lease> {
   }
 
   /**
-   * Takes the lock only if it is free now. One round trip.
+   * Acquires the lock only if it is free now. Takes one round trip.
    *
-   * @returns null if someone else holds it or stands before us
-   * @throws StoreError   the server did not answer; what may have been granted is given back or expires
-   * @throws EvictionError  the server may evict locks, and that was not allowed; nothing is held
+   * @returns a lease, or null if someone else holds the lock or is ahead in the queue
+   * @throws StoreError   the server did not reply; anything that it granted is given back or expires
+   * @throws EvictionError  the server may evict locks, and you did not allow that; nothing is held
    * @throws ClosedError  this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong option; nothing was sent
+   * @throws TypeError, RangeError  an option is invalid; nothing was sent
    */
   async tryAcquire(options: TryAcquireOptions = NONE): Promise<Held | null> {
     return tryAcquire(this.session, this.protocol, resolve(options, this.defaults), this.make);
   }
 
   /**
-   * Runs `work` while holding the lock. Prefer it to `acquire`: it cannot forget the release.
+   * Acquires the lock, runs `work`, and releases the lock. Prefer it to `acquire` because it always releases.
    *
    * @returns what `work` returned
-   * @throws what `work` threw, always; otherwise
-   * @throws LeaseLostError  `work` ended after its lease; it may have overlapped with another holder's
-   * @throws as `acquire`, and then `work` was not called
+   * @throws what `work` threw; this takes precedence over the errors below
+   * @throws LeaseLostError  `work` ended after its lease; it may have overlapped with another holder's work
+   * @throws the errors of `acquire`; then `work` was not called
    */
   async run<Result>(work: (lease: Held) => Result | Promise<Result>, options: AcquireOptions = NONE): Promise<Result> {
     return run(() => this.acquire(options), work);
   }
 
-  /** Who holds it, since when and for how long, and who waits. Changes nothing. @throws StoreError, ClosedError */
+  /** Returns who holds the lock, since when and for how long, and who waits. Read-only. @throws StoreError, ClosedError */
   inspect(): Promise<Inspection> {
     return inspect(this.session, this.protocol);
   }
 
   /**
-   * Takes the lock away from a holder, named as `inspect` shows it: for people, not for programs. The next
-   * waiter is granted at once, and the holder's signal aborts at once, if it can be reached. Its error then says `by` whom
-   * and for what `reason`, at most 256 bytes each. A pause is not released but resumed.
+   * Force-releases the lock from a specific holder, identified as `inspect` shows it. Meant for operators, not for programs.
    *
-   * @returns false, and nothing is done, if it is free or somebody else holds it by now; who shares its claim (see
-   *          `fairness`) and has followed it counts as the same holder
-   * @throws StoreError  outcome unknown
+   * The next waiter gets the lock immediately. If the holder can be reached, its signal aborts immediately, and its error
+   * carries `by` and `reason`, at most 256 bytes each. This method does not end a pause; use `resume` for that.
+   *
+   * @returns false if the lock is free or someone else holds it by now; then nothing was done. A caller that shares the
+   *          holder's claim (see `fairness`) and has taken it over counts as the same holder.
+   * @throws StoreError  the outcome is unknown
    * @throws ClosedError  this Holdfast was closed
-   * @throws TypeError, RangeError  neither an owner nor a token was given, or a wrong one
+   * @throws TypeError, RangeError  neither `owner` nor `token` was given, or a value is invalid
    */
   async forceRelease(whose: ForceReleaseOptions): Promise<boolean> {
     const { owner, token, by, reason } = whose ?? {};
@@ -159,7 +164,7 @@ export class Lock<Held extends Lease = Lease> {
     const whom = { ...named, note: forcedNote(forced) };
     const isReleased = await this.protocol.forceRelease(whom, this.session.commandTimeoutMs);
     if (!isReleased && reconnects !== this.session.commandReconnects) {
-      // A client may have sent it twice, and then this is the answer to the second copy.
+      // After a reconnect the client may have sent the request twice. Then this may be the reply to the second copy.
       const cause = new Error("the connection was lost meanwhile, and an earlier copy may have released it");
       throw new StoreError(this.name, { mayHaveRun: true, transient: true, cause });
     }

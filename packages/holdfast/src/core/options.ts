@@ -12,7 +12,7 @@ export type Fairness = "cohort" | "strict";
 export interface TryAcquireOptions {
   /**
    * Length of the lease on the server. Longer rides out longer pauses of the holder and leaves more spare
-   * renewals; shorter frees the lock sooner after a crash. Whole milliseconds, 100 to 31 536 000 000 (a year).
+   * renewals; shorter frees the lock sooner after a crash. Whole milliseconds, 100 to 31,536,000,000 (a year).
    * @default 30_000
    */
   readonly leaseMs?: number | undefined;
@@ -27,7 +27,7 @@ export interface TryAcquireOptions {
 
   /**
    * Longest hold in spite of renewal: then the lease counts as lost and is no longer renewed. Shorter cuts a
-   * hung holder off sooner. Whole milliseconds, 100 to 31 536 000 000, or Infinity.
+   * hung holder off sooner. Whole milliseconds, 100 to 31,536,000,000, or Infinity.
    * @default Infinity
    */
   readonly maxHoldMs?: number | undefined;

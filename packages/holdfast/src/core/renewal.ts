@@ -119,7 +119,7 @@ export interface Renewable {
  * Renews many leases by few requests.
  *
  * Most processes hold a few leases, each of which is renewed by itself when a third of it is over. Where thousands are held,
- * a request, a timer and an answer for each of them cost more than half of a core for 100 000 leases of 30 s (docs/benchmarks.md). So the
+ * a request, a timer and an answer for each of them cost more than half of a core for 100,000 leases of 30 s (docs/benchmarks.md). So the
  * watchdog, which comes by every lease once a second anyway, collects those that are due soon. What a request for
  * many cannot tell, each asks by itself: here nothing is ever lost.
  *

@@ -1,181 +1,182 @@
 /**
- * The store: what core needs of a client library, and the scripts that it runs.
+ * The store: what core needs from a client library, and the scripts that a store runs.
  */
 import type { StoreFailure } from "./error-messages.js";
 import { crypto } from "./runtime.js";
 
 /**
- * The only door to a server. A store moves script calls out and grants back; it knows no lock kind.
+ * The only access to a server. A store sends script calls and receives grant messages. It knows no lock kinds.
  *
- * A new client library is one new file that implements this interface, and one line in tests/stores.ts
- * that runs every contract on it. See docs/adr/002-store-port.md for why these members and no others.
+ * To support another client library, add one file that implements this interface, and one line in tests/stores.ts
+ * that runs every contract test on it. docs/adr/002-store-port.md gives the reason for each member.
  */
 export interface Store {
-  /** What the store talks through, for messages to people: "ioredis", "node-redis", "glide", "embedded". */
+  /** The client library or server, for messages to people: "ioredis", "node-redis", "glide", "embedded". */
   readonly kind: string;
 
   /**
    * Runs one script atomically, with its inputs in the order of its header.
    *
-   * Every call has a deadline of its own, so the promise settles in bounded time on any connection.
+   * Every call has its own deadline, so the promise settles in bounded time on any connection.
    *
-   * @param timeoutMs  longest time to wait for the answer
-   * @throws StoreError  there was no answer, or the answer was an error; `mayHaveRun` says whether the
-   *                     script may have run all the same
+   * @param timeoutMs  longest time to wait for the reply, in ms
+   * @throws StoreError  there was no reply, or the reply was an error; `mayHaveRun` says whether the
+   *                     script may still have run
    */
   run(script: Script, keys: readonly string[], args: readonly (string | number)[], timeoutMs: number): Promise<Reply>;
 
   /**
-   * Listens on `channel` from the moment it resolves until `close` is called.
+   * Subscribes to `channel`. The subscription lasts from the moment the promise resolves until `close` is called.
    *
    * After a dropped connection the store subscribes again by itself, and then calls the listeners of
-   * `onReconnect`. What was published in between is lost.
+   * `onReconnect`. Messages that were published in between are lost.
    *
-   * @throws UnsupportedError  this client has no way to subscribe, and never will
-   * @throws StoreError        it could not subscribe now
+   * @throws UnsupportedError  this client can never subscribe
+   * @throws StoreError        the subscription failed this time
    */
   inbox(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox>;
 
   /**
-   * As `inbox`, on the server that has the slot of the channel's hash tag, so that a script there can count who listens.
-   * Present if names live on several servers, as in a cluster: then clients have an inbox in each slot in which they wait.
+   * As `inbox`, on the server that has the slot of the channel's hash tag, so that a script there can count the subscribers.
+   * Present if names are spread over several servers, as in a cluster. Clients then have an inbox in each slot where they wait.
    */
   shardInbox?(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox>;
 
   /**
-   * Runs a script that has no keys on every server that grants, as far as the client knows them and they answer soon.
-   * Present if there are several, as in a cluster.
+   * Runs a script without keys on every server that grants locks. Leaves out servers that the client does not know or that do
+   * not reply in time. Present if there are several such servers, as in a cluster.
    *
-   * @throws StoreError  none of them answered
+   * @throws StoreError  no server replied
    */
   runOnEach?(script: Script, args: readonly (string | number)[], timeoutMs: number): Promise<readonly Reply[]>;
 
   /**
-   * Calls `listener` each time a connection of this store is ready again after it was lost: the one that
-   * sends scripts (a client may have sent a script twice) and the one that listens (messages were missed).
+   * Calls `listener` each time a connection of this store is ready again after it was lost. After a loss of the command
+   * connection, a client may have sent a script twice. After a loss of the subscriber connection, messages were missed.
    *
-   * @returns stops calling it
+   * @returns a function that removes the listener
    */
   onReconnect(listener: (connection: "commands" | "inbox") => void): () => void;
 
   /**
-   * The key under which the store keeps which run of the server that has `key` may grant locks; undefined if it keeps
-   * none. Only where it does, holders put back what a failover has lost.
+   * The key of the marker that says which run of the server of `key` may grant locks; undefined if the store keeps no
+   * marker. Only with a marker can holders restore leases that a failover has lost.
    */
   lineageKey?(key: string): string | undefined;
 
   /**
-   * Whether a renewal counts for this store only once replicas have it, so that a grant needs one too. `run` then rejects a
-   * renewal that too few of them have acknowledged in time.
+   * Whether a renewal counts only after replicas have acknowledged it. Each grant then needs a renewal too. `run` rejects a
+   * renewal that too few replicas have acknowledged in time.
    */
   readonly confirmsGrants?: boolean | undefined;
 
   /**
-   * Where scripts go at present, as the client library tells it; undefined if it does not, as where names live on several servers.
-   * For telemetry alone, so that it must be right in most cases, and quick in all.
+   * The server that scripts currently go to, according to the client library. Undefined if the library does not say, as when
+   * names are spread over several servers. Only for telemetry: it must always be fast, but need not always be right.
    */
   server?(): ServerAddress | undefined;
 
-  /** Present for a server of a quorum whose store asks it what it remembers before it lets it grant. */
+  /** Present for a server of a quorum, if the store must ask the server what it remembers before the server may grant. */
   readonly memory?: ServerMemory | undefined;
 
   /**
-   * How the client library notices that its connection is dead, as far as its options say; undefined where they do not. For messages to
-   * people alone.
+   * How the client library detects a dead connection, according to its options; undefined if the options do not say. Only for
+   * messages to people.
    */
   clientTimeouts?(): ClientTimeouts | undefined;
 
-  /** Closes what the store itself opened, never what the caller passed in. A second call does nothing. */
+  /** Closes what the store opened itself, never what the caller passed in. A second call does nothing. */
   close(): Promise<void>;
 }
 
-/** Where a server is, in the words in which the client was told of it. */
+/** The address of a server, as the client library was configured with it or discovered it. */
 export interface ServerAddress {
-  /** Name, IP address, or path of a socket. */
+  /** Host name, IP address, or path of a Unix socket. */
   readonly host: string;
-  /** Undefined for a socket that has a path. */
+  /** TCP port; undefined for a Unix socket. */
   readonly port: number | undefined;
 }
 
-/** What a client library does about a connection that is dead without having been closed: see docs/half-open-connections.md. */
+/** How a client library handles a connection that is dead but was never closed: see docs/half-open-connections.md. */
 export interface ClientTimeouts {
-  /** Such as "ioredis". */
+  /** Name of the client library, such as "ioredis". */
   readonly library: string;
-  /** How long the client waits for data before it replaces the connection; undefined if that is not set. */
+  /** How long the client waits for data before it replaces the connection, in ms; undefined if that is not set. */
   readonly socketTimeoutMs: number | undefined;
-  /** How long a connection is silent before the operating system checks it; undefined if the options do not say. */
+  /** How long a connection is silent before the operating system probes it, in ms; undefined if the options do not say. */
   readonly keepAliveMs: number | undefined;
-  /** What to do so that a dead connection is replaced; undefined if the client does that by itself. */
+  /** What the user must do so that a dead connection is replaced; undefined if the client does that by itself. */
   readonly cure: string | undefined;
 }
 
 /** An open subscription to one channel. */
 export interface Inbox {
   /**
-   * False if the servers cannot count who listens here (a cluster before Redis 7): then a waiter that is gone may be
-   * granted, and the others ask more often.
+   * False if the servers cannot count the subscribers of this channel (a cluster before Redis 7). Then a waiter that is gone
+   * may be granted, and the other waiters ask the server more often.
    *
    * @default true
    */
   readonly isCounted?: boolean | undefined;
   /**
-   * The connection that it is heard over at present, which other inboxes may share. Absent where all inboxes of the store
-   * share one.
+   * The connection that currently carries this subscription. Other inboxes may share it. Absent if all inboxes of the store
+   * share one connection.
    */
   readonly connection?: string | undefined;
   /**
-   * Replaces that connection. All its inboxes subscribe on the new one before the old one is closed; then the listeners of
-   * `onReconnect` are called. Absent where a store has no other connection to offer.
+   * Replaces that connection. All its inboxes subscribe on the new connection before the old one is closed. Then the listeners
+   * of `onReconnect` are called. Absent if the store cannot make another connection.
    *
-   * @throws whatever kept it from subscribing on a new connection; the old one may be closed all the same
+   * @throws the error of the new connection or of a subscription on it; the old connection may still be closed
    */
   reopen?(timeoutMs: number): Promise<void>;
-  /** Stops listening. A second call does nothing. Never rejects. */
+  /** Unsubscribes. A second call does nothing. Never rejects. */
   close(): Promise<void>;
 }
 
-/** What a server says of itself, when it is asked whether it may grant locks. `run` is what it calls its present run. */
+/** A server's reply to the question whether it may grant locks. `run` identifies the current run of the server process. */
 export type Standing =
-  /** It may grant leases of that length; of longer ones it is to be told first. */
+  /** It may grant leases of up to `longestMs`. It must be informed before it grants a longer one. */
   | { readonly outcome: "settled"; readonly longestMs: number; readonly run: string }
   /**
-   * It took over from another, or was restarted, and may not grant for so long; `alone` if that ends sooner when enough of the
-   * other servers of its quorum have told how long leases are.
+   * It took over from another server, or was restarted, and may not grant for another `restMs`. `alone` if that ends sooner
+   * once enough of the other servers of its quorum have said how long leases are.
    */
   | { readonly outcome: "quiet" | "alone"; readonly longestMs: number; readonly restMs: number; readonly run: string }
   /** It does not say. */
   | { readonly outcome: "hidden" };
 
-/** What is known of the memory of one server of a quorum (docs/adr/131-longest-lease-on-a-quorum.md). */
+/** What this client knows about the memory of one server of a quorum (docs/adr/131-longest-lease-on-a-quorum.md). */
 export interface ServerMemory {
-  /** The run of the server that may grant and has been told of leases so long; undefined if it has to be asked first. */
+  /** The run of the server, if it may grant and knows of leases of `leaseMs`; undefined if the server must be asked first. */
   knows(leaseMs: number): string | undefined;
-  /** The run of the server for which too few others were asked, if that was the last that it said. */
+  /** The run of the server, if its last reply was `alone`: too few of the other servers were asked for that run. */
   readonly aloneIn: string | undefined;
   /**
-   * Asks the server now, and tells it of leases so long.
+   * Asks the server now, and informs it of leases of `leaseMs`.
    *
-   * @param heard  a run of it since whose beginning enough of the others were asked; `leaseMs` is no shorter than what they told
+   * @param heard  a run of the server, if enough of the other servers were asked since it began. `leaseMs` is then at least the
+   *               longest lease that they reported
    * @throws StoreError
    */
   ask(leaseMs: number, timeoutMs: number, heard?: string): Promise<Standing>;
 }
 
-/** What the server of a slot in a cluster says of the slot and of itself. */
+/** The reply of the server of a cluster slot about the slot and about itself. */
 export type ShardStanding =
   | {
-      /** `whole`: somebody has found that this run of the server has all that was ever granted in the slot. */
+      /** `whole`: a client has found that this run of the server has every grant ever made in the slot. */
       readonly outcome: "whole" | "foreign";
-      /** The last slot that it serves, whose marker speaks for all of it. Known if others were asked for. */
+      /** The last slot that the server serves. The marker in it counts for the whole server. Known if `withOthers` was set. */
       readonly home: number;
       readonly run: string;
       readonly id: string;
-      /** The other masters that it knows, if they were asked for, with the last slot of each. */
+      /** The other masters that the server knows, with the last slot of each. Listed if `withOthers` was set. */
       readonly others: readonly { readonly id: string; readonly home: number }[];
     }
   | { readonly outcome: "hidden" };
 
-/** How many replicas must have a renewal, and how long they may take. */
+/** How many replicas must acknowledge a renewal, and how long they may take, in ms. */
 export interface Replicas {
   readonly atLeast: number;
   readonly timeoutMs: number;
@@ -183,15 +184,15 @@ export interface Replicas {
 
 /** How a store finds out whether the server behind it may grant locks. */
 export interface Grace {
-  /** Key of the marker that speaks for the server; in a cluster, what the keys of its markers begin with. */
+  /** The key of the server's marker. In a cluster, the prefix of the keys of the markers. */
   readonly marker: string;
   /** Whether the server is one of a quorum. */
   readonly isOfQuorum?: boolean | undefined;
   /**
    * Asks the server that has the marker.
    *
-   * @param vouched  in a cluster: a run of which is known that it may grant, or an empty text. Absent for a single server
-   * @param heard    in a quorum: a run since whose beginning enough of the other servers were asked
+   * @param vouched  in a cluster: a run that is known to be allowed to grant, or an empty string. Absent for a single server
+   * @param heard    in a quorum: a run, if enough of the other servers were asked since it began
    * @throws StoreError
    */
   ask(
@@ -203,9 +204,9 @@ export interface Grace {
     heard?: string,
   ): Promise<Standing>;
   /**
-   * Looks at a slot of a cluster by its marker.
+   * Inspects a cluster slot through its marker.
    *
-   * @param vouched  a run that is known to have all of the slot, or an empty text
+   * @param vouched  a run that is known to have every grant of the slot, or an empty string
    * @param withOthers  whether to list the masters of the cluster
    * @throws StoreError
    */
@@ -218,15 +219,15 @@ export interface Grace {
   ): Promise<ShardStanding>;
 }
 
-/** Until when a server grants nothing. */
+/** The rest of the time in which a server grants nothing. */
 export interface Quiet {
   /** In ms from now. */
   readonly restMs: number;
-  /** Whether it ends sooner if other servers of its quorum answer. */
+  /** Whether it ends sooner if other servers of the quorum reply. */
   readonly isAlone?: boolean | undefined;
 }
 
-/** Why a server grants nothing now, as the failure of a request. */
+/** The failure of a request to a server that grants nothing now, with the reason as its cause. */
 export function quietFailure({ restMs, isAlone }: Quiet): StoreFailure {
   const resumesInMs = Math.ceil(restMs);
   if (isAlone !== true) {
@@ -238,57 +239,56 @@ export function quietFailure({ restMs, isAlone }: Quiet): StoreFailure {
   const cause = new Error(
     `this server was restarted and may have forgotten leases, and too few of the other servers have said how long leases are: it grants none until they do, or for ${resumesInMs} ms more`,
   );
-  // When the others answer is not known, so there is no time to name.
+  // It is unknown when the other servers will reply, so there is no `resumesInMs`.
   return { mayHaveRun: false, transient: true, cause };
 }
 
 /**
- * A Lua script as TypeScript sees it: text, hash, and the names of what goes in and comes out.
+ * A Lua script as TypeScript sees it: its text, its hash, and the names of its inputs and outputs.
  *
- * The names are those of the script's own header (see scripts/build-lua.mjs), so
- * no `KEYS[n]` is counted by hand and no caller reads a bare number.
+ * The names come from the script's own header (see scripts/build-lua.mjs), so no code counts `KEYS[n]` by hand or
+ * reads unnamed numbers from a reply.
  */
 export interface Script<Key extends string = string, Arg extends string = string, Form extends ReplyForm = ReplyForm> {
   /** `<kind>/<verb>`, the path of the .lua file. */
   readonly name: string;
-  /** Lower-case hex SHA-1 of `source`, as EVALSHA wants it. */
+  /** SHA-1 of `source` in lower-case hex, as EVALSHA requires. */
   readonly sha1: string;
-  /** A name that ends in `...`, the last if any, stands for any number of keys. */
+  /** Names of the keys. The last name may end in `...`, which means any number of keys. */
   readonly keys: readonly Key[];
   readonly args: readonly Arg[];
   readonly replies: readonly Form[];
   readonly source: string;
   /**
-   * Whether it can make a holder of somebody who was none. Then it reaches a server only that may grant: see
-   * stores/grace.ts. A script that does not say so counts as one that cannot.
+   * Whether the script can grant a lock to a claim that does not hold it. Such a script is sent only to a server that may
+   * grant: see stores/grace.ts. A script without this flag cannot grant.
    */
   readonly grants?: boolean | undefined;
-  /** Whether it begins a lease anew and does nothing else, and answers 1 when it has. */
+  /** Whether the script only renews a lease, and replies 1 if it did. */
   readonly renews?: boolean | undefined;
-  /** The same script without its hand-off, for a server that may not grant yet; absent if nothing would be left of it. */
+  /** The same script without its hand-off, for a server that may not grant yet; absent if the script only grants. */
   readonly withoutGrant?: ScriptText | undefined;
 }
 
-/** What a server is sent of a script. */
+/** The parts of a script that are sent to a server. */
 export interface ScriptText {
   readonly sha1: string;
   readonly source: string;
 }
 
-/** The hash of a text, computed when it is first asked for: to ship one with each text would make the package larger by 2 kB. */
+/** The SHA-1 of a script, computed at its first use. Shipping a hash with each script would make the package 2 kB larger. */
 export function sha1Of(text: Pick<ScriptText, "source">): string {
   const sha1 = crypto().createHash("sha1").update(text.source).digest("hex");
-  // The next reader finds the hash itself in place of the getter.
+  // Replaces the getter with the value, so that the hash is computed only once.
   Object.defineProperty(text, "sha1", { value: sha1, enumerable: true });
   return sha1;
 }
 
 /**
- * One line under REPLY.
+ * One form of a script's reply: one line under REPLY in the script's header.
  *
- * `code: null` is an answer that is one bare number, whose name is the only entry of `values`;
- * otherwise the code comes first and the named numbers follow. `rest` names what may come after them:
- * any number of strings, in scripts that only read.
+ * With `code: null`, the reply is a single number, and `values` has only its name. Otherwise the reply is a list: the code,
+ * then the numbers named in `values`. `rest` names any number of strings after them, which only scripts that read return.
  */
 export interface ReplyForm {
   readonly code: number | null;
@@ -297,10 +297,10 @@ export interface ReplyForm {
   readonly rest: string | null;
 }
 
-/** What a script answers on the wire: an integer, or a flat list. Null stands for nil inside a list. */
+/** The reply of a script on the wire: an integer, or a flat list. Null is a nil inside a list. */
 export type Reply = number | ReadonlyArray<string | number | null>;
 
-/** The same answer with its words, e.g. `{ outcome: "granted", token: 7 }`. */
+/** The same reply with named values, for example `{ outcome: "granted", token: 7 }`. */
 export type Outcome<Form extends ReplyForm> = Form extends ReplyForm
   ? { readonly outcome: Form["outcome"] } & {
       readonly [Value in Form["values"][number]]: number;

@@ -1,7 +1,7 @@
 /**
- * Moments, and how long a lease may be trusted: all arithmetic with clocks is here.
+ * All arithmetic with clocks: moments, and how long a holder may trust its lease.
  *
- * Safety never depends on a timer. A holder compares both of its clocks at the call.
+ * Safety never depends on a timer. A holder reads both of its clocks on each call.
  */
 
 import { onAbort } from "./options.js";
@@ -9,13 +9,12 @@ import type { Runtime, Timer } from "./runtime.js";
 
 // --- How long a holder may trust its lease, by its own clocks.
 //
-// A lease of `leaseMs` is trusted from before the request that set it was sent, less an allowance for clocks
-// that run at different speeds (1 % and 2 ms, the rule of the Redlock description), and it is over as soon as
-// either the monotonic or the wall clock says so: the first stands still in a suspended host, the second may
-// be set back. So it is over here before it is over on the server, as long as the clocks' rates differ by
-// less than the allowance.
+// The trusted time of a lease starts before the request that set it is sent. It is `leaseMs` minus an allowance for clocks
+// that run at different speeds: 1 % and 2 ms, as in the Redlock description. It ends as soon as either the monotonic clock
+// or the wall clock says so, because the monotonic clock may stand still in a suspended host and the wall clock may be set
+// back. So the lease ends here before it ends on the server, as long as the clock rates differ by less than the allowance.
 
-/** One moment, read from both clocks. */
+/** One moment on both clocks. */
 export interface Moment {
   readonly monotonicMs: number;
   readonly wallMs: number;
@@ -26,36 +25,36 @@ export function now(runtime: Runtime): Moment {
   return { monotonicMs: runtime.monotonicMs(), wallMs: runtime.wallMs() };
 }
 
-/** How much two clocks may drift apart, as a share of the time that passed. */
+/** How much two clocks may drift apart, as a fraction of the elapsed time. */
 export const DRIFT_RATE = 0.01;
 
-/** The moment up to which a lease may be trusted that was set, at the earliest, at `setAt`. */
+/** The moment until which a lease of `leaseMs` may be trusted, if the server set it at `setAt` or later. */
 export function validUntil(setAt: Moment, leaseMs: number): Moment {
   const trustedMs = leaseMs - (leaseMs * DRIFT_RATE + 2);
   return { monotonicMs: setAt.monotonicMs + trustedMs, wallMs: setAt.wallMs + trustedMs };
 }
 
-/** What is left until `moment`, by whichever clock says less; 0 when it is over. In ms. */
+/** The time left until `moment`, in ms, by the clock that says less; 0 if `moment` has passed. */
 export function msUntil(moment: Moment, runtime: Runtime): number {
   return msFrom(now(runtime), moment);
 }
 
-/** As `msUntil`, for clocks that have been read already. */
+/** The same, for clocks that were already read at `at`. */
 export function msFrom(at: Moment, moment: Moment): number {
   return Math.max(0, Math.min(moment.monotonicMs - at.monotonicMs, moment.wallMs - at.wallMs));
 }
 
 /**
- * The one of two moments that is further off, by the clocks as they stand at `at`.
+ * The later of two moments, by the time left until each at `at`.
  *
- * Not the later clock by clock: after the wall clock was set back, a moment from before would stand too far in
- * the future, and a host that is then suspended would not notice that its lease is over.
+ * It does not take the maximum of each clock separately. After the wall clock was set back, the wall time of an older moment
+ * is too far in the future, and a host that is then suspended would not notice that its lease is over.
  */
 export function later(a: Moment, b: Moment, at: Moment): Moment {
   return msFrom(at, a) > msFrom(at, b) ? a : b;
 }
 
-/** What a waiter knows of the server's clock: it showed `serverUs` at some time after `sentAt`. */
+/** A reading of the server's clock: it showed `serverUs`, in µs since 1970, at some time after `sentAt`. */
 export interface ClockSample {
   readonly sentAt: Moment;
   readonly serverUs: number;
@@ -64,9 +63,9 @@ export interface ClockSample {
 /**
  * The earliest moment at which the server can have made a grant that it dates `grantedAtUs`.
  *
- * The grant itself travels for an unknown time, so the moment of its arrival proves nothing. The server's own
- * clock tells how long after the sample it was made; the drift allowance is taken off that too. A server whose
- * clock was set forward in between would have cut the lease short by as much (assumption A2 of docs/safety.md).
+ * The message with the grant is in transit for an unknown time, so its arrival proves nothing. The server's own clock says
+ * how long after the sample the grant was made. The drift allowance is subtracted from that time too. If the server's clock
+ * was set forward in between, it has shortened the lease by as much (assumption A2 of docs/safety.md).
  */
 export function earliestGrant(sample: ClockSample, grantedAtUs: number, receivedAt: Moment): Moment {
   const elapsedMs = Math.max(0, (grantedAtUs - sample.serverUs) / 1_000) * (1 - DRIFT_RATE);
@@ -77,9 +76,9 @@ export function earliestGrant(sample: ClockSample, grantedAtUs: number, received
 }
 
 /**
- * When a claim can have been granted at the earliest, from what its waiter knows of the server's clock.
+ * Computes the earliest moment at which a claim can have been granted, from what its waiter knows about the server's clock.
  *
- * One for each claim on its way.
+ * There is one for each claim that is not granted yet.
  */
 export class GrantMoment {
   readonly #runtime: Runtime;
@@ -90,26 +89,28 @@ export class GrantMoment {
     this.#runtime = runtime;
   }
 
-  /** Whether the server has said that the claim waits. */
+  /** Whether the server has replied that the claim waits. */
   get isKnownToWait(): boolean {
     return this.#sample !== undefined;
   }
 
-  /** A request is sent now. */
+  /** Records that a request is sent now. */
   sent(): Moment {
     const sentAt = now(this.#runtime);
     this.#firstSentAt ??= sentAt;
     return sentAt;
   }
 
-  /** It was answered that the claim waits, when the server's clock said `serverUs`. */
+  /** Records the reply that the claim waits, made when the server's clock showed `serverUs`. */
   waits(sentAt: Moment, serverUs: number): void {
     this.#sample = { sentAt, serverUs };
   }
 
   /**
-   * The moment of a grant whose message has come, made at `grantedAtUs` of the server's clock; undefined if the server had
-   * better be asked: the grant is older than an answer "you wait", so it is over, or its lease has half run out.
+   * The earliest moment of a grant whose message has arrived and that the server made at `grantedAtUs` of its clock.
+   *
+   * Undefined if the caller should ask the server instead. That is so if the grant is older than a reply that the claim waits,
+   * because the grant is then over. It is also so if less than half of the lease is left.
    */
   of(grantedAtUs: number, leaseMs: number): Moment | undefined {
     const receivedAt = now(this.#runtime);
@@ -123,9 +124,9 @@ export class GrantMoment {
 }
 
 /**
- * How long a hold may be trusted, and what the server was asked for. Validity is computed from the clocks at the call.
+ * How long a hold may be trusted, and which leases were requested from the server. Each call computes validity from the clocks.
  *
- * One for each hold.
+ * There is one for each hold.
  */
 export class Term {
   /** Time of the grant by the wall clock, in ms since 1970. */
@@ -138,8 +139,9 @@ export class Term {
   #longestMs = 0;
 
   /**
-   * @param setAt      the earliest moment at which the server can have begun it
-   * @param grantedMs  how long the server has granted it for; as long as renewals ask for, unless it is provisional
+   * @param setAt      the earliest moment at which the server can have begun the lease
+   * @param leaseMs    length of the lease that renewals ask for, in ms
+   * @param grantedMs  length of the lease that the server has granted, in ms; shorter than `leaseMs` if it is provisional
    */
   constructor(runtime: Runtime, setAt: Moment, leaseMs: number, grantedMs: number = leaseMs) {
     this.#runtime = runtime;
@@ -149,42 +151,42 @@ export class Term {
     this.#validUntil = validUntil(setAt, grantedMs);
   }
 
-  /** The longest lease that the server was asked for since the grant; 0 if nothing was asked. */
+  /** The longest lease requested since the grant, in ms; 0 if none was requested. */
   get longestMs(): number {
     return this.#longestMs;
   }
 
-  /** What is left of it, in ms; 0 when it is over. */
+  /** How much longer the hold may be trusted, in ms; 0 when it is over. */
   leftMs(at: Moment = now(this.#runtime)): number {
     return msFrom(at, this.#validUntil);
   }
 
-  /** How long it has lasted, in ms. */
+  /** How long the hold has lasted, in ms. */
   heldMs(nowMs: number = this.#runtime.monotonicMs()): number {
     return nowMs - this.#sinceMs;
   }
 
-  /** The server is asked for more. */
+  /** Records that a lease of `leaseMs` is requested from the server. */
   asked(leaseMs: number): void {
     this.#longestMs = Math.max(this.#longestMs, leaseMs);
   }
 
-  /** It said yes, at `at`, to a request by which the lease may be trusted until `until`. */
+  /** Records a renewal that was confirmed at `at`. The lease may now be trusted until `until`, or longer if it already was. */
   extended(until: Moment, at: Moment): void {
     this.#validUntil = later(this.#validUntil, until, at);
   }
 }
 
-/** Which of the two ended it. */
+/** What ended a wait: its deadline, or an abort of its signal. */
 export type DeadlineEnd = "deadline" | "abort";
 
-/** Any: it does nothing when it fires but begin anew. */
+/** The value does not matter: the timer only starts itself again. */
 const STAY_MS = 60_000;
 
 /**
- * How long a caller waits: until its deadline, or until its signal aborts. The rule is the same alone and in a cohort.
+ * How long a caller waits: until its deadline, or until its signal aborts. The rule is the same with and without a local queue.
  *
- * It keeps the process alive while its deadline runs.
+ * A running deadline keeps the process alive.
  */
 export class Deadline {
   readonly #runtime: Runtime;
@@ -196,7 +198,7 @@ export class Deadline {
   #timer: Timer | undefined;
   #isExact = false;
 
-  /** @param onEnd  called at most once for each of the two, and not after `stop` */
+  /** @param onEnd  called at most once for the deadline and at most once for the abort, and never after `stop` */
   constructor(
     runtime: Runtime,
     { waitMs, signal }: { readonly waitMs: number; readonly signal: AbortSignal | undefined },
@@ -214,15 +216,15 @@ export class Deadline {
     return this.#runtime.monotonicMs() - this.startedAt.monotonicMs;
   }
 
-  /** What is left of `waitMs`; negative when it is over. */
+  /** The rest of `waitMs`, in ms; negative after the deadline, Infinity without one. */
   leftMs(): number {
     return this.#waitMs === Infinity ? Infinity : this.#waitMs - this.waitedMs();
   }
 
   /**
-   * From now on the deadline ends the wait. Most acquires are over before it matters, so a timer is not set at once.
+   * Starts the timer of the deadline. The constructor does not, because most acquires end before they need a timer.
    *
-   * @param leastMs  until it is called again without: the wait lasts so long from now in any case
+   * @param leastMs  the wait does not end sooner than this from now, in ms, until `start` is called again without it
    */
   start(leastMs = 0): void {
     if (this.#isExact || this.#waitMs === Infinity) return;
@@ -231,7 +233,7 @@ export class Deadline {
     this.#timer = this.#runtime.startTimer(() => this.#onEnd("deadline"), Math.max(leastMs, this.leftMs()), true);
   }
 
-  /** As `start`; and who has no deadline keeps the process alive too, where no request of its own does. */
+  /** As `start`, but also keeps the process alive if there is no deadline. For callers that have no request in flight. */
   stay(): void {
     if (this.#waitMs < Infinity) {
       this.start();
@@ -241,7 +243,7 @@ export class Deadline {
     this.#timer = this.#runtime.startTimer(() => this.stay(), STAY_MS, true);
   }
 
-  /** The wait is over. */
+  /** Ends the deadline: cancels the timer and stops observing the signal. */
   stop(): void {
     this.#timer?.cancel();
     this.#stopListening?.();

@@ -1,5 +1,5 @@
 /**
- * One claim on its way to a grant: ask, queue, and be notified.
+ * Waits for one claim to be granted: sends the request, joins the queue and receives the grant.
  */
 
 import { ClosedError, EvictionError, PausedError, ProtocolError, StoreError } from "./errors.js";
@@ -25,11 +25,12 @@ import { Deadline, GrantMoment, type Moment, msUntil, now, validUntil } from "./
 const NO_SLOTS: readonly number[] = [];
 
 /**
- * One claim on its way to a grant: ask, queue, and be told.
+ * Waits for one claim to be granted: sends the request, joins the queue and receives the grant.
  *
- * Invariants: a waiter that stands in the queue sends nothing but its re-checks; whatever message or reply is
- * lost, the next re-check finds out; once settled it takes no grant, and what the server may have done for it
- * is undone by its cleanup.
+ * Invariants:
+ * - A waiter in the queue sends only re-checks.
+ * - If a message or a reply is lost, the next re-check discovers it.
+ * - A settled waiter accepts no grant. Its cleanup undoes whatever the server may have done for it.
  */
 export class Waiter implements Occupant, Listening {
   readonly #session: Session;
@@ -38,11 +39,11 @@ export class Waiter implements Occupant, Listening {
   readonly #claim: Claim;
   readonly #deadline: Deadline;
   readonly #ends: WaitEnds;
-  /** Made on demand: most acquires ask once. */
+  /** Created on demand because most acquires send only one request. */
   #polling: Polling | undefined;
-  /** Of the connection on which it is notified, once it stands in the queue. */
+  /** Check of the connection that delivers the grant. Set once the claim is in the queue. */
   #check: InboxCheck | undefined;
-  /** Requests without an answer: one, or two after a message that shows that the server has run the first. */
+  /** Number of requests without a reply: at most one, or two if a message shows that the server has run the first. */
   #open = 0;
   #askAgain = false;
 
@@ -52,7 +53,7 @@ export class Waiter implements Occupant, Listening {
   #pause: string | undefined;
   #hasTold = false;
   #isConfirming = false;
-  /** Somebody released the claim by force while an answer was on its way, which may be older than that. */
+  /** The claim was force-released while a reply was on its way. That reply may be older than the release. */
   #isRevoked = false;
   /** Whether the grant came by message. */
   #isHandedOver = false;
@@ -60,7 +61,7 @@ export class Waiter implements Occupant, Listening {
   readonly #reconnects: number;
   readonly #moment: GrantMoment;
 
-  /** It sends nothing before `ask`. */
+  /** Sends nothing until `ask` is called. */
   constructor(session: Session, protocol: WaitProtocol, options: ResolvedOptions, claim: Claim, ends: WaitEnds) {
     this.#session = session;
     this.#protocol = protocol;
@@ -76,47 +77,47 @@ export class Waiter implements Occupant, Listening {
     session.admit(claim, this);
   }
 
-  /** When it began to wait, which is what events name the call by. */
+  /** When the wait began. Events identify the call by this object. */
   get startedAt(): Moment {
     return this.#deadline.startedAt;
   }
 
-  /** Id of the claim, as the server and `inspect` name it. */
+  /** Owner id of the claim, as the server and `inspect` show it. */
   get owner(): string {
     return this.#claim.owner;
   }
 
-  /** Whether it is known by now that it will take a while: the server has said so, or has not answered in time. */
+  /** Whether the claim is known to wait: the server has said so, or has failed to reply. */
   get isAnswered(): boolean {
     return this.#moment.isKnownToWait || this.#uncertain.last !== undefined;
   }
 
-  /** Whether it stands in the server's queue. */
+  /** Whether the claim is in the server's queue. */
   get isQueued(): boolean {
     return this.#isQueued;
   }
 
-  /** Who stood in the queue before a pause began keeps its place, also where the server has forgotten it since. */
+  /** A waiter that was in the queue before a pause began keeps its place, even if the server has since forgotten it. */
   get #waitsThroughPause(): boolean {
     return this.#hasQueued || this.#options.throughPause;
   }
 
-  /** Whether the server had paused the lock when it last answered. */
+  /** Whether the lock was paused when the server last replied. */
   get isPaused(): boolean {
     return this.#pause !== undefined;
   }
 
-  /** What the wait would end with if it ended now: the failure that goes on, or undefined while the server answers. */
+  /** The error with which the wait would fail if it ended now. Undefined while the server replies. */
   get failure(): unknown {
     const { last } = this.#uncertain;
     return last === undefined ? undefined : this.#told(last);
   }
 
   /**
-   * Sends the request of the claim; or, while one is without an answer, sends it again as soon as that has come.
+   * Sends the acquire request of the claim. If a request has no reply yet, sends it again when that reply arrives.
    *
-   * @param why  "at-once" does not wait for an answer that may be lost, since what the server tells of may be over before that
-   *             is known; "recheck" is asked without a reason, because a message may be lost
+   * @param why  "at-once" sends without waiting for an open request: its reply may be lost, and the grant that the server
+   *             announced may end before that is known. "recheck" is a periodic request in case a message was lost.
    */
   ask(why?: "at-once" | "recheck"): void {
     if (this.#isSettled) return;
@@ -140,11 +141,11 @@ export class Waiter implements Occupant, Listening {
           () => protocol.acquire(this.#claim, enqueue, timeoutMs, this.#waitsThroughPause),
           timeoutMs,
         );
-    // On the path of every acquire, hence callbacks in place of an async function.
+    // Callbacks instead of an async function because this is on the path of every acquire.
     reply.then(
       (answer) => {
         this.#open -= 1;
-        // Where other clients release without a message, this is how a grant is found.
+        // With `recheckMs`, other clients release without a message, so finding a grant this way does not mean that one was lost.
         const isMissed = why === "recheck" && answer.outcome === "granted" && protocol.recheckMs === undefined;
         if (isMissed) this.#check?.missed();
         this.#answered(answer, sentAt);
@@ -162,7 +163,7 @@ export class Waiter implements Occupant, Listening {
     return Math.min(commandTimeoutMs, Math.max(this.#deadline.leftMs(), SHORTEST_CALL_MS));
   }
 
-  /** What follows on the answer "you wait": `restMs` is left of the present lease, or negative if it has no end. */
+  /** Plans the next request after a "waiting" reply. `restMs` is what is left of the current lease; negative if it has no end. */
   #queued(restMs: number): void {
     if (this.#askAgain) {
       this.ask();
@@ -173,7 +174,7 @@ export class Waiter implements Occupant, Listening {
     else this.#later().queued(restMs, this.#session.recheckMs(this.#protocol));
   }
 
-  /** The connection may be another one than before: a slot of a cluster moves. */
+  /** Joins the check of the current connection, which may have changed: a cluster can move the slot. */
   #listen(): void {
     const protocol = this.#protocol;
     const check = protocol.asksAgain === true ? undefined : this.#session.inboxCheck(protocol);
@@ -183,7 +184,7 @@ export class Waiter implements Occupant, Listening {
     check?.join(this);
   }
 
-  /** What follows on an answer without a place in the queue: it listens first, or asks now and then if it never can. */
+  /** Continues after a reply without a place in the queue: subscribes and asks again, or polls if it cannot subscribe. */
   #queueOrPoll(): void {
     const session = this.#session;
     const protocol = this.#protocol;
@@ -204,12 +205,12 @@ export class Waiter implements Occupant, Listening {
     }
   }
 
-  /** Asks after a pause, longer each time. */
+  /** Asks again after a delay that grows each time. */
   poll(): void {
     if (!this.#isSettled && this.#open === 0) this.#later().poll();
   }
 
-  /** The server may not grant for `restMs` more. */
+  /** The server grants nothing for another `restMs`. */
   #quiet(restMs: number): void {
     if (!this.#isSettled && this.#open === 0) this.#later().quiet(restMs);
   }
@@ -226,7 +227,7 @@ export class Waiter implements Occupant, Listening {
   granted(token: number, grantedAtUs: number, slots: readonly number[]): void {
     if (this.#isSettled) return;
     const setAt = this.#moment.of(grantedAtUs, this.#claim.handOffMs ?? this.#claim.leaseMs);
-    // The server knows, and the same question begins the lease anew if it is still ours.
+    // Ask the server. If the claim still holds the lock, the same request renews the lease.
     if (setAt === undefined) this.ask("at-once");
     else this.#grantByMessage(token, setAt, slots);
   }
@@ -255,19 +256,19 @@ export class Waiter implements Occupant, Listening {
     if (this.#isSettled) return;
     const cleanedUp = this.abandon();
     const tell = (): void => this.#ends.failed(this.#options.signal?.reason);
-    // Where nothing is held, who goes back at once could meet its own former claim, and take it for somebody else's.
+    // For kinds that hold nothing: a caller that returns immediately could find its own old claim and mistake it for another's.
     if (this.#protocol.holdsNothing === true) void cleanedUp.then(tell);
     else tell();
   }
 
-  /** Ends the wait without a word to whoever made it. Resolves to whether it is certain that nothing is left of it. */
+  /** Ends the wait without notifying the caller. Resolves to true if it is certain that the server keeps nothing of it. */
   abandon(): Promise<boolean> {
     this.#settle();
     return this.#cleanUp(this.#session.commandTimeoutMs);
   }
 
   #answered(attempt: AcquireReply, sentAt: Moment): void {
-    // Settled meanwhile: the cleanup that began then knows that this request was under way.
+    // The wait was settled in the meantime. The cleanup that started then already accounts for this request.
     if (this.#isSettled) return;
     if (attempt.outcome === "granted" && this.#isOver(sentAt) && this.#protocol.holdsNothing !== true) {
       this.#failed(this.#tooLate("the answer came when the lease that it granted was over"));
@@ -275,7 +276,7 @@ export class Waiter implements Occupant, Listening {
     }
     this.#uncertain.answered();
     if (attempt.outcome === "granted" && this.#isRevoked) {
-      // If it still holds, the same question has the same answer.
+      // If the claim still holds the lock, the same request gets the same reply.
       this.#isRevoked = false;
       this.ask();
       return;
@@ -307,7 +308,7 @@ export class Waiter implements Occupant, Listening {
     else this.#queueOrPoll();
   }
 
-  /** Whether a lease that began then is over by now. */
+  /** Whether a lease that began at `setAt` is over by now. */
   #isOver(setAt: Moment): boolean {
     return msUntil(validUntil(setAt, this.#claim.leaseMs), this.#session.runtime) <= 0;
   }
@@ -316,7 +317,7 @@ export class Waiter implements Occupant, Listening {
     return new StoreError(this.#protocol.name, { mayHaveRun: true, transient: true, cause: new Error(why) });
   }
 
-  /** Once: when it stands in the queue, or when it is clear that it has to do without. */
+  /** Publishes the wait event once: when the claim is in the queue, or when it is clear that it cannot queue. */
   #tellWait(): void {
     if (this.#hasTold) return;
     this.#hasTold = true;
@@ -332,17 +333,17 @@ export class Waiter implements Occupant, Listening {
     this.#uncertain.failed(error);
     if (this.#isSettled) return;
     if (error instanceof EvictionError || error instanceof ProtocolError) {
-      // The server has answered, with a place in the queue or a grant.
+      // The server has replied, so the claim may be in the queue or granted. Clean it up.
       this.#isQueued = true;
       this.#settle();
       void this.#cleanUp(this.#session.commandTimeoutMs).then(() => this.#ends.failed(error));
       return;
     }
     const resumesInMs = error instanceof StoreError ? error.resumesInMs : undefined;
-    // It does answer, and will grant: that is no failure which goes on.
+    // The server does reply and will grant again, so this does not count as an ongoing failure.
     if (resumesInMs !== undefined) this.#uncertain.answered();
     const failingMs = this.#uncertain.failingMs(this.#session.runtime.monotonicMs());
-    // After a whole lease without an answer nothing that was granted before can still be ours.
+    // After a full lease length without a reply, any earlier grant has expired.
     const isPastDeadline = failingMs >= this.#claim.leaseMs || this.#deadline.leftMs() <= 0;
     if (!(error instanceof StoreError) || !error.transient || this.#options.waitMs === 0 || isPastDeadline) {
       this.#settle();
@@ -366,7 +367,10 @@ export class Waiter implements Occupant, Listening {
     else void this.#confirm(confirm, this.#session.commandTimeoutMs, token, slots);
   }
 
-  /** The server has granted only `handOffMs`. Where the work may be long, it gets the whole lease before it begins. */
+  /**
+   * Accepts a grant by message, which lasts only for `handOffMs`. Confirms it first, to get the full lease, unless the lock is
+   * usually held briefly or `handOffMs` covers the lease.
+   */
   #grantByMessage(token: number, setAt: Moment, slots: readonly number[]): void {
     const { confirm, confirmHandOff, confirmsFirst, key } = this.#protocol;
     const { handOffMs } = this.#claim;
@@ -376,7 +380,7 @@ export class Waiter implements Occupant, Listening {
     }
     this.#isHandedOver = true;
     const isShort = key !== undefined && this.#session.shortHolds.has(key);
-    // Renewed anyway before that is over.
+    // Then the regular renewal comes before the grant ends.
     const isNoShorter = handOffMs >= this.#claim.leaseMs && this.#options.renew;
     if (isNoShorter || (isShort && confirmsFirst !== true && this.#options.renew)) {
       this.#keep(token, setAt, slots, handOffMs);
@@ -386,7 +390,7 @@ export class Waiter implements Occupant, Listening {
     }
   }
 
-  /** What was granted may not last, or may be lost with the server that granted it, until it is confirmed. */
+  /** Confirms a grant. Until then the grant may be short, or may be lost together with the server that made it. */
   async #confirm(
     confirm: NonNullable<WaitProtocol["confirm"]>,
     timeoutMs: number,
@@ -396,7 +400,7 @@ export class Waiter implements Occupant, Listening {
     if (this.#isConfirming) return;
     this.#isConfirming = true;
     this.#isRevoked = false;
-    // A confirmation begins the lease anew.
+    // A confirmation renews the lease, so the lease is trusted from here.
     const sentAt = now(this.#session.runtime);
     let outcome: "extended" | NotHeld | undefined;
     let failure: unknown;
@@ -416,7 +420,7 @@ export class Waiter implements Occupant, Listening {
     } else if (outcome !== undefined) {
       this.ask();
     } else if (this.#protocol.confirm === undefined) {
-      // The next question has the same effect as the confirmation, if the grant still stands.
+      // If the grant is still valid, the next request has the same effect as the confirmation.
       this.#failed(failure);
     } else {
       this.#settle();
@@ -432,7 +436,7 @@ export class Waiter implements Occupant, Listening {
     const isHandedOver = this.#isHandedOver;
     const call = this.startedAt;
     const claim = this.#claim;
-    // No spread: this is on the path of every acquire.
+    // No spread because this is on the path of every acquire.
     const granted = { claim, token, slots, setAt, provisionalMs, isHandedOver, waitedMs, call, mayStillRun };
     this.#ends.granted(granted);
   }
@@ -443,10 +447,10 @@ export class Waiter implements Occupant, Listening {
   }
 
   /**
-   * The wait is over: look who has it, leave, and say so; unless it cannot be known that nothing is held.
+   * Ends a wait that has timed out: inspects the lock, leaves the queue and returns the state of the lock.
    *
-   * @param waitMs  how long the wait was, for the message
-   * @throws StoreError  something may be left of it, which goes by itself
+   * @param waitMs  how long the wait was, in ms, for the error message; 0 returns immediately without inspecting the lock
+   * @throws StoreError  the claim may still be queued or granted on the server; it is cleaned up or expires
    */
   async giveUp(waitMs: number): Promise<TimedOut> {
     this.#settle();
@@ -457,7 +461,7 @@ export class Waiter implements Occupant, Listening {
       throw failure;
     }
     const timeoutMs = Math.min(this.#session.commandTimeoutMs, SHORTEST_CALL_MS);
-    // Sent before `leave`, so that it still sees this claim in the queue.
+    // Sent before `leave` so that it still finds this claim in the queue.
     const { owner } = this.#claim;
     const calledAtMs = this.startedAt.monotonicMs;
     const looking: Promise<TimedOut> = this.#session.inspections
@@ -479,7 +483,7 @@ export class Waiter implements Occupant, Listening {
     throw new StoreError(this.#protocol.name, { mayHaveRun: true, transient: true, cause });
   }
 
-  /** Resolves to whether it is certain that nothing is left. */
+  /** Resolves to true if it is certain that the server keeps nothing of the claim. */
   async #cleanUp(timeoutMs: number, onRefused?: (error: unknown) => void): Promise<boolean> {
     if (!this.#isQueued && !this.#isUnclear()) return true;
     return this.#sendAway(timeoutMs, onRefused);
@@ -489,14 +493,14 @@ export class Waiter implements Occupant, Listening {
     return cleanUp(this.#session, this.#protocol, this.#claim, this.#isUnclear(), timeoutMs, onRefused);
   }
 
-  /** Whether a request may still be under way. Once settled, it becomes no more so. */
+  /** Whether a request may still be running. After the waiter is settled, this can only change from true to false. */
   #isUnclear(): boolean {
     return this.#uncertain.isUncertain || this.#open > 0 || this.#isConfirming;
   }
 
   #settle(): void {
     this.#isSettled = true;
-    // After a reconnect the client may have sent it twice, and the first copy may be still on its way.
+    // After a reconnect the client may have sent a request twice, and the first copy may still be on its way.
     const isTwofold = this.#reconnects !== this.#session.commandReconnects;
     if (this.#isQueued || this.#uncertain.isUncertain || isTwofold) {
       this.#session.remember(this.#claim, passingOn(this.#session, this.#protocol, this.#claim, this.#isUnclear()));
@@ -508,7 +512,7 @@ export class Waiter implements Occupant, Listening {
   }
 }
 
-/** Gives a late grant back. Made outside of the waiter, which it would keep in memory with all that its caller has. */
+/** Gives a late grant back. Created outside the waiter so that the closure does not keep the waiter and its caller in memory. */
 function passingOn(session: Session, protocol: WaitProtocol, claim: Claim, isUncertain: boolean): () => void {
   return () => void cleanUp(session, protocol, claim, isUncertain, session.commandTimeoutMs);
 }

@@ -22,7 +22,7 @@ export interface Watched {
  *
  * A timer runs on the monotonic clock, which stands still in a suspended host and hears of no step of the wall clock;
  * what is over by the wall clock must be found by looking. One timer for all, since one for each lease would cost
- * 11 ms of processor time per second and 1 000 leases, and 400 bytes for each; and since nothing comes due between two
+ * 11 ms of processor time per second and 1,000 leases, and 400 bytes for each; and since nothing comes due between two
  * looks without a word, a lease needs a timer of its own only for what is near.
  *
  * Has no timer for longer than a look after the last has left.

@@ -11,7 +11,7 @@ import type { LatchProtocol } from "./protocol.js";
 export interface LatchOptions {
   /**
    * How long the count is kept after it was last changed or waited for. Longer serves jobs that take longer; shorter
-   * leaves less behind. Whole milliseconds, 1 000 to 31 536 000 000 (a year).
+   * leaves less behind. Whole milliseconds, 1,000 to 31,536,000,000 (a year).
    * @default 86_400_000 (a day)
    */
   readonly keepMs?: number | undefined;
@@ -64,7 +64,7 @@ export class CountDownLatch {
   /**
    * Sets the count, unless one is set that has not reached zero. One round trip.
    *
-   * @param count  whole number, 1 to 1 000 000 000
+   * @param count  whole number, 1 to 1,000,000,000
    * @returns whether this call set it
    * @throws StoreError   outcome unknown: look at `count()`
    * @throws ClosedError  this Holdfast was closed
@@ -79,7 +79,7 @@ export class CountDownLatch {
   /**
    * Takes `by` off the count, but not below zero. One round trip, and at zero one message to each waiter.
    *
-   * @param by       whole number, 1 to 1 000 000 000
+   * @param by       whole number, 1 to 1,000,000,000
    * @param options  `callerId`: counts once until a new count is set, however often it is used, in any process;
    *                 1 to 256 bytes. Without one each call counts, once however often it has to be sent
    * @returns what is left; 0 also if no count is set

@@ -19,67 +19,68 @@ import { observe } from "./observer.js";
 import { type ElectionHealth, healthOf, officeOf } from "./office.js";
 import type { ElectionProtocol, LeaderRecord } from "./protocol.js";
 
-/** How to campaign. */
+/** Options of `campaign`. */
 export interface CampaignOptions extends AcquireOptions {
   /**
-   * Longest random delay before standing, drawn anew each time, as part of `waitMs`: so that a restart of all
-   * processes does not always elect the one that starts fastest. Longer spreads more evenly, shorter elects sooner.
-   * Milliseconds, 0 or more.
+   * Upper limit of a random delay before each campaign. The delay counts against `waitMs`. It prevents a restart of all
+   * processes from always electing the one that starts fastest. A longer delay spreads leadership more evenly; a shorter
+   * one elects sooner. Milliseconds, 0 or more.
    * @default 0
    */
   readonly delayMs?: number | undefined;
 }
 
-/** How to campaign through the verbs that all locks have. */
+/** Options of `acquire` and `run`. */
 export interface ElectionOptions extends CampaignOptions {
-  /** What the leader stands for, at most 65 536 bytes. @default "" */
+  /** The value of the leader, which observers see. At most 65,536 bytes. @default "" */
   readonly value?: string | undefined;
 }
 
-/** The same, without waiting. */
+/** Options of `tryAcquire`. */
 export interface ElectionTryOptions extends TryAcquireOptions {
-  /** What the leader stands for, at most 65 536 bytes. @default "" */
+  /** The value of the leader, which observers see. At most 65,536 bytes. @default "" */
   readonly value?: string | undefined;
 }
 
 const AFTER_LEASE_MS = 5;
 
-/** Who leads, and what for. */
+/** The current leader and its value. */
 export interface Leader extends Holder {
-  /** What the leader stands for, such as the address at which it is reached. */
+  /** The value that the leader proclaimed, such as its address. */
   readonly value: string;
-  /** Number of the leadership; rises with each new leader. */
+  /** Number of the leadership. Rises with each new leader. */
   readonly term: number;
-  /** How often a new term has begun since the first on record, which is forgotten 10 minutes after the last lease. */
+  /** The number of new terms since the first term on record. The server forgets the record 10 minutes after the last lease. */
   readonly transitions: number;
 }
 
 /**
- * At most one leader at a time among all processes, whose value everybody can see and follow.
+ * Leader election: at most one leader at a time among all processes. Every process can read and observe the leader's value.
  *
- * It is a mutex whose holder says something: candidates queue, and the next one leads as soon as the leader resigns,
- * or when its lease ends. A leader must stop leading when `leadership.signal` aborts, and hand `leadership.term` to
- * whatever must refuse a leader of the past. A winner leads, for others, from the moment its value is stored: that is
- * a second round trip, before `campaign` resolves.
+ * An election is a mutex whose holder proclaims a value. Candidates queue, and the next one leads as soon as the leader
+ * resigns or its lease ends. A leader must stop leading when `leadership.signal` aborts, and must pass `leadership.term` to
+ * every resource that has to refuse former leaders. Others see a winner as leader once its value is stored. That takes a
+ * second round trip, before `campaign` resolves.
  *
- * The verbs follow etcd's election; different is that candidates are told by a message and do not watch each other.
+ * The API follows etcd's election. Unlike in etcd, candidates are notified by a message and do not watch each other.
  */
 export class Election extends Lock<Leadership> {
   readonly #election: ElectionProtocol;
 
-  /** Elections come from the factory of a Holdfast. @internal */
+  /** @internal */
   constructor(session: Session, protocol: ElectionProtocol, defaults: ResolvedOptions, adoptedValue: string) {
     super(session, protocol, defaults, (hold) => new Leadership(session, protocol, hold, adoptedValue));
     this.#election = protocol;
   }
 
   /**
-   * Stands for election until it is won, or for `waitMs`. Two round trips if nobody leads.
+   * Waits until this candidate is elected, for at most `waitMs`. Two round trips if there is no leader.
    *
-   * @param value  what the leader stands for, at most 65 536 bytes
-   * @throws AcquireTimeoutError  after `waitMs`; nothing is held; says who leads
-   * @throws LeaseLostError  it won, and lost the lease before its value was stored
-   * @throws as `acquire` otherwise
+   * @param value  the value of the leader, which observers see; at most 65,536 bytes
+   * @throws AcquireTimeoutError  not elected within `waitMs`; nothing is held; names the leader
+   * @throws LeaseLostError  elected, but the lease was lost before the value was stored
+   * @throws TypeError, RangeError  invalid value or option; nothing was sent
+   * @throws as `Lock.acquire` otherwise
    */
   async campaign(value: string, options: CampaignOptions = NONE): Promise<Leadership> {
     return this.#campaign(value, options, [...ACQUIRE_OPTIONS, "delayMs"]);
@@ -97,14 +98,19 @@ export class Election extends Lock<Leadership> {
     return this.#takeOffice(await super.acquire({ ...rest, ...left }), value);
   }
 
-  /** As `campaign`, with the value among the options. */
+  /** Like `campaign`, with the value as an option. @throws as `campaign` */
   override async acquire(options: ElectionOptions = NONE): Promise<Leadership> {
     checkObject(options);
     const { value = "", ...rest } = options;
     return this.#campaign(value, rest, [...ACQUIRE_OPTIONS, "value", "delayMs"]);
   }
 
-  /** Leads if nobody does. Two round trips, or one. @throws as `acquire`, but never for waiting */
+  /**
+   * Becomes the leader if there is none. Two round trips, or one if there is a leader.
+   *
+   * @returns null if there is a leader or a waiting candidate
+   * @throws as `campaign`, but never AcquireTimeoutError
+   */
   override async tryAcquire(options: ElectionTryOptions = NONE): Promise<Leadership | null> {
     checkObject(options);
     const { value = "", ...rest } = options;
@@ -114,7 +120,7 @@ export class Election extends Lock<Leadership> {
     return leadership && this.#takeOffice(leadership, value);
   }
 
-  /** Leads while `work` runs. See `Lock.run`; the options are those of `acquire`. */
+  /** Leads while `work` runs, like `Lock.run`. Takes the options of `acquire`. @throws as `Lock.run`, and as `acquire` */
   override run<Result>(
     work: (leadership: Leadership) => Result | Promise<Result>,
     options: ElectionOptions = NONE,
@@ -123,11 +129,14 @@ export class Election extends Lock<Leadership> {
   }
 
   /**
-   * Stops leading, as `leadership.release()`. Without one it ends what `lead` of `holdfast/recipes` does in this Holdfast: aborts
-   * the signal, waits until the work has settled, then releases; not from within that work, which would wait for itself.
+   * Resigns a leadership, like `leadership.release()`.
+   *
+   * Without an argument, resigns the leadership of `lead` (from `holdfast/recipes`) in this Holdfast instance: aborts its
+   * signal, waits until its work has settled, then releases. Do not call it from within that work, because the work would
+   * wait for itself.
    *
    * @returns undefined if there was nothing to release
-   * @throws as `release`
+   * @throws as `Lease.release`
    */
   async resign(leadership: Leadership): Promise<ReleaseOutcome>;
   async resign(): Promise<ReleaseOutcome | undefined>;
@@ -138,47 +147,49 @@ export class Election extends Lock<Leadership> {
   }
 
   /**
-   * Changes what the leader stands for, as `leadership.proclaim(value)`. Without a leadership it is that of `lead` of
-   * `holdfast/recipes` in this Holdfast.
+   * Changes the value of the leader, like `leadership.proclaim(value)`. Without a leadership, uses the leadership of `lead`
+   * (from `holdfast/recipes`) in this Holdfast instance.
    *
-   * @throws as that
+   * @throws as `Leadership.proclaim`
    */
   async proclaim(leadership: Leadership, value: string): Promise<void>;
   async proclaim(value: string): Promise<void>;
   async proclaim(leadership: Leadership | string, value?: string): Promise<void> {
-    // What is left out is refused for what it is.
+    // A missing value is passed on, so that the error names it.
     if (typeof leadership !== "string") return this.#own(leadership).proclaim(value as string);
     return this.#own(officeOf(this.session, this.protocol.key)?.leadership).proclaim(leadership);
   }
 
   /**
-   * How this process stands, without asking the server: for a probe that restarts what hangs.
+   * Reports the state of this process in the election, without asking the server. For liveness probes that restart a hung
+   * process.
    *
-   * @param withinMs  how long it may be out of touch while it leads; also how long work may go on after its leadership. Whole
-   *                  milliseconds, 0 to 31 536 000 000
-   * @throws TypeError, RangeError  a wrong number
+   * @param withinMs  how long a leader may go without a confirmation by the server; also how long work may continue after
+   *                  its leadership was lost. Whole milliseconds, 0 to 31,536,000,000
+   * @throws TypeError, RangeError  invalid `withinMs`
    */
   health(withinMs: number): ElectionHealth {
     checkWhole("withinMs", withinMs, 0, 31_536_000_000);
     return healthOf(this.session, this.protocol.key, withinMs);
   }
 
-  /** Who leads now; null if nobody does. Two round trips. @throws StoreError, ClosedError */
+  /** Returns the current leader, or null if there is none. Two round trips. @throws StoreError, ClosedError */
   async leader(): Promise<Leader | null> {
     this.session.assertOpen(this.name);
     return this.#describe(await this.#election.leader(this.session.commandTimeoutMs));
   }
 
   /**
-   * Follows who leads: the present state first, then each change as it comes; null when nobody does.
+   * Observes the leader. Yields the current leader first, then each change; null means that there is no leader.
    *
-   * Changes are pushed. After a lost connection, and when the leader's lease must be over, the state is read again,
-   * so the last one is never missed. A reader that is slower than the changes gets the newest and misses those in
-   * between. Leave the loop, call `return()`, or abort `signal`, to stop: a `next()` that waits ends too.
+   * Changes are pushed. The state is read again after a lost connection and when the leader's lease must have ended, so the
+   * latest change is never missed. A reader that is slower than the changes gets the newest state and misses those in
+   * between. To stop, leave the loop, call `return()`, or abort `signal`; this also ends a pending `next()`.
    *
-   * @throws the signal's reason, when it aborts: to stop without an error, leave the loop
-   * @throws ClosedError  this Holdfast was closed
-   * @throws StoreError   the server will not answer; while it may, the observer waits
+   * @throws the signal's reason, when it aborts; to stop without an error, leave the loop
+   * @throws ClosedError  this Holdfast instance was closed
+   * @throws StoreError   the server cannot answer, and retrying does not help; otherwise the observer waits for the server
+   * @throws TypeError    invalid option
    */
   observe(options: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<Leader | null, void, undefined> {
     const election = this.#election;
@@ -189,13 +200,13 @@ export class Election extends Lock<Leadership> {
       channel: election.channel,
       read: async (timeoutMs: number) => {
         const is = await election.leader(timeoutMs);
-        // A server that came back with old data shows a leader of the past, which leads no longer.
+        // A server that restarted with old data reports a former leader, which no longer leads.
         if (is !== undefined && is.term < lastTerm) return undefined;
         lastTerm = is?.term ?? lastTerm;
         return is;
       },
       isNews: (is: LeaderRecord | undefined, last: LeaderRecord | undefined) => !isSame(is, last),
-      // The lease must be over on the server too when it asks at its end.
+      // When the observer reads at the end of the lease, the lease must have ended on the server too.
       changesInMs: (is: LeaderRecord | undefined) => (is === undefined ? Infinity : is.leaseLeftMs + AFTER_LEASE_MS),
     };
     return observe(followed, options, (record) => this.#describe(record));
@@ -206,7 +217,7 @@ export class Election extends Lock<Leadership> {
       await leadership.proclaim(value);
       return leadership;
     } catch (error) {
-      // The caller waits no longer for a server that has just not answered.
+      // The server has just failed to answer, so do not make the caller wait for the release.
       void leadership.release().catch(() => {});
       throw error;
     }

@@ -8,7 +8,7 @@ import { insist } from "../core/release.js";
 import type { Session } from "../core/session.js";
 import type { ElectionProtocol } from "./protocol.js";
 
-/** An election that was won: a lease that others see with a value. */
+/** The lease of the winner of an election. Others can see its value. */
 export class Leadership extends Lease {
   readonly #session: Session;
   readonly #protocol: ElectionProtocol;
@@ -16,7 +16,7 @@ export class Leadership extends Lease {
   #value: string;
   #lastNumber = 0;
 
-  /** Leaderships come from elections. @internal */
+  /** @internal */
   constructor(session: Session, protocol: ElectionProtocol, hold: Hold, value: string) {
     super(hold);
     this.#value = value;
@@ -25,23 +25,23 @@ export class Leadership extends Lease {
     this.#hold = hold;
   }
 
-  /** Number of the leadership: higher than that of every earlier one of the election. The same as `token`. */
+  /** Number of the leadership: higher than that of every earlier leadership of this election. The same as `token`. */
   get term(): number {
     return this.token;
   }
 
-  /** What this leader stands for: the last value that it proclaimed. */
+  /** The last value that this leader proclaimed. */
   get value(): string {
     return this.#value;
   }
 
   /**
-   * Changes what the leader stands for; observers are told at once. One round trip.
+   * Changes the value of the leader and notifies observers immediately. One round trip.
    *
-   * @param value  at most 65 536 bytes
-   * @throws LeaseLostError  it leads no longer; nothing was changed
+   * @param value  at most 65,536 bytes
+   * @throws LeaseLostError  the leadership is over; nothing was changed
    * @throws StoreError      outcome unknown
-   * @throws TypeError, RangeError  a wrong value
+   * @throws TypeError, RangeError  invalid value; nothing was sent
    */
   async proclaim(value: string): Promise<void> {
     checkValue(value);

@@ -7,42 +7,45 @@ import type { Occupant, Session } from "../core/session.js";
 import type { Inbox } from "../core/store.js";
 
 /**
- * Follows something that changes on the server: reads, listens, and reads again when it may have missed something.
+ * Observes a state on the server: reads it, subscribes, and reads it again when a message may have been lost.
  *
- * Invariants: what it hands out last is what the server says, however many messages were lost, as soon as it can ask
- * again; it never hands out what is no news; and it keeps only the newest, however slow its reader is.
+ * Invariants:
+ * - However many messages were lost, the last yielded state matches the server as soon as the server can be read again.
+ * - It never yields a state that is not news.
+ * - It keeps only the newest state, however slow its reader is.
  */
 
-/** If nothing says that it will change sooner it asks this often, in case a message was lost without a trace. */
+/** How often to read if no earlier change is expected, in case a message was lost unnoticed. */
 const RECHECK_MS = 30_000;
-/** A client that cannot listen asks this often. */
+/** How often to read without a subscription, or after a failed read. */
 const POLL_MS = 1_000;
 const JITTER_MS = 20;
 
-/** What is followed. */
+/** What to observe. */
 export interface Observed<State> {
   readonly session: Session;
   readonly name: string;
-  /** Where a message says that it may have changed. */
+  /** A message on this channel means that the state may have changed. */
   readonly channel: string;
   /** @throws StoreError */
   read(timeoutMs: number): Promise<State>;
-  /** Whether it is to be handed out after `last`. */
+  /** Whether to yield `is` after `last`. */
   isNews(is: State, last: State): boolean;
-  /** When it may change without a message, in ms; Infinity if it never does. */
+  /** Time until the state may change without a message, in ms; Infinity if it never does. */
   changesInMs(is: State): number;
 }
 
-/** How to observe. */
+/** Options of `observe`. */
 export interface ObserveOptions {
-  /** Ends it, and rejects with its reason. */
+  /** Ends the observation, which then rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * The present state, then each that is news, as `describe` puts it; some may be skipped.
+ * Yields the current state, then each state that is news, mapped by `describe`. States may be skipped.
  *
- * @throws ClosedError, StoreError, the signal's reason  as the observation ends
+ * @throws ClosedError, StoreError, the signal's reason  when that ends the observation
+ * @throws TypeError  invalid options
  */
 export function observe<State, Shown>(
   observed: Observed<State>,
@@ -53,7 +56,7 @@ export function observe<State, Shown>(
   const states = follow(observed, options, describe, (observer) => {
     stop = () => observer.stop();
   });
-  // A generator takes calls one after the other: by itself it would stop only when the next state is known.
+  // A generator queues its calls, so `return` and `throw` would have to wait for the next state. Stop the observer first.
   const end = states.return.bind(states);
   const fail = states.throw.bind(states);
   states.return = (value) => {
@@ -101,7 +104,7 @@ interface Reader<State> {
   readonly reject: (error: unknown) => void;
 }
 
-/** See the file header. One reader at a time. */
+/** Serves one reader at a time. */
 class Observer<State> implements Occupant {
   readonly #observed: Observed<State>;
   readonly #session: Session;
@@ -113,7 +116,7 @@ class Observer<State> implements Occupant {
   #canListen = true;
   #isReading = false;
   #readAgain = false;
-  /** The newest state. Undefined until the first answer. */
+  /** The newest state. Undefined until the first reply. */
   #newest: { readonly is: State } | undefined;
   #handedOut: { readonly is: State } | undefined;
   #reader: Reader<State> | undefined;
@@ -125,7 +128,7 @@ class Observer<State> implements Occupant {
     this.#observed = observed;
     this.#session = observed.session;
     this.#signal = signal;
-    // It asks for nothing under this id: the id makes it known to the session, which tells it of reconnects and the end.
+    // No request uses this id. It only registers the observer with the session, which reports reconnects and the close.
     this.#claim = this.#session.newClaim(observed.name, 1, 1, "");
     this.#session.admit(this.#claim, this);
     this.#stopListening = signal && onAbort(signal, this.#onAbort);
@@ -133,7 +136,7 @@ class Observer<State> implements Occupant {
     void this.#read();
   }
 
-  /** The next state that is news after the last one. @throws as the observation ended */
+  /** The next state that is news compared to the last one. @throws the error that ended the observation */
   next(): Promise<IteratorResult<State, undefined>> {
     return new Promise((resolve, reject) => {
       this.#reader?.resolve({ done: true, value: undefined });
@@ -142,7 +145,6 @@ class Observer<State> implements Occupant {
     });
   }
 
-  /** Stops. */
   stop(): void {
     this.#finish("done");
   }
@@ -218,11 +220,11 @@ class Observer<State> implements Occupant {
       void this.#read();
     };
     this.#timer?.cancel();
-    // Whoever waits for the next state keeps the process alive.
+    // Keeps the process alive, because a reader may wait for the next state.
     this.#timer = this.#session.runtime.startTimer(ask, delayMs + jitterMs, true);
   }
 
-  /** Gives the reader what is new to it, or the end. */
+  /** Resolves the pending `next` call if there is news or the observation has ended. */
   #hand(): void {
     const reader = this.#reader;
     if (reader === undefined) return;

@@ -1,4 +1,4 @@
-/** How a process stands in an election, as it knows without asking: what it holds, and what it does with that. */
+/** The state of this process in an election, as known without asking the server: its leadership and the work under it. */
 
 import { Hold } from "../core/hold.js";
 import type { ReleaseOutcome } from "../core/lease.js";
@@ -6,36 +6,39 @@ import type { Session } from "../core/session.js";
 import { validUntil } from "../core/time.js";
 import type { Leadership } from "./leadership.js";
 
-/** How this process stands in an election. */
+/** The state of this process in an election. */
 export interface ElectionHealth {
-  /** False if something in this process leads, or works on as if it did, and has been out of touch for too long. */
+  /**
+   * False if the server has not confirmed the leadership of this process for too long, or if work of a lost leadership
+   * still runs after that time.
+   */
   readonly ok: boolean;
   /**
-   * - `leader`: this Holdfast holds a leadership
-   * - `unsure`: the same, but half of its lease has passed without a word of the server, so that others may lead soon
+   * - `leader`: this Holdfast instance holds a leadership
+   * - `unsure`: the same, but half of the lease has passed without a confirmation by the server, so others may lead soon
    * - `follower`: it holds none
    */
   readonly role: "leader" | "follower" | "unsure";
-  /** How long ago the server confirmed that it leads, in ms; 0 for a follower, unless work of `lead` has outlasted its term. */
+  /** Age of the last confirmation by the server, in ms; 0 for a follower, unless work of `lead` has outlasted its term. */
   readonly ageMs: number;
 }
 
-/** What `lead` of `holdfast/recipes` does in an election, for the verbs that name no leadership. */
+/** A running `lead` (from `holdfast/recipes`), for the methods of Election that are called without a leadership. */
 export interface Office {
   readonly session: Session;
   readonly key: string;
-  /** The leadership that it has, or had last. */
+  /** Its current or most recent leadership. */
   readonly leadership: Leadership | undefined;
-  /** How long work has gone on after the last word that it leads, in ms; 0 unless its leadership is lost. */
+  /** How long work has run since the last confirmation of its lost leadership, in ms; 0 if the leadership is not lost. */
   overrunMs(): number;
   /** See `Election.resign`. */
   resign(): Promise<ReleaseOutcome | undefined>;
 }
 
-/** All in this process. */
+/** All running `lead` calls in this process. */
 export const offices: Set<Office> = new Set();
 
-/** What `lead` does with that key, if anything. */
+/** The running `lead` for this session and key, if any. */
 export function officeOf(session: Session, key: string): Office | undefined {
   return [...offices].find((office) => office.session === session && office.key === key);
 }
@@ -50,7 +53,7 @@ export function healthOf(session: Session, key: string, withinMs: number): Elect
   return { ok: ageMs <= withinMs, role, ageMs };
 }
 
-/** How long ago the request was sent by which it is held, in ms, by whichever clock says more. */
+/** Time since sending the last request that the server confirmed, in ms; the larger value of the two clocks. */
 function unconfirmedMs(hold: Hold): number {
   const wholeMs = validUntil({ monotonicMs: 0, wallMs: 0 }, hold.leaseMs).wallMs;
   return Math.max(0, wholeMs - hold.validForMs());

@@ -1,4 +1,4 @@
-/** The protocol of an election: those of a mutex, and what a leader says. Each is one script call. */
+/** The lock protocol of an election: that of a mutex, plus the leader's value. Each request is one script call. */
 import { call } from "../core/call.js";
 import type { LockKeys } from "../core/keys.js";
 import type { Claim, ForcedRelease, Grant, NotHeld } from "../core/protocol.js";
@@ -12,26 +12,26 @@ import {
 } from "../generated/scripts.js";
 import { type MutexKeys, MutexProtocol } from "../mutex/protocol.js";
 
-/** What the protocol of one election needs to know. */
+/** What the protocol of one election needs. */
 export interface ElectionPlace {
   readonly store: Store;
   readonly name: string;
   readonly keys: LockKeys;
-  /** What a client id is appended to for its channel. */
+  /** Prefix of inbox channels: the channel of a client is this plus its client id. */
   readonly inbox: string;
 }
 
-/** Who leads, as the server tells it. */
+/** The leader on record at the server. */
 export interface LeaderRecord {
   readonly value: string;
   readonly term: number;
-  /** How many terms there were on record, this one included. */
+  /** The number of terms on record, including this one. */
   readonly terms: number;
   readonly owner: string;
   readonly leaseLeftMs: number;
 }
 
-/** Which of a leader's proclamations one is. */
+/** The leadership that proclaims a value. */
 interface Leader {
   readonly owner: string;
   readonly token: number;
@@ -39,9 +39,9 @@ interface Leader {
 
 /** The protocol of one election. */
 export class ElectionProtocol extends MutexProtocol {
-  /** Where observers listen. */
+  /** The channel that observers subscribe to. */
   readonly channel: string;
-  /** A leader may work for long at once, and leads for others from its first message. */
+  /** Set because a leader may start long work immediately, and because others see it as leader from its first message on. */
   readonly confirmsFirst = true;
   readonly #record: string;
 
@@ -51,7 +51,7 @@ export class ElectionProtocol extends MutexProtocol {
     this.#record = `${keys.base}:value`;
   }
 
-  /** Its record is renewed too, by a script of its own. */
+  /** Undefined because a separate script renews the leader record together with the lease. */
   override get renewAll(): undefined {
     return undefined;
   }
@@ -71,13 +71,13 @@ export class ElectionProtocol extends MutexProtocol {
 
   override async leave(claim: Claim, timeoutMs: number): Promise<void> {
     await super.leave(claim, timeoutMs);
-    // It may have led, as when its Holdfast closes.
+    // The claim may have been the leader, for example when the Holdfast instance closes.
     await this.#announce(timeoutMs);
   }
 
   override async adopt(from: string, to: Grant, timeoutMs: number): Promise<"adopted" | NotHeld> {
     const outcome = await super.adopt(from, to, timeoutMs);
-    // Who missed this learns of the new owner in time; the adoption stands.
+    // Ignore failures: the adoption succeeded, and observers that miss this message learn of the new owner later.
     if (outcome === "adopted") await this.#announce(timeoutMs).catch(() => {});
     return outcome;
   }
@@ -88,7 +88,7 @@ export class ElectionProtocol extends MutexProtocol {
     return isReleased;
   }
 
-  /** Says what the leader stands for; `number` tells its proclamations apart. */
+  /** Stores the value of the leader. `number` rises with each proclamation of a leadership and identifies it. */
   async proclaim(
     { owner, token: term }: Leader,
     value: string,
@@ -100,7 +100,7 @@ export class ElectionProtocol extends MutexProtocol {
     return (await call(this, electionProclaim, this.#keys(), args, timeoutMs)).outcome;
   }
 
-  /** Who leads; undefined if nobody does. */
+  /** The current leader; undefined if there is none. */
   async leader(timeoutMs: number): Promise<LeaderRecord | undefined> {
     const reply = await call(this, electionLeader, this.#keys(), {}, timeoutMs);
     if (reply.outcome === "vacant") return undefined;

@@ -1,4 +1,4 @@
-/** How a client sends a message to itself, and how it warns the operator if none arrives. See core/inbox-check.ts. */
+/** Sends a message from a client to itself, and warns the operator if none arrives. See core/inbox-check.ts. */
 import { call } from "../core/call.js";
 import type { StoreError } from "../core/errors.js";
 import { serverOf } from "../core/events.js";
@@ -7,9 +7,10 @@ import type { Store } from "../core/store.js";
 import { inboxEcho } from "../generated/scripts.js";
 
 /**
- * Echoes on that store.
+ * Creates the echo of a store.
  *
- * @param isOwnStore  whether the application supplied the store itself: then it is not warned, because it knows what the store does
+ * @param isOwnStore  true for a custom store of the application. No warning is emitted then, because the application knows
+ *                    what its store does
  */
 export function echoOn(store: Store, isOwnStore: boolean): Echo {
   return {

@@ -1,9 +1,10 @@
 /**
- * Taking several locks one after the other, in one order for all callers and all kinds, so that no two callers
- * can each have what the other waits for.
+ * Acquires several locks one after the other. All callers and kinds use the same order, which prevents deadlocks.
  *
- * Invariants: one deadline for all; whatever ends the attempt, what was taken is given back; nobody gets a set
- * of which a part was lost while it waited for the rest.
+ * Invariants:
+ * - One deadline applies to all locks.
+ * - However an attempt ends without success, the locks that it took are released.
+ * - A caller never gets a set of leases of which one was lost while it waited for the others.
  */
 
 import { AcquireTimeoutError, PausedError, StoreError } from "../core/errors.js";
@@ -13,19 +14,19 @@ import type { AcquireOptions, ResolvedOptions } from "../core/options.js";
 import { onAbort } from "../core/options.js";
 import { releaseAll } from "./multi-hold.js";
 
-/** The locks in the order in which everybody takes them. By code unit: a locale would differ between hosts. */
+/** Sorts locks into the order in which all callers take them. Compares code units, because locales differ between hosts. */
 export function inOrder(locks: readonly Lock[], keyOf: (lock: Lock) => string): readonly Lock[] {
   return locks.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
-/** What one call of acquire asks for. */
+/** The request of one `acquire` call. */
 export interface OrderedRequest {
-  /** As `inOrder` gives them. */
+  /** Sorted by `inOrder`. */
   readonly locks: readonly Lock[];
-  /** As the caller gave them, so that each lock fills in its own defaults. */
+  /** The caller's options, unresolved, so that each lock fills in its own defaults. */
   readonly given: AcquireOptions;
   readonly resolved: ResolvedOptions;
-  /** How long the caller still waits, in ms; 0 allows one attempt at each lock. */
+  /** The time that the caller still waits, in ms; 0 allows one attempt at each lock. */
   leftMs(): number;
 }
 
@@ -33,8 +34,8 @@ export interface OrderedRequest {
  * Waits for each of the locks in turn.
  *
  * @returns one lease for each of `locks`, all held
- * @throws AcquireTimeoutError  names the lock that was not had in time; nothing is held
- * @throws PausedError          names the lock that somebody has paused; nothing is held
+ * @throws AcquireTimeoutError  names the lock that was not acquired in time; nothing is held
+ * @throws PausedError          names the lock that is paused; nothing is held
  * @throws StoreError, ClosedError, signal.reason, and what a member's own acquire throws
  */
 export async function acquireInOrder(request: OrderedRequest): Promise<readonly Lease[]> {
@@ -45,7 +46,7 @@ export async function acquireInOrder(request: OrderedRequest): Promise<readonly 
   }
 }
 
-/** One attempt at each of the locks in turn; null if one of them is taken. @throws as `acquireInOrder` */
+/** Tries each lock once, in turn. @returns null if one of them is taken. @throws as `acquireInOrder` */
 export async function tryAcquireInOrder({ locks, given }: OrderedRequest): Promise<readonly Lease[] | null> {
   const held: Lease[] = [];
   try {
@@ -65,7 +66,7 @@ export async function tryAcquireInOrder({ locks, given }: OrderedRequest): Promi
 
 const MEMBER_LOST = Symbol("a member was lost while others were waited for");
 
-/** One way through all the locks, from the first. */
+/** One pass through all the locks, starting with the first. */
 class Ascent {
   readonly #request: OrderedRequest;
   readonly #held: Lease[] = [];
@@ -75,7 +76,7 @@ class Ascent {
     this.#request = request;
   }
 
-  /** The leases of all; or the name of one that was lost on the way, so that it must begin anew. */
+  /** @returns the leases of all locks; or the name of a lock that was lost meanwhile, and then the pass must start over */
   async climb(): Promise<{ readonly held: readonly Lease[] } | { readonly lost: string }> {
     const { locks, given, resolved, leftMs } = this.#request;
     resolved.signal?.throwIfAborted();
@@ -104,11 +105,11 @@ class Ascent {
     return { lost: lost.name };
   }
 
-  /** Gives back what was taken. @returns the error for the caller */
+  /** Releases the locks taken so far. @returns the error for the caller */
   async #failed(lock: Lock, error: unknown): Promise<unknown> {
     const givingBack = releaseAll(this.#held);
     if (!(error instanceof AcquireTimeoutError || error instanceof PausedError)) return error;
-    // "Nothing is held" is a promise: only once it is so, or else the error of the release.
+    // These errors promise that nothing is held, so wait for the releases. If one is uncertain, return its error instead.
     for (const end of await givingBack) if (end.status === "rejected" && isUnknown(end.reason)) return end.reason;
     if (error instanceof PausedError) return error;
     const { holder, isOwn, waitersAhead, pause } = error;

@@ -1,8 +1,8 @@
 /**
- * Several leases that count as one.
+ * Several leases that act as one.
  *
- * Invariants: it is valid only while each of them is; as soon as one is lost the whole is lost, once, and the
- * others are given back, since work that needs all of them has to stop.
+ * Invariants: the whole is valid only while each member is. As soon as one member is lost, the whole is lost, once, and the
+ * other members are released, because work that needs all of them has to stop.
  */
 import { type Forced, LeaseLostError, type LossReason, UnsupportedError } from "../core/errors.js";
 import type { Ended, ExportedLease, Holding, LossListener } from "../core/lease.js";
@@ -10,7 +10,7 @@ import { Lease, type ReleaseOutcome } from "../core/lease.js";
 import type { NotHeld } from "../core/protocol.js";
 import type { Runtime } from "../core/runtime.js";
 
-/** See the file header. */
+/** The holding behind the lease of a multi-lock: the leases of its members, as one. */
 export class MultiHold implements Holding {
   readonly kind = "multi-lock";
   readonly lockName: string;
@@ -53,7 +53,7 @@ export class MultiHold implements Holding {
     return this.#runtime.monotonicMs() - this.#heldAtMs;
   }
 
-  /** A member whose answer is unknown keeps its old end, and so does the whole. */
+  /** If a member's reply is uncertain, that member keeps its old end of lease, and so does the whole. */
   async extend(leaseMs: number): Promise<"extended" | NotHeld> {
     const ends = await Promise.allSettled(this.#leases.map((lease) => lease.extend(leaseMs)));
     const failures = failuresOf(ends);
@@ -63,7 +63,7 @@ export class MultiHold implements Holding {
     return "extended";
   }
 
-  /** Gives all back, however each of them ends; the worst end counts. */
+  /** Releases all members, even if some releases fail. The worst outcome counts. */
   async release(): Promise<Ended> {
     this.#isOver = true;
     const ends = await Promise.allSettled(this.#leases.map((lease) => lease.release()));
@@ -71,7 +71,7 @@ export class MultiHold implements Holding {
     const lost = failures.find((error) => error instanceof LeaseLostError);
     if (lost !== undefined) return notHeld(lost);
     if (failures.length > 0) throw failures[0];
-    // Members that were given back early, because another was lost, may have been granted since.
+    // Members released early, because another was lost, may have been granted to others since.
     const isEarly = this.#lostFor !== undefined && this.#lostFor !== "closed";
     if (isEarly && this.#leases.length > 1) return "claimed";
     const isUnclaimed = ends.some((end) => end.status === "fulfilled" && end.value === "expired-unclaimed");
@@ -87,7 +87,7 @@ export class MultiHold implements Holding {
     else listener(this.#lostFor, this.#forced);
   }
 
-  /** Looked for at each call: some kinds can change what a lease holds, and its token with it. */
+  /** The lease with the highest token. Not cached, because leases of some kinds can change their token. */
   get #highest(): Lease {
     return this.#leases.reduce((a, b) => (b.token > a.token ? b : a));
   }
@@ -100,13 +100,13 @@ export class MultiHold implements Holding {
     }
     this.#lostFor = reason;
     this.#forced = forced;
-    // A Holdfast that closes gives all of them back itself, and waits for that.
+    // On close, the Holdfast instance releases all members itself and waits for that.
     if (reason !== "closed") void releaseAll(this.#leases.filter((lease) => lease !== member));
     for (const listener of this.#lossListeners) listener(reason, forced);
   }
 }
 
-/** Releases all; resolves to how that ended. What fails is tried further in the background by each. Never rejects. */
+/** Releases all leases and resolves to the outcomes. Each failed release is retried in the background. Never rejects. */
 export function releaseAll(leases: readonly Lease[]): Promise<readonly PromiseSettledResult<ReleaseOutcome>[]> {
   return Promise.allSettled(leases.map((lease) => lease.release()));
 }

@@ -1,8 +1,8 @@
 /**
- * Taking several mutexes in one script call.
+ * Takes several mutexes in one script call.
  *
- * To the session it is one more thing that can be waited for, except that it never queues: so that asking again
- * after a lost answer, and giving up what may have been granted, are those of every other lock.
+ * The attempt implements WaitProtocol, but it never queues. So it shares with all other locks the code that retries after
+ * a lost reply and the code that gives up a claim that may have been granted.
  */
 import { waitForGrant } from "../core/acquire.js";
 import { call } from "../core/call.js";
@@ -15,17 +15,17 @@ import type { Session } from "../core/session.js";
 import { multiLockAcquire } from "../generated/scripts.js";
 import type { MutexProtocol } from "../mutex/protocol.js";
 
-/** A member that is a mutex. */
+/** The parts of a member that is a mutex. */
 export type MutexParts = LockParts<Lease> & { readonly protocol: MutexProtocol };
 
-/** All of them, in the order of `members`; or the first that was taken. */
+/** The leases of all members, in the order of `members`; or the first member that others had taken. */
 export type Together = { readonly leases: readonly Lease[] } | { readonly taken: MutexParts };
 
 /**
- * One attempt.
+ * Makes one attempt.
  *
- * @throws StoreError   unknown; what may have been granted is given back or expires. Not transient if this
- *                      server or proxy does not run the script at all
+ * @throws StoreError   outcome unknown; what may have been granted is released or expires. Not transient if this server or
+ *                      proxy does not run the script at all
  * @throws ClosedError, signal.reason
  */
 export async function acquireTogether(
@@ -62,9 +62,9 @@ class JointAttempt implements WaitProtocol {
     this.#options = options;
   }
 
-  /** The first member that was taken. */
+  /** The first member that others had taken. */
   get taken(): MutexParts {
-    return this.#members[this.#taken] as MutexParts; // the script counts the members that it was given
+    return this.#members[this.#taken] as MutexParts; // the script returns an index into these members
   }
 
   grants(): { member: MutexParts; claim: Claim; token: number }[] {
@@ -76,7 +76,7 @@ class JointAttempt implements WaitProtocol {
   }
 
   async acquire(first: Claim, _enqueue: boolean, timeoutMs: number): ReturnType<WaitProtocol["acquire"]> {
-    // The claim of this attempt is that of the first member; each other member has one of its own.
+    // The claim of this attempt serves as the claim of the first member. Each other member gets its own.
     if (this.#claims.length === 0)
       this.#claims = [first, ...this.#members.slice(1).map((member) => this.#claim(member))];
     const keys = this.#members.flatMap(({ protocol: { keys: all } }) => [
@@ -95,7 +95,7 @@ class JointAttempt implements WaitProtocol {
     return { outcome: "granted", token: Math.max(...this.#tokens) };
   }
 
-  /** Each member by itself. Undefined where a grant counts by itself. */
+  /** Confirms each member separately. Undefined for stores where grants need no confirmation. */
   get confirm(): NonNullable<WaitProtocol["confirm"]> | undefined {
     if (this.#session.store.confirmsGrants !== true) return undefined;
     return async (_granted, timeoutMs) => {

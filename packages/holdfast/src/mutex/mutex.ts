@@ -13,14 +13,15 @@ import type { MutexProtocol } from "./protocol.js";
  *
  * Not reentrant: a holder that acquires again waits for itself.
  *
- * Waiters stand in a queue on the server, and a release hands the mutex directly to the first of them that is
- * still subscribed, in one step, first come, first served. Callers of one process share a place, unless they ask for
- * `fairness: "strict"`. A holder that crashes blocks the others until its lease ends. A process that freezes while it waits
- * delays them by 3 s at most, because a hand-over is provisional until it is confirmed. A paused or cut-off holder is told
- * by `lease.signal` and `lease.assertHeld()` before its lease ends on the server; what it does after that is its own
- * affair, unless the resource checks `lease.token`.
+ * Waiters queue on the server, first come, first served. A release hands the mutex to the first waiter that is still
+ * subscribed, in one atomic step. Callers in one process share a place in the queue unless they set `fairness: "strict"`.
  *
- * Algorithm: ours (docs/adr/001-queue-on-the-server.md). One key holds the owner, one the last token, one the queue.
+ * A holder that crashes blocks the others until its lease ends. A process that freezes while it waits delays the others by
+ * at most 3 s, because a hand-off is provisional until it is confirmed. A holder that was paused or lost its connection
+ * learns from `lease.signal` and `lease.assertHeld()` that it lost the lock, before the lease ends on the server. Holdfast
+ * cannot stop what the holder does after that; only a resource that checks `lease.token` can.
+ *
+ * Algorithm: our own (docs/adr/001-queue-on-the-server.md). One key holds the owner, one the last token, and one the queue.
  */
 export class Mutex extends Lock {
   readonly #protocol: MutexProtocol;
@@ -38,15 +39,16 @@ export class Mutex extends Lock {
   }
 
   /**
-   * The condition of that name, 1 to 512 bytes, on this mutex: lets a holder wait for what another brings about.
+   * Returns the condition `name` of this mutex. A holder waits on a condition until another holder signals it.
    *
-   * @throws TypeError, RangeError  a wrong name
+   * @param name  1 to 512 bytes
+   * @throws TypeError, RangeError  invalid name
    */
   condition(name: string): Condition {
     checkName(name);
     const { keys, inbox } = this.#protocol;
     const { base, lock, fence, queue, handed, pause } = keys;
-    // Percent-encoded, so that no name makes a key of something else.
+    // Percent-encoded so that no condition name can produce the key of something else.
     const condition = `${base}:condition:${encodeURIComponent(name)}`;
     const own = { lock, fence, queue, handed, pause };
     const place = { store: this.session.store, mutex: this.#protocol, ...own, condition, inbox };

@@ -1,4 +1,4 @@
-/** The protocol of a mutex: each one script call, with the keys of one name. */
+/** The lock protocol of a mutex. Each request is one script call on the keys of one name. */
 import { call } from "../core/call.js";
 import type { LockKeys } from "../core/keys.js";
 import type { AcquireReply, Claim, ForcedRelease, Grant, LockProtocol, NotHeld, State } from "../core/protocol.js";
@@ -16,27 +16,27 @@ import {
   mutexRenew,
 } from "../generated/scripts.js";
 
-/** How many waiters `inspect` names. */
+/** Most waiters that `inspect` lists. */
 const NAMED_WAITERS = 100;
 
-/** How long the fence outlives a lease; the other scripts say it for themselves. */
+/** How long the fence key outlives a lease. The scripts that take no `fenceMs` contain this value themselves. */
 const FENCE_MS = 600_000;
 
-/** What the protocol of one mutex needs to know. */
+/** What the protocol of one mutex needs. */
 export interface MutexPlace {
   readonly store: Store;
   readonly name: string;
   /** The mapped lock key, if the caller gave one. */
   readonly key: string | undefined;
-  /** Where the lock is, and what its other keys begin with. */
+  /** The lock key, and the prefix of the other keys. */
   readonly keys: Pick<LockKeys, "base" | "lock">;
-  /** What a client id is appended to for its channel. */
+  /** Prefix of inbox channels: the channel of a client is this plus its client id. */
   readonly inbox: string;
   /** See `WaitProtocol.recheckMs`. */
   readonly recheckMs?: number | undefined;
 }
 
-/** Keys of a mutex, for scripts that work on several. */
+/** All keys of one mutex. */
 export interface MutexKeys {
   readonly base: string;
   readonly lock: string;
@@ -47,9 +47,9 @@ export interface MutexKeys {
 }
 
 /**
- * The protocol of the mutex at `place`.
+ * The lock protocol of one mutex.
  *
- * A class, and with keys that are made when they are asked for: whoever holds many leases holds as many of these.
+ * A class that builds its keys on demand, to save memory: a process with many leases has as many of these objects.
  */
 export class MutexProtocol implements LockProtocol {
   readonly kind: string;
@@ -74,7 +74,7 @@ export class MutexProtocol implements LockProtocol {
 
   get keys(): MutexKeys {
     const { base } = this;
-    // On the path of every acquire and release, where a spread costs more than the texts.
+    // Every acquire and release runs this. Building the strings here is cheaper than spreading an object.
     return {
       base,
       lock: this.key,
@@ -98,7 +98,7 @@ export class MutexProtocol implements LockProtocol {
   }
 
   get renewAll(): LockProtocol["renewAll"] {
-    // Keys of different slots cannot be in one script, and replicas are waited for once for each lease.
+    // One script cannot use keys of several cluster slots, and a store that waits for replicas does so lease by lease.
     return this.store.shardInbox === undefined && this.store.confirmsGrants !== true
       ? MutexProtocol.#renewAll
       : undefined;
@@ -149,7 +149,7 @@ export class MutexProtocol implements LockProtocol {
     const [pause = "", ...owners] = reply.owners;
     const [holder = "", ...rest] = owners;
     const leaseLeftMs = reply.restMs < 0 ? Infinity : reply.restMs;
-    // The fence stands at the last token that the holder's claim has reserved; most serve one lease, by the first.
+    // The fence is the last token that the holder's claim reserved. Report the first, because most claims serve one lease.
     const reserved = reply.outcome === "held" ? (parseOwner(holder)?.amount ?? 1) : 1;
     const token = reply.token === 0 ? undefined : reply.token - reserved + 1;
     return {

@@ -2,7 +2,7 @@
 import { checkWhole, show } from "../internal.js";
 
 /**
- * A length in ms, whole, 1 000 to 31 536 000 000, which begins with each run; or a stretch of the calendar, in UTC, weeks from
+ * A length in ms, whole, 1,000 to 31,536,000,000, which begins with each run; or a stretch of the calendar, in UTC, weeks from
  * Monday.
  */
 export type Period = number | "hour" | "day" | "week";

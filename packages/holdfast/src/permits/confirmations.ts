@@ -1,4 +1,4 @@
-/** Confirms the permits that a process was granted in one turn by few requests; see `permits/confirm.lua`. */
+/** Confirms all permits that a process was granted in one event-loop turn with few requests; see `permits/confirm.lua`. */
 import { call } from "../core/call.js";
 import type { Grant, NotHeld } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
@@ -7,7 +7,7 @@ import { permitsConfirm } from "../generated/scripts.js";
 /** Most grants in one request. A larger request would keep other clients waiting for the server. */
 const MOST = 128;
 
-/** The permits of one name, as far as a confirmation needs them. */
+/** The permits of one name: what a confirmation needs. */
 export interface ConfirmedPlace {
   readonly store: Store;
   readonly name: string;
@@ -21,7 +21,7 @@ export interface ConfirmedPlace {
 
 type Confirmed = "extended" | NotHeld;
 
-/** Grants that wait for the end of the turn. */
+/** Grants to confirm at the end of the turn. */
 interface Batch {
   readonly grants: string[];
   readonly sent: Promise<ReadonlySet<number>>;
@@ -29,7 +29,7 @@ interface Batch {
 
 const batchesOf = new WeakMap<Store, Map<string, Batch>>();
 
-/** Begins the lease of a grant anew, together with others of the same name. @throws StoreError */
+/** Renews the lease of a grant, batched with other grants of the same name. @throws StoreError */
 export async function confirmTogether(place: ConfirmedPlace, grant: Grant, timeoutMs: number): Promise<Confirmed> {
   const batches = batchesOf.get(place.store) ?? new Map<string, Batch>();
   batchesOf.set(place.store, batches);

@@ -1,8 +1,8 @@
 /**
- * The protocol of whatever hands out permits: each one script call, with the keys of one name.
+ * The lock protocol of permits, shared by several kinds of lock. Each request is one script call on the keys of one name.
  *
- * One machine under several kinds: a capacity, holders with a weight each, a queue whose head is never overtaken.
- * Algorithm: ours (docs/adr/001-queue-on-the-server.md); a release grants as many heads of the queue as fit.
+ * The state is a capacity, holders with a weight each, and a queue whose head is never overtaken.
+ * Algorithm: our own (docs/adr/001-queue-on-the-server.md). A release grants waiters from the head while their weights fit.
  */
 import { call } from "../core/call.js";
 import { CapacityMismatchError } from "../core/errors.js";
@@ -24,59 +24,60 @@ import {
 } from "../generated/scripts.js";
 import { confirmTogether } from "./confirmations.js";
 
-/** How many waiters and holders `inspect` names. */
+/** Most waiters and holders that `inspect` lists. */
 const NAMED_WAITERS = 100;
 const NAMED_HOLDERS = 1_000;
-/** A capacity that somebody set on purpose is kept this long after its last use. */
+/** How long the server keeps a capacity set by `resize` after its last use. */
 const RESIZED_KEEP_MS = 30 * 24 * 3_600_000;
 
-/** Where the permits of one name are, and what this process knows of them. */
+/** What the protocol of one name needs. */
 export interface PermitsPlace {
   readonly store: Store;
   readonly kind: string;
   readonly name: string;
   readonly keys: LockKeys;
-  /** What a client id is appended to for its channel. */
+  /** Prefix of inbox channels: the channel of a client is this plus its client id. */
   readonly inbox: string;
   /** The capacity that this process was configured with. */
   readonly declared: number;
-  /** The heaviest grant whose permits are numbered; 0 for none. */
+  /** Grants up to this weight get slot numbers; 0 for none. */
   readonly numbered: number;
 }
 
-/** A hold as the server sees it, with what it has. */
+/** A hold as the server sees it, with its permits. */
 export interface PermitHolderState extends HolderState {
-  /** How many permits. */
+  /** The number of permits. */
   readonly weight: number;
   readonly slots: readonly number[];
 }
 
-/** What the server says about the permits of one name. */
+/** The state of the permits of one name on the server. */
 export interface PermitsState extends State {
-  /** The first 1 000, the one whose lease ends first at the front. */
+  /** At most 1,000 holders, ordered by the end of their lease, earliest first. */
   readonly holders: readonly PermitHolderState[];
-  /** How many permits there are; undefined if none is on record. */
+  /** The number of permits; undefined if none is stored. */
   readonly capacity: number | undefined;
-  /** How many of them are held. */
+  /** The number of permits held. */
   readonly used: number;
 }
 
-/** What more can be done with permits than with any lock. */
+/** The lock protocol, plus the operations that only permits have. */
 export interface PermitsProtocol extends LockProtocol {
   inspect(owner: string | undefined, timeoutMs: number): Promise<PermitsState>;
 
-  /** Changes the capacity, whoever holds or waits; once for each request. */
+  /** Changes the capacity regardless of holders and waiters. Idempotent for each `request`. */
   resize(capacity: number, request: string, timeoutMs: number): Promise<void>;
 
   /**
-   * Changes the weight of a grant; `change` is higher than that of every earlier change of the same claim.
+   * Changes the weight of a grant.
    *
-   * @returns the token that it has now, null if others hold what it would need
+   * @param change  must be higher than in every earlier change of the same claim
+   * @returns the current token of the grant; null if other holders have the permits that it would need
    */
   reweigh(grant: Grant, weight: number, change: number, timeoutMs: number): Promise<number | null | NotHeld>;
 }
 
-/** The protocol of the permits at `place`. */
+/** Makes the protocol of the permits at `place`. */
 export function permitsProtocol(place: PermitsPlace): PermitsProtocol {
   const { kind, name, inbox, declared, numbered } = place;
   const caller = { store: place.store, name };
@@ -183,12 +184,12 @@ export function permitsProtocol(place: PermitsPlace): PermitsProtocol {
   };
 }
 
-/** `0,1,2` as numbers. */
+/** Parses `0,1,2`. */
 function toSlots(text = ""): number[] {
   return text === "" ? [] : text.split(",").map(Number);
 }
 
-/** Owner, grant and rest of the lease in turn; a grant is `<weight>/<token>/<slot>,<slot>…` and maybe more. */
+/** Parses triples of owner, grant and remaining lease in ms. A grant is `<weight>/<token>/<slot>,<slot>…` or longer. */
 function parseHolders(listed: readonly string[]): PermitHolderState[] {
   const holders: PermitHolderState[] = [];
   for (let i = 0; i + 2 < listed.length; i += 3) {

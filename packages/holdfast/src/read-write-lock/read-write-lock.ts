@@ -1,4 +1,4 @@
-/** Readers together, writers alone: two locks of one name, and the lease that can change sides. */
+/** The read-write lock: its two sides, and the lease that can change from one to the other. */
 
 import { type Holder, LeaseLostError, UnsupportedError } from "../core/errors.js";
 import type { Hold } from "../core/hold.js";
@@ -13,33 +13,33 @@ import type { Session } from "../core/session.js";
 import type { Store } from "../core/store.js";
 import { type PermitsProtocol, permitsProtocol } from "../permits/protocol.js";
 
-/** Shared with other readers, or alone. */
+/** `read` is shared with other readers; `write` is exclusive. */
 export type ReadWriteMode = "read" | "write";
 
-/** A reader takes one permit, a writer all: so many readers fit at a time. */
+/** A reader takes one permit and a writer takes all, so this is also the maximum number of concurrent readers. */
 const EVERYTHING = 1_000_000;
 const WEIGHTS: Readonly<Record<ReadWriteMode, number>> = { read: 1, write: EVERYTHING };
 
-/** Which side a claim of that weight is on. @internal */
+/** The side of a claim with this weight. @internal */
 export function modeOf(weight: number): ReadWriteMode {
   return weight === EVERYTHING ? "write" : "read";
 }
 
-/** A lease of the read or the write side, which may change. */
+/** A lease on the read or the write side. `downgrade` and `tryUpgrade` change the side. */
 export class ReadWriteLease extends Lease {
   readonly #hold: Hold;
   readonly #protocol: PermitsProtocol;
   readonly #timeoutMs: number;
-  /** Whether a grant counts only once the lease was begun anew. */
+  /** Whether a grant counts only after the lease was renewed once, because the store waits for replicas. */
   readonly #confirms: boolean;
   #mode: ReadWriteMode;
-  /** True while the server may have made a change without our knowing. */
+  /** True while the server may have made a change that this process does not know of. */
   #isInDoubt = false;
   #change = 0;
-  /** Changes go one at a time, so that the mode is always that of the last one. */
+  /** Changes run one at a time, so that `mode` always reflects the last one. */
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Leases come from the verbs of a ReadWriteSide. @internal */
+  /** @internal */
   constructor(
     hold: Hold,
     facts: { readonly protocol: PermitsProtocol; readonly timeoutMs: number; readonly mode: ReadWriteMode },
@@ -52,17 +52,18 @@ export class ReadWriteLease extends Lease {
     this.#confirms = facts.protocol.confirm !== undefined;
   }
 
-  /** Which side it certainly holds now: `"read"` while a change is under way, or its outcome unknown. */
+  /** The side that this lease certainly holds: `"read"` while a change is in progress or its outcome is unknown. */
   get mode(): ReadWriteMode {
     return this.#mode;
   }
 
   /**
-   * From writer to reader, without a moment in which another writer could come in: what was written can be read on.
-   * Readers that wait at the head of the queue are granted in the same call. The token stays. A reader stays one.
+   * Turns a write lease into a read lease. No other writer can be granted in between, so the holder can keep reading what
+   * it wrote. The same call grants the readers at the head of the queue. The token stays the same. Does nothing to a read
+   * lease.
    *
-   * @throws LeaseLostError  it is over
-   * @throws StoreError      outcome unknown; count on a reader's; calling it again is safe
+   * @throws LeaseLostError  the lease is over
+   * @throws StoreError      outcome unknown; assume that you hold only the read side; calling it again is safe
    */
   async downgrade(): Promise<void> {
     await this.#inTurn(async () => {
@@ -74,14 +75,15 @@ export class ReadWriteLease extends Lease {
   }
 
   /**
-   * From reader to writer, if there is no other reader now. It never waits: two readers that both waited for each
-   * other to leave would wait for ever, so both get null. Whoever gets null may release, and acquire the write side.
+   * Turns a read lease into a write lease if there are no other readers now. It never waits, because two readers that
+   * wait for each other to leave would wait forever. A caller that gets null can release and acquire the write side.
    *
-   * Waiting writers are passed by, and readers too: they could not come in before this lease ends anyway.
+   * The upgrade overtakes waiting writers and the readers behind them. They cannot be granted before this lease ends anyway.
    *
-   * @returns this same lease, with a new and higher token; null if there are other readers, and it is still a reader's
-   * @throws LeaseLostError  it is over
-   * @throws StoreError      outcome unknown; count on a reader's; calling it, or `downgrade`, again is safe
+   * @returns this same lease, with a new, higher token (the same token if it is a write lease already); null if there are
+   *          other readers, and then it is still a read lease
+   * @throws LeaseLostError  the lease is over
+   * @throws StoreError      outcome unknown; assume that you hold only the read side; calling this or `downgrade` is safe
    */
   async tryUpgrade(): Promise<this | null> {
     return this.#inTurn(async () => {
@@ -90,7 +92,7 @@ export class ReadWriteLease extends Lease {
     });
   }
 
-  /** @throws UnsupportedError  also while a change is under way, or its outcome unknown: `downgrade` settles that */
+  /** @throws UnsupportedError  also while a change is in progress or its outcome is unknown; call `downgrade` to settle it */
   override export(): ExportedLease {
     this.assertHeld();
     if (this.#isInDoubt) {
@@ -105,11 +107,11 @@ export class ReadWriteLease extends Lease {
     this.#isInDoubt = true;
     this.#hold.changes();
     const answer = await this.#protocol.reweigh(this.#hold.grant, WEIGHTS[mode], this.#change, this.#timeoutMs);
-    // With replicas the change counts when they have it.
+    // With replicas, the change counts only once they have it.
     this.#isInDoubt = this.#confirms && typeof answer === "number";
     if (answer === null) return false;
     if (typeof answer === "string") {
-      // The server does not know it any more: a renewal finds out why, and tells whoever listens.
+      // The server no longer has this lease. A renewal finds out why and notifies the listeners.
       await this.extend(this.#hold.leaseMs);
       throw new LeaseLostError(this.name, { reason: "server-lost", token: this.token, owner: this.owner });
     }
@@ -117,7 +119,7 @@ export class ReadWriteLease extends Lease {
     if (this.#confirms) await this.extend(this.#hold.leaseMs);
     this.#isInDoubt = false;
     this.#mode = mode;
-    // It may have ended here while the answer was on its way.
+    // The lease may have expired locally while the reply was in flight.
     this.assertHeld();
     return true;
   }
@@ -129,29 +131,29 @@ export class ReadWriteLease extends Lease {
   }
 }
 
-/** Somebody who reads or writes. */
+/** A reader or a writer. */
 export interface ReadWriteHolder extends Holder {
   readonly mode: ReadWriteMode;
 }
 
-/** What `inspect` tells about a read-write lock, the same on both sides. A snapshot. */
+/** The state of a read-write lock, from `inspect`. Both sides return the same. A snapshot. */
 export interface ReadWriteInspection extends Inspection {
-  /** The first 1 000, the one whose lease ends first at the front. */
+  /** At most 1,000 holders, ordered by the end of their lease, earliest first. */
   readonly holders: readonly ReadWriteHolder[];
   readonly waiters: readonly (WaitingClaim & { readonly mode: ReadWriteMode })[];
 }
 
-/** One side of a read-write lock, with the verbs of every lock. */
+/** One side of a read-write lock. It has the methods of every lock. */
 export class ReadWriteSide extends Lock<ReadWriteLease> {
   readonly #permits: PermitsProtocol;
 
-  /** Sides come from a ReadWriteLock. @internal */
+  /** @internal */
   constructor(session: Session, protocol: PermitsProtocol, defaults: ResolvedOptions, mode: ReadWriteMode) {
     super(session, { ...protocol, mode }, { ...defaults, amount: WEIGHTS[mode] }, leasesOf(session, protocol, mode));
     this.#permits = protocol;
   }
 
-  /** Who reads or writes, and who waits for what. Changes nothing. @throws StoreError */
+  /** Returns the holders and waiters of both sides. Read-only. @throws StoreError, ClosedError */
   override async inspect(): Promise<ReadWriteInspection> {
     this.session.assertOpen(this.name);
     const state = await this.#permits.inspect(undefined, this.session.commandTimeoutMs);
@@ -168,21 +170,22 @@ export class ReadWriteSide extends Lock<ReadWriteLease> {
 }
 
 /**
- * Readers share it, a writer has it alone, across processes, on one server, between failovers.
+ * A lock that any number of readers share or one writer holds alone, across processes, on one server, between failovers.
  *
- * Both sides stand in one queue, first come, first served: readers that come after a waiting writer wait behind it,
- * so readers cannot starve a writer, nor writers a reader. All readers up to the next writer are granted by one
- * release. Not reentrant: a reader that acquires the write side waits for itself; see `ReadWriteLease.tryUpgrade`.
+ * Both sides use one queue, first come, first served. Readers that arrive after a waiting writer wait behind it, so readers
+ * cannot starve a writer, and writers cannot starve a reader. One release grants all readers up to the next writer.
+ *
+ * Not reentrant: a reader that acquires the write side waits for itself. See `ReadWriteLease.tryUpgrade`.
  */
 export class ReadWriteLock {
   /** Name of the lock. */
   readonly name: string;
-  /** Held together with other readers. */
+  /** The read side, shared with other readers. */
   readonly read: ReadWriteSide;
-  /** Held alone. */
+  /** The write side, exclusive. */
   readonly write: ReadWriteSide;
 
-  /** Locks come from the factory of a Holdfast. @internal */
+  /** @internal */
   constructor(session: Session, protocol: PermitsProtocol, defaults: ResolvedOptions) {
     this.name = protocol.name;
     this.read = new ReadWriteSide(session, protocol, defaults, "read");
@@ -190,7 +193,7 @@ export class ReadWriteLock {
   }
 }
 
-/** How holds become leases of that side. */
+/** Returns the function that turns a hold into a lease on side `mode`. */
 export function leasesOf(
   session: Session,
   protocol: PermitsProtocol,
@@ -199,7 +202,7 @@ export function leasesOf(
   return (hold) => new ReadWriteLease(hold, { protocol, timeoutMs: session.commandTimeoutMs, mode });
 }
 
-/** The protocol of the read-write lock of that name. */
+/** The lock protocol of one read-write lock. */
 export function readWriteLockProtocol(place: {
   readonly store: Store;
   readonly name: string;

@@ -1,25 +1,25 @@
 /**
- * Which holds the running code stands in: what `run` of a reentrant mutex establishes, and nothing else.
+ * Tracks which holds the running code is inside of. Only `run` of a reentrant mutex establishes such a context.
  *
- * Tracking async contexts slows every promise of the process on some runtimes, so nothing is tracked before the
- * first `run`. The storage is never entered by `enterWith`: that would reach code which the same caller starts
- * later, beside the holder and not inside its work. See docs/adr/020-reentrancy-by-run-only.md.
+ * Tracking async contexts slows down every promise in the process on some runtimes, so tracking starts with the first
+ * `run`. Never use `enterWith` here: it would also affect code that the same caller starts later, next to the holder's work
+ * and not inside it. See docs/adr/020-reentrancy-by-run-only.md.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { SharedHold } from "./shared-hold.js";
 
-/** One `run`, and those around it. */
+/** One `run`, linked to the one that encloses it. */
 interface Context {
   readonly key: string;
   readonly hold: SharedHold;
   readonly outer: Context | undefined;
 }
 
-/** The contexts of one Holdfast. Costs nothing until `run` is called. */
+/** The contexts of one Holdfast instance. Costs nothing until `run` is called. */
 export class HoldContexts {
   #storage: AsyncLocalStorage<Context> | undefined;
 
-  /** The hold on the lock at `key` that the running code stands in and that has not been given back. */
+  /** The innermost unreleased hold on the lock at `key` that the running code is inside of. */
   find(key: string): SharedHold | undefined {
     for (let context = this.#storage?.getStore(); context !== undefined; context = context.outer) {
       if (context.key === key && context.hold.count > 0) return context.hold;
@@ -27,7 +27,7 @@ export class HoldContexts {
     return undefined;
   }
 
-  /** Calls `work` so that it, and whatever it starts, stands in `hold`. */
+  /** Calls `work` so that it, and everything it starts, runs inside `hold`. */
   run<Result>(key: string, hold: SharedHold, work: () => Result): Result {
     if (this.find(key) === hold) return work();
     this.#storage ??= new AsyncLocalStorage();

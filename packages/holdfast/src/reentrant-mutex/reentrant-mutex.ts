@@ -18,34 +18,34 @@ import type { Session } from "../core/session.js";
 import type { HoldContexts } from "./contexts.js";
 import { type Entry, SharedHold } from "./shared-hold.js";
 
-/** The way in for code that does not run inside `run`. */
+/** Lets code that does not run inside `run` reenter a hold. */
 export interface Reentry {
   /**
-   * A lease of the same lock from the same Holdfast that is still held: the new lease stands on the same hold.
-   * Without it, the hold of the `run` around the caller counts, if there is one.
+   * A live lease on the same lock from the same Holdfast instance. The new lease shares its hold.
+   * Absent: the hold of the enclosing `run` is used, if there is one.
    */
   readonly within?: ReentrantLease | undefined;
 }
 
-/** How to acquire a reentrant mutex. */
+/** Options of `acquire` and `run`. */
 export type ReentrantOptions = AcquireOptions & Reentry;
 
-/** How to acquire a reentrant mutex without waiting. */
+/** Options of `tryAcquire`. */
 export type ReentrantTryOptions = TryAcquireOptions & Reentry;
 
 const REENTRANT_OPTIONS: readonly string[] = [...ACQUIRE_OPTIONS, "within"];
 
-/** A lease of a reentrant mutex. It may share its hold with others: same token, same owner, one end. */
+/** A lease on a reentrant mutex. Leases that share a hold have the same token and owner, and are lost together. */
 export class ReentrantLease extends Lease {
   readonly #entry: Entry;
 
-  /** Leases come from `acquire`, `tryAcquire`, `run` and `adopt`. @internal */
+  /** @internal */
   constructor(entry: Entry) {
     super(entry);
     this.#entry = entry;
   }
 
-  /** How many leases stand on the same hold now, this one included; 0 when this one is over. */
+  /** The number of leases that share this hold now, including this one; 0 once this one is over. */
   get holdCount(): number {
     return this.validForMs() > 0 ? this.#entry.shared.count : 0;
   }
@@ -57,27 +57,27 @@ export class ReentrantLease extends Lease {
 }
 
 /**
- * A mutex that its holder may acquire again. On the server it is the mutex of the same name: it excludes
- * `mutex(name)` too, in the same queue.
+ * A mutex that its holder may acquire again. On the server it is the mutex of the same name: it also excludes
+ * `mutex(name)`, and both use the same queue.
  *
- * What is the holder? The work of `run`, with everything that it calls, awaits or starts: inside it, acquiring
- * the same name through the same Holdfast is answered at once, without a round trip, with the same token; the
- * mutex is given back when the last of these leases is released. An `acquire` outside of every `run` is an owner
- * of its own, each time: pass `{ within: lease }` to enter its hold again.
+ * The holder is the work of `run`, with everything that the work calls, awaits or starts. Inside it, nested acquires of the
+ * same name through the same Holdfast instance succeed immediately, without a round trip, with the same token. The mutex is
+ * released when the last of these leases is released. Each `acquire` outside of every `run` is a separate owner; to reenter
+ * its hold, pass `{ within: lease }`.
  *
- * Branches that one `run` starts side by side all stand in its hold, so it does not keep them apart from each
- * other; a plain mutex under another name does. If the work returns while a branch still has a lease, `run`
- * resolves and the mutex stays held until that lease is released. A branch that acquires after all have been
- * released gets a hold of its own. Once the hold is lost, entering it again is a LeaseLostError.
+ * Concurrent branches inside one `run` share its hold, so the mutex does not exclude them from each other. Use a plain mutex
+ * with another name for that. If the work returns while a branch still has a lease, `run` resolves, and the mutex stays held
+ * until that lease is released. A branch that acquires after all leases were released gets a new hold. Reentering a lost
+ * hold throws a LeaseLostError.
  *
- * An option that a re-entry gives is never dropped silently: a longer `leaseMs` extends the hold for all, which
- * is a round trip; a `renew` or `maxHoldMs` that differs from the hold's is an UnsupportedError. `waitMs`,
- * `label` and `fairness` concern the wait for the server, and there is none.
+ * Options of a nested acquire are never ignored silently. A longer `leaseMs` extends the hold for all its leases, which
+ * costs a round trip. A `renew` or `maxHoldMs` that differs from the hold's throws an UnsupportedError. `waitMs`, `label`
+ * and `fairness` have no effect, because a nested acquire does not wait.
  */
 export class ReentrantMutex extends Lock<ReentrantLease> {
   readonly #contexts: HoldContexts;
 
-  /** Locks come from the factories of a Holdfast. @internal */
+  /** @internal */
   constructor(
     session: Session,
     protocol: LockProtocol,
@@ -96,8 +96,8 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
   }
 
   /**
-   * How many leases stand on the hold that the caller's `run` established; 0 outside of every `run` of this lock,
-   * and when that hold was lost.
+   * The number of leases that share the hold of the caller's `run`; 0 outside of every `run` of this lock, and after that
+   * hold was lost.
    */
   get holdCount(): number {
     const shared = this.#contexts.find(this.protocol.key);
@@ -105,12 +105,12 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
   }
 
   /**
-   * Enters the hold that the caller stands in, or waits until the lock is free.
+   * Reenters the hold of the caller, or waits until the lock is free.
    *
-   * @throws LeaseLostError    the hold that would be entered is over
-   * @throws UnsupportedError  a re-entry asks for a `renew` or `maxHoldMs` that its hold does not have
-   * @throws TypeError         `within` is not a lease of this lock and this Holdfast
-   * @throws as every `acquire`
+   * @throws LeaseLostError    the hold to reenter is over
+   * @throws UnsupportedError  `renew` or `maxHoldMs` differs from that of the hold to reenter
+   * @throws TypeError         `within` is not a lease on this lock from this Holdfast instance
+   * @throws as `Lock.acquire` otherwise
    */
   override async acquire(options: ReentrantOptions = NONE): Promise<ReentrantLease> {
     const { within, others } = split(options);
@@ -120,7 +120,7 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
     return acquire(this.session, this.protocol, resolved, this.make, this.localQueues);
   }
 
-  /** Enters the hold that the caller stands in, or takes the lock if it is free now. @throws as `acquire` */
+  /** Reenters the hold of the caller, or takes the lock if it is free now. @throws as `acquire`, but no AcquireTimeoutError */
   override async tryAcquire(options: ReentrantTryOptions = NONE): Promise<ReentrantLease | null> {
     const { within, others } = split(options);
     const resolved = resolve(others, this.defaults, REENTRANT_OPTIONS);
@@ -130,10 +130,10 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
   }
 
   /**
-   * Runs `work` while holding the lock; whatever `work` calls may acquire it again.
+   * Runs `work` while holding the lock. Code that `work` calls may acquire it again.
    *
    * @returns what `work` returned
-   * @throws as every `run`, and as `acquire`
+   * @throws as `Lock.run`, and as `acquire`
    */
   override async run<Result>(
     work: (lease: ReentrantLease) => Result | Promise<Result>,

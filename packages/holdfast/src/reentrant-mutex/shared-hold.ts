@@ -1,17 +1,19 @@
 /**
- * One hold on the server, under as many leases as it was entered.
+ * One hold on the server, shared by one lease for each time it was entered.
  *
- * Invariants: the server is asked for the hold once and gets it back once, when the last lease ends; no lease
- * ends twice; a hold that was lost is entered by nobody, and all its leases are told.
+ * Invariants:
+ * - The hold is acquired from the server once, and released once, when the last lease ends.
+ * - No lease ends twice.
+ * - A lost hold cannot be entered, and all its leases are notified of the loss.
  */
 import { type Forced, LeaseLostError, type LossReason, UnsupportedError } from "../core/errors.js";
 import type { Hold } from "../core/hold.js";
 import type { Ended, ExportedLease, Holding, LossListener } from "../core/lease.js";
 import type { NotHeld } from "../core/protocol.js";
 
-/** See the file header. */
+/** The hold that several leases of a reentrant mutex share. */
 export class SharedHold {
-  /** One object for all holds of a Holdfast: leases of another one are strangers. */
+  /** Identifies the Holdfast instance: one object for all its holds. Detects leases of other instances. */
   readonly home: object;
   readonly hold: Hold;
   readonly #entries = new Set<Entry>();
@@ -31,36 +33,36 @@ export class SharedHold {
     });
   }
 
-  /** Why it was lost; undefined if it was not. */
+  /** Why the hold was lost; undefined if it was not. */
   get lostFor(): LossReason | undefined {
     return this.#lostFor;
   }
 
-  /** What was said, if it was lost by force. */
+  /** Details of the force-release, if that ended the hold. */
   get forced(): Forced | undefined {
     return this.#forced;
   }
 
-  /** How many leases stand on it that were not released, whether or not it was lost. */
+  /** The number of unreleased leases, whether or not the hold was lost. */
   get count(): number {
     return this.#entries.size;
   }
 
-  /** @throws LeaseLostError  it was lost, and somebody else may hold the lock */
+  /** @throws LeaseLostError  the hold was lost; another owner may hold the lock */
   assertHeld(): void {
     if (this.hold.validForMs() > 0) return;
     const { lockName, token, owner } = this.hold;
     throw new LeaseLostError(lockName, { reason: this.#lostFor ?? "expired", token, owner });
   }
 
-  /** What one more lease stands on. */
+  /** Adds a lease to the hold. */
   enter(): Entry {
     const entry = new Entry(this);
     this.#entries.add(entry);
     return entry;
   }
 
-  /** One lease ends, and with the last one the hold. A hold that was lost is asked about once, for all of them. */
+  /** Ends one lease, and the hold with the last one. A lost hold is released once, and all its leases share the outcome. */
   leave(entry: Entry): Promise<Ended> {
     this.#entries.delete(entry);
     if (this.#entries.size > 0 && this.hold.validForMs() > 0) return Promise.resolve("released");
@@ -68,7 +70,7 @@ export class SharedHold {
     return this.#ended;
   }
 
-  /** @throws UnsupportedError  other leases stand on it too, and they cannot go along */
+  /** @throws UnsupportedError  other leases share the hold, and they cannot move with it */
   handOver(): ExportedLease {
     if (this.#entries.size > 1) {
       const message = `A lease of a reentrant mutex cannot be exported while ${this.#entries.size} stand on one hold.`;
@@ -80,12 +82,12 @@ export class SharedHold {
   }
 }
 
-/** What one lease of a shared hold stands on. */
+/** One lease's share of a hold. */
 export class Entry implements Holding {
   readonly shared: SharedHold;
   #onLost: LossListener | undefined;
 
-  /** Use `SharedHold.enter`. */
+  /** Only for `SharedHold.enter`. */
   constructor(shared: SharedHold) {
     this.shared = shared;
   }
@@ -122,7 +124,7 @@ export class Entry implements Holding {
     return this.shared.hold.heldMs();
   }
 
-  /** No lease shortens what another one counts on. */
+  /** Never shortens a hold that other leases share. */
   extend(leaseMs: number): Promise<"extended" | NotHeld> {
     const { hold, count } = this.shared;
     return hold.extend(count > 1 ? Math.max(leaseMs, hold.leaseMs) : leaseMs);
@@ -142,7 +144,7 @@ export class Entry implements Holding {
     else listener(lostFor, forced);
   }
 
-  /** The hold was lost. */
+  /** Called when the hold was lost. */
   lose(reason: LossReason, forced?: Forced): void {
     this.#onLost?.(reason, forced);
   }

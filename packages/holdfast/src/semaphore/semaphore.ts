@@ -1,4 +1,4 @@
-/** Permits, so many at a time: options, lock and lease. */
+/** The semaphore: options, lock and lease. */
 import { acquire, run, tryAcquire } from "../core/acquire.js";
 import type { Holder } from "../core/errors.js";
 import type { Hold } from "../core/hold.js";
@@ -20,46 +20,46 @@ import type { Session } from "../core/session.js";
 import type { Store } from "../core/store.js";
 import { type PermitsProtocol, permitsProtocol } from "../permits/protocol.js";
 
-/** The most permits of a semaphore, and of one lease. */
+/** Most permits of a semaphore, and of one lease. */
 export const MOST_PERMITS = 1_000_000;
-/** Leases of more permits have no slot numbers: who counts in megabytes does not number them. */
+/** Leases of more permits get no slot numbers: a caller that counts in megabytes, for example, does not need them. */
 const MOST_SLOTS = 1_000;
 
-/** How a semaphore is configured: the same in every process. */
+/** The configuration of a semaphore, which must be the same in every process. */
 export interface SemaphoreOptions {
   /**
-   * How many permits there are. More lets more holders in at a time. The first acquire of a name stores it; until
-   * it is forgotten (10 minutes after the last use, or 30 days after `resize`), another number is refused. A whole
-   * number from 1 to 1 000 000.
+   * The number of permits. A larger number admits more holders at a time. The first acquire of a name stores the number
+   * on the server. Until the server forgets it (10 minutes after the last use, or 30 days after the last use once `resize`
+   * was called), acquires that declare another number fail with a CapacityMismatchError. A whole number from 1 to 1,000,000.
    */
   readonly permits: number;
 }
 
-/** How to acquire permits without waiting. */
+/** Options of `tryAcquire`. */
 export interface SemaphoreTryAcquireOptions extends TryAcquireOptions {
   /**
-   * How many permits to take, all or none. A whole number from 1 to what the semaphore was configured with.
+   * The number of permits to take, all or none. A whole number from 1 to the configured number of permits.
    * @default 1
    */
   readonly permits?: number | undefined;
 }
 
-/** How to acquire permits, and how long to try. */
+/** Options of `acquire` and `run`. */
 export interface SemaphoreAcquireOptions extends AcquireOptions, SemaphoreTryAcquireOptions {}
 
-/** Permits held for a time. All of them end together. */
+/** A lease on one or more permits, which all end together. */
 export class SemaphoreLease extends Lease {
-  /** How many permits are held. */
+  /** The number of permits that this lease holds. */
   readonly permits: number;
 
   /**
-   * Numbers of the permits, smallest first: no two leases that are held have one in common, and a permit that is
-   * taken gets the smallest that is free, so they stay below the capacity and can name workers, ports or
-   * directories. Empty for a lease of more than 1 000 permits.
+   * The slot numbers of the permits, smallest first. No two live leases share a number. Each permit gets the smallest free
+   * number, so all numbers are below the capacity and can identify workers, ports or directories. Empty for a lease of
+   * more than 1,000 permits.
    */
   readonly slots: readonly number[];
 
-  /** Leases come from the verbs of a Semaphore. @internal */
+  /** @internal */
   constructor(hold: Hold) {
     super(hold);
     this.permits = hold.grant.claim.amount;
@@ -67,37 +67,37 @@ export class SemaphoreLease extends Lease {
   }
 }
 
-/** Somebody who holds permits. */
+/** A holder of permits. */
 export interface SemaphoreHolder extends Holder {
   readonly permits: number;
   readonly slots: readonly number[];
 }
 
-/** What `inspect` tells about a semaphore. A snapshot: it may have changed when you read it. */
+/** The state of a semaphore, from `inspect`. A snapshot: the state may have changed by the time you read it. */
 export interface SemaphoreInspection extends Inspection {
-  /** The first 1 000, the one whose lease ends first at the front. */
+  /** At most 1,000 holders, ordered by the end of their lease, earliest first. */
   readonly holders: readonly SemaphoreHolder[];
   readonly waiters: readonly (WaitingClaim & { readonly permits: number })[];
-  /** How many permits there are: as resized, as declared by who came first, or else as declared here. */
+  /** The number of permits on the server, set by `resize` or the first acquire; if none is stored, the number declared here. */
   readonly capacity: number;
-  /** How many are held. More than `capacity` for a while, if it was made smaller. */
+  /** The number of permits held. Temporarily more than `capacity` after `resize` lowered it. */
   readonly used: number;
 }
 
 const SEMAPHORE_OPTIONS: readonly string[] = [...ACQUIRE_OPTIONS, "permits"];
 
 /**
- * At most so many permits are held at a time across processes, on one server, between failovers.
+ * Limits how many permits are held at a time across processes, on one server, between failovers.
  *
- * Who asks waits in a queue on the server, first come, first served: a caller that wants many is not overtaken by
- * others that want few. Every permit is part of a lease that is renewed while its holder lives, so the permits of a
- * process that died come back when its lease ends, and nobody can give back what it does not hold.
+ * Callers wait in a queue on the server, first come, first served: a caller that wants many permits is never overtaken by
+ * callers that want few. Every permit belongs to a lease, which is renewed while its holder lives. So the permits of a
+ * crashed process become free when its lease ends, and no caller can release permits that it does not hold.
  */
 export class Semaphore extends Lock<SemaphoreLease> {
   readonly #permits: PermitsProtocol;
   readonly #declared: number;
 
-  /** Semaphores come from the factory of a Holdfast. @internal */
+  /** @internal */
   constructor(session: Session, protocol: PermitsProtocol, defaults: ResolvedOptions, declared: number) {
     super(session, protocol, defaults, (hold) => new SemaphoreLease(hold));
     this.#permits = protocol;
@@ -105,12 +105,12 @@ export class Semaphore extends Lock<SemaphoreLease> {
   }
 
   /**
-   * Waits until so many permits are free and everybody before us was served, then holds them. One round trip if
-   * that is now.
+   * Waits until enough permits are free and all earlier callers were served, then holds the permits. One round trip if
+   * they are available immediately.
    *
-   * @throws AcquireTimeoutError    after `waitMs`; nothing is held; `holder` is the one whose lease ends first
-   * @throws CapacityMismatchError  other processes count on another number of permits; nothing is held
-   * @throws RangeError             more permits than the semaphore was configured with; nothing was sent
+   * @throws AcquireTimeoutError    not granted within `waitMs`; nothing is held; `holder` is the one whose lease ends first
+   * @throws CapacityMismatchError  the declared number was never in effect, or too many are requested; nothing is held
+   * @throws RangeError             more permits requested than the semaphore was configured with; nothing was sent
    * @throws as `Lock.acquire` otherwise
    */
   override async acquire(options: SemaphoreAcquireOptions = NONE): Promise<SemaphoreLease> {
@@ -118,18 +118,18 @@ export class Semaphore extends Lock<SemaphoreLease> {
   }
 
   /**
-   * Takes permits only if so many are free now and nobody waits. One round trip.
+   * Takes permits only if enough are free now and nobody waits. One round trip.
    *
-   * @returns null if not
-   * @throws CapacityMismatchError  other processes count on another number of permits; nothing is held
-   * @throws RangeError             more permits than the semaphore was configured with; nothing was sent
+   * @returns null if too few permits are free or other callers wait
+   * @throws CapacityMismatchError  the declared number was never in effect, or too many are requested; nothing is held
+   * @throws RangeError             more permits requested than the semaphore was configured with; nothing was sent
    * @throws as `Lock.tryAcquire` otherwise
    */
   override async tryAcquire(options: SemaphoreTryAcquireOptions = NONE): Promise<SemaphoreLease | null> {
     return tryAcquire(this.session, this.protocol, this.#resolve(options), this.make);
   }
 
-  /** Runs `work` while holding permits; otherwise as `Lock.run`. @throws as `acquire`, and then `work` was not called */
+  /** Runs `work` while holding permits, like `Lock.run`. @throws as `acquire`; then `work` was not called */
   override async run<Result>(
     work: (lease: SemaphoreLease) => Result | Promise<Result>,
     options: SemaphoreAcquireOptions = NONE,
@@ -138,13 +138,14 @@ export class Semaphore extends Lock<SemaphoreLease> {
   }
 
   /**
-   * Changes how many permits there are, for everybody and at once. More are given to those who wait, in this one
-   * call. With fewer, whoever holds keeps what it has, and nobody is granted until what is held fits.
+   * Changes the number of permits for all processes, immediately. If the number grows, the same call grants the new permits
+   * to waiters. If it shrinks, holders keep their permits, and no permits are granted until the held permits fit.
    *
-   * Processes that were configured with another number go on; one that was never in force is still refused. The new
-   * number is forgotten 30 days after the last use: configure processes with it before.
+   * Processes that are configured with an earlier number of this semaphore keep working. A number that was never in effect
+   * is still refused. The server forgets the new number 30 days after the last use: configure your processes with it first.
    *
-   * @param permits  a whole number from 1 to 1 000 000
+   * @param permits  a whole number from 1 to 1,000,000
+   * @throws TypeError, RangeError  invalid `permits`; nothing was sent
    * @throws StoreError  outcome unknown; calling it again is safe
    * @throws ClosedError  this Holdfast was closed
    */
@@ -154,14 +155,14 @@ export class Semaphore extends Lock<SemaphoreLease> {
     await this.#permits.resize(permits, this.session.newRequestId(this.name), this.session.commandTimeoutMs);
   }
 
-  /** How many permits there are: what the server has on record, or else what was declared here. @throws StoreError, ClosedError */
+  /** The number of permits on the server, or the number declared here if none is stored. @throws StoreError, ClosedError */
   async capacity(): Promise<number> {
     this.session.assertOpen(this.name);
     const { capacity } = await this.#permits.inspect(undefined, this.session.commandTimeoutMs);
     return capacity ?? this.#declared;
   }
 
-  /** How many permits there are, who holds how many, and who waits for how many. Changes nothing. @throws StoreError, ClosedError */
+  /** Returns the capacity, the holders and the waiters, with their permits. Read-only. @throws StoreError, ClosedError */
   override async inspect(): Promise<SemaphoreInspection> {
     this.session.assertOpen(this.name);
     const state = await this.#permits.inspect(undefined, this.session.commandTimeoutMs);
@@ -187,7 +188,7 @@ export class Semaphore extends Lock<SemaphoreLease> {
   }
 }
 
-/** The protocol of the semaphore of that name. */
+/** The lock protocol of one semaphore. */
 export function semaphoreProtocol(place: {
   readonly store: Store;
   readonly name: string;
@@ -198,7 +199,7 @@ export function semaphoreProtocol(place: {
   return permitsProtocol({ ...place, kind: "semaphore", numbered: MOST_SLOTS });
 }
 
-/** @throws TypeError, RangeError  unless it is a whole number from 1 to `most` */
+/** @throws TypeError, RangeError  `permits` is not a whole number from 1 to `most` */
 export function checkPermits(permits: unknown, most: number): number {
   checkWhole("permits", permits, 1, most);
   return permits as number; // just checked

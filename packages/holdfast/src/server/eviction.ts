@@ -1,4 +1,4 @@
-/** Whether the server may take locks away to save memory, asked in a script because every store can run one. */
+/** Asks whether the server may evict locks to save memory. Uses a script, because every store can run one. */
 import { call } from "../core/call.js";
 import { StoreError } from "../core/errors.js";
 import { evicts, type MemoryPolicy } from "../core/guard.js";
@@ -6,14 +6,15 @@ import type { Store } from "../core/store.js";
 import { serverMemory } from "../generated/scripts.js";
 
 /**
- * The server's policy; of several, that of the first which may evict. Undefined if it, or one of them, does not show it.
+ * Reads the memory policy of the server. In a cluster, returns the first policy that may evict. If there is none, returns
+ * undefined if any server does not show its policy.
  *
  * @throws StoreError
  */
 export async function readMemoryPolicy(store: Store, timeoutMs: number): Promise<MemoryPolicy | undefined> {
-  // In this same turn, so that the question leaves with the first request.
+  // Called in the same turn, so that it is sent together with the first request.
   if (store.runOnEach === undefined) return policyOf(store, timeoutMs);
-  // A client that cannot reach one of them may give no answer of any: then one is better than none.
+  // If one server is unreachable, the client may return no reply at all. Then one server's policy is better than none.
   const replies = await store.runOnEach(serverMemory, [], timeoutMs / 2).catch(() => undefined);
   if (replies === undefined) return policyOf(store, timeoutMs);
   const policies = await Promise.all(replies.map((reply) => policyOf({ run: async () => reply }, timeoutMs)));
@@ -28,12 +29,12 @@ async function policyOf(store: Pick<Store, "run">, timeoutMs: number): Promise<M
   return { policy, maxmemoryBytes: reply.maxmemory };
 }
 
-/** A service may run no script without keys, and will not at the next acquire either. */
+/** Some hosted services run no scripts without keys. They will not at the next acquire either, so the policy counts as hidden. */
 function hiddenIfRefused(error: unknown): undefined {
   if (!(error instanceof StoreError) || error.transient || !error.mayHaveRun) throw error;
 }
 
-/** Tells the operator, by a warning of the process, what to check by hand. */
+/** Emits a process warning that tells the operator what to check manually. */
 export function warnOfHiddenPolicy(): void {
   process.emitWarning(
     "Holdfast cannot see whether this server evicts keys, because the server does not show INFO memory.",

@@ -1,15 +1,15 @@
 /**
- * The smallest Redis user, as rules of ACL SETUSER. docs/safety.md prints them, and packages/holdfast/tests/permissions shows
- * that none is missing and none is too much.
+ * The least privileges of a Redis user for Holdfast, as ACL SETUSER rules. docs/safety.md lists them, and
+ * packages/holdfast/tests/permissions verifies that no rule is missing and none is unnecessary.
  */
 
-/** What a user needs, each rule one word. */
+/** The ACL rules that a user needs. Each rule is one word. */
 export interface LeastPrivilege {
   /** On every server. */
   readonly server: readonly string[];
-  /** Besides, on each server of a cluster. Before Redis 7 there are no such commands. */
+  /** In addition, on each server of a cluster. Redis before version 7 does not have these commands. */
   readonly cluster: readonly string[];
-  /** What client libraries ask there, most of it before they send anything. */
+  /** Commands that client libraries send to a cluster by themselves, most of them before the first request. */
   readonly clusterClients: readonly string[];
 }
 
@@ -22,7 +22,7 @@ const COMMANDS = [
 ];
 
 /**
- * What Holdfast needs of Redis with keys and channels that begin with `prefix`, and no more. For 6.2 and later.
+ * Returns exactly the rules that Holdfast needs for keys and channels that begin with `prefix`. For Redis 6.2 and later.
  *
  * @param prefix  as `HoldfastOptions.prefix`
  */
@@ -35,7 +35,7 @@ export function leastPrivilege(prefix: string): LeastPrivilege {
   };
 }
 
-/** A text that stands for itself in a pattern of Redis, in which `*`, `?`, `[` and `\` do not. */
+/** Escapes text for a Redis glob pattern, in which `*`, `?`, `[`, `]` and `\` are special. */
 export function asPattern(text: string): string {
   return text.replace(/[*?[\]\\]/g, "\\$&");
 }

@@ -1,4 +1,4 @@
-/** Whether a server may grant locks after it took over from another: how it is asked, and where it keeps the answer. */
+/** Asks a server whether it may grant locks, because it may have taken over from another. Defines the key of its marker. */
 import { call } from "../core/call.js";
 import { StoreError } from "../core/errors.js";
 import type { Grace } from "../core/store.js";
@@ -7,12 +7,12 @@ import { serverLineage, serverShard } from "../generated/scripts.js";
 /** See `HoldfastOptions.failoverGrace`. */
 export type FailoverGrace = "auto" | "strict" | "off";
 
-/** How a store asks the server about itself; undefined if it is not to ask. */
+/** How a store asks the server about its lineage; undefined if it must not ask. */
 export function failoverGrace(mode: FailoverGrace, prefix: string): Grace | undefined {
   return mode === "off" ? undefined : graceFor(mode, prefix, false);
 }
 
-/** How the store of one server of a quorum asks it about itself: as with `"strict"`, and what the other servers know counts too. */
+/** How a store asks one server of a quorum about its lineage: as with `"strict"`, but answers of the other servers count too. */
 export function quorumGrace(prefix: string): Grace {
   return graceFor("strict", prefix, true);
 }

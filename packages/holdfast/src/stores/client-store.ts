@@ -9,24 +9,24 @@ import { runOnEach, type ScriptClient, ScriptRunner } from "./script-runner.js";
 import { ServerFailoverGuard } from "./server-failover-guard.js";
 import { within } from "./timeout.js";
 
-/** Makes a connection that listens, and reports to `events`. What it makes belongs to the store. */
+/** Opens a subscriber connection that reports to `events`. The store owns the connection and closes it. */
 export type OpenSubscriber = (events: SubscriberEvents) => Subscriber | Promise<Subscriber>;
 
 /** Opens inboxes; see `Store.inbox` and `Store.shardInbox`. */
 export interface Inboxes {
   open(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox>;
-  /** Present for a cluster. */
+  /** Present only for a cluster. */
   openShard?(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox>;
   close(): Promise<void>;
 }
 
-/** What differs from one client library to the next. */
+/** The parts of a store that differ between client libraries. */
 export interface ClientParts {
   readonly kind: string;
   readonly client: ScriptClient;
-  /** Makes what opens inboxes; it calls `onReconnect` when they hear again after a loss. */
+  /** Creates the inboxes. They call `onReconnect` when they are subscribed again after a lost connection. */
   inboxes(onReconnect: () => void): Inboxes;
-  /** Calls `onBack` whenever the caller's client is ready again after a loss; answers with what takes that back. */
+  /** Calls `onBack` whenever the caller's client is ready again after a lost connection. @returns stops watching */
   watch(onBack: () => void): () => void;
   readonly terms: Terms;
   /** As `Store.server`. */
@@ -35,35 +35,36 @@ export interface ClientParts {
   readonly clientTimeouts?: NonNullable<Store["clientTimeouts"]> | undefined;
 }
 
-/** What has to be so for a grant of this store to count. */
+/** Conditions under which a grant of this store counts. */
 export interface Terms {
-  /** How to ask the server whether it may grant locks; without it, it always may. */
+  /** How to ask the server whether it may grant locks. If absent, it always may. */
   readonly grace?: Grace | undefined;
-  /** How many replicas must have a renewal for it to count; without it, none. */
+  /** How many replicas must acknowledge a renewal for it to count. If absent, none. */
   readonly replicas?: Replicas | undefined;
 }
 
-/** Inboxes over one connection that listens. */
+/** Inboxes over one subscriber connection. */
 export function overOneSubscriber(openSubscriber: OpenSubscriber): ClientParts["inboxes"] {
   return (onReconnect) => new InboxHub(openSubscriber, onReconnect);
 }
 
-/** Inboxes over a connection to each of several servers. */
+/** Inboxes over one subscriber connection per server of a cluster. */
 function overNodes(nodes: ClusterNodes): ClientParts["inboxes"] {
   return (onReconnect) => new ClusterHub(nodes, onReconnect);
 }
 
 interface SharedInboxes {
   readonly inboxes: Inboxes;
-  /** What each of its users does when it hears again after a loss. */
+  /** The `onReconnect` callback of each store that uses these inboxes. */
   readonly users: Set<() => void>;
 }
 
 const sharedByClient = new WeakMap<object, SharedInboxes>();
 
 /**
- * Inboxes over the same connections for all stores on one client: a program that makes a Holdfast again and again, as when a
- * development server reloads it, has one subscriber connection and not one more each time. The last one to close closes it.
+ * Shares the subscriber connections among all stores on one client. A program that calls `createHoldfast` repeatedly, such as
+ * one that a development server reloads, then has one subscriber connection instead of one per call. The last store to close
+ * closes the connections.
  */
 function overShared(client: object, make: ClientParts["inboxes"]): ClientParts["inboxes"] {
   return (onReconnect) => {
@@ -93,17 +94,17 @@ function newShared(client: object, make: ClientParts["inboxes"]): SharedInboxes 
   return shared;
 }
 
-/** Inboxes over one connection that listens, for all stores on `client`. */
+/** Inboxes over one subscriber connection that all stores on `client` share. */
 export function overSharedSubscriber(client: object, openSubscriber: OpenSubscriber): ClientParts["inboxes"] {
   return overShared(client, overOneSubscriber(openSubscriber));
 }
 
-/** Inboxes over a connection to each server of a cluster that is needed, for all stores on `client`. */
+/** Inboxes over one subscriber connection per cluster server in use. All stores on `client` share them. */
 export function overSharedNodes(client: object, nodes: ClusterNodes): ClientParts["inboxes"] {
   return overShared(client, overNodes(nodes));
 }
 
-/** The store port over the parts of one client library. */
+/** Implements `Store` with the parts of one client library. */
 export function clientStore({
   kind,
   client: calls,
@@ -147,7 +148,7 @@ export function clientStore({
       ? {}
       : { runOnEach: (script, args, timeoutMs) => runOnEach(client, script, args, timeoutMs) }),
     onReconnect(listener) {
-      // A function of its own: the same listener may be given twice.
+      // Wrapped in a new function, because the same listener may be registered twice.
       const own = (connection: "commands" | "inbox"): void => listener(connection);
       listeners.add(own);
       return () => void listeners.delete(own);
@@ -160,7 +161,7 @@ export function clientStore({
   };
 }
 
-/** Longest wait for an answer that is no script's of ours. */
+/** Longest wait for a reply that does not come from one of Holdfast's scripts. */
 const ANSWER_MS = 1_000;
 
 function guardOf(client: ScriptClient, grace: Grace): FailoverGuard {

@@ -1,18 +1,21 @@
 /**
- * Whether the server of a slot may grant locks: the guard of a cluster, where slots move and each master is followed by
- * another one for itself (docs/adr/082-failover-grace-in-clusters.md).
+ * The failover guard of a cluster: decides whether the server of a slot may grant locks. In a cluster, slots move between
+ * servers, and each master fails over independently (docs/adr/082-failover-grace-in-clusters.md).
  *
- * What is known is always known of a *run*, a time in which one process is master without a break, and stays true: that
- * its quiet time is over, or that it has all of a slot. A script that grants is loaded with the run in its text. So it is
- * known only to servers of which somebody has found out that they may grant, and a slot that goes to another
- * server, in whichever way, is noticed by NOSCRIPT. Then
+ * Every known fact is about a *run*: a period in which one process is master without interruption. Such a fact stays true.
+ * It says that the quiet time of the run is over, or that a slot is whole: the run has everything that was granted in it.
+ * A script that grants is loaded with the run in its text. So a server knows the script only if a client has found that this
+ * run may grant. If a slot moves to another server, for whatever reason, that server replies NOSCRIPT. The guard then checks:
  *
- * 1. the slot is looked at. If its marker names this run, it is whole.
- * 2. Else the run itself must be settled: its quiet time is over, or there never was a reason for one.
- * 3. And so must be the runs of all other masters, since the slot may have come from any of them. Then it is whole.
+ * 1. The marker of the slot. If it names this run, the slot is whole.
+ * 2. Otherwise the run itself must be settled: its quiet time is over, or it never needed one.
+ * 3. The runs of all other masters must be settled too, because the slot may have come from any of them. Then it is whole.
  *
- * Invariants: no text with a run is sent to a slot that was not found whole for that run; none after the last word of that run
- * is older than `TRUSTED_MS`, since a server that is demoted and promoted again knows its old texts still.
+ * Invariants:
+ *
+ * - No text with a run is sent to a slot that was not found whole for that run.
+ * - No such text is sent when the last reply of that run is older than `TRUSTED_MS`, because a server that was demoted and
+ *   promoted again still knows its old texts.
  */
 import { StoreError } from "../core/errors.js";
 import type { Grace, Script, ScriptText, ShardStanding, Store } from "../core/store.js";
@@ -22,42 +25,48 @@ import { flagOf, type Run, Runs, textFor } from "./runs.js";
 import { tagOf } from "./slot-tags.js";
 import { unrefSleep } from "./timeout.js";
 
-/** An answer of a run counts for so long, less than it takes to be demoted and promoted again; half of it before it is fetched anew. */
+/**
+ * How long a reply of a run counts: less than it takes to demote and promote a server again. After half of this time the guard
+ * asks again in the background.
+ */
 const TRUSTED_MS = 2_000;
-/** A slot that was found whole counts as that for so long, as long as its run goes on. */
+/** How long a slot counts as whole after it was found whole, provided that its run goes on. */
 const SLOT_TRUSTED_MS = 60_000;
-/** A server that may not grant is asked again after so long: another one may be found to be settled, or the slot may have moved. */
+/** When to ask a server again that may not grant: another server may be settled by then, or the slot may have moved. */
 const QUIET_TRUSTED_MS = 500;
-/** The longest lease is told again after so long: the marker may have moved away. */
+/** How often to report the longest lease to the server again, because the marker may have moved away. */
 const TOLD_MS = 60_000;
-/** Slots may move while they are asked about. */
+/** How often to retry, because slots may move during the check. */
 const TRIES = 5;
 const PAUSE_MS = 20;
 
 type Look = Exclude<ShardStanding, { readonly outcome: "hidden" }>;
 type Found = { readonly run: Run } | { readonly restMs: number } | undefined;
 
-/** What the guard uses of the cluster's client, past itself. */
+/** The calls that the guard makes on the cluster's client. They bypass the guard. */
 export interface ShardClient {
   readonly run: Store["run"];
-  /** Whether the server of the key knows a text. It reads `key`, whichever that is, and changes nothing. */
+  /** Whether the server that has `key` knows the text. May read `key`, and changes nothing. */
   knows(text: ScriptText, key: string): Promise<boolean>;
-  /** Loads it on that server. */
+  /** Loads the text on the server that has `key`. */
   load(text: ScriptText, key: string): Promise<unknown>;
 }
 
-/** See the file header. One for each store. */
+/** The failover guard of a cluster. There is one per store. */
 export class ClusterFailoverGuard implements FailoverGuard {
   readonly #grace: Grace;
   readonly #client: ShardClient;
   readonly #runs = new Runs(() => this.#slots.clear());
   readonly #slots = new Map<number, { readonly run: Run; readonly atMs: number }>();
-  /** Slots whose servers may grant nothing, for callers that ask again at once. */
+  /** Slots whose servers may grant nothing. Answers callers that ask again soon without another request. */
   readonly #quiet = new Map<number, { readonly untilMs: number; readonly endMs: number; readonly longestMs: number }>();
   readonly #asking = new Map<number, Promise<Found>>();
-  /** The longest lease asked for by this process. */
+  /** The longest lease that this process has requested, in ms. */
   #longestMs = 0;
-  /** The longest that any server was told of: what needs no grant goes on with it, also where nobody was asked yet. */
+  /**
+   * The longest lease, in ms, that was reported to any server. Scripts that do not grant run with leases up to this length, even
+   * on servers that were not asked yet.
+   */
   #toldMs = 0;
   #changes = 0;
   #isHidden = false;
@@ -92,7 +101,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     const known = this.#slots.get(slot);
     const nowMs = performance.now();
     if (script.grants !== true) {
-      // A marker forgets the length of leases of which nobody tells it.
+      // The marker forgets a lease length that is not reported again.
       const isTold = known !== undefined && nowMs - known.run.toldAtMs <= TOLD_MS;
       if (!isTold) void this.#found(slot, timeoutMs).catch(() => {});
       return script;
@@ -117,11 +126,11 @@ export class ClusterFailoverGuard implements FailoverGuard {
     send: (text: ScriptText) => Promise<unknown>,
     attempt: number,
   ): Promise<Admission | undefined> {
-    // The client may have learnt only now where the slot is, or the slot is on its way.
+    // The client may just have learned where the slot is, or the slot may still be moving.
     if (attempt > 2) await unrefSleep(Math.min(attempt - 2, TRIES) * PAUSE_MS);
     const slot = clusterSlot(keys[0] ?? "");
     this.#slots.delete(slot);
-    // What is being asked already may be about the server before.
+    // A question already in flight may concern the previous server.
     await this.#asking.get(slot)?.catch(() => {});
     const admission = this.#admission(script, await this.#found(slot, timeoutMs));
     if (admission !== undefined && "text" in admission) await send(admission.text);
@@ -143,7 +152,10 @@ export class ClusterFailoverGuard implements FailoverGuard {
     return `${this.#markerOf(slot)}:home`;
   }
 
-  /** The run that has all of the slot and may grant; undefined if a connection was lost meanwhile. One question for all who ask. */
+  /**
+   * Finds the run for which the slot is whole and that may grant; undefined if a connection was lost meanwhile. Concurrent
+   * callers share one check.
+   */
   #found(slot: number, timeoutMs: number): Promise<Found> {
     const quiet = this.#quiet.get(slot);
     const nowMs = performance.now();
@@ -177,7 +189,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     }
   }
 
-  /** Undefined if servers have changed meanwhile, or show nothing. */
+  /** One attempt of `#find`. Undefined if servers changed meanwhile, or do not show what is needed. */
   async #tryToFind(slot: number, timeoutMs: number): Promise<Found> {
     const marker = this.#markerOf(slot);
     const { run: heard, standing } = await this.#look(marker, "", false, timeoutMs);
@@ -209,7 +221,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     return { run };
   }
 
-  /** Asks the server of a slot, and what it says it is. */
+  /** Asks the server of a slot about the slot and about its own run. */
   async #look(
     marker: string,
     vouched: string,
@@ -228,7 +240,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     return { run, standing };
   }
 
-  /** Of a master that is listed: for how long it may grant nothing. Undefined if it is not the one that was meant. */
+  /** How long a listed master may grant nothing, in ms. Undefined if another server replied. */
   async #settleOther(
     { id, home }: { readonly id: string; readonly home: number },
     timeoutMs: number,
@@ -242,7 +254,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     return same === run && seen?.id === id ? this.#settle(run, seen.home, timeoutMs) : undefined;
   }
 
-  /** For how long this run may grant nothing. Undefined if its home has gone elsewhere. */
+  /** How long this run may grant nothing, in ms. Undefined if its home slot has moved to another server. */
   async #settle(run: Run, home: number, timeoutMs: number): Promise<number | undefined> {
     if (run.isSettled) return 0;
     const restMs = run.quietUntilMs - performance.now();
@@ -255,7 +267,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
       return 0;
     }
     if (standing === undefined) return undefined;
-    // The marker may have come with a slot, from a server that is another one.
+    // The marker may have moved here with the slot and describe another server.
     if (await this.#client.knows(flagOf(run, this.#grace.marker), marker)) {
       run.isSettled = true;
       return (await this.#ask(marker, run, run.id, timeoutMs))?.outcome === "settled" ? 0 : undefined;
@@ -263,7 +275,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     return standing.restMs;
   }
 
-  /** Tells a run that may grant how long leases are. */
+  /** Reports the longest lease to a run that may grant. */
   async #tell(marker: string, run: Run, timeoutMs: number): Promise<void> {
     const { run: same, standing } = await this.#look(marker, "", true, timeoutMs);
     if (same === run && standing !== undefined) await this.#ask(this.#homeOf(standing.home), run, run.id, timeoutMs);
@@ -290,7 +302,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
   }
 }
 
-/** What puts a lease back goes by the marker of its slot, so that is to be right before. */
+/** Whether the script may put back a lease. It reads the marker of the slot, which must therefore be correct before. */
 function readsMarker(script: Script): boolean {
   return script.renews === true && script.keys.includes("marker");
 }

@@ -1,9 +1,9 @@
 /**
- * The inboxes of a store on a cluster: one listening connection for each master that is needed, and one for plain channels.
+ * The inboxes of a store on a cluster: one subscriber connection for each master in use, and one for plain channels.
  *
- * It keeps the promise of InboxHub (an inbox that was confirmed either hears every message, or its owner is told once
- * it hears again) where channels move: with their slot, or to the next master. So it follows them itself. Client libraries
- * that do so by themselves do not tell when they are there.
+ * It gives the same guarantee as InboxHub: a confirmed inbox either receives every message, or its owner is notified once it
+ * is subscribed again. In a cluster, channels move: with their slot, or to a new master. The hub follows them itself, because
+ * client libraries that do this do not report when the new subscription is in place.
  */
 
 import { LockError, StoreError } from "../core/errors.js";
@@ -14,35 +14,35 @@ import { isUnknownCommand, refusesForGood } from "./failure.js";
 import { ForbiddenChannels } from "./forbidden.js";
 import { unrefSleep, within } from "./timeout.js";
 
-/** Longest wait for a confirmation before it is looked for elsewhere. */
+/** Longest wait for a confirmation before the hub tries another connection. */
 const ANSWER_MS = 1_000;
-/** How often it is looked whether the client has learnt of another owner: a master that became a replica keeps its subscribers. */
+/** How often to check whether the client knows a new owner of a slot. A master that became a replica keeps its subscribers. */
 const LOOK_MS = 250;
-/** Every so many looks the servers are asked: whether they are alive, and who the owner is. */
+/** Every n-th check also asks the servers whether they are alive and who owns the slot. */
 const LOOKS_PER_PROBE = 8;
-/** Pauses between tries to follow a channel, doubled each time. A failover takes seconds, a moved slot none. */
+/** Pauses between attempts to follow a channel, doubled each time. A failover takes seconds; a moved slot takes no time. */
 const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 250;
-/** How long what is told of several channels is gathered. */
+/** How long to collect reconnected channels before `onReconnect` is called once for all of them. */
 const GATHER_MS = 10;
 const NOBODY = new Error("nobody listens any more");
 const NO_OWNER = new Error("the client knows no server for this slot");
 
-/** A connection to one server of a cluster that only listens. */
+/** A subscriber connection to one server of a cluster. */
 export interface NodeSubscriber {
-  /** Resolves when the server has confirmed it. To subscribe once more must be harmless. Rejects where the slot is elsewhere. */
+  /** Resolves when the server has confirmed. Must be safe to repeat. Rejects if another server has the slot. */
   subscribe(channel: string, isSharded: boolean): Promise<unknown>;
   unsubscribe(channel: string, isSharded: boolean): Promise<unknown>;
   ping(): Promise<unknown>;
   close(): unknown;
 }
 
-/** What such a connection reports. */
+/** Events of such a connection. */
 export interface NodeSubscriberEvents {
   onMessage(channel: string, message: string): void;
-  /** The server has ended some subscriptions, since their slots are elsewhere. */
+  /** The server has ended some subscriptions, because their slots moved. */
   onMoved(): void;
-  /** The connection is lost. It does not come back by itself. */
+  /** The connection is lost and will not reconnect by itself. */
   onEnd(): void;
 }
 
@@ -51,7 +51,7 @@ export interface ClusterNodes {
   /** Address of the master that has the slot, as far as the client knows. */
   ownerOf(slot: number): string | undefined;
   masters(): readonly string[];
-  /** Has the client find out where the slot of that channel is. */
+  /** Makes the client look up which server has the slot of the channel. */
   refresh(channel: string): Promise<unknown>;
   openSubscriber(address: string, events: NodeSubscriberEvents): NodeSubscriber | Promise<NodeSubscriber>;
 }
@@ -61,19 +61,22 @@ interface Channel {
   readonly isSharded: boolean;
   readonly slot: number;
   readonly listeners: Set<(message: string) => void>;
-  /** False once its server has been found to have no sharded channels: it is older than Redis 7. */
+  /** False once its server turns out to have no sharded channels, because it is older than Redis 7. */
   isCounted: boolean;
-  /** It was heard once and then lost: its owners are to be told as soon as it is heard again. */
+  /** The subscription was lost after it was confirmed. Its owners must be notified when it is back. */
   isMissed: boolean;
   post: Post | undefined;
-  /** Key of the post where it was last heard. */
+  /** Key of the post that last had a confirmed subscription. */
   place: string;
   attaching: Promise<void> | undefined;
 }
 
 interface Post {
   readonly address: string;
-  /** ioredis goes deaf on a connection when the last channel of either sort is left, so no connection has both. */
+  /**
+   * A connection has either sharded or plain channels, never both: ioredis stops delivering messages when the last channel of
+   * either sort is unsubscribed.
+   */
   readonly isSharded: boolean;
   readonly subscriber: Promise<NodeSubscriber>;
   readonly channels: Set<Channel>;
@@ -81,15 +84,15 @@ interface Post {
   isUp: boolean;
 }
 
-/** See the file header. `onReconnect` is called when channels hear again after a loss. */
+/** Opens inboxes in a cluster. Calls `onReconnect` when channels are subscribed again after a loss. */
 export class ClusterHub {
   readonly #nodes: ClusterNodes;
   readonly #onReconnect: () => void;
-  /** By `keyOf`: a name may be listened to as both sorts at once, by whoever cannot know how it is published to. */
+  /** By `channelKey`. A name may be subscribed as both sorts at once, by callers that cannot know how it is published. */
   readonly #channels = new Map<string, Channel>();
-  /** By `keyOf` of their addresses. */
+  /** By `channelKey` of their addresses. */
   readonly #posts = new Map<string, Post>();
-  /** Unsubscriptions under way, by channel: who opens the same one again must not be overtaken by them. */
+  /** Unsubscriptions in progress, by channel. A new subscription to the same channel waits for them. */
   readonly #leaving = new Map<string, Promise<void>>();
   #telling: NodeJS.Timeout | undefined;
   readonly #forbidden = new ForbiddenChannels();
@@ -129,7 +132,7 @@ export class ClusterHub {
       attaching: undefined,
     };
     this.#channels.set(key, channel);
-    // A function of its own: the same callback may listen twice.
+    // Wrapped in a new function, because the same callback may be registered twice.
     const listener = (message: string): void => onMessage(message);
     channel.listeners.add(listener);
     try {
@@ -159,12 +162,12 @@ export class ClusterHub {
     await Promise.all([...this.#posts.values()].map((post) => this.#end(post)));
   }
 
-  /** Resolves when the channel is confirmed, by whichever server has it. One way there for all who want it. */
+  /** Resolves when the server that has the channel has confirmed it. Concurrent callers share one attempt. */
   #attach(channel: Channel): Promise<void> {
     if (channel.post !== undefined) return Promise.resolve();
     if (channel.attaching === undefined) {
       const attaching = outsideRequests(() => this.#follow(channel)).finally(() => {
-        // It may have been lost since, and be on its way again.
+        // The subscription may have been lost since, and another attempt may be in progress.
         if (channel.attaching === attaching) channel.attaching = undefined;
       });
       channel.attaching = attaching;
@@ -178,7 +181,7 @@ export class ClusterHub {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       await this.#leaving.get(channelKey(name, isSharded));
       if (this.#isClosed || channel.listeners.size === 0) {
-        // The server must not count a receiver that is none.
+        // The server must not count a subscriber that no longer reads.
         await this.#unsubscribe(channel, post);
         throw NOBODY;
       }
@@ -186,7 +189,7 @@ export class ClusterHub {
         post = this.#postFor(channel);
         const subscriber = await within(ANSWER_MS, post.subscriber);
         await within(ANSWER_MS, subscriber.subscribe(name, isSharded && channel.isCounted));
-        // A replica takes subscriptions too, but the master does not count them.
+        // A replica accepts subscriptions too, but the master does not count them.
         if (isSharded && channel.isCounted) await this.#refresh(name);
         if (post.isUp && channel.listeners.size > 0 && this.#isRight(channel, post)) {
           channel.post = post;
@@ -204,7 +207,7 @@ export class ClusterHub {
           continue;
         }
         if (refusesForGood(cause)) throw cause;
-        // What does not answer in time is not asked again.
+        // Do not use a connection again that did not reply in time.
         if (post !== undefined && post.channels.size === 0 && !isServerReply(cause)) void this.#end(post);
       }
       await unrefSleep(pauseMs);
@@ -212,7 +215,7 @@ export class ClusterHub {
     }
   }
 
-  /** The connection to the server that has the channel; for a channel without a slot, any. */
+  /** The connection to the server that has the channel. A plain channel may use any server. */
   #postFor({ slot, isSharded: hasSlot, isCounted }: Channel): Post {
     const isSharded = hasSlot && isCounted;
     const masters = hasSlot ? [] : this.#nodes.masters();
@@ -229,7 +232,7 @@ export class ClusterHub {
       subscriber: Promise.resolve(
         this.#nodes.openSubscriber(address, {
           onMessage: (channel, message) => {
-            // A server without sharded channels has the others in their place.
+            // On a server without sharded channels, plain ones are used instead.
             for (const isWanted of isSharded ? [true] : [false, true]) {
               const { listeners = [] } = this.#channels.get(channelKey(channel, isWanted)) ?? {};
               for (const listener of listeners) listener(message);
@@ -252,7 +255,7 @@ export class ClusterHub {
     return !isSharded || !isCounted || this.#nodes.ownerOf(slot) === address;
   }
 
-  /** A server may fall silent, or become a replica, without a word. */
+  /** Checks the connection periodically: a server may stop replying, or become a replica, without any event. */
   #watch(post: Post, looks = 1): void {
     if (post.watch !== undefined || !post.isUp) return;
     post.watch = outsideRequests(() => setTimeout(() => void this.#look(post, looks), LOOK_MS));
@@ -277,13 +280,13 @@ export class ClusterHub {
         post.subscriber.then((subscriber) => subscriber.ping()),
       );
     } catch (cause) {
-      // A server that refuses to be pinged is there.
+      // A server that replies with an error is alive.
       if (!isServerReply(cause)) void this.#end(post);
     }
     await refreshing;
   }
 
-  /** Has the client look where the channel is, for a while. Never rejects: what matters is what it knows afterwards. */
+  /** Makes the client look up the channel, within `ANSWER_MS`. Never rejects: only what the client knows afterward matters. */
   async #refresh(name: string): Promise<void> {
     await within(ANSWER_MS, this.#nodes.refresh(name)).catch(() => {});
   }
@@ -295,7 +298,7 @@ export class ClusterHub {
     const key = channelKey(post.address, post.isSharded);
     if (this.#posts.get(key) === post) this.#posts.delete(key);
     this.#followAgain([...post.channels]);
-    // A connection that is still being made may take for ever; it is closed as soon as it is there.
+    // Opening a connection may take forever. It is closed as soon as it is open.
     await within(
       ANSWER_MS,
       post.subscriber.then((subscriber) => subscriber.close()),
@@ -305,13 +308,13 @@ export class ClusterHub {
   /** As `Inbox.reopen`. */
   async #reopen(channel: Channel, timeoutMs: number): Promise<void> {
     const { post } = channel;
-    // Without one it is on its way to another connection already.
+    // Without a post, the channel is already moving to another connection.
     if (post === undefined) return within(timeoutMs, this.#attach(channel));
     const key = channelKey(post.address, post.isSharded);
     if (this.#posts.get(key) === post) this.#posts.delete(key);
     const moved = [...post.channels];
     try {
-      // Where the old connection still delivers, it does so until the new one is subscribed.
+      // The old connection stays open until the new one is subscribed, so that it can still deliver messages.
       this.#followAgain(moved);
       await within(timeoutMs, Promise.all(moved.map((one) => this.#attach(one))));
     } finally {
@@ -319,14 +322,14 @@ export class ClusterHub {
     }
   }
 
-  /** Channels that were heard, and may be no more. */
+  /** Subscribes again to channels whose subscriptions may be lost. */
   #followAgain(channels: readonly Channel[]): void {
     for (const channel of channels) {
       channel.post?.channels.delete(channel);
       channel.post = undefined;
       channel.isMissed = true;
       if (this.#isClosed || channel.listeners.size === 0) continue;
-      // Whoever asks next is told why it failed.
+      // Ignored here: the next caller of `#attach` gets the error.
       this.#attach(channel).catch(() => {});
     }
   }
@@ -337,7 +340,7 @@ export class ClusterHub {
       this.#telling = undefined;
       this.#onReconnect();
     }, GATHER_MS);
-    // Waiters have timers of their own; where nobody waits, nobody needs to hear.
+    // Waiters have their own timers. Without waiters, no notification is needed.
     this.#telling.unref();
   }
 
@@ -362,7 +365,7 @@ export class ClusterHub {
         Promise.resolve(subscriber?.unsubscribe(channel.name, channel.isSharded && channel.isCounted)),
       );
     } catch (cause) {
-      // The connection is gone, and the subscription with it; unless it is not permitted.
+      // Usually the connection is gone, and the subscription with it. The user may also lack the permission: then warn.
       this.#forbidden.tell(cause, channel.name);
     }
   }

@@ -1,4 +1,4 @@
-/** The slot of a key or channel in a cluster, by its published rule: CRC16 (XMODEM) of the hash tag, modulo 16 384. */
+/** The cluster slot of a key or channel, as Redis Cluster specifies it: CRC16 (XMODEM) of the hash tag, modulo 16,384. */
 export function clusterSlot(key: string): number {
   let crc = 0;
   for (const byte of Buffer.from(hashTag(key))) {
@@ -9,7 +9,7 @@ export function clusterSlot(key: string): number {
   return crc % 16_384;
 }
 
-/** What is hashed: between the first `{` and the next `}`, if there is anything between them; else the whole key. */
+/** The hashed part: the text between the first `{` and the next `}`, or the whole key if there is no such text. */
 function hashTag(key: string): string {
   const open = key.indexOf("{");
   const close = open < 0 ? -1 : key.indexOf("}", open + 1);

@@ -1,8 +1,9 @@
 /**
- * Which client library did the caller bring? Decided by what the object can do: no library is imported, so
- * none has to be installed, and two copies or versions of one are the same to us.
+ * Detects the client library from the object's methods. No library is imported, so none has to be installed, and several
+ * copies or versions of a library can be used side by side.
  *
- * A new library is one more file with a store and a subscriber connection, and one more case in the two functions here.
+ * To support a new library, add a file with a store and a subscriber connection, and one case in each of `storeFor` and
+ * `earFor`.
  */
 
 import type { Store } from "../core/store.js";
@@ -17,24 +18,22 @@ import { type NodeRedisCluster, nodeRedisClusterStore } from "./node-redis-clust
 
 type Method = (...inputs: never[]) => unknown;
 
-/**
- * What the option `redis` takes: a client of any supported library, whichever of them is installed, or a store.
- */
+/** Values of the option `redis`: a client of any supported library, or a store. */
 export type RedisClient =
   | { defineCommand: Method; evalsha: Method; duplicate: Method }
   | { evalSha: Method; scriptLoad: Method }
   | { customCommand: Method; invokeScript: Method }
   | Store;
 
-/** Choices about how to use a client. */
+/** How to use a client. */
 export interface StoreForOptions {
   /**
-   * Makes a client, of any supported library, for a connection of its own that only listens. The store closes
-   * it. Needed with GLIDE and with a pool of node-redis; elsewhere the client is duplicated. Not for clusters of other
-   * libraries, whose servers are listened to one by one.
+   * Creates a client, of any supported library, for a separate subscriber connection. The store closes it. Needed with GLIDE and
+   * with a node-redis pool; other clients are duplicated. Not accepted for clusters of ioredis, iovalkey and node-redis, where
+   * the store opens a connection to each server by itself.
    */
   readonly subscriber?: (() => unknown) | undefined;
-  /** What has to be so for a grant to count. Of no account for a store. */
+  /** Conditions under which a grant counts. Ignored for a store. */
   readonly terms?: Terms | undefined;
 }
 
@@ -43,9 +42,9 @@ const ACCEPTED = "a client of ioredis, iovalkey, node-redis or @valkey/valkey-gl
 const CLUSTER_LISTENS = "Holdfast opens a listening connection to each of its servers by itself";
 
 /**
- * The store for a client that the caller owns, or the object itself if it is a store already.
+ * Returns a store for a client that the caller owns, or the object itself if it is already a store.
  *
- * @throws TypeError  it is neither
+ * @throws TypeError  neither a usable client nor a store, or `subscriber` for a cluster that does not accept it
  */
 export function storeFor(redis: unknown, { subscriber, terms }: StoreForOptions = {}): Store {
   const openSubscriber: OpenSubscriber | undefined =
@@ -66,7 +65,7 @@ export function storeFor(redis: unknown, { subscriber, terms }: StoreForOptions 
   throw new TypeError(`The option \`redis\` must be ${ACCEPTED}; got ${describeClient(redis)}.`);
 }
 
-/** A client that answers in another way would only be noticed at the first lock, after all of `waitMs`. */
+/** Rejects clients in a mode that cannot run scripts. Otherwise the first acquire would fail, and only after all of `waitMs`. */
 function refuseMode(client: unknown): void {
   if (typeof client !== "object" || client === null) return;
   const read = (name: string): unknown => Reflect.get(client, name);

@@ -1,39 +1,42 @@
 import type { Quiet, Script, ScriptText, ServerMemory } from "../core/store.js";
 
-/** What the guard says of a call that it was asked about. */
+/** The guard's answer about a call. */
 export type Admission =
-  /** It may be sent in this form. */
+  /** The call may be sent in this form. */
   | { readonly text: ScriptText }
-  /** The server may grant nothing for so long. */
+  /** The server may grant nothing for the given time. */
   | Quiet;
 
 /**
- * What stands before every script that can make somebody a holder, where failover grace is on.
+ * Checks every script that can make a claim the holder, if failover grace is on.
  *
- * There is one for a single server and one for a cluster; `ScriptRunner` knows no more of them than this.
+ * There is one implementation for a single server and one for a cluster. `ScriptRunner` uses only this interface.
  */
 export interface FailoverGuard {
   /** As `Store.memory`. */
   readonly memory?: ServerMemory | undefined;
   /** As `Store.lineageKey`. */
   markerOf(key: string): string;
-  /** A connection was away, or a server no longer is what it was: what it said counts no more. */
+  /** Discards earlier answers, because a connection was lost or a server changed its role. */
   serverMayHaveChanged(): void;
-  /** In which form the call may be sent without a question; undefined if there is one. On the path of every acquire and release. */
+  /**
+   * The form in which the call may be sent immediately; undefined if the server must be asked first. Runs on every acquire and
+   * release.
+   */
   ready(
     script: Script,
     keys: readonly string[],
     args: readonly (string | number)[],
     timeoutMs: number,
   ): ScriptText | undefined;
-  /** Asks what there is to ask. Undefined if a connection was lost meanwhile. @throws StoreError */
+  /** Asks the server whether the call may be sent. Undefined if a connection was lost meanwhile. @throws StoreError */
   ask(script: Script, keys: readonly string[], timeoutMs: number): Promise<Admission | undefined>;
   /**
-   * The server did not know a script that grants: asks, and loads it if the server may grant. Undefined if a connection was lost
-   * meanwhile.
+   * Handles NOSCRIPT for a script that grants: asks the server, and loads the script if the server may grant. Undefined if a
+   * connection was lost meanwhile.
    *
    * @param send  loads the text on the server of the call
-   * @param attempt  how often this call has come to here, from 1
+   * @param attempt  how many times this call has been here, from 1
    * @throws StoreError
    */
   load(
@@ -53,7 +56,7 @@ export function leaseOf(script: Script, args: readonly (string | number)[]): num
   return many < 0 ? 0 : longestOf(String(args[many]));
 }
 
-/** Of the leases of mutex/renew: of each, the length is the last of three words. */
+/** The longest of the leases in the argument of mutex/renew. Each lease is three words; the last is its length in ms. */
 function longestOf(leases: string): number {
   const lengths = leases.split(" ").filter((_, place) => place % 3 === 2);
   return Math.max(0, ...lengths.map(Number));

@@ -1,14 +1,14 @@
-/** A user without the right to subscribe causes no error, because waiters then ask at intervals. So the operator gets a warning. */
+/** A Redis user without permission to subscribe causes no error, because waiters then poll. So the operator gets a warning. */
 import { missingPermission } from "./permission.js";
 
-/** Warns once for each rule that is missing and each sort of channel. One for each store. */
+/** Warns once for each missing ACL rule and each sort of channel. There is one instance per store. */
 export class ForbiddenChannels {
   readonly #told = new Set<string>();
 
-  /** Warns, if `cause` says that the user may not do what was asked about `channel`. @returns the rule that is missing */
+  /** Warns if `cause` means that the user lacks a permission on `channel`. @returns the missing rule, if any */
   tell(cause: unknown, channel: string): string | undefined {
     const missing = missingPermission(cause, { channels: [channel] });
-    // Channels of one sort differ by an id or a name behind the second colon.
+    // Channels of one sort differ only in the id or name after the second colon.
     const sort = missing?.replace(/^(&[^:]*:[^:]*:).*$/, "$1*");
     if (sort === undefined || this.#told.has(sort)) return missing;
     this.#told.add(sort);

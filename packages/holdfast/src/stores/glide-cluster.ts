@@ -1,4 +1,4 @@
-/** Holdfast on a cluster client of @valkey/valkey-glide 2.5 that the caller owns and closes. */
+/** The store for a cluster client of @valkey/valkey-glide 2.5. The caller owns and closes the client. */
 
 import { outsideRequests } from "../core/runtime.js";
 import type { Inbox, Store } from "../core/store.js";
@@ -10,13 +10,14 @@ import { type ScriptClient, toArgument } from "./script-runner.js";
 import { within } from "./timeout.js";
 
 /**
- * A store on one GLIDE client of a cluster.
+ * Creates a store on one GLIDE cluster client.
  *
- * The library follows moved slots with commands and with channels, but does not tell when a channel hears again; and
- * whoever only listens stays with a master that has become a replica, where nobody counts it. So it is made to look, and
- * the masters are asked what they count.
+ * The library follows moved slots for commands and channels, but does not report when a channel is subscribed again. A client
+ * that only subscribes also stays with a master that became a replica, where the new master does not count it. So the store
+ * makes the client look up its channels periodically, and asks the masters which channels they count.
  *
- * @param openSubscriber  makes the client that listens; without it inboxes reject with UnsupportedError
+ * @param openSubscriber  creates the subscriber client; without it inboxes reject with UnsupportedError
+ * @param terms  conditions under which a grant counts
  */
 export function glideClusterStore(
   glide: GlideClient,
@@ -27,11 +28,11 @@ export function glideClusterStore(
     evalsha(sha1, keys, args) {
       const words = ["EVALSHA", sha1, String(keys.length), ...keys, ...args.map(toArgument)];
       if (keys.length > 0) return glide.customCommand(words);
-      // Without keys it would go anywhere, and on a replica it cannot be loaded.
+      // A script without keys could go to any server, but it cannot be loaded on a replica.
       return glide.customCommand(words, { route: { type: "primarySlotKey", key: sha1 } });
     },
     load(source, [key], attempt) {
-      // Whom the client was sent on to, while a slot moves, is not in its table.
+      // While a slot moves, the server that the client was redirected to is not in its slot table.
       const isOne = key !== undefined && attempt === 1;
       return glide.customCommand(["SCRIPT", "LOAD", source], {
         route: isOne ? { type: "primarySlotKey", key } : "allPrimaries",
@@ -40,7 +41,7 @@ export function glideClusterStore(
     async evalshaOnEach(sha1, args) {
       const words = ["EVALSHA", sha1, "0", ...args.map(toArgument)];
       const answers = await glide.customCommand(words, { route: "allPrimaries" });
-      // `[{ key, value }]` by address, or the answer itself where there is one primary.
+      // `[{ key, value }]` by address, or the reply itself if there is only one primary.
       const isByAddress = Array.isArray(answers) && answers.every((one) => isObject(one) && "value" in one);
       return isByAddress ? answers.map(({ value }) => value) : [answers];
     },
@@ -63,23 +64,23 @@ function isObject(value: unknown): value is object {
 }
 
 /**
- * The library does not tell which channel it hears over which of its connections. Masters have long ranges of slots, so
- * channels of near slots are taken for those of one connection.
+ * The library does not report which of its connections a channel uses. Masters usually own long ranges of slots, so channels
+ * in nearby slots are assumed to share a connection.
  */
 const SLOTS_PER_CHECK = 1_024;
-/** How often masters are asked whether they count a channel. */
+/** How often to ask the masters whether they count a channel. */
 const LOOK_MS = 1_000;
-/** Longest wait for each of the answers. */
+/** Longest wait for each reply. */
 const ANSWER_MS = 1_000;
 
-/** All channels over one client, which has a connection to each server. */
+/** Opens all channels over one subscriber client, which has a connection to each server. */
 class ClusterSubscriber implements Inboxes {
   readonly #glide: GlideClient;
   readonly #onReconnect: () => void;
   readonly #hub: InboxHub;
-  /** A channel is sharded or it is not, for good. The number of those who listen to it here. */
+  /** The number of listeners of each sharded channel. A channel never changes between sharded and plain. */
   readonly #sharded = new Map<string, number>();
-  /** Those that no master counted when it was asked. */
+  /** Channels that no master counted at the last check. */
   readonly #uncounted = new Set<string>();
   #looking: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -136,9 +137,9 @@ class ClusterSubscriber implements Inboxes {
     if (listened.length > 0) this.#look();
   }
 
-  /** Whether the channel is counted again after it was not. */
+  /** Whether the master counts the channel again after it did not at the last check. */
   async #isMended(channel: string): Promise<boolean> {
-    // The client that listens learns of another master by a command alone, and then it follows.
+    // Only a command makes the subscriber client notice a new master; then its subscription follows.
     await within(ANSWER_MS, this.#hub.refresh(channel)).catch(() => {});
     const asking = this.#glide.customCommand(["PUBSUB", "SHARDNUMSUB", channel], {
       route: { type: "primarySlotKey", key: channel },

@@ -1,4 +1,4 @@
-/** Holdfast on a client of @valkey/valkey-glide 2.5 for one server, or a cluster, that the caller owns and closes. */
+/** The store for a @valkey/valkey-glide 2.5 client. The caller owns and closes the client. */
 
 import { UnsupportedError } from "../core/errors.js";
 import type { ClientTimeouts, Store } from "../core/store.js";
@@ -7,10 +7,10 @@ import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { within } from "./timeout.js";
 
-/** A text as this library gives it: a string, or bytes if it was told so. */
+/** Text as this library returns it: a string, or bytes if the client is configured that way. */
 type GlideText = string | Uint8Array;
 
-/** What this store uses of a client. See IoredisClient for why it is not the library's own type. */
+/** The part of a client that this store uses. `IoredisClient` explains why it is not the library's own type. */
 export interface GlideClient {
   /** Not in the library's types. */
   readonly isClosed?: boolean | undefined;
@@ -19,7 +19,7 @@ export interface GlideClient {
   /** `null` means all channels. */
   unsubscribe(channels: string[] | null, timeoutMs: number): Promise<unknown>;
   getPubSubMessage(): Promise<{ readonly channel: GlideText; readonly message: GlideText }>;
-  /** These two on a client of a cluster alone. */
+  /** Only on a cluster client, as is `sunsubscribe`. */
   ssubscribe?(channels: string[], timeoutMs: number): Promise<unknown>;
   sunsubscribe?(channels: string[] | null, timeoutMs: number): Promise<unknown>;
   close(): void;
@@ -30,10 +30,10 @@ export type GlideRoute = "allPrimaries" | { readonly type: "primarySlotKey"; rea
 
 const NOT_OF_A_CLUSTER = "what `subscriber` makes for a GlideClusterClient must be a GlideClusterClient as well";
 
-/** Longest time to wait for the server's confirmation before a close. */
+/** Longest wait for the server to confirm the unsubscription before the client is closed. */
 const GOODBYE_MS = 1_000;
 
-/** The library checks its connections, and replaces those that are dead. */
+/** The library checks its connections and replaces dead ones by itself. */
 export const GLIDE_TIMEOUTS: ClientTimeouts = {
   library: "glide",
   socketTimeoutMs: undefined,
@@ -41,17 +41,17 @@ export const GLIDE_TIMEOUTS: ClientTimeouts = {
   cure: undefined,
 };
 
-/** The library's word for "no timeout". The store has its own. */
+/** The library's value for "no timeout". The store applies its own timeouts. */
 const NO_TIMEOUT = 0;
 
 /**
- * A store on one GLIDE client.
+ * Creates a store on one GLIDE client.
  *
- * The library has no connection events, so `onReconnect` is never called: after a loss, waiters find out at
- * their next re-check. Nor can it duplicate a client.
+ * The library has no connection events, so `onReconnect` is never called. After a lost connection, waiters notice missed
+ * messages at their next re-check. The library cannot duplicate a client either.
  *
- * @param openSubscriber  makes the connection that listens; without it `inbox` rejects with UnsupportedError
- * @param terms    what has to be so for a grant to count
+ * @param openSubscriber  opens the subscriber connection; without it `inbox` rejects with UnsupportedError
+ * @param terms  conditions under which a grant counts
  */
 export function glideStore(
   glide: GlideClient,
@@ -76,7 +76,7 @@ export function glideStore(
   });
 }
 
-/** Listens on `subscriber`, a client that from now on does nothing else: each message goes to one reader only. */
+/** Uses `subscriber` as a subscriber connection. It must have no other use, because each message reaches only one reader. */
 export function glideSubscriber(subscriber: GlideClient, events: SubscriberEvents): Subscriber {
   const isSharded = (channel: string): boolean => events.isSharded?.(channel) === true;
   let refusal: { readonly cause: unknown } | undefined;
@@ -88,7 +88,7 @@ export function glideSubscriber(subscriber: GlideClient, events: SubscriberEvent
         events.onMessage(plainText(channel), plainText(message));
       }
     } catch (cause) {
-      // Closed, or made with a callback of the user's, which gets the messages in our place.
+      // The client was closed, or it was created with a callback of the user, which receives the messages instead.
       refusal = { cause };
       events.onEnd();
     }
@@ -112,7 +112,7 @@ export function glideSubscriber(subscriber: GlideClient, events: SubscriberEvent
       else await subscriber.unsubscribe([channel], NO_TIMEOUT);
     },
     async close() {
-      // The library lets go of its socket seconds after close, and till then the server counts a receiver.
+      // The library closes its socket only seconds after `close`, and until then the server counts a subscriber.
       const goodbyes = [subscriber.unsubscribe(null, NO_TIMEOUT)];
       if (subscriber.sunsubscribe !== undefined) goodbyes.push(subscriber.sunsubscribe(null, NO_TIMEOUT));
       await within(GOODBYE_MS, Promise.all(goodbyes)).catch(() => {});
@@ -121,7 +121,7 @@ export function glideSubscriber(subscriber: GlideClient, events: SubscriberEvent
   };
 }
 
-/** For a client that nobody has given a second one. */
+/** Used if the option `subscriber` is absent: inboxes are unsupported. @throws UnsupportedError */
 export function noSubscriber(): never {
   throw new UnsupportedError(
     "inbox",

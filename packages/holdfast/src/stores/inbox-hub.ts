@@ -1,9 +1,9 @@
 /**
- * One listening connection for all inboxes of a store, opened at the first one.
+ * One subscriber connection for all inboxes of a store. It is opened with the first inbox.
  *
- * It keeps one promise: an inbox that was confirmed either hears every message, or its owner is told (by
- * `onReconnect`) once it hears again. So after each reconnect it subscribes itself and waits for the server's
- * confirmation, in place of trusting the client library to do so in time.
+ * It guarantees that a confirmed inbox either receives every message, or its owner is notified (via `onReconnect`) once it is
+ * subscribed again. So after each reconnect the hub subscribes by itself and waits for the server's confirmation, instead of
+ * relying on the client library to do so in time.
  */
 
 import { LockError, StoreError } from "../core/errors.js";
@@ -12,37 +12,40 @@ import type { Inbox } from "../core/store.js";
 import { ForbiddenChannels } from "./forbidden.js";
 import { within } from "./timeout.js";
 
-/** How long after a failure a lost connection is opened anew, if the client library does not do it by itself. */
+/** How long after a failure to reopen a lost connection, if the client library does not reconnect by itself. */
 const REOPEN_MS = 500;
-/** A connection younger than this is not replaced: several clients may share it, and each finds out by itself that the last one was dead. */
+/**
+ * A connection younger than this is not replaced again. Several clients may share it, and each of them may still report that the
+ * previous connection was dead.
+ */
 const YOUNG_MS = 5_000;
 const NOBODY = new Error("the connection that listens was closed");
 
-/** Of a connection that nobody has begun to open. */
+/** Placeholder until a connection is being opened. */
 const NEVER: Promise<never> = new Promise(() => {});
 
-/** A connection that can only listen, in the words of every client library. */
+/** A subscriber connection, independent of the client library. */
 export interface Subscriber {
-  /** Resolves when the server has confirmed all of them. To subscribe once more must be harmless. */
+  /** Resolves when the server has confirmed all channels. Must be safe to repeat. */
   subscribe(channels: readonly string[]): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
-  /** Of a client of a cluster: has it find out where the slot of that channel is. */
+  /** Only on a cluster client: makes it look up which server has the slot of the channel. */
   refresh?(channel: string): Promise<unknown>;
   close(): unknown;
 }
 
-/** What a listening connection reports. */
+/** Events of a subscriber connection. */
 export interface SubscriberEvents {
-  /** Asked about each channel: whether it is a sharded one of a cluster. Absent: none is. */
+  /** Whether the channel is a sharded channel of a cluster. If absent, no channel is. */
   isSharded?(channel: string): boolean;
   onMessage(channel: string, message: string): void;
-  /** The connection can be used; called again after each reconnect. */
+  /** The connection is ready for use. Called again after each reconnect. */
   onReady(): void;
-  /** The connection is gone for good. */
+  /** The connection is lost and will not reconnect. */
   onEnd(): void;
 }
 
-/** One connection, from when it is being opened. */
+/** One connection, from the moment it starts to open. */
 interface Line {
   opening: Promise<Subscriber>;
   subscriber: Subscriber | undefined;
@@ -54,14 +57,14 @@ interface Channel {
   isConfirmed: boolean;
 }
 
-/** Opens inboxes over one connection made by `openEar`, and tells `onReconnect` when they hear again after a loss. */
+/** Opens inboxes over one connection. Calls `onReconnect` when they are subscribed again after a loss. */
 export class InboxHub {
   readonly #openSubscriber: (events: SubscriberEvents) => Subscriber | Promise<Subscriber>;
   readonly #onReconnect: () => void;
   readonly #channels = new Map<string, Channel>();
   /**
-   * Unsubscriptions under way, by channel: who opens the same one again must not be overtaken by them. Those on a connection that was
-   * replaced may never be answered, and overtake nobody on another one.
+   * Unsubscriptions in progress, by channel. A new subscription to the same channel on the same connection waits for them. Those
+   * on a replaced connection may never get a reply, and do not affect the new connection.
    */
   readonly #leaving = new Map<string, { readonly line: Line | undefined; readonly done: Promise<void> }>();
   #line: Line | undefined;
@@ -78,10 +81,10 @@ export class InboxHub {
 
   /** As `Store.inbox`. */
   async open(name: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox> {
-    // Listed before the server is asked, so that the first message after its confirmation finds a listener.
+    // Registered before the request, so that the first message after the confirmation finds a listener.
     const channel = this.#channels.get(name) ?? { listeners: new Set(), isConfirmed: false };
     this.#channels.set(name, channel);
-    // A function of its own: the same callback may listen twice.
+    // Wrapped in a new function, because the same callback may be registered twice.
     const listener = (message: string): void => onMessage(message);
     channel.listeners.add(listener);
     try {
@@ -99,7 +102,7 @@ export class InboxHub {
     };
   }
 
-  /** Has the client of a cluster find out where the slot of that channel is. */
+  /** Makes a cluster client look up which server has the slot of the channel. */
   async refresh(name: string): Promise<void> {
     await this.#line?.subscriber?.refresh?.(name);
   }
@@ -111,7 +114,7 @@ export class InboxHub {
     this.#channels.clear();
     const line = this.#line;
     this.#line = undefined;
-    // A connection that is still being made may take for ever; it is closed as soon as it is there.
+    // Opening a connection may take forever. It is closed as soon as it is open.
     await line?.subscriber?.close();
   }
 
@@ -124,7 +127,7 @@ export class InboxHub {
         this.#open(line);
       }
       await this.#subscribeOn(line, names);
-      // It may have been replaced meanwhile.
+      // Repeat if the connection was replaced meanwhile.
       if (this.#line === line || this.#line === undefined) return;
     }
   }
@@ -181,7 +184,7 @@ export class InboxHub {
     return this.#replacing;
   }
 
-  /** Subscribes on another connection before the old one is closed, so that the server counts a receiver all the time. */
+  /** Subscribes on a new connection before closing the old one, so that the server always counts a subscriber. */
   async #replace(timeoutMs: number): Promise<void> {
     const line = newLine();
     const names = [...this.#channels.keys()];
@@ -197,12 +200,12 @@ export class InboxHub {
     this.#line = line;
     this.#replacedAtMs = performance.now();
     if (old !== undefined) this.#drop(old);
-    // Closed meanwhile: the server must not count a receiver that is none.
+    // Inboxes closed meanwhile: the server must not count a subscriber that no longer reads.
     for (const name of names) if (!this.#channels.has(name)) void this.#unsubscribe(name);
     await this.#resubscribe();
   }
 
-  /** Subscribes to all that was heard before; a new inbox, not yet confirmed, looks after itself. */
+  /** Subscribes again to all confirmed channels. A new inbox that is not confirmed yet subscribes by itself. */
   async #resubscribe(): Promise<void> {
     const confirmed = [...this.#channels].filter(([, channel]) => channel.isConfirmed).map(([name]) => name);
     if (confirmed.length === 0 || this.#isClosed) return;
@@ -222,14 +225,14 @@ export class InboxHub {
       void this.#resubscribe();
     };
     this.#reopenTimer = outsideRequests(() => setTimeout(reopen, REOPEN_MS));
-    // Waiters have timers of their own; where nobody waits, nobody needs to hear.
+    // Waiters have their own timers. Without waiters, no notification is needed.
     this.#reopenTimer.unref();
   }
 
   async #leave(name: string, channel: Channel, listener: (message: string) => void): Promise<void> {
     if (!channel.listeners.delete(listener) || channel.listeners.size > 0) return;
     if (this.#channels.get(name) === channel) this.#channels.delete(name);
-    // Also where the subscription was not confirmed: the server must not count a receiver that is none.
+    // Unsubscribe even if the subscription was not confirmed: the server must not count a subscriber that does not read.
     const leaving = { line: this.#line, done: this.#unsubscribe(name) };
     this.#leaving.set(name, leaving);
     await leaving.done;
@@ -240,7 +243,7 @@ export class InboxHub {
     try {
       await this.#line?.subscriber?.unsubscribe(name);
     } catch (cause) {
-      // The connection is gone, and the subscription with it; unless it is not permitted.
+      // Usually the connection is gone, and the subscription with it. The user may also lack the permission: then warn.
       this.#forbidden.tell(cause, name);
     }
   }

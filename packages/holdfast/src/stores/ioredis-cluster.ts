@@ -1,4 +1,4 @@
-/** Holdfast on a Cluster of ioredis 5 or 6, or of iovalkey, that the caller owns and closes. */
+/** The store for a Cluster client of ioredis 5 or 6, or of iovalkey. The caller owns and closes the client. */
 
 import type { Store } from "../core/store.js";
 import { clientStore, overSharedNodes, type Terms } from "./client-store.js";
@@ -10,7 +10,7 @@ import type { ScriptClient } from "./script-runner.js";
 import { sharedWatch } from "./shared-watch.js";
 import { allThatAnswer } from "./timeout.js";
 
-/** What this store uses of a node of the cluster. See IoredisClient for why it is not the library's own type. */
+/** The part of a node's client that this store uses. `IoredisClient` explains why it is not the library's own type. */
 export interface IoredisNode {
   readonly status: string;
   readonly options: { readonly host?: string; readonly port?: number };
@@ -27,7 +27,7 @@ export interface IoredisNode {
   on(event: string, listener: (...values: string[]) => void): unknown;
 }
 
-/** What this store uses of the cluster's client. */
+/** The part of the cluster client that this store uses. */
 export interface IoredisCluster {
   readonly status: string;
   /** Addresses of the servers of each slot, the master first. */
@@ -40,21 +40,21 @@ export interface IoredisCluster {
   off(event: string, listener: (...values: unknown[]) => void): unknown;
 }
 
-/** Longest wait for one of several servers, any of which may be down. */
+/** Longest wait for each server, because any of them may be down. */
 const ONE_OF_MANY_MS = 500;
-/** What older versions say when the server ends a subscription by itself. */
+/** The error of older versions when the server ends a subscription by itself. */
 const UNASKED = /Command queue state error/;
 
-/** A store on one Cluster of ioredis or iovalkey. The client follows moved slots and new masters, and sends again. */
+/** Creates a store on one Cluster client of ioredis or iovalkey, which follows moved slots and new masters, and resends. */
 export function ioredisClusterStore(redis: IoredisCluster, terms: Terms = {}): Store {
-  /** What the client has said last of one of its servers. */
+  /** The last error that the client reported for one of its servers. */
   let lastError = "";
 
   const client: ScriptClient = {
     evalsha: (sha1, keys, args) => redis.evalsha(sha1, keys.length, ...inputsOf(keys, args)),
     load(source, [key], attempt) {
       const masters = redis.nodes("master");
-      // Whom the client was sent on to, while a slot moves, is not in its table.
+      // While a slot moves, the server that the client was redirected to is not in its slot table.
       const owner = key === undefined || attempt > 1 ? undefined : redis.slots[clusterSlot(key)]?.[0];
       const reached = masters.filter((master) => owner === undefined || addressOf(master) === owner);
       return allThatAnswer(
@@ -71,12 +71,13 @@ export function ioredisClusterStore(redis: IoredisCluster, terms: Terms = {}): S
     isClosed: () => redis.status === "end",
     noConnection: () =>
       redis.status === "ready" ? undefined : placeOf({ host: "any server of the cluster", port: undefined }, lastError),
-    // It does not say when it sends again what one of its connections has lost: NaN differs from itself.
+    // The client does not report when it resends commands after a lost connection. NaN never equals itself, so every call
+    // counts as possibly resent.
     losses: () => Number.NaN,
   };
 
   function watch(onBack: () => void): () => void {
-    // A node's connection that is lost is taken off at once, and what was in flight goes to whoever has the slot then.
+    // The client removes a node immediately when its connection is lost, and resends commands in flight to the slot's new owner.
     redis.on("-node", onBack);
     redis.on("+node", onBack);
     const onError = (error: unknown, address: unknown): void => {
@@ -104,7 +105,7 @@ function ioredisNodes(redis: IoredisCluster): ClusterNodes {
   return {
     ownerOf: (slot) => redis.slots[slot]?.[0],
     masters: () => redis.nodes("master").map(addressOf),
-    // Any command with a key of that slot: the client is told where it is, and goes on from there.
+    // Any command with a key in that slot makes the server redirect the client, which updates its slot table.
     refresh: (channel) => redis.exists(channel),
     openSubscriber(address, events) {
       const masters = redis.nodes("master");
@@ -112,7 +113,7 @@ function ioredisNodes(redis: IoredisCluster): ClusterNodes {
       if (like === undefined) throw new Error("the client has no connection to any master");
       const colon = address.lastIndexOf(":");
       const [host, port] = [address.slice(0, colon), Number(address.slice(colon + 1))];
-      // Channels go as they are; the hub opens another one when this is lost.
+      // Channel names are used without a key prefix. The hub opens a new connection if this one is lost.
       return ioredisNodeSubscriber(
         like.duplicate({ ...LISTENING, host, port, keyPrefix: "", readOnly: false, retryStrategy: null }),
         events,
@@ -128,7 +129,10 @@ function addressOf({ options: { host, port } }: IoredisNode): string {
 function ioredisNodeSubscriber(subscriber: IoredisNode, events: NodeSubscriberEvents): NodeSubscriber {
   const refusals = new Set<(cause: Error) => void>();
   let isMoving = false;
-  /** Comes without a channel, and also where a subscription was refused; some versions then leave that one without an answer. */
+  /**
+   * The event does not name the channel. It also occurs if a subscription is refused; some versions then never settle the promise
+   * of that subscription, so all pending ones are rejected here.
+   */
   const onMoved = (): void => {
     for (const refuse of refusals) refuse(new Error("MOVED, says the client"));
     if (isMoving) return;
@@ -146,7 +150,7 @@ function ioredisNodeSubscriber(subscriber: IoredisNode, events: NodeSubscriberEv
   subscriber.on("smessage", (channel = "", message = "") => events.onMessage(channel, message));
   subscriber.on("close", () => events.onEnd());
   subscriber.on("end", () => events.onEnd());
-  // Who waits has a timer of its own. An idle subscriber connection must not keep the process alive.
+  // Waiters have their own timers. An idle subscriber connection must not keep the process alive.
   subscriber.on("connect", () => subscriber.stream?.unref?.());
   subscriber.stream?.unref?.();
   return {
@@ -164,7 +168,7 @@ function ioredisNodeSubscriber(subscriber: IoredisNode, events: NodeSubscriberEv
       isSharded ? subscriber.sunsubscribe(channel) : subscriber.unsubscribe(channel),
     ping: () => subscriber.ping(),
     close() {
-      // Disconnecting a client that has ended starts a timer that keeps the process alive for two seconds.
+      // Disconnecting an ended client would start a timer that keeps the process alive for two seconds.
       if (subscriber.status !== "end") subscriber.disconnect();
     },
   };

@@ -1,4 +1,4 @@
-/** Holdfast on a client of ioredis 5 or 6, or of iovalkey, that the caller owns and closes. */
+/** The store for a client of ioredis 5 or 6, or of iovalkey. The caller owns and closes the client. */
 
 import { errorMonitor } from "node:events";
 import type { ClientTimeouts, Replicas, ServerAddress, Store } from "../core/store.js";
@@ -15,7 +15,7 @@ import { type ScriptClient, toArgument } from "./script-runner.js";
 import { sharedWatch } from "./shared-watch.js";
 
 /**
- * What this store uses of a client. Not the library's own type: a user who has another library, or another
+ * The part of a client that this store uses. It is not the library's own type, because users with another library, or another
  * major version of it, must be able to compile.
  */
 export interface IoredisClient {
@@ -29,7 +29,7 @@ export interface IoredisClient {
     readonly socketTimeout?: number | undefined;
     readonly keepAlive?: number | undefined;
   };
-  /** The socket, as soon as there is one. */
+  /** The socket, once it exists. */
   readonly stream?: {
     unref?(): unknown;
     cork?(): void;
@@ -38,7 +38,7 @@ export interface IoredisClient {
     readonly remotePort?: number | undefined;
   };
   evalsha(sha1: string, numberOfKeys: number, ...inputs: string[]): Promise<unknown>;
-  /** Commands that leave together, one after the other. */
+  /** Sends several commands together, in order. */
   pipeline(): IoredisPipeline;
   script(subcommand: "LOAD", source: string): Promise<unknown>;
   duplicate(overrides: object): IoredisClient;
@@ -56,17 +56,17 @@ interface IoredisPipeline {
   exec(): Promise<[error: Error | null, reply: unknown][] | null>;
 }
 
-/** How often each client has lost its connection; counted while there is a store on it. */
+/** How often each client has lost its connection, counted while a store uses the client. */
 const lossesOf = new WeakMap<IoredisClient, { count: number; lastError?: string | undefined }>();
 
 /**
- * A store on one ioredis or iovalkey client.
+ * Creates a store on one ioredis or iovalkey client.
  *
- * The client sends again what was in flight when it lost its connection (unless told otherwise), so a script
- * may run twice and a refusal then speaks of the second time only; `mayHaveRun` takes that into account.
+ * By default, the client resends commands that were in flight when it lost its connection. So a script may run twice, and a
+ * refusal is then only about the second run; `mayHaveRun` takes that into account.
  *
- * @param openSubscriber  makes the connection that listens; by default a duplicate of `redis`
- * @param terms    what has to be so for a grant to count
+ * @param openSubscriber  opens the subscriber connection; by default a duplicate of `redis`
+ * @param terms  conditions under which a grant counts
  */
 export function ioredisStore(redis: IoredisClient, openSubscriber?: OpenSubscriber, terms: Terms = {}): Store {
   const losses = lossesOf.get(redis) ?? { count: 0 };
@@ -74,8 +74,8 @@ export function ioredisStore(redis: IoredisClient, openSubscriber?: OpenSubscrib
   let isCorked = false;
 
   /**
-   * What is sent in one turn leaves in one write: the answers of many calls come in together, and so what follows
-   * them is sent together. Costs a lone call nothing, since a turn ends before anything else can happen.
+   * Combines all commands of one turn of the event loop into one write. Replies often arrive together, so the calls that
+   * follow them are sent together too. A single call is not delayed, because the turn ends before any other event.
    */
   function cork(): void {
     const { stream } = redis;
@@ -106,7 +106,7 @@ export function ioredisStore(redis: IoredisClient, openSubscriber?: OpenSubscrib
       const [ran, waited] = results ?? [];
       const error = ran?.[0] ?? waited?.[0];
       if (error) throw error;
-      // WAIT speaks of what its own connection has written: a new one has written nothing.
+      // WAIT covers only writes of its own connection, so a reply on a new connection proves nothing.
       if (losses.count !== lossesBefore) throw new Error("the connection was lost before replicas acknowledged");
       return [ran?.[1], Number(waited?.[1])];
     },
@@ -130,7 +130,7 @@ export function ioredisStore(redis: IoredisClient, openSubscriber?: OpenSubscrib
     };
     redis.on("close", onClose);
     redis.on("ready", onReady);
-    // The monitor hears errors without being taken for a listener, in whose absence the library prints them.
+    // `errorMonitor` does not count as an error listener, so the library still prints errors if the user has none.
     redis.on(errorMonitor, onError);
     return () => {
       redis.off(errorMonitor, onError);
@@ -153,7 +153,7 @@ export function ioredisStore(redis: IoredisClient, openSubscriber?: OpenSubscrib
   });
 }
 
-/** What the options of a client, or of the nodes of a cluster, say about dead connections. */
+/** How a client, or the nodes of a cluster, detect dead connections, according to their options. */
 export function ioredisTimeouts({
   socketTimeout,
   keepAlive,
@@ -161,33 +161,33 @@ export function ioredisTimeouts({
   return {
     library: "ioredis",
     socketTimeoutMs: socketTimeout,
-    // 0 leaves it to the operating system, which waits for two hours.
+    // 0 means the default of the operating system, which is two hours.
     keepAliveMs: keepAlive || undefined,
     cure: socketTimeout === undefined ? "set the option socketTimeout of the client to about 5000" : undefined,
   };
 }
 
-/** Listens on `subscriber`, a connection that from now on does nothing else. */
+/** Uses `subscriber` as a subscriber connection. It must have no other use. */
 export function ioredisSubscriber(subscriber: IoredisClient, events: SubscriberEvents): Subscriber {
-  // Without a listener the library prints the error; what matters of it comes as a rejection or as `end`.
+  // Without a listener the library prints errors. Relevant ones also arrive as a rejection or as `end`.
   subscriber.on("error", () => {});
   subscriber.on("message", (channel = "", message = "") => events.onMessage(channel, message));
   subscriber.on("ready", () => events.onReady());
   subscriber.on("end", () => events.onEnd());
-  // Who waits has a timer of its own. An idle subscriber connection must not keep the process alive.
+  // Waiters have their own timers. An idle subscriber connection must not keep the process alive.
   subscriber.on("connect", () => subscriber.stream?.unref?.());
   subscriber.stream?.unref?.();
   return {
     subscribe: (channels) => subscriber.subscribe(...channels),
     unsubscribe: (channel) => subscriber.unsubscribe(channel),
     close() {
-      // Disconnecting a client that has ended starts a timer that keeps the process alive for two seconds.
+      // Disconnecting an ended client would start a timer that keeps the process alive for two seconds.
       if (subscriber.status !== "end") subscriber.disconnect();
     },
   };
 }
 
-/** Behind Sentinel it is the socket that knows who the master is. */
+/** The address of the server. Behind Sentinel, only the socket knows the address of the master. */
 function ioredisServer({ options, stream }: IoredisClient): ServerAddress | undefined {
   const { host, port, path, sentinels } = options ?? {};
   if (sentinels === undefined || sentinels === null) {
@@ -205,12 +205,12 @@ export function inputsOf(keys: readonly string[], args: readonly (string | numbe
   return inputs;
 }
 
-/** A connection like that of `redis`, but one that only listens, and does not give up while `redis` has not. */
+/** Opens a subscriber connection with the options of `redis`. It keeps reconnecting for as long as `redis` does. */
 function openIoredisSubscriber(redis: IoredisClient): OpenSubscriber {
   return (events) => ioredisSubscriber(redis.duplicate(ioredisSubscriberOptions(redis)), events);
 }
 
-/** What a user sets for commands can break a connection that listens for hours and sends next to nothing. */
+/** Overrides for a subscriber connection. Options meant for commands can break a connection that is idle for hours. */
 export const LISTENING: Readonly<Record<string, unknown>> = {
   lazyConnect: false,
   enableOfflineQueue: true,
@@ -218,7 +218,7 @@ export const LISTENING: Readonly<Record<string, unknown>> = {
   maxRetriesPerRequest: null,
   commandTimeout: undefined,
   // `socketTimeout` is kept: it runs only while a command has no reply, so an idle connection outlives it.
-  // The library's own does not report failure: an unhandled rejection. The hub does it.
+  // The hub resubscribes. If the library's own resubscription fails, it only causes an unhandled rejection.
   autoResubscribe: false,
   autoResendUnfulfilledCommands: true,
   scripts: undefined,
@@ -226,8 +226,8 @@ export const LISTENING: Readonly<Record<string, unknown>> = {
 };
 
 /**
- * Whether the owner has closed it. A client that is disconnected while it waits to reconnect stays in that status forever; only a
- * field of the library's own, `manuallyClosing`, tells.
+ * Whether the owner has closed the client. If it is disconnected while it waits to reconnect, its status stays "reconnecting"
+ * forever; only the library's internal field `manuallyClosing` shows that it was closed.
  */
 function isGone(redis: IoredisClient): boolean {
   return redis.status === "end" || (redis.status === "reconnecting" && Reflect.get(redis, "manuallyClosing") === true);

@@ -1,4 +1,4 @@
-/** Holdfast on a cluster of node-redis 4 to 6 that the caller owns and closes. */
+/** The store for a cluster client of node-redis 4 to 6. The caller owns and closes the client. */
 
 import type { Store } from "../core/store.js";
 import { clientStore, overSharedNodes, type Terms } from "./client-store.js";
@@ -11,7 +11,7 @@ import { allThatAnswer, within } from "./timeout.js";
 
 type Listener = (message: string, channel: string) => void;
 
-/** What this store uses of a node's client. See IoredisClient for why it is not the library's own type. */
+/** The part of a node's client that this store uses. `IoredisClient` explains why it is not the library's own type. */
 export interface NodeRedisNode {
   readonly isOpen?: boolean | undefined;
   readonly options?: {
@@ -28,20 +28,20 @@ export interface NodeRedisNode {
   unsubscribe(channel: string): Promise<unknown>;
   sSubscribe(channel: string, listener: Listener): Promise<unknown>;
   sUnsubscribe(channel: string): Promise<unknown>;
-  /** 5 and 6. */
+  /** In versions 5 and 6. */
   destroy?(): unknown;
-  /** 4. */
+  /** For version 4. */
   disconnect(): Promise<unknown>;
   on(event: string, listener: () => void): unknown;
 }
 
-/** A master as the cluster's client lists it. */
+/** A master as the cluster client lists it. */
 export interface NodeRedisMaster {
   readonly address: string;
   readonly client?: NodeRedisNode | Promise<NodeRedisNode> | undefined;
 }
 
-/** What this store uses of the cluster's client. */
+/** The part of the cluster client that this store uses. */
 export interface NodeRedisCluster {
   readonly isOpen?: boolean | undefined;
   readonly slots: readonly ({ readonly master: NodeRedisMaster } | undefined)[];
@@ -53,10 +53,10 @@ export interface NodeRedisCluster {
   off(event: string, listener: () => void): unknown;
 }
 
-/** Longest wait for one of several servers, any of which may be down. */
+/** Longest wait for each server, because any of them may be down. */
 const ONE_OF_MANY_MS = 500;
 
-/** A store on one cluster client of node-redis. The client follows moved slots and new masters, and never sends twice. */
+/** Creates a store on one node-redis cluster client, which follows moved slots and new masters, and never sends twice. */
 export function nodeRedisClusterStore(redis: NodeRedisCluster, terms: Terms = {}): Store {
   const masterOf = (key: string): NodeRedisMaster | undefined => redis.slots[clusterSlot(key)]?.master;
   const clientOf = async (master: NodeRedisMaster): Promise<NodeRedisNode> => redis.nodeClient(master);
@@ -65,13 +65,13 @@ export function nodeRedisClusterStore(redis: NodeRedisCluster, terms: Terms = {}
     async evalsha(sha1, keys, args) {
       const inputs = { keys: [...keys], arguments: args.map(toArgument) };
       if (keys.length > 0) return redis.evalSha(sha1, inputs);
-      // A script without keys may run anywhere, but on a replica it could not be loaded.
+      // A script without keys could go to any server, but it cannot be loaded on a replica.
       const master = masterOf(sha1) ?? redis.masters[0];
       return master === undefined ? redis.evalSha(sha1, inputs) : (await clientOf(master)).evalSha(sha1, inputs);
     },
     load(source, [key], attempt) {
       const load = async (master: NodeRedisMaster): Promise<unknown> => (await clientOf(master)).scriptLoad(source);
-      // Whom the client was sent on to, while a slot moves, is not in its table.
+      // While a slot moves, the server that the client was redirected to is not in its slot table.
       const owner = key === undefined || attempt > 1 ? undefined : masterOf(key);
       return allThatAnswer((owner === undefined ? redis.masters : [owner]).map(load), ONE_OF_MANY_MS);
     },
@@ -86,7 +86,7 @@ export function nodeRedisClusterStore(redis: NodeRedisCluster, terms: Terms = {}
   };
 
   function watch(onBack: () => void): () => void {
-    // Version 4 does not tell.
+    // Version 4 does not emit this event.
     redis.on("node-ready", onBack);
     return () => void redis.off("node-ready", onBack);
   }
@@ -104,12 +104,12 @@ function nodeRedisNodes(redis: NodeRedisCluster): ClusterNodes {
   return {
     ownerOf: (slot) => redis.slots[slot]?.master.address,
     masters: () => redis.masters.map(({ address }) => address),
-    // Any command with a key of that slot: the client is told where it is, and looks up all of them.
+    // Any command with a key in that slot makes the server redirect the client, which then reloads its slot table.
     refresh: (channel) => redis.exists(channel),
     async openSubscriber(address, events) {
       const master = redis.masters.find((one) => one.address === address);
       if (master === undefined) throw new Error("the client knows no such master");
-      // The client of a master that is down connects for ever; one that is just like it need not be waited for.
+      // The client of a master that is down tries to connect forever, so the wait for it is limited.
       const like = await within(ONE_OF_MANY_MS, Promise.resolve(master.client ?? redis.nodeClient(master)));
       const { pingInterval, socket: own } = like.options ?? {};
       const socketTimeout = listeningTimeout(pingInterval, own?.socketTimeout);
@@ -121,11 +121,11 @@ function nodeRedisNodes(redis: NodeRedisCluster): ClusterNodes {
 }
 
 function nodeRedisNodeSubscriber(subscriber: NodeRedisNode, events: NodeSubscriberEvents): NodeSubscriber {
-  // Without a listener an error ends the process.
+  // Without a listener an error would end the process.
   subscriber.on("error", () => events.onEnd());
   subscriber.on("end", () => events.onEnd());
   subscriber.on("sharded-channel-moved", () => events.onMoved());
-  // Who waits has a timer of its own. An idle subscriber connection must not keep the process alive.
+  // Waiters have their own timers. An idle subscriber connection must not keep the process alive.
   subscriber.unref();
   const connected = Promise.resolve(subscriber.connect());
   connected.catch(() => events.onEnd());

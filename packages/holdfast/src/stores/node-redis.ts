@@ -1,4 +1,7 @@
-/** Holdfast on a client, pool or sentinel of node-redis 4 to 6 (`redis`, `@redis/client`) that the caller owns. */
+/**
+ * The store for a client, a pool or a Sentinel client of node-redis 4 to 6 (`redis`, `@redis/client`). The caller owns and closes
+ * it.
+ */
 
 import { UnsupportedError } from "../core/errors.js";
 import type { ClientTimeouts, Replicas, ServerAddress, Store } from "../core/store.js";
@@ -14,7 +17,7 @@ import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { sharedWatch } from "./shared-watch.js";
 
-/** What this store uses of a client. See IoredisClient for why it is not the library's own type. */
+/** The part of a client that this store uses. `IoredisClient` explains why it is not the library's own type. */
 export interface NodeRedisClient {
   readonly isOpen?: boolean | undefined;
   readonly isReady?: boolean | undefined;
@@ -40,32 +43,32 @@ export interface NodeRedisClient {
   unref?(): unknown;
   subscribe?(channels: string[], listener: (message: string, channel: string) => void): Promise<unknown>;
   unsubscribe?(channels: string[]): Promise<unknown>;
-  /** 5 and 6. */
+  /** In versions 5 and 6. */
   destroy?(): unknown;
-  /** 4. */
+  /** For version 4. */
   disconnect?(): Promise<unknown>;
-  /** Of a client for Sentinel alone. */
+  /** Only on a Sentinel client. */
   getMasterNode?(): unknown;
   on(event: string, listener: (detail?: unknown) => void): unknown;
   off(event: string, listener: (detail?: unknown) => void): unknown;
 }
 
-/** What a client for Sentinel tells, of all that it tells, when another server is the master. */
+/** Whether a `topology-change` event of a Sentinel client means that another server is the master. */
 function isOtherMaster(change: unknown): boolean {
   return typeof change === "object" && change !== null && Reflect.get(change, "type") === "MASTER_CHANGE";
 }
 
 /**
- * A store on one node-redis client.
+ * Creates a store on one node-redis client.
  *
- * Its own timeouts end when a command has been written, so a stalled server would hang it; ours do not. It
- * never sends a command twice.
+ * The client's own timeouts stop once a command is written, so a call to a stalled server would hang; the timeouts of Holdfast
+ * cover the reply too. The client never sends a command twice.
  *
- * @param openSubscriber  makes the connection that listens; by default a duplicate of `redis`, which a pool has not
- * @param terms    what has to be so for a grant to count
+ * @param openSubscriber  opens the subscriber connection; by default a duplicate of `redis`. A pool cannot be duplicated
+ * @param terms  conditions under which a grant counts
  */
 export function nodeRedisStore(redis: NodeRedisClient, openSubscriber?: OpenSubscriber, terms: Terms = {}): Store {
-  /** How often the client became ready. */
+  /** How many times the client has become ready. */
   let readies = 0;
   const { wait, duplicate } = redis;
   const client: ScriptClient = {
@@ -83,7 +86,7 @@ export function nodeRedisStore(redis: NodeRedisClient, openSubscriber?: OpenSubs
           const readiesBefore = readies;
           const running = redis.evalSha(sha1, { keys: [...keys], arguments: args.map(toArgument) });
           const [reply, count] = await Promise.all([running, wait.call(redis, atLeast, timeoutMs)]);
-          // WAIT speaks of what its own connection has written: a new one has written nothing.
+          // WAIT covers only writes of its own connection, so a reply on a new connection proves nothing.
           if (readies !== readiesBefore) throw new Error("the connection was lost before replicas acknowledged");
           return [reply, Number(count)];
         },
@@ -95,9 +98,8 @@ export function nodeRedisStore(redis: NodeRedisClient, openSubscriber?: OpenSubs
   if (terms.replicas !== undefined) redis.on("ready", () => (readies += 1));
 
   function watch(onBack: () => void): () => void {
-    // From version 5 on a client is a view of the real one (Object.create), and Node counts listeners view by
-    // view. Where ours is the only one through this view, taking it back would leave the view deaf for ever, so
-    // it stays and does nothing.
+    // Since version 5 a client is a view of the real one (Object.create), and Node counts listeners per view. If ours is the
+    // only listener on this view, removing it would leave the view without events forever. So it stays and does nothing.
     const isCounted = Object.hasOwn(redis, "_eventsCount");
     let isWatching = true;
     let wasReady = redis.isReady === true;
@@ -109,7 +111,7 @@ export function nodeRedisStore(redis: NodeRedisClient, openSubscriber?: OpenSubs
       if (isWatching && isOtherMaster(change)) onBack();
     };
     redis.on("ready", onReady);
-    // Behind Sentinel there is no other word.
+    // Behind Sentinel there is no other event.
     redis.on("topology-change", onChange);
     return () => {
       isWatching = false;
@@ -135,7 +137,7 @@ export function nodeRedisStore(redis: NodeRedisClient, openSubscriber?: OpenSubs
 
 const CONNECT_AGAIN = "close and connect the node-redis client again when it does not answer a PING";
 
-/** Undefined of a pool, and of a client for Sentinel, which have the options of their connections elsewhere. */
+/** Undefined for a pool and for a Sentinel client, which keep their connection options elsewhere. */
 function clientTimeouts({ options, getMasterNode, duplicate, destroy }: NodeRedisClient): ClientTimeouts | undefined {
   if (getMasterNode !== undefined || duplicate === undefined) return undefined;
   const { socketTimeout, reconnectStrategy, keepAlive, keepAliveInitialDelay } = options?.socket ?? {};
@@ -143,7 +145,7 @@ function clientTimeouts({ options, getMasterNode, duplicate, destroy }: NodeRedi
   const isOwnStrategy = typeof reconnectStrategy === "function" || typeof reconnectStrategy === "number";
   return {
     library: "node-redis",
-    // Version 4 ignores it.
+    // Version 4 ignores `socketTimeout`.
     socketTimeoutMs: destroy === undefined ? undefined : socketTimeout,
     keepAliveMs: keepAlive === false ? undefined : keepAliveMs,
     cure: cureOf(destroy !== undefined, socketTimeout !== undefined, isOwnStrategy),
@@ -158,27 +160,27 @@ function cureOf(hasSocketTimeout: boolean, isSet: boolean, isOwnStrategy: boolea
     : "set socket.reconnectStrategy, because without it a socket timeout closes the client for good";
 }
 
-/** Where it says nothing, the library goes to the defaults. A pool says nothing of any of its clients. */
+/** The server's address. Absent options mean the library's defaults. A pool does not show the options of its clients. */
 function nodeRedisServer({ options, getMasterNode, duplicate }: NodeRedisClient): ServerAddress | undefined {
   if (getMasterNode !== undefined || duplicate === undefined) return undefined;
   const { host = "localhost", port = 6_379, path } = options?.socket ?? {};
   return path === undefined ? { host, port: Number(port) } : { host: path, port: undefined };
 }
 
-/** Listens on `subscriber`, a connection that from now on does nothing else; connects it if need be. */
+/** Uses `subscriber` as a subscriber connection, and connects it if necessary. It must have no other use. */
 export function nodeRedisSubscriber(subscriber: NodeRedisClient, events: SubscriberEvents): Subscriber {
-  // Without a listener an error ends the process. It is all that tells that the client has given up.
+  // Without a listener an error would end the process. An error is also the only sign that the client has given up.
   const isBehindSentinel = subscriber.getMasterNode !== undefined;
   let isConnected = subscriber.isOpen === true;
-  // A client for Sentinel subscribes again by itself, without a word when that is done. So each change, and each error, which
-  // may be that of its listening connection, ends it, and another one is opened.
+  // A Sentinel client subscribes again by itself, but does not report when it is done. So the hub replaces it after each change
+  // of the master, and after each error, because the error may come from its subscriber connection.
   subscriber.on("error", () => {
     if (subscriber.isOpen === false || (isBehindSentinel && isConnected)) events.onEnd();
   });
   subscriber.on("topology-change", (change) => {
     if (isConnected && isOtherMaster(change)) events.onEnd();
   });
-  // Who waits has a timer of its own. An idle subscriber connection must not keep the process alive.
+  // Waiters have their own timers. An idle subscriber connection must not keep the process alive.
   subscriber.unref?.();
   const connected = (isConnected ? Promise.resolve() : Promise.resolve(subscriber.connect?.())).then(() => {
     isConnected = true;
@@ -196,14 +198,14 @@ export function nodeRedisSubscriber(subscriber: NodeRedisClient, events: Subscri
   return {
     async subscribe(channels) {
       await connected;
-      // Behind Sentinel the library opens another connection for whoever subscribes after the end, and keeps it.
+      // Behind Sentinel, subscribing after `close` would make the library open another connection and keep it.
       if (!isClosed) await subscriber.subscribe?.([...channels], onMessage);
       if (isClosed) {
         await close();
         throw new Error("the connection that listens was closed");
       }
-      // The library answers at once for a channel it knows, while it may still be subscribing again after a
-      // reconnect. Replies come in order, so this one comes after the server's confirmation.
+      // For a channel that it knows, the library resolves immediately, although it may still be resubscribing after a
+      // reconnect. Replies arrive in order, so the reply to this PING comes after the server's confirmation.
       await subscriber.ping?.();
     },
     async unsubscribe(channel) {
@@ -216,7 +218,7 @@ export function nodeRedisSubscriber(subscriber: NodeRedisClient, events: Subscri
   };
 }
 
-/** A connection like that of `redis`, but one that only listens, and does not give up while `redis` has not. */
+/** Opens a subscriber connection with the options of `redis`. It keeps reconnecting for as long as `redis` does. */
 function openNodeRedisSubscriber(redis: NodeRedisClient): OpenSubscriber {
   return (events) => {
     if (redis.duplicate === undefined || redis.connect === undefined || redis.subscribe === undefined) {
@@ -230,8 +232,9 @@ function openNodeRedisSubscriber(redis: NodeRedisClient): OpenSubscriber {
 }
 
 /**
- * The user's `socketTimeout` where it is safe. It ends a connection that has received nothing for that long. So it would end an idle
- * subscriber again and again, unless the replies to pings come sooner. Without it, echoes find a dead connection (core/inbox-check.ts).
+ * The user's `socketTimeout`, if it is safe for a subscriber. It ends a connection that has received nothing for that long, so
+ * it would repeatedly end an idle subscriber unless ping replies arrive sooner. Without it, echoes detect a dead connection
+ * (core/inbox-check.ts).
  */
 export function listeningTimeout(
   pingInterval: number | undefined,
@@ -241,10 +244,10 @@ export function listeningTimeout(
   return pingInterval > 0 && 2 * pingInterval <= socketTimeout ? socketTimeout : undefined;
 }
 
-/** What a user sets for commands can break a connection that listens for hours and sends next to nothing. */
+/** Overrides for a subscriber connection. Options meant for commands can break a connection that is idle for hours. */
 function nodeRedisSubscriberOptions(redis: NodeRedisClient): object {
   const socket = redis.options?.socket;
-  // A cluster or sentinel has its socket options elsewhere.
+  // A cluster or Sentinel client keeps its socket options elsewhere.
   if (socket === undefined) return {};
   const userStrategy = socket.reconnectStrategy;
   return {

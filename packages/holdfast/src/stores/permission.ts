@@ -1,35 +1,35 @@
 /**
- * Which rule of ACL SETUSER is missing, found from the words in which a server refuses.
+ * Finds the missing ACL SETUSER rule from the text of a server's error.
  *
- * A server names the command that it refuses, but not the one that it refuses to a script: of that it says in which line
- * it stands, and there the name is.
+ * The server names a refused command, but not a command that it refuses inside a script. Then it gives only the line number in
+ * the script, and the name of the command is read from that line.
  */
 import { messageOf } from "./failure.js";
 
-/** What the server refused. */
+/** The request that the server refused. */
 export interface Refused {
-  /** Text of the script, if it was one. */
+  /** Text of the script, if the request was a script. */
   readonly source?: string | undefined;
   readonly keys?: readonly string[] | undefined;
   readonly channels?: readonly string[] | undefined;
 }
 
-/** In the words of Redis 6, 7 and later, and of GLIDE. */
+/** The error texts of Redis 6, of Redis 7 and later, and of GLIDE. */
 const COMMAND = /no permissions to run the '([^']+)' command/i;
 const COMMAND_IN_SCRIPT = /script can't run this command/i;
 const KEY = /no permissions to access (?:one of the keys|a key|the '.*' key)|can't access at least one of the keys/i;
 const CHANNEL =
   /no permissions to access (?:one of the channels|a channel|the '.*' channel)|can't publish to the channel/i;
-/** Of an error that was raised while a script ran. */
+/** The line number in an error that was raised inside a script. */
 const LINE = /user_script: ?(\d+)/;
-/** A command, and the word after it where that is a subcommand. */
+/** A command, and the word after it, which may be a subcommand. */
 const CALL = /redis\.p?call\('([A-Z]+)'(?:, '([A-Z]+)')?/g;
-/** How many lines one call takes at most. */
+/** The most lines that one call spans. */
 const LINES_OF_A_CALL = 8;
 
 /**
- * The rule that would have let it pass, such as `+zadd`, `~hf:mutex:{a}` or `&hf:in:*`; several, where the server leaves open
- * which; undefined if it is not for want of a permission that it refused.
+ * The rule that would have permitted the request, such as `+zadd`, `~hf:mutex:{a}` or `&hf:in:*`. Several rules if the error
+ * does not say which one; undefined if the server refused for another reason.
  */
 export function missingPermission(cause: unknown, { source, keys = [], channels = [] }: Refused): string | undefined {
   const message = messageOf(cause);
@@ -41,10 +41,10 @@ export function missingPermission(cause: unknown, { source, keys = [], channels 
   return commandsAt(source ?? "", Number(LINE.exec(message)?.[1] ?? 0)) || "+ for its commands";
 }
 
-/** As a server says it that lets no script call a command, whoever the user is, or that has renamed it. */
+/** The error of a server on which no user may call a command from a script, or on which the command was renamed. */
 const FORBIDDEN = /not allowed from script|unknown (?:Redis |Valkey )?command called from script/i;
 
-/** The command that a server lets no script call, such as `TIME`; undefined if it has refused for another reason. */
+/** The command that the server forbids in scripts, such as `TIME`; undefined if the server refused for another reason. */
 export function forbiddenCommand(cause: unknown, source: string): string | undefined {
   const message = messageOf(cause);
   if (!FORBIDDEN.test(message)) return undefined;
@@ -52,12 +52,12 @@ export function forbiddenCommand(cause: unknown, source: string): string | undef
   return commands.replaceAll("+", "").replaceAll("|", " ").toUpperCase() || "all its commands";
 }
 
-/** What is called in that line of a script, or in the call that ends there. */
+/** The rules for the commands called on this line of a script, or in the call that ends on it. */
 function commandsAt(source: string, line: number): string {
   const lines = source.split("\n");
   for (let at = line; at > Math.max(0, line - LINES_OF_A_CALL); at -= 1) {
     const calls = [...(lines[at - 1] ?? "").matchAll(CALL)];
-    // Only PUBSUB has subcommands here; a word in capitals after another command is an option.
+    // Only PUBSUB has subcommands here; an uppercase word after any other command is an option.
     const rules = calls.map(([, name = "", sub]) => (name === "PUBSUB" && sub ? `+pubsub|${sub}` : `+${name}`));
     if (rules.length > 0) return [...new Set(rules)].join(" ").toLowerCase();
   }

@@ -1,36 +1,36 @@
-/** What a process knows of the runs of the servers of a cluster, and the texts that name a run. */
+/** What a process knows about the runs of servers, and the script texts that name a run. */
 import { type Script, type ScriptText, sha1Of } from "../core/store.js";
 
-/** A time in which one process is master without a break. */
+/** A period in which one server process is master without interruption. */
 export interface Run {
   readonly id: string;
-  /** Its quiet time is over, or there never was a reason for one. That stays so. */
+  /** Its quiet time is over, or it never needed one. Never becomes false again. */
   isSettled: boolean;
-  /** When the last question was sent that it has answered; -Infinity if that counts no more. */
+  /** When the last question that it answered was sent; -Infinity if that answer no longer counts. */
   heardAtMs: number;
-  /** The longest lease that its marker knows of, in ms, and since when. */
+  /** The longest lease that its marker knows, in ms. `toldAtMs` is when it was last reported. */
   toldMs: number;
   toldAtMs: number;
-  /** Until when it may not grant; -Infinity if it may. */
+  /** When its quiet time ends; -Infinity if it may grant. */
   quietUntilMs: number;
-  /** Scripts that grant, as it knows them. */
+  /** The texts of scripts that grant, as loaded for this run. */
   readonly texts: Map<Script, ScriptText>;
 }
 
-/** Runs that are remembered. A cluster has as many as it has masters; old ones are of no use. */
+/** The most runs to remember. A cluster has one current run per master, and older ones are useless. */
 const MOST_RUNS = 1_000;
 
-/** All runs that were heard of. */
+/** All known runs. */
 export class Runs {
   readonly #byId = new Map<string, Run>();
   readonly #onForgotten: () => void;
 
-  /** @param onForgotten  called when all were forgotten, since there were too many */
+  /** @param onForgotten  called when all runs were forgotten because there were too many */
   constructor(onForgotten: () => void) {
     this.#onForgotten = onForgotten;
   }
 
-  /** The run of that id, a new one if nobody has heard of it. */
+  /** Returns the run with this id, or creates it. */
   of(id: string): Run {
     const known = this.#byId.get(id);
     if (known !== undefined) return known;
@@ -44,13 +44,13 @@ export class Runs {
     return run;
   }
 
-  /** What they said counts no more. */
+  /** Discards earlier answers of all runs. */
   serverMayHaveChanged(): void {
     for (const run of this.#byId.values()) run.heardAtMs = -Infinity;
   }
 }
 
-/** A script that grants, as a server knows it that may grant: its text says in which run. */
+/** The text of a script that grants, for servers that may grant: it names the run. */
 export function textFor(script: Script, { id, texts }: Run): ScriptText {
   let text = texts.get(script);
   if (text === undefined) {
@@ -60,7 +60,7 @@ export function textFor(script: Script, { id, texts }: Run): ScriptText {
   return text;
 }
 
-/** Whoever knows this text may grant in that run, as far as markers of that name go. */
+/** A text in the script cache of a server. It records that the server may grant in this run, for markers with this name. */
 export function flagOf({ id }: Run, marker: string): ScriptText {
   return scriptText(`-- holdfast ${marker} is settled in ${id}\nreturn 1`);
 }

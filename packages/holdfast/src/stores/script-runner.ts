@@ -1,8 +1,8 @@
 /**
- * The life of one script call, the same for every client library: EVALSHA, SCRIPT LOAD where the server does
- * not know the script, one deadline over all of it, and the same form of reply and error.
+ * Runs one script call, in the same way for every client library: EVALSHA, SCRIPT LOAD if the server does not know the script,
+ * one deadline for the whole call, and uniform replies and errors.
  *
- * It is on the path of every acquire and release: one object for each call, and callbacks in place of async functions.
+ * This code runs on every acquire and release. So it uses one object per call, and callbacks instead of async functions.
  */
 
 import { AdvisedCause, StoreError, type StoreFailure } from "../core/errors.js";
@@ -14,28 +14,29 @@ import { forbiddenCommand, missingPermission } from "./permission.js";
 import { startTimeout, within } from "./timeout.js";
 
 /**
- * How often one call loads a script: the cache may be flushed again at once, and by somebody who goes on doing so. A server
- * that forgets each time is found out before the deadline all the same.
+ * How many times one call may load a script, because the script cache may be flushed again immediately and repeatedly. A server
+ * that forgets the script every time is still detected before the deadline.
  */
 const LOADS_MAX = 100;
 
-/** What a client library has to offer so that scripts can run on it. */
+/** What a client library must provide so that scripts can run on it. */
 export interface ScriptClient {
   evalsha(sha1: string, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
   /**
-   * SCRIPT LOAD, on every server that may get the EVALSHA.
+   * Runs SCRIPT LOAD on every server that may receive the EVALSHA.
    *
-   * @param keys    of the EVALSHA, for a client that has several servers
-   * @param attempt  which time this call loads the script, from 1: where a cluster redirects, the first may reach the wrong server
+   * @param keys     the keys of the EVALSHA, for a client of several servers
+   * @param attempt  how many times this call has loaded the script, from 1. In a cluster that redirects, the first attempt may
+   *                 reach the wrong server
    */
   load(source: string, keys: readonly string[], attempt: number): Promise<unknown>;
-  /** EVALSHA without keys on each master; who does not answer in time is left out. Present for a client of a cluster. */
+  /** Runs EVALSHA without keys on each master, and skips masters that do not reply in time. Present on a cluster client. */
   evalshaOnEach?(sha1: string, args: readonly (string | number)[], timeoutMs: number): Promise<readonly unknown[]>;
-  /** True for a client that sends each call to the server that has its keys, and follows them. */
+  /** True for a client that sends each call to the server that has its keys, and follows moved slots. */
   readonly isCluster?: boolean | undefined;
   /**
-   * EVALSHA, and then WAIT on the same connection: the reply, and how many replicas have what it wrote. Absent where it cannot
-   * be known that the connection is the same.
+   * Runs EVALSHA and then WAIT on the same connection. Returns the reply and the number of replicas that acknowledged. Absent if
+   * the client cannot guarantee that both use the same connection.
    *
    * @throws if the connection was lost in between
    */
@@ -45,27 +46,27 @@ export interface ScriptClient {
     args: readonly (string | number)[],
     replicas: Replicas,
   ): Promise<readonly [reply: unknown, acknowledged: number]>;
-  /** True once the owner has closed the client, so that a call now is certain to send nothing. */
+  /** True once the owner has closed the client, so that a call certainly sends nothing. */
   isClosed(): boolean;
-  /** What to do so that the client replaces a dead connection; undefined if it does that by itself, or it is not known. */
+  /** Advice on how to make the client replace a dead connection; undefined if it does so by itself, or if there is no advice. */
   cure?(): string | undefined;
-  /** Which server it has no connection to, and why if it has said so; undefined while it is connected. */
+  /** The server that the client has no connection to, with its last error if known; undefined while it is connected. */
   noConnection?(): string | undefined;
-  /** How many calls in a row had no reply. Counted here. */
+  /** How many consecutive calls had no reply. `ScriptRunner` updates it. */
   unanswered?: number | undefined;
-  /** Rises with each lost connection, for a client that sends again what was in flight; else constant. */
+  /** Rises with each lost connection if the client resends commands that were in flight; otherwise constant. */
   losses(): number;
 }
 
-/** Runs scripts on one client. One for each store, and one for the questions of its guard. */
+/** Runs scripts on one client. Each store has one, and a second one for the requests of its guard. */
 export class ScriptRunner {
   readonly #client: ScriptClient;
   readonly #guard: FailoverGuard | undefined;
   readonly #replicas: Replicas | undefined;
 
   /**
-   * @param guard      stands before what can make somebody a holder; without it every server may grant
-   * @param replicas  how many replicas must have a renewal; without it none
+   * @param guard     checks scripts that can make a claim the holder; without it every server may grant
+   * @param replicas  how many replicas must acknowledge a renewal; without it, none
    */
   constructor(client: ScriptClient, guard?: FailoverGuard, replicas?: Replicas) {
     this.#client = client;
@@ -74,19 +75,18 @@ export class ScriptRunner {
   }
 
   /**
-   * As `Store.run`; the promise settles within `timeoutMs`, whatever the client does.
+   * As `Store.run`. The promise settles within `timeoutMs`, whatever the client does.
    *
-   * EVAL is never used: a script that the server has forgotten is loaded first, so that one and the same command runs it
-   * each time.
+   * EVAL is never used. If the server has forgotten a script, it is loaded first, so the same command runs it every time.
    *
-   * @throws StoreError  see the port
+   * @throws StoreError  as `Store.run`
    */
   readonly run: Store["run"] = (script, keys, args, timeoutMs) => {
     const client = this.#client;
     const guard = this.#guard;
     const sent = new SentScript(client, script, keys, args, timeoutMs, guard);
     const text = guard === undefined ? script : guard.ready(script, keys, args, timeoutMs);
-    // Also where the guard is asked first: whenever it is sent, a renewal counts only with its replicas.
+    // Set even if the guard is asked first: whenever a renewal is sent, it counts only once its replicas acknowledge it.
     if (this.#replicas !== undefined && script.renews === true) sent.replicas = shortened(this.#replicas, timeoutMs);
     if (text === undefined) {
       sent.ask();
@@ -94,13 +94,13 @@ export class ScriptRunner {
       sent.text = text;
       sent.send();
     } else {
-      // Sent from here, as most calls are: a reader of a stack trace, or of this file, comes to the client at once.
+      // The common case is sent directly from here, which keeps the code path and the stack trace short.
       sent.text = text;
       sent.wasSent = true;
       try {
         client.evalsha(text.sha1, keys, args).then(sent.onReply, sent.onError);
       } catch (cause) {
-        // A client may throw where it should reject.
+        // Some clients throw instead of returning a rejected promise.
         sent.onError(cause);
       }
     }
@@ -108,13 +108,13 @@ export class ScriptRunner {
   };
 }
 
-/** One script call on its way: sent, sent again where the script had to be loaded, and answered or given up. */
+/** One script call in flight: sent, sent again after the script was loaded, and finally answered or timed out. */
 class SentScript {
   readonly reply: Promise<Reply>;
-  /** What is sent: the script, or a form of it for one server. */
+  /** The text to send: the script, or its form for one server. */
   text: ScriptText;
   wasSent = false;
-  /** Of a renewal that replicas must have. */
+  /** Set for a renewal that replicas must acknowledge. */
   replicas: Replicas | undefined;
   readonly #client: ScriptClient;
   readonly #script: Script;
@@ -180,7 +180,7 @@ class SentScript {
   };
 
   readonly send = (): void => {
-    // After the deadline nobody reads the answer, and the caller may already have given up the lock.
+    // After the deadline nobody reads the reply, and the caller may already have given up the lock.
     if (this.#isSettled) return;
     this.wasSent = true;
     try {
@@ -190,7 +190,7 @@ class SentScript {
     }
   };
 
-  /** Asks the guard, which does not know whether the server may grant. */
+  /** Makes the guard ask the server whether it may grant. */
   ask(): void {
     const guard = this.#guard as FailoverGuard;
     this.#follow(guard.ask(this.#script, this.#keys, this.#timeoutMs), this.#unasked);
@@ -207,7 +207,7 @@ class SentScript {
       .then(([reply, count]) => enough(reply, Number(toItem(count)), replicas));
   }
 
-  /** The server does not know the script. One that makes somebody a holder is loaded only by way of the guard. */
+  /** Loads a script that the server does not know, and resends the call. A script that grants is loaded only via the guard. */
   #loadAndSend(): void {
     const script = this.#script;
     if (this.#guard === undefined || script.grants !== true || this.text === script.withoutGrant) {
@@ -227,7 +227,7 @@ class SentScript {
     return this.#client.load(source, this.#keys, this.#loads);
   }
 
-  /** Goes on as the guard says. What was said over a connection that has been lost since does not count, and is asked again. */
+  /** Continues as the guard decides. If the connection was lost meanwhile, the answer does not count and the guard asks again. */
   #follow(asked: Promise<Admission | undefined>, onError: (error: unknown) => void): void {
     asked.then((admission) => {
       if (this.#isSettled) return;
@@ -263,7 +263,7 @@ class SentScript {
     this.#refuse({ mayHaveRun: false, transient, cause, missingPermission: missing });
   };
 
-  /** What is refused now may have been sent before, and sent again by the client. */
+  /** Rejects a call that the guard refused. An earlier attempt may have been sent, and the client may have resent it. */
   #refuse(failure: StoreFailure): void {
     this.#fail({ ...failure, mayHaveRun: this.wasSent && this.#client.losses() !== this.#lossesAtStart });
   }
@@ -280,7 +280,7 @@ class SentScript {
     if (this.#settle()) this.#reject(new StoreError(this.#script.name, failure));
   }
 
-  /** @returns whether it was not settled before */
+  /** @returns false if the call was already settled */
   #settle(): boolean {
     if (this.#isSettled) return false;
     this.#isSettled = true;
@@ -289,7 +289,7 @@ class SentScript {
   }
 }
 
-/** From so many calls without a reply on, one after the other, the error says what to do. */
+/** From this number of consecutive calls without a reply, the error includes advice. */
 const MANY_UNANSWERED = 3;
 
 function noReply(client: ScriptClient, message: string, cause?: unknown): AdvisedCause {
@@ -299,7 +299,7 @@ function noReply(client: ScriptClient, message: string, cause?: unknown): Advise
   return new AdvisedCause(message, { cause, advice: cure && adviceOf(count, cure) });
 }
 
-/** With advice, if the server lets no script call a command that this one calls. */
+/** Adds advice to the error if the server forbids a command that the script calls. */
 function explained(cause: unknown, source: string): unknown {
   const command = forbiddenCommand(cause, source);
   if (command === undefined) return cause;
@@ -311,10 +311,10 @@ function adviceOf(count: number, cure: string): string {
   return `The last ${count} commands had no reply: if the server is up, the connection is dead; ${cure} (docs/half-open-connections.md).`;
 }
 
-/** Loads a script on all servers, and not on that of a key alone. */
+/** The `attempt` that makes a cluster client load a script on all servers, not only on the server of a key. */
 const TO_ALL = 2;
 
-/** As `Store.runOnEach`: loaded each time, since it is asked seldom. @throws StoreError */
+/** As `Store.runOnEach`. Loads the script every time, because it is rarely called. @throws StoreError */
 export async function runOnEach(
   client: ScriptClient,
   script: Script,
@@ -322,7 +322,7 @@ export async function runOnEach(
   timeoutMs: number,
 ): Promise<readonly Reply[]> {
   const ask = async (): Promise<readonly unknown[]> => {
-    // Whatever comes of it: by then the client knows who the servers are.
+    // The result does not matter: afterward the client knows its servers.
     await client.evalsha(script.sha1, [], args).catch(() => {});
     await client.load(script.source, [], TO_ALL);
     return client.evalshaOnEach?.(script.sha1, args, timeoutMs / 2) ?? [];
@@ -335,7 +335,7 @@ export async function runOnEach(
   }
 }
 
-/** What a script may publish to: an inbox is what a client id is appended to. */
+/** The channels that a script may publish to. To an `inbox` argument, the script appends a client id. */
 function channelsOf(script: Script, args: readonly (string | number)[]): string[] {
   return script.args.flatMap((name, at) => {
     if (name === "inbox") return [`${args[at]}*`];
@@ -343,26 +343,24 @@ function channelsOf(script: Script, args: readonly (string | number)[]): string[
   });
 }
 
-/** With time left for the answer to come back. */
+/** Shortens the wait for replicas to at most half of the timeout, so that the reply can still arrive in time. */
 function shortened({ atLeast, timeoutMs: waitMs }: Replicas, timeoutMs: number): Replicas {
   return { atLeast, timeoutMs: Math.max(1, Math.min(waitMs, Math.floor(timeoutMs / 2))) };
 }
 
-/** @throws Error  the lease was begun anew, but too few replicas have it */
+/** Returns the reply. @throws Error  the lease was renewed, but too few replicas acknowledged it */
 function enough(reply: unknown, count: number, { atLeast, timeoutMs }: Replicas): unknown {
   if (count >= atLeast || Number(toItem(reply)) !== 1) return reply;
   throw new Error(`only ${count} of ${atLeast} replicas acknowledged it within ${timeoutMs} ms`);
 }
 
-/**
- * The number as the server should read it. A script input has no exponent, which begins at 10^21.
- */
+/** Formats a number for the server. JavaScript uses an exponent from 10^21 on, which scripts do not accept. */
 export function toArgument(value: string | number): string {
   if (typeof value === "string") return value;
   return Number.isInteger(value) && Math.abs(value) >= 1e21 ? BigInt(value).toString() : String(value);
 }
 
-/** A client may be set up to give strings as bytes, and integers as strings, bigints or bytes. */
+/** Normalizes a reply. A client may be configured to return strings as bytes, and integers as strings, bigints or bytes. */
 function toReply(reply: unknown): Reply {
   if (typeof reply === "number") return reply;
   if (!Array.isArray(reply)) return Number(toItem(reply) ?? Number.NaN);

@@ -1,59 +1,65 @@
 /**
- * Whether the server behind a store may grant locks: the guard before every script that can make somebody a holder.
+ * The failover guard of a single server: decides whether the server may grant locks. It checks every script that can make a
+ * claim the holder (docs/adr/080-failover-grace.md).
  *
- * A server that took over from another may lack the last grants, so it grants nothing for as long as the longest lease.
- * How a client notices: a script that grants is only ever sent by its hash, and the script cache is neither replicated nor
- * saved, so a server that nobody has asked about itself does not know the script. The store then asks
- * (`server/lineage`), and loads scripts only on a server that may grant. It also asks when it first uses a connection, once a
- * minute, and before it uses a longer lease than it has told of: a server that was demoted and promoted again, and Redis
- * before 7, which replicates scripts, may know the scripts without having been asked.
+ * A server that took over from another may lack the last grants, so it grants nothing for as long as the longest lease. A
+ * client detects such a server as follows. A script that grants is sent only by its hash, and the script cache is neither
+ * replicated nor saved. So a server that was never asked about its lineage does not know the script. The store then asks the
+ * server (`server/lineage`), and loads scripts only if the server may grant.
  *
- * The question at a new connection comes too late for what the client library has kept while there was none, or sends once
- * more: that was let through before. So on a server that took over the scripts are loaded with its run in their text, as the
- * servers of a cluster are: what was meant for another server it then does not know, though it may be master again and
- * know what was loaded the first time.
+ * Some servers know the scripts without having been asked: a server that was demoted and promoted again, and Redis before 7,
+ * which replicates scripts. So the store also asks when it first uses a connection, once a minute, and before it uses a
+ * longer lease than it has reported.
  *
- * On a server of a quorum they are always loaded that way: what it has told counts for one run, so a vote must be of that run.
+ * Asking on a new connection is too late for commands that the client library queued while it had no connection, or that it
+ * resends: the guard let them pass before. So on a server that took over, scripts are loaded with the run in their text, as in
+ * a cluster. The server then does not know a script that was meant for another server. This holds even if it is master for
+ * the second time and still knows the scripts that were loaded the first time.
  *
- * Invariants: no script that grants is loaded on a server that was not asked right before, and asked again right after;
- * none is sent while the last answer was no; an acquire costs nothing more than the comparison in `ready`.
+ * On a server of a quorum, scripts are always loaded that way: its answers hold for one run, so a vote must come from that run.
+ *
+ * Invariants:
+ *
+ * - A script that grants is loaded only on a server that was asked right before, and that is asked again right after.
+ * - No such script is sent while the last answer was no.
+ * - An acquire costs no more than the comparison in `ready`.
  */
 import { StoreError } from "../core/errors.js";
 import type { Grace, Script, ScriptText, ServerMemory, Standing, Store } from "../core/store.js";
 import { type Admission, type FailoverGuard, leaseOf } from "./failover-guard.js";
 import { type Run, Runs, textFor } from "./runs.js";
 
-/** How often a server is asked whether it is still alone: others may have been asked by somebody else. */
+/** How often to ask a server again that is `alone`, because other clients may have asked the rest of the quorum meanwhile. */
 const ALONE_MS = 1_000;
 
-/** An answer counts for so long; after half of it the next one is fetched without anybody waiting for it. */
+/** How long an answer counts. After half of this time the guard asks again in the background. */
 const TRUSTED_MS = 60_000;
 
-/** See the file header. One for each store. */
+/** The failover guard of a single server. There is one per store. */
 export class ServerFailoverGuard implements FailoverGuard {
   readonly #grace: Grace;
   readonly #run: Store["run"];
-  /** When the last question was sent that was answered with yes; -Infinity if it was no, or the connection is new. */
+  /** When the last question was sent, if the answer was yes; -Infinity if it was no, or if the connection is new. */
   #settledAtMs = -Infinity;
-  /** The longest lease that the marker knows of. */
+  /** The longest lease that the marker knows, in ms. */
   #toldMs = 0;
-  /** The longest lease asked for since the marker was last told. */
+  /** The longest lease requested since the last report to the marker, in ms. */
   #seenMs = 0;
-  /** The longest lease that was ever asked for here. */
+  /** The longest lease that this store has ever requested, in ms. */
   #longestMs = 0;
-  /** Until when the last answer counts, if it was no; -Infinity if it was yes. */
+  /** When the last answer expires, if it was no; -Infinity if it was yes. */
   #quietUntilMs = -Infinity;
-  /** What was said last over the connection that there was then, and when it was asked; undefined if nothing was. */
+  /** The last answer, and when the question was sent. It may be from an earlier connection. Undefined if there is none. */
   #last: { readonly standing: Exclude<Standing, { outcome: "hidden" }>; readonly askedAtMs: number } | undefined;
   readonly #runs = new Runs(() => {});
-  /** What has answered last, if it took over from another server, or is one of a quorum. */
+  /** The run that answered last, if it took over from another server or is part of a quorum. */
   #named: Run | undefined;
   #changes = 0;
   #asking: Promise<Standing | undefined> | undefined;
 
   readonly memory: ServerMemory | undefined;
 
-  /** @param run  runs a script past this guard */
+  /** @param run  runs a script, bypassing this guard */
   constructor(grace: Grace, run: Store["run"]) {
     this.#grace = grace;
     this.#run = run;
@@ -65,10 +71,10 @@ export class ServerFailoverGuard implements FailoverGuard {
     return this.#grace.marker;
   }
 
-  /** The connection was away, or the server no longer is what it was: what it said counts no more. */
+  /** Discards the last answer, because the connection was lost or the server changed its role. */
   serverMayHaveChanged(): void {
     this.#changes += 1;
-    // The server that was told may be gone, with its marker; and what is asked for next may need no lease.
+    // The old server and its marker may be gone, and the next request may have no lease. So the longest lease is reported again.
     this.#seenMs = Math.max(this.#seenMs, this.#longestMs);
     this.#settledAtMs = -Infinity;
     this.#quietUntilMs = -Infinity;
@@ -87,7 +93,7 @@ export class ServerFailoverGuard implements FailoverGuard {
     return this.#admission(script, await this.#standing(timeoutMs));
   }
 
-  /** Asks before it loads, and once more after: the script may have reached another server than was asked. */
+  /** Asks before and after loading, because the script may have reached another server than the question. */
   async load(
     script: Script,
     _keys: readonly string[],
@@ -122,12 +128,12 @@ export class ServerFailoverGuard implements FailoverGuard {
     if (isRenewal && leaseMs === 0) return true;
     const ageMs = performance.now() - this.#settledAtMs;
     if (!isRenewal && (ageMs > TRUSTED_MS || leaseMs > this.#toldMs)) return false;
-    // Also for whoever only renews: a marker forgets the length of leases of which nobody tells it.
+    // Applies to renewals too, because the marker forgets a lease length that is not reported again.
     if (ageMs > TRUSTED_MS / 2 && this.#asking === undefined) void this.#standing(timeoutMs).catch(() => {});
     return true;
   }
 
-  /** What is known of the server, or else what it says when it is asked. @throws StoreError */
+  /** Returns the known answer of the server if it still counts; otherwise asks. @throws StoreError */
   async #standing(timeoutMs: number): Promise<Standing> {
     for (;;) {
       const untilMs = this.#quietUntilMs - performance.now();
@@ -139,12 +145,16 @@ export class ServerFailoverGuard implements FailoverGuard {
         this.#asking = undefined;
       });
       const standing = await this.#asking;
-      // Somebody may have asked for a longer lease since the question was sent.
+      // Ask again if a longer lease was requested after the question was sent.
       if (standing !== undefined && this.#seenMs <= this.#toldMs) return standing;
     }
   }
 
-  /** Asks the server now. Undefined if the connection was lost meanwhile: who knows who has answered. @throws StoreError */
+  /**
+   * Asks the server now. Undefined if the connection was lost meanwhile, because another server may have answered.
+   *
+   * @throws StoreError
+   */
   async #ask(timeoutMs: number, leastMs = 0, heard?: string): Promise<Standing | undefined> {
     const sentAtMs = performance.now();
     const changes = this.#changes;
@@ -171,7 +181,7 @@ export class ServerFailoverGuard implements FailoverGuard {
       return;
     }
     const { run, longestMs } = standing;
-    // What was promoted has two ids: lua/run-id.lua.
+    // The run id of a promoted server consists of two ids, separated by a slash (lua/run-id.lua).
     this.#named = run.includes("/") || this.memory !== undefined ? this.#runs.of(run) : undefined;
     this.#last = { standing, askedAtMs: sentAtMs };
     this.#toldMs = longestMs;

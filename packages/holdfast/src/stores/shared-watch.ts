@@ -1,4 +1,4 @@
-/** Turns the listener on; answers with what takes it off. */
+/** Adds the listener. @returns removes it */
 type Start = (onBack: () => void) => () => void;
 
 interface Watch {
@@ -9,14 +9,14 @@ interface Watch {
 const watches = new WeakMap<object, Watch>();
 
 /**
- * One listener for all stores on one client: Node warns of a leak at the eleventh listener, and a process may have as
- * many Holdfasts on a client as it likes. Turned on with the first store, off with the last.
+ * Shares one listener among all stores on one client. A process may have any number of Holdfasts on a client, but Node warns of a
+ * leak at the eleventh listener. The listener is added with the first store and removed with the last.
  */
 export function sharedWatch(client: object, start: Start): Start {
   return (onBack) => {
     const watch = watches.get(client) ?? newWatch(start);
     watches.set(client, watch);
-    // A function of its own: the same callback may watch twice.
+    // Wrapped in a new function, because the same callback may be registered twice.
     const own = (): void => onBack();
     watch.backs.add(own);
     return () => {

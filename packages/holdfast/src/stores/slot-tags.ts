@@ -3,7 +3,7 @@ import { clusterSlot } from "./cluster-slot.js";
 const tags = new Map<number, string>();
 let tried = 0;
 
-/** A short hash tag whose keys lie in that slot of a cluster: the same one in each process, for ever. */
+/** Returns a short hash tag for keys in this cluster slot. The tag is the same in every process and must never change. */
 export function tagOf(slot: number): string {
   for (;;) {
     const known = tags.get(slot);

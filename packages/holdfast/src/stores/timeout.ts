@@ -1,23 +1,21 @@
-/** Longest delay a timer accepts; a longer one would fire at once. */
+/** The longest delay that a timer accepts. A longer one would fire immediately. */
 const TIMER_MAX_MS = 2_147_483_647;
 
-/** Brings a duration into the range that a timer accepts. */
+/** Limits a duration to the range that a timer accepts. */
 function timerMs(durationMs: number): number {
   return Math.min(Math.max(1, durationMs), TIMER_MAX_MS);
 }
 
 /**
- * Calls `onOver` after `timeoutMs`, and not before what had come by then is read: where the process stood still, its timers run before
- * its sockets are looked at, and an answer that lies there is an answer in time.
+ * Calls `onOver` after `timeoutMs`, once the data received by then has been read. After a pause of the process, timers run before
+ * sockets are read, and a reply that is already in the socket has arrived in time.
  */
 export function startTimeout(onOver: () => void, timeoutMs: number): NodeJS.Timeout {
   return setTimeout(() => setImmediate(onOver), timerMs(timeoutMs));
 }
 
 /**
- * The outcome of `promise`, or a rejection after `timeoutMs`.
- *
- * What comes later is dropped, a late rejection too.
+ * Settles like `promise`, or rejects after `timeoutMs`. A later result is ignored, including a late rejection.
  */
 export function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -36,9 +34,9 @@ export function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
 }
 
 /**
- * The answers among `promises`, when each of them has settled or has had `timeoutMs` for it.
+ * Waits until each of `promises` has settled, for `timeoutMs` at most, and returns the fulfilled results.
  *
- * @throws what the first of them rejects with, if none is fulfilled
+ * @throws the rejection of the first promise, if none is fulfilled
  */
 export async function allThatAnswer<T>(promises: readonly Promise<T>[], timeoutMs: number): Promise<T[]> {
   const ends = await Promise.allSettled(promises.map((promise) => within(timeoutMs, promise)));
@@ -48,7 +46,7 @@ export async function allThatAnswer<T>(promises: readonly Promise<T>[], timeoutM
   throw first?.status === "rejected" ? first.reason : new Error("there is nobody to ask");
 }
 
-/** Resolves after that time. It does not keep the process alive. */
+/** Resolves after `delayMs`. Does not keep the process alive. */
 export function unrefSleep(delayMs: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, delayMs).unref());
 }

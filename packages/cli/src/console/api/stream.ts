@@ -41,7 +41,7 @@ export interface StreamState extends Stamped {
 /** All locks, as far as the console follows them. */
 export interface LocksState {
   readonly rows: readonly LockRow[];
-  /** True if there are more than it follows (10 000): use api/locks with a filter and a cursor. */
+  /** True if there are more than it follows (10,000): use api/locks with a filter and a cursor. */
   readonly isCut: boolean;
 }
 

@@ -9,7 +9,7 @@ import type { MakeLock } from "../../recipes/under-lock.js";
  * What becomes of a job whose lock is held, or paused, or whose server cannot be asked just now.
  *
  * - `{ delayMs, delaysMax }`: it is moved to the delayed jobs, for half to one and a half of `delayMs`, and comes again; whole
- *   milliseconds, 1 to 86 400 000. After `delaysMax` moves for each attempt, 0 or more, it fails with an error that says who
+ *   milliseconds, 1 to 86,400,000. After `delaysMax` moves for each attempt, 0 or more, it fails with an error that says who
  *   has the lock; Infinity, the default, never does. Moves are the starts that were neither failures nor stalls, so those that the processor
  *   makes itself count as well.
  * - `{ waitMs }`: it waits in the worker, in the queue of the lock, and fails after that; milliseconds, 0 or more, or Infinity

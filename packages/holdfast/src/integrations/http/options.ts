@@ -13,19 +13,19 @@ export interface IdempotencyOptions<Request = unknown> {
    */
   readonly scope?: ((request: Request) => string | number) | undefined;
 
-  /** How long an answer is kept. Tell your clients. Whole milliseconds, `leaseMs` to 31 536 000 000. @default 86_400_000, a day */
+  /** How long an answer is kept. Tell your clients. Whole milliseconds, `leaseMs` to 31,536,000,000. @default 86_400_000, a day */
   readonly keepMs?: number | undefined;
 
   /**
    * Lease of a request that is being carried out, which is renewed: as long after its process has died it can be tried again. Whole
-   * milliseconds, 100 to 31 536 000 000.
+   * milliseconds, 100 to 31,536,000,000.
    * @default 15_000
    */
   readonly leaseMs?: number | undefined;
 
   /**
    * Longest time for a handler: then its lease ends although its process lives, and the next try is carried out. It bounds a handler
-   * that never answers. Whole milliseconds, 100 to 31 536 000 000, or Infinity.
+   * that never answers. Whole milliseconds, 100 to 31,536,000,000, or Infinity.
    * @default 120_000
    */
   readonly maxHoldMs?: number | undefined;
@@ -49,14 +49,14 @@ export interface IdempotencyOptions<Request = unknown> {
 
   /**
    * A longer answer is sent, but not kept: it is recorded that the request was carried out, and later tries get 409. Whole bytes, 0 to
-   * 8 388 608.
+   * 8,388,608.
    * @default 262_144
    */
   readonly bodyBytesMax?: number | undefined;
 
   /**
    * The most that is read of the body of a request which nobody has read yet; a longer one is refused with 413. Who expects more puts
-   * a parser with its own limit before. Whole bytes, 0 to 1 073 741 824.
+   * a parser with its own limit before. Whole bytes, 0 to 1,073,741,824.
    * @default 1_048_576
    */
   readonly requestBytesMax?: number | undefined;

@@ -18,7 +18,7 @@ import { Leaders } from "./leaders.js";
 export interface HoldfastModuleOptions extends HoldfastOptions {
   /**
    * Longest wait for work under leases when the application shuts down, in ms: nothing is given back under it. It must end before
-   * whoever stops the process loses patience. Whole milliseconds, 0 to 86 400 000.
+   * whoever stops the process loses patience. Whole milliseconds, 0 to 86,400,000.
    * @default 25_000, as Kubernetes kills after 30 seconds
    */
   readonly graceMs?: number | undefined;

@@ -25,7 +25,7 @@ export interface RunCoordinatorOptions {
 
   /**
    * Longest random delay before the key is written, so that it is not always the same host that runs; never more than half of the
-   * `distributedLease` of the task. Whole milliseconds, 0 to 3 600 000.
+   * `distributedLease` of the task. Whole milliseconds, 0 to 3,600,000.
    * @default 0
    */
   readonly jitterMaxMs?: number | undefined;

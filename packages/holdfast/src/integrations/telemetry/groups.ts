@@ -15,7 +15,7 @@ export interface GroupOptions {
   readonly group?: ((lockName: string) => string) | undefined;
   /**
    * How many groups there are at most; names of any further one are in the group `other`, and one warning says so. More are more
-   * series to store. Whole number, 1 to 10 000.
+   * series to store. Whole number, 1 to 10,000.
    * @default 200
    */
   readonly groupsMax?: number | undefined;

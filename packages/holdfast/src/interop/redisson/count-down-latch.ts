@@ -46,7 +46,7 @@ export class RedissonCountDownLatch {
   /**
    * Sets the count, unless there is one.
    *
-   * @param count  whole number, 1 to 9 007 199 254 740 991
+   * @param count  whole number, 1 to 9,007,199,254,740,991
    * @returns whether this call set it
    * @throws StoreError   outcome unknown: look at `getCount()`; or the name belongs to something else
    * @throws ClosedError  this Holdfast was closed

@@ -69,7 +69,7 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
   /**
    * Says how many permits there are, unless somebody has.
    *
-   * @param permits  whole number, 0 to 2 147 483 647
+   * @param permits  whole number, 0 to 2,147,483,647
    * @returns whether this call set it
    * @throws StoreError   outcome unknown; or the name belongs to something else
    * @throws ClosedError  this Holdfast was closed
@@ -85,7 +85,7 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
    * Changes how many permits there are, counting those that are held. With fewer than are held, nobody is granted until enough
    * came back.
    *
-   * @param permits  whole number, 0 to 2 147 483 647
+   * @param permits  whole number, 0 to 2,147,483,647
    * @throws as `trySetPermits`
    */
   async setPermits(permits: number): Promise<void> {
@@ -96,7 +96,7 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
   /**
    * Puts permits in, or takes some away where the number is below 0, even more than are free.
    *
-   * @param permits  whole number, -2 147 483 647 to 2 147 483 647
+   * @param permits  whole number, -2,147,483,647 to 2,147,483,647
    * @throws as `trySetPermits`
    */
   async addPermits(permits: number): Promise<void> {
@@ -138,7 +138,7 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
   /**
    * Gives back several permits by their ids, all or none.
    *
-   * @param ids  1 to 1 000, none twice
+   * @param ids  1 to 1,000, none twice
    * @returns whether all were held, and none was over; if not, nothing was done
    * @throws as `tryRelease`
    */
@@ -153,7 +153,7 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
   /**
    * Lets the lease of a permit end so long from now, sooner or later than before, whoever acquired it.
    *
-   * @param leaseMs  whole milliseconds, 1 to 31 536 000 000, or Infinity for a lease that does not end
+   * @param leaseMs  whole milliseconds, 1 to 31,536,000,000, or Infinity for a lease that does not end
    * @returns whether anybody held it
    * @throws as `tryRelease`
    */

@@ -22,8 +22,8 @@ export const MOST_PERMITS = 2_147_483_647;
 /** How to acquire permits without waiting. */
 export interface RedissonTryAcquireOptions extends TryAcquireOptions {
   /**
-   * How many permits to take, all or none. A whole number from 1 to 2 147 483 647; where permits have ids and leases, which all
-   * go in one request, to 1 000.
+   * How many permits to take, all or none. A whole number from 1 to 2,147,483,647; where permits have ids and leases, which all
+   * go in one request, to 1,000.
    * @default 1
    */
   readonly permits?: number | undefined;
@@ -37,7 +37,7 @@ export interface RecheckOptions {
   /**
    * Longest sleep of a waiter that nothing wakes. Longer asks the server less; shorter notices sooner that a message was lost,
    * that a service publishes with the other command, or that permits of a process that died can be taken back. Whole
-   * milliseconds, 10 to 60 000.
+   * milliseconds, 10 to 60,000.
    * @default 2_000
    */
   readonly recheckMs?: number | undefined;

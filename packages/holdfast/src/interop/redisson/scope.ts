@@ -27,7 +27,7 @@ export interface RedissonOptions {
 
   /**
    * The shortest `lockWatchdogTimeout` of the Java services. A read lock may not have a longer lease: Redisson cuts the
-   * common expiry of all readers to it whenever one of its own is renewed. Whole milliseconds, 100 to 31 536 000 000.
+   * common expiry of all readers to it whenever one of its own is renewed. Whole milliseconds, 100 to 31,536,000,000.
    * @default 30_000
    */
   readonly watchdogMs?: number | undefined;
@@ -35,7 +35,7 @@ export interface RedissonOptions {
   /**
    * How long a waiter of a fair lock keeps its place where its caller has set no end to its wait (`waitMs: Infinity`): the
    * `fairLockWaitTimeout` of the Java services. Longer lets a waiter that died hold up those behind it for longer; shorter
-   * costs waiters of long-held locks their places. Whole milliseconds, 100 to 31 536 000 000.
+   * costs waiters of long-held locks their places. Whole milliseconds, 100 to 31,536,000,000.
    * @default 300_000
    */
   readonly fairWaitMs?: number | undefined;

@@ -9,7 +9,7 @@ import { type RedissonSemaphoreProtocol, redissonSemaphoreProtocol } from "./sem
 export interface SetPermitsOptions {
   /**
    * How long the semaphore is to live; then it is gone, with all its permits, whoever has some. Whole milliseconds, 1 to
-   * 31 536 000 000.
+   * 31,536,000,000.
    * @default for ever
    */
   readonly ttlMs?: number | undefined;
@@ -69,7 +69,7 @@ export class RedissonSemaphore extends PermitsLock<RedissonSemaphoreLease> {
   /**
    * Says how many permits there are, unless somebody has.
    *
-   * @param permits  whole number, 0 to 2 147 483 647
+   * @param permits  whole number, 0 to 2,147,483,647
    * @returns whether this call set it
    * @throws StoreError   outcome unknown; or the name belongs to something else
    * @throws ClosedError  this Holdfast was closed
@@ -84,7 +84,7 @@ export class RedissonSemaphore extends PermitsLock<RedissonSemaphoreLease> {
   /**
    * Puts permits in, or takes some away where the number is below 0, even more than are free.
    *
-   * @param permits  whole number, -2 147 483 647 to 2 147 483 647
+   * @param permits  whole number, -2,147,483,647 to 2,147,483,647
    * @throws as `trySetPermits`
    */
   async addPermits(permits: number): Promise<void> {
@@ -96,7 +96,7 @@ export class RedissonSemaphore extends PermitsLock<RedissonSemaphoreLease> {
    * Puts permits in, whoever had them: Redisson's `release`. Nothing is checked, and no lease of anybody ends by it: permits
    * of a lease are given back by `lease.release()`.
    *
-   * @param permits  whole number, 1 to 2 147 483 647
+   * @param permits  whole number, 1 to 2,147,483,647
    * @throws as `trySetPermits`
    */
   async release(permits = 1): Promise<void> {

@@ -48,7 +48,7 @@ export interface TimestampOptions {
 
   /**
    * Longest pause between two attempts, since clients of the other system tell nobody that they release. Longer asks less
-   * often; shorter notices sooner. Whole milliseconds, 10 to 60 000.
+   * often; shorter notices sooner. Whole milliseconds, 10 to 60,000.
    * @default 200
    */
   readonly retryDelayMs?: number | undefined;

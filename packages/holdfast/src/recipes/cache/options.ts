@@ -7,19 +7,19 @@ import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 export interface CacheOptions<Value = unknown> {
   /**
    * How long a value is given without question. Longer loads less often; shorter shows changes sooner. Whole milliseconds,
-   * 1 to 31 536 000 000.
+   * 1 to 31,536,000,000.
    * @default 60_000
    */
   readonly freshMs?: number | undefined;
 
   /**
    * How long after that it is still given, while one process anywhere loads it anew in the background. Longer hides more of
-   * what is slow or down behind the cache; 0 makes callers wait for the new value. Whole milliseconds, 0 to 31 536 000 000.
+   * what is slow or down behind the cache; 0 makes callers wait for the new value. Whole milliseconds, 0 to 31,536,000,000.
    * @default 0
    */
   readonly staleMs?: number | undefined;
 
-  /** How long a negative result is kept; it is never stale. 0 keeps none. Whole milliseconds, 0 to 31 536 000 000. @default 5_000, or `freshMs` if that is less */
+  /** How long a negative result is kept; it is never stale. 0 keeps none. Whole milliseconds, 0 to 31,536,000,000. @default 5_000, or `freshMs` if that is less */
   readonly negativeMs?: number | undefined;
 
   /** Which results are negative, such as "there is no such user". @default null and undefined */
@@ -27,7 +27,7 @@ export interface CacheOptions<Value = unknown> {
 
   /**
    * Length of the lease of whoever loads, which is renewed. Shorter lets the next one take over sooner after a crash. Whole
-   * milliseconds, 100 to 31 536 000 000.
+   * milliseconds, 100 to 31,536,000,000.
    * @default 10_000
    */
   readonly leaseMs?: number | undefined;
@@ -46,10 +46,10 @@ export interface CacheOptions<Value = unknown> {
    */
   readonly jitter?: number | undefined;
 
-  /** How many loads in a row may fail before all who wait get the error. Whole, 1 to 1 000. @default 3 */
+  /** How many loads in a row may fail before all who wait get the error. Whole, 1 to 1,000. @default 3 */
   readonly attemptsMax?: number | undefined;
 
-  /** A value that is longer as text is given to its callers and not kept. Whole bytes, 0 to 16 777 216. @default 1_048_576 */
+  /** A value that is longer as text is given to its callers and not kept. Whole bytes, 0 to 16,777,216. @default 1_048_576 */
   readonly valueBytesMax?: number | undefined;
 
   /** How values become text. What it cannot encode is not kept. @default jsonCodec */

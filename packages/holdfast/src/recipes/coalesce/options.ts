@@ -29,7 +29,7 @@ export interface CoalesceOptions {
 
   /**
    * Length of the lease, which is renewed while the work runs. Shorter lets the next one follow sooner after a crash. Whole
-   * milliseconds, 100 to 31 536 000 000.
+   * milliseconds, 100 to 31,536,000,000.
    * @default 15_000
    */
   readonly leaseMs?: number | undefined;
@@ -38,7 +38,7 @@ export interface CoalesceOptions {
   readonly maxHoldMs?: number | undefined;
 
   /**
-   * A value that is longer as text is not handed to those who joined: they get CoalesceJoinError. Whole bytes, 0 to 16 777 216.
+   * A value that is longer as text is not handed to those who joined: they get CoalesceJoinError. Whole bytes, 0 to 16,777,216.
    * @default 262_144
    */
   readonly valueBytesMax?: number | undefined;

@@ -28,7 +28,7 @@ export interface CounterOptions {
   readonly min?: number | undefined;
   /**
    * How long a request is remembered, and never less than 20 s and five command time-outs. The same id later is a new request. Longer takes more memory, some hundred bytes for each
-   * request. Whole milliseconds, 1 000 to 31 536 000 000.
+   * request. Whole milliseconds, 1,000 to 31,536,000,000.
    * @default 86_400_000, a day
    */
   readonly keepMs?: number | undefined;

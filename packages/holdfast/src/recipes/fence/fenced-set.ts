@@ -25,7 +25,7 @@ export interface FencedSetOptions {
   readonly lease: FencingLease;
   /**
    * How long the value is kept. The mark is kept for a day more: somebody who stood still for longer than that is not recognized.
-   * Whole milliseconds, 1 to 31 536 000 000.
+   * Whole milliseconds, 1 to 31,536,000,000.
    * @default for ever, and the mark with it
    */
   readonly keepMs?: number | undefined;

@@ -19,7 +19,7 @@ export interface KeyedOptions {
 
   /**
    * How many callers of this Holdfast may wait for the same object; one more is refused with `full`. Larger rides out longer
-   * bursts; smaller answers sooner that the sender should come again. Whole number, 1 to 1 000 000.
+   * bursts; smaller answers sooner that the sender should come again. Whole number, 1 to 1,000,000.
    * @default 100
    */
   readonly waitersMax?: number | undefined;
@@ -29,14 +29,14 @@ export interface KeyedOptions {
 
   /**
    * How long it is remembered what was applied: longer than the sender goes on delivering. Shorter takes less memory. Whole
-   * milliseconds, 100 to 31 536 000 000.
+   * milliseconds, 100 to 31,536,000,000.
    * @default 604_800_000, a week
    */
   readonly keepMs?: number | undefined;
 
   /**
    * Length of the lease, which is renewed while the work runs. Shorter lets the next event follow sooner after a crash. Whole
-   * milliseconds, 100 to 31 536 000 000.
+   * milliseconds, 100 to 31,536,000,000.
    * @default 15_000
    */
   readonly leaseMs?: number | undefined;

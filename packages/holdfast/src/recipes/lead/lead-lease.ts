@@ -1,6 +1,6 @@
 import { type ElectionProtocol, type Hold, Leadership, type Session } from "../../internal.js";
 
-/** A leadership whose signal aborts also when it is to be given up, before it is. */
+/** A leadership whose signal also aborts when the work must stop, while the lease is still held. */
 export class LeadLease extends Leadership {
   readonly #session: Session;
   readonly #hold: Hold;
@@ -16,19 +16,19 @@ export class LeadLease extends Leadership {
     this.#stop = stop;
     hold.onLost((reason) => {
       if (reason === "closing") return;
-      // Any other reason is what the server, or this process, has just said.
+      // Only an expired lease had a time without contact; any other loss was reported just now.
       const silentMs = reason === "expired" ? hold.leaseMs : 0;
       this.#lastWordAtMs = session.runtime.monotonicMs() - silentMs;
     });
   }
 
-  /** As of every lease; and with a ResignedError, or the reason of the signal that ended it, when its work is to end. */
+  /** As in every lease. It also aborts when the work must stop, with a ResignedError or the reason of the `signal` of `lead`. */
   override get signal(): AbortSignal {
     this.#both ??= AbortSignal.any([super.signal, this.#stop]);
     return this.#both;
   }
 
-  /** How long ago the server last said that it leads, in ms, if it is lost; else 0. @internal */
+  /** If the lease is lost: milliseconds since the last confirmation by the server. Otherwise 0. @internal */
   lostForMs(): number {
     this.#hold.validForMs();
     return this.#lastWordAtMs === undefined ? 0 : this.#session.runtime.monotonicMs() - this.#lastWordAtMs;

@@ -1,8 +1,10 @@
 /**
- * Leading an election for as long as it goes, and standing again: what is written wrong most often around a leader.
+ * The loop around a leader election: campaign, lead, release, and campaign again.
  *
- * Invariants: the work of one term has settled before anything else happens, so a process never runs two of them; a lease is
- * released only after its work, and is never given up under it but by expiry; every `started` has its `stopped`.
+ * Invariants:
+ * - The work of a term settles before anything else happens, so a process never runs the work of two terms at the same time.
+ * - A lease is released only after its work. While the work runs, the lease can end only by loss.
+ * - Every call of `started` is followed by a call of `stopped`.
  */
 
 import { ClosedError, type Leadership, LeaseLostError, type ReleaseOutcome, StoreError } from "../../index.js";
@@ -29,30 +31,29 @@ import { ResignedError } from "./errors.js";
 import { LeadLease } from "./lead-lease.js";
 import { type LeadOptions, type ResolvedLead, resolveLead, type TermEnd } from "./options.js";
 
-/** Before it asks a server again that does not answer. Doubled each time. */
+/** First pause after a failed request. Doubles after each failure, up to LONGEST_PAUSE_MS. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10_000;
 
 /**
- * Stands for election until it is won, and runs `work` as the leader; with `rejoin` again and again.
+ * Campaigns until this process wins the election, then runs `work` as the leader. With `rejoin`, it repeats this after each term.
  *
- * Its end is in this order: the signal of the leadership aborts, the work settles, the lease is released. Ended in that way, by
- * `election.resign()`, by `signal` or because this Holdfast closes, it resolves, whatever the work threw because of that signal, or of
- * the end of its lease.
- * While a server does not answer, or a person has paused the election, it stands on.
+ * A term ends in this order: the signal of the leadership aborts, the work settles, the lease is released. If
+ * `election.resign()`, `signal` or the closing of this Holdfast ends the term, `lead` resolves. It then ignores an error that the
+ * work threw because of the aborted signal or the end of its lease. While the server does not answer, or while the election is
+ * paused, `lead` remains a candidate.
  *
- * Two processes can both *believe* that they lead only in a pause beyond validity, or in a failover without grace: give
- * `leadership.term` to whatever must refuse a leader of the past.
+ * Two processes can both *believe* that they lead only after a pause that outlasts the lease, or in a failover without a quiet
+ * time. Pass `leadership.term` to every resource that must reject a former leader.
  *
- * @param election  of a Holdfast that does not lead or stand in it by another `lead`
- * @param work      gets its leadership, and is to end soon when `leadership.signal` aborts; its return ends the term
- * @returns what `work` has returned last; undefined if it never did
- * @throws what `work`, `started` or `stopped` threw, after the release; with `rejoin` as well
- * @throws LeaseLostError  the lease was lost, and `rejoin` was not asked for; if the work returned all the same, a WorkLostError
- *                         with its `value`
- * @throws EvictionError, StoreError  the server refuses, and will go on refusing
+ * @param election  an election in which this Holdfast is not already a candidate or leader via another `lead`
+ * @param work      gets its leadership and must stop soon after `leadership.signal` aborts; the term ends when it returns
+ * @returns the last value that `work` returned; undefined if it never returned
+ * @throws the error that `work`, `started` or `stopped` threw, after the release; also with `rejoin`
+ * @throws LeaseLostError  the lease was lost, and `rejoin` is false; a WorkLostError with the `value` if the work returned anyway
+ * @throws EvictionError, StoreError  the server refuses permanently
  * @throws ClosedError     this Holdfast was closed before the call
- * @throws TypeError, RangeError  a wrong argument; nothing was sent
+ * @throws TypeError, RangeError  an invalid argument; nothing was sent
  */
 export async function lead<Value>(
   election: Election,
@@ -88,7 +89,7 @@ class Candidate<Value> implements Office {
     options: ResolvedLead,
   ) {
     this.session = session;
-    // An election has no other protocol.
+    // The lock of an election always has an ElectionProtocol.
     this.#protocol = protocol as ElectionProtocol;
     this.key = protocol.key;
     this.#defaults = defaults;
@@ -136,18 +137,18 @@ class Candidate<Value> implements Office {
     }
   }
 
-  /** Undefined if it is to stop before it has won. */
+  /** @returns undefined if `lead` must stop before the election is won */
   async #campaign(): Promise<LeadLease | undefined> {
     const { session } = this;
     const { signal } = this.#stop;
-    // Of a former term: who resigns now has nothing to release.
+    // Clear the result of the previous term: during a campaign, `resign` has nothing to release.
     this.#released = undefined;
     for (let pauseMs = 0; ; pauseMs = Math.min(Math.max(pauseMs * 2, FIRST_PAUSE_MS), LONGEST_PAUSE_MS)) {
       try {
         const delayMs = session.runtime.random() * (this.#options.delayMaxMs + pauseMs);
         if (delayMs > 0) await delay(session, this.#protocol.name, delayMs, signal);
         const leadership = await this.#win();
-        // The answer to its first step may have taken longer than its lease.
+        // The reply to `proclaim` may have taken longer than the lease.
         if (!signal.aborted && leadership.validForMs() > 0) return leadership;
         await leadership.release().catch(() => {});
       } catch (error) {
@@ -162,7 +163,7 @@ class Candidate<Value> implements Office {
   async #win(): Promise<LeadLease> {
     const { leaseMs, label, value } = this.#options;
     const { signal } = this.#stop;
-    // What is meant for other locks of this Holdfast ends no term.
+    // The Holdfast's defaults for other locks must not end a term.
     const kept = { renew: true, maxHoldMs: Infinity };
     const how = { leaseMs, label, waitMs: Infinity, throughPause: true, signal, ...kept };
     const leadership = await acquire(
@@ -180,7 +181,7 @@ class Candidate<Value> implements Office {
     }
   }
 
-  /** One term, from its first moment to its last. */
+  /** Runs one term from start to end. */
   #serve(leadership: LeadLease): Promise<Value | undefined> {
     const { name: lockName, token: term } = leadership;
     const begin = (): LeadTrace => ({
@@ -203,7 +204,7 @@ class Candidate<Value> implements Office {
     try {
       if (started !== undefined) {
         await started(leadership);
-        // What has ended meanwhile is not begun: its work might wait for an end that it has missed.
+        // The term may have ended during `started`. The work must not begin: it could wait for an abort that has already fired.
         signal.throwIfAborted();
         leadership.assertHeld();
       }
@@ -213,7 +214,7 @@ class Candidate<Value> implements Office {
     }
     this.#isWorking = false;
     const loss = await this.#release(leadership);
-    // Because of the signal it was to end, and so it did.
+    // An error that the aborted signal caused is the expected end of the work, not a failure.
     const isFailed = "error" in outcome && !isDueTo(outcome.error, leadership);
     const ending = loss !== undefined ? "lost" : this.#endOf(signal, isFailed);
     if (trace !== undefined) trace.outcome = ending;
@@ -232,7 +233,7 @@ class Candidate<Value> implements Office {
     throw new WorkLostError(leadership.name, { reason, token, owner, forced, value: outcome.value });
   }
 
-  /** @returns why it was lost, if it was */
+  /** @returns the loss, if the lease was lost */
   async #release(leadership: LeadLease): Promise<LeaseLostError | undefined> {
     const wasHeld = leadership.validForMs() > 0;
     this.#released = leadership.release();
@@ -241,13 +242,13 @@ class Candidate<Value> implements Office {
       if (wasHeld) return undefined;
     } catch (error) {
       if (error instanceof LeaseLostError) return error;
-      // Nobody else led meanwhile, and the lease ends by itself.
+      // The lease was held to the end of the work, so nobody else led meanwhile. It expires on its own.
       if (wasHeld) return undefined;
     }
     try {
       leadership.assertHeld();
     } catch (error) {
-      // Its Holdfast has given it back itself, and that is an end like any other.
+      // The Holdfast released the lease while closing. That is a normal end, not a loss.
       if (error instanceof LeaseLostError) return error.reason === "closed" ? undefined : error;
       throw error;
     }
@@ -262,7 +263,10 @@ class Candidate<Value> implements Office {
   }
 }
 
-/** Whether the work threw what its signal was aborted for, or what says that it was; or that its lease is over, which may come later. */
+/**
+ * Whether the work failed because its term ended: it threw the reason of its signal, an error with that reason as its cause, or
+ * the LeaseLostError of its own lease. The lease may end later than the signal aborts, and then the two errors differ.
+ */
 function isDueTo(error: unknown, { signal: { aborted, reason }, owner, token }: Leadership): boolean {
   if (error instanceof LeaseLostError && error.owner === owner && error.token === token) return true;
   return aborted && (error === reason || (error instanceof Error && error.cause === reason));

@@ -1,4 +1,4 @@
-/** What a caller of `lead` may ask for, its defaults, and the checks. */
+/** The options of `lead`: defaults and validation. */
 
 import type { Leadership } from "../../index.js";
 import type { Filled } from "../../internal.js";
@@ -16,54 +16,61 @@ import {
 /**
  * Why a term ended.
  *
- * - `returned`, `failed`: the work has, by itself
- * - `resigned`: somebody called `resign` of the election
+ * - `returned`: the work returned
+ * - `failed`: the work threw an error of its own
+ * - `resigned`: `resign` of the election was called
  * - `aborted`: the `signal` of the call was aborted
- * - `closing`: this Holdfast closes, and has asked all who hold to end
- * - `lost`: its lease was over before the work was
+ * - `closing`: this Holdfast is closing and has asked its holders to stop
+ * - `lost`: the lease ended before the work
  */
 export type TermEnd = "returned" | "failed" | "resigned" | "aborted" | "closing" | "lost";
 
-/** How to stand for election, and how to lead. */
+/** Options of `lead`. */
 export interface LeadOptions {
-  /** What the leader stands for, such as the address at which it is reached. At most 65 536 bytes. @default "" */
+  /** Value that the leader publishes, such as its address. At most 65,536 bytes. @default "" */
   readonly value?: string | undefined;
 
   /**
-   * Length of the lease of a leader, which is renewed. Shorter lets the next one lead sooner after a crash; longer rides out
-   * longer pauses. Whole milliseconds, 100 to 31 536 000 000.
+   * Length of the leader's lease, which is renewed. With a shorter lease, the next candidate leads sooner after a crash. A longer
+   * lease survives longer pauses of the process. Whole milliseconds, 100 to 31,536,000,000.
    * @default 15_000
    */
   readonly leaseMs?: number | undefined;
 
   /**
-   * Longest random delay before each time that it stands: at the start, after each term, and after a request that failed. Longer
-   * spreads who leads, and the requests, more evenly; shorter elects sooner. Whole milliseconds, 0 to 86 400 000.
+   * Longest random delay before each candidacy: at the start, after each term, and after a failed request. A longer delay spreads
+   * leadership and requests more evenly. A shorter delay elects a leader sooner. Whole milliseconds, 0 to 86,400,000.
    * @default 2_000
    */
   readonly delayMaxMs?: number | undefined;
 
   /**
-   * Whether to stand again when a term has ended: because its lease was lost, or because the work has returned. Never before the
-   * work has settled.
+   * Whether to become a candidate again after a term ended because its lease was lost or the work returned. The next candidacy
+   * never begins before the work has settled.
    * @default false
    */
   readonly rejoin?: boolean | undefined;
 
-  /** Ends it: leaves the queue, or ends the term as `resign` of the election does. `lead` then resolves. */
+  /** Stops leading: leaves the queue, or ends the term as `resign` of the election does. `lead` then resolves. */
   readonly signal?: AbortSignal | undefined;
 
-  /** Free text shown to whoever waits, at most 256 bytes. */
+  /** Free text shown to waiting callers, at most 256 bytes. */
   readonly label?: string | undefined;
 
-  /** Called when a term begins, and waited for before the work begins; what it throws fails the work. Each call is followed by one of `stopped`. */
+  /**
+   * Called when a term begins. The work begins after it has settled. If it throws, the term fails and the work does not begin.
+   * Each call is followed by one call of `stopped`.
+   */
   readonly started?: ((leadership: Leadership) => void | Promise<void>) | undefined;
 
-  /** Called when a term that had begun is over, and waited for: its work has settled, and its lease is released or lost. */
+  /**
+   * Called after a term has ended: the work has settled, and the lease was released or lost. `lead` continues after it has
+   * settled.
+   */
   readonly stopped?: ((leadership: Leadership, end: TermEnd) => void | Promise<void>) | undefined;
 }
 
-/** The options with their defaults, checked. */
+/** Validated options with defaults. */
 export type ResolvedLead = Filled<Omit<LeadOptions, "signal" | "started" | "stopped">> &
   Pick<LeadOptions, "signal" | "started" | "stopped">;
 
@@ -78,7 +85,7 @@ const NAMES: readonly (keyof LeadOptions)[] = [
   "stopped",
 ];
 
-/** @throws TypeError, RangeError  a wrong option, by its name */
+/** @throws TypeError, RangeError  an invalid option; the message names it */
 export function resolveLead(options: LeadOptions): ResolvedLead {
   const given = checkKnown(options, NAMES);
   const { value = "", leaseMs = 15_000, delayMaxMs = 2_000, rejoin = false, label = "" } = given;

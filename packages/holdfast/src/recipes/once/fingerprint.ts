@@ -1,12 +1,12 @@
-/** What a call is about, as a short text that is the same for the same content. */
+/** Fingerprints of call contents: equal contents have equal fingerprints. */
 import { createHash } from "node:crypto";
 import { jsonCodec } from "../codec.js";
 
 /**
- * SHA-256 of the canonical JSON of `content`, in lower-case hex; empty for undefined. The order of an object's properties does not
- * matter, nor does a property that is undefined.
+ * Returns the SHA-256 of the canonical JSON of `content` in lower-case hex, or an empty string for undefined. The order of an
+ * object's properties and properties that are undefined do not matter.
  *
- * @throws TypeError  it contains itself, a function or a symbol
+ * @throws TypeError  `content` contains itself, a function, a symbol, or an object without comparable data
  */
 export function fingerprintOf(content: unknown): string {
   if (content === undefined) return "";
@@ -26,9 +26,10 @@ function asText(content: unknown): string {
 }
 
 /**
- * Something that shows none of what is in it, such as a file or a form, would be the same as any other of its sort.
+ * Refuses objects without enumerable data, such as a file or a form: all objects of such a class would have the same
+ * fingerprint.
  *
- * @throws TypeError  it contains such a thing
+ * @throws TypeError  `value` contains such an object
  */
 export function checkComparable(value: unknown, checked: Set<unknown> = new Set()): void {
   if (typeof value !== "object" || value === null || checked.has(value)) return;
@@ -57,7 +58,7 @@ function sorted(value: unknown): unknown {
     Object.entries(value)
       .filter(([, each]) => !isUndefined(each))
       .map(([name, each]): [string, unknown] => [name, sorted(each)])
-      // By code units, which no locale changes. A list of pairs, since objects put whole numbers first.
+      // Sorted by code units, independent of the locale. `fromEntries` still puts whole-number names first, always in the same order.
       .sort(([a], [b]) => (a < b ? -1 : 1)),
   );
 }

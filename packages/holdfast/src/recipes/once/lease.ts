@@ -4,15 +4,16 @@ import type { Codec } from "../codec.js";
 import type { Granted, OnceProtocol } from "./protocol.js";
 
 /**
- * The lease of one attempt at a call: renewed while the work runs, with what the attempt before it has left. It ends with its work.
- * Work that releases or disposes it gives the call back, as `after` does with `"release"`: what it returns is not recorded.
+ * The lease of one attempt at a call. It is renewed while the work runs, ends with the work, and carries the data that an earlier
+ * attempt saved. If the work releases or disposes the lease itself, the call is released, as if `after` had returned `"release"`,
+ * and its return value is not recorded.
  */
 export class OnceLease extends Lease {
-  /** 1 for the first attempt, and one more for each after it. */
+  /** Number of this attempt, from 1. */
   readonly attempt: number;
   /** When the first attempt began, by the server's clock. */
   readonly firstAt: Date;
-  /** What the last `save` of an earlier attempt has left; undefined if there is none. */
+  /** Data of the last `save` of an earlier attempt; undefined if there is none. */
   readonly saved: unknown;
   readonly #protocol: OnceProtocol;
   readonly #codec: Codec;
@@ -28,12 +29,12 @@ export class OnceLease extends Lease {
   }
 
   /**
-   * Keeps how far the work has come, in place of what was kept before: if this process dies, the next attempt gets it as `saved`.
+   * Saves the progress of the work and replaces what was saved before. If this process dies, the next attempt gets it as `saved`.
    *
-   * @param data  anything that can be kept, up to 64 KiB as text
-   * @throws LeaseLostError  the call is not this attempt's any more, and nothing was kept
+   * @param data  any value that the `savedCodec` can encode, up to 64 KiB as text
+   * @throws LeaseLostError  the call no longer belongs to this attempt; nothing was saved
    * @throws StoreError      outcome unknown
-   * @throws TypeError, RangeError  it cannot be kept, or is too large
+   * @throws TypeError, RangeError  the value cannot be encoded or is too large
    */
   async save(data: unknown): Promise<void> {
     const text = this.#codec.encode(data);

@@ -1,39 +1,47 @@
-/** For people, and for what reconciles: what has become of a call, and how one ends that nobody knows the end of. */
+/** Inspects calls and resolves blocked calls, for operators and for jobs that reconcile. */
 import type { Holder, Holdfast } from "../../index.js";
 import { type Asked, checkKnown, checkWhole, describeHolder, internalsOf, show } from "../../internal.js";
 import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 import { checkBytes, nameOf } from "../names.js";
 import { OnceProtocol } from "./protocol.js";
 
-/** What has become of a call. A snapshot. */
+/** A snapshot of a call. */
 export interface OnceInspection {
   /**
-   * - `running`: an attempt has a lease; `abandoned`: its lease is over, and the next caller takes it over
-   * - `done`, `failed`: its result is kept; `bare`: done, without its value
-   * - `blocked`: see `resolveOnce`; `released`: the next caller runs it
+   * - `running`: an attempt holds the lease
+   * - `abandoned`: the lease of the last attempt has expired, and the next caller takes the call over
+   * - `done`, `failed`: the result is kept
+   * - `bare`: the call is done, but its value was not kept
+   * - `blocked`: the outcome is unknown; see `resolveOnce`
+   * - `released`: the next caller runs the call
    */
   readonly state: "running" | "abandoned" | "done" | "failed" | "bare" | "blocked" | "released";
   readonly attempt: number;
   readonly token: number;
-  /** In ms since 1970, by the server's clock; the first attempt, the last one, and its end. */
+  /** When the first attempt began, in milliseconds since 1970 by the server's clock. */
   readonly firstAtMs: number;
+  /** When the last attempt began, on the same clock. */
   readonly sinceAtMs: number;
+  /** When the last attempt ended, on the same clock; undefined if it has not ended. */
   readonly endedAtMs: number | undefined;
-  /** Who runs it, if it is running. */
+  /** The caller that runs the call, if it is running. */
   readonly holder: Holder | undefined;
 }
 
-/** Which call is meant. */
+/** Scope of a call. */
 export interface OnceScope {
   /** As in `once`. */
   readonly scope?: string | undefined;
 }
 
 /**
- * What has become of the call with that key; undefined if nothing is known of it.
+ * Inspects the call with that key.
  *
- * @throws StoreError, ClosedError
- * @throws TypeError, RangeError  a wrong key or scope, or an unknown option
+ * @param key  the key given to `once`, 1 to 255 bytes
+ * @returns a snapshot; undefined if there is no record of the call
+ * @throws StoreError   the server did not answer
+ * @throws ClosedError  this Holdfast was closed
+ * @throws TypeError, RangeError  an invalid key or scope, or an unknown option
  */
 export async function inspectOnce(
   holdfast: Holdfast,
@@ -46,7 +54,7 @@ export async function inspectOnce(
   return inspection(session, protocol);
 }
 
-/** The same of a call whose protocol is known. @throws StoreError */
+/** As `inspectOnce`, for a call whose protocol object already exists. @throws StoreError */
 export async function inspection(session: Asked, protocol: OnceProtocol): Promise<OnceInspection | undefined> {
   const looked = await protocol.look(session.commandTimeoutMs);
   if (looked === undefined) return undefined;
@@ -63,22 +71,23 @@ export async function inspection(session: Asked, protocol: OnceProtocol): Promis
   };
 }
 
-/** How a blocked call ended. */
+/** Options of `resolveOnce`. */
 export interface OnceResolution extends OnceScope {
-  /** How long the record is kept from now; as in `once`. @default 86_400_000 */
+  /** How long the record is kept from now. Whole milliseconds, 100 to 31,536,000,000. @default 86_400_000 (one day) */
   readonly keepMs?: number | undefined;
   /** As in `once`. */
   readonly codec?: Codec | undefined;
 }
 
 /**
- * Says how a blocked call ended: `"release"`, if its effect did not happen, so that the next caller runs it; or with what value it
- * ended, which all later callers get. Whoever waits is told.
+ * Resolves a blocked call and notifies waiting callers.
  *
- * @returns false, and nothing is done, if the call is not blocked
- * @throws StoreError  outcome unknown; calling it again is safe
- * @throws ClosedError
- * @throws TypeError, RangeError  a wrong argument
+ * @param how  `"release"` if the effect did not happen: the next caller runs the call. `{ value }` if it did: later callers get
+ *             this value
+ * @returns true if the call was resolved; false if it was not blocked, and then nothing changed
+ * @throws StoreError   outcome unknown; calling again is safe
+ * @throws ClosedError  this Holdfast was closed
+ * @throws TypeError, RangeError  an invalid argument
  */
 export async function resolveOnce(
   holdfast: Holdfast,
@@ -86,7 +95,7 @@ export async function resolveOnce(
   how: "release" | { readonly value: unknown },
   options: OnceResolution = {},
 ): Promise<boolean> {
-  // A scope under another name would be none, and the call another one.
+  // Unknown options are refused: a misspelled `scope` would address a different call.
   const { scope, codec = jsonCodec, keepMs = 86_400_000 } = checkKnown(options, ["scope", "codec", "keepMs"]);
   checkWhole("keepMs", keepMs, 100, 31_536_000_000);
   checkCodec(codec);

@@ -62,7 +62,7 @@ const RECHECK_MS = 2_000;
  * @throws OnceBlockedError      the outcome of an earlier attempt is unknown; see `resolveOnce`
  * @throws OnceFailedError       the call failed before, and `after` returned `"keep"`
  * @throws OnceUnavailableError  the call is done, but its value was not kept
- * @throws OnceLostError         `work` ended here after the call was taken over; its value is in `error.value` and is not recorded
+ * @throws OnceLostError         `work` ended here after the call was taken over; its value, in `error.value`, is not recorded
  * @throws OnceUnrecordedError   `work` ended here, and it is unknown whether that was recorded; its value is in `error.value`
  * @throws StoreError, EvictionError, ClosedError  `work` was not called
  * @throws TypeError, RangeError  an invalid argument; nothing was sent

@@ -40,14 +40,14 @@ export interface OnceOptions<Value = unknown> {
 
   /**
    * Length of the lease of a running attempt. The lease is renewed while the work runs. With a shorter lease, the next attempt
-   * takes over sooner after a crash. Whole milliseconds, 100 to 31 536 000 000.
+   * takes over sooner after a crash. Whole milliseconds, 100 to 31,536,000,000.
    * @default 15_000
    */
   readonly leaseMs?: number | undefined;
 
   /**
    * How long the record is kept after its last change. The guarantee lasts equally long: afterwards, the call can run again.
-   * Whole milliseconds, `leaseMs` to 31 536 000 000.
+   * Whole milliseconds, `leaseMs` to 31,536,000,000.
    * @default 86_400_000 (one day)
    */
   readonly keepMs?: number | undefined;
@@ -76,7 +76,7 @@ export interface OnceOptions<Value = unknown> {
 
   /**
    * Largest encoded value that is kept. If a value is larger, the call is recorded as done without it. Later callers then get
-   * OnceUnavailableError, and the work does not run again. Whole bytes, 0 to 16 777 216.
+   * OnceUnavailableError, and the work does not run again. Whole bytes, 0 to 16,777,216.
    * @default 262_144
    */
   readonly valueBytesMax?: number | undefined;

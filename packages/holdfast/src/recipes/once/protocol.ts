@@ -1,4 +1,4 @@
-/** The protocol of a call that is to be done once: each one script call. */
+/** The lock protocol of `once`. Each step is one script call. */
 
 import {
   recipesOnceBegin,
@@ -27,17 +27,17 @@ import {
 } from "../../internal.js";
 import { OnceBlockedError, OnceMismatchError } from "./errors.js";
 
-/** What is known of a grant beside its token. */
+/** Data that comes with a grant, besides its token. */
 export interface Granted {
   readonly attempt: number;
   readonly firstMs: number;
-  /** As text. */
+  /** Data saved by this or an earlier attempt, as text. */
   readonly saved: string | undefined;
-  /** How often this attempt has saved, as far as it has been told. */
+  /** Number of the last `save` of this attempt that the server confirmed. */
   readonly saves: number;
 }
 
-/** The call has ended before: what it ended with. Not an error of anybody; it ends a wait as one does. */
+/** The call has already ended, with this outcome. It is thrown only to end the wait; callers never see it. */
 export class Over extends Error {
   readonly state: "done" | "failed" | "bare";
   readonly text: string;
@@ -61,19 +61,19 @@ export interface Ending {
   readonly text: string;
 }
 
-/** Everything about one call that the server has to know. */
+/** Identity and settings of one call. */
 export interface OncePlace {
   readonly session: Session;
   readonly prefix: string;
-  /** With its scope, as `nameOf` has it. */
+  /** Scope and key, combined by `nameOf`. */
   readonly name: string;
   readonly fingerprint: string;
-  /** Whether another fingerprint is refused after the call was given back too; false if undefined. */
+  /** Whether a different fingerprint is also refused after the call was released; false if undefined. */
   readonly strictFingerprint?: boolean | undefined;
   readonly keepMs: number;
 }
 
-/** See the file header. */
+/** The lock protocol of one call of `once`. */
 export class OnceProtocol implements LockProtocol {
   readonly kind = "once";
   readonly name: string;
@@ -83,7 +83,7 @@ export class OnceProtocol implements LockProtocol {
   readonly #place: OncePlace;
   readonly #caller: NamedStore;
   readonly #grants = new Map<string, Granted>();
-  /** Attempts whose work has begun: nobody else may begin before their lease is over, whatever becomes of this Holdfast. */
+  /** Attempts whose work has begun. Their claims are not cleaned up: no other attempt may begin before their lease has ended. */
   readonly #begun = new Set<string>();
   #saves = 0;
 
@@ -119,7 +119,7 @@ export class OnceProtocol implements LockProtocol {
     };
   }
 
-  /** The work of the attempt that was granted to that owner begins. @returns what came with the grant */
+  /** Notes that the work of this owner's attempt begins. @returns the data that came with the grant */
   begins(owner: string): Granted {
     const granted = this.#grants.get(owner);
     if (granted === undefined) throw new Error(`${owner} was never granted ${this.name}`);
@@ -127,12 +127,12 @@ export class OnceProtocol implements LockProtocol {
     return granted;
   }
 
-  /** Its work has ended, and the call was given back: whatever a late copy of a request still gets is given back as well. */
+  /** Notes that the work has ended and the call was released. If a late copy of a request is granted, cleanup may release it. */
   ends(owner: string): void {
     this.#begun.delete(owner);
   }
 
-  /** @throws Over, OnceMismatchError, OnceBlockedError  no waiting helps */
+  /** @throws Over, OnceMismatchError, OnceBlockedError  waiting would not help */
   async acquire(claim: Claim, _enqueue: boolean, timeoutMs: number): Promise<AcquireReply> {
     const { fingerprint, strictFingerprint } = this.#place;
     const { owner, leaseMs } = claim;
@@ -168,7 +168,7 @@ export class OnceProtocol implements LockProtocol {
     return reply.outcome;
   }
 
-  /** Given back by whoever has it, so that the next caller runs it. */
+  /** Releases the call, so that the next caller runs it. */
   async release({ claim: { owner } }: Grant, timeoutMs: number): Promise<"released" | NotHeld> {
     const reply = await this.#settle(owner, { state: "released", text: "" }, timeoutMs);
     return reply === undefined ? "released" : reply === "" ? "forgotten" : "claimed";
@@ -184,11 +184,11 @@ export class OnceProtocol implements LockProtocol {
   }
 
   /**
-   * Ends the attempt, and insists on an answer.
+   * Ends the attempt and records its outcome. Retries without a reply for about two command time-outs.
    *
-   * @returns undefined if it is recorded; otherwise the state in which the call is without it, empty if there is none
-   * @throws LeaseLostError  the call is not that attempt's any more
-   * @throws StoreError      it may be recorded, or not
+   * @returns undefined if the outcome was recorded; otherwise the current state of the call, empty if there is no record
+   * @throws LeaseLostError  the call no longer belongs to that attempt
+   * @throws StoreError      the outcome may or may not be recorded
    */
   settle(lease: Lease, ending: Ending): Promise<string | undefined> {
     const { session } = this.#place;
@@ -196,7 +196,7 @@ export class OnceProtocol implements LockProtocol {
     return askAsHolder(lease, ask, (state) => state !== undefined);
   }
 
-  /** @returns false if the call is not that attempt's any more @throws LeaseLostError  the same @throws StoreError */
+  /** @returns false if the call no longer belongs to that attempt @throws LeaseLostError  the same @throws StoreError */
   async save(lease: Lease, data: string): Promise<boolean> {
     const { session } = this.#place;
     const { owner } = lease;
@@ -207,7 +207,7 @@ export class OnceProtocol implements LockProtocol {
       insist(session, () => call(this.#caller, recipesOnceSave, { record: this.key }, args, session.commandTimeoutMs));
     const reply = await askAsHolder(lease, ask, ({ outcome }) => outcome !== "saved");
     if (reply.outcome !== "saved") return false;
-    // Of two that are saved at once, the answer to the older may come later.
+    // With two concurrent saves, the reply to the older one may arrive later.
     const granted = this.#grants.get(owner);
     if (granted !== undefined && granted.saves < number) {
       this.#grants.set(owner, { ...granted, saved: data, saves: number });
@@ -215,7 +215,7 @@ export class OnceProtocol implements LockProtocol {
     return true;
   }
 
-  /** Ends a call that is blocked. @returns the state in which it is if it is not blocked @throws StoreError */
+  /** Resolves a blocked call. @returns undefined if resolved; otherwise the current state of the call @throws StoreError */
   async resolve({ state, text }: Ending): Promise<string | undefined> {
     const { session, keepMs } = this.#place;
     const args = { state, value: text, keepMs, channel: this.channel };
@@ -225,7 +225,7 @@ export class OnceProtocol implements LockProtocol {
     return reply.outcome === "resolved" ? undefined : (reply.state[0] ?? "");
   }
 
-  /** What has become of it; undefined if there is no record. @throws StoreError */
+  /** Reads the record; undefined if there is none. @throws StoreError */
   async look(timeoutMs: number): Promise<Looked | undefined> {
     const reply = await call(this.#caller, recipesOnceInspect, { record: this.key }, {}, timeoutMs);
     if (reply.outcome === "none") return undefined;
@@ -249,7 +249,7 @@ export class OnceProtocol implements LockProtocol {
     return Promise.reject(new UnsupportedError(this.name, "An attempt ends by itself, when its process is dead."));
   }
 
-  /** A record lives longer than the lease in it. */
+  /** A record must outlive the lease in it. */
   #keepMs(leaseMs: number): number {
     return Math.max(this.#place.keepMs, leaseMs);
   }
@@ -261,7 +261,7 @@ export class OnceProtocol implements LockProtocol {
   }
 }
 
-/** A record as the server has it. */
+/** The record of a call as stored on the server. */
 export interface Looked {
   readonly state: string;
   readonly owner: string;
@@ -270,6 +270,6 @@ export interface Looked {
   readonly firstMs: number;
   readonly sinceMs: number;
   readonly leaseLeftMs: number;
-  /** 0 if it has not ended. */
+  /** 0 if the attempt has not ended. */
   readonly endedMs: number;
 }

@@ -38,7 +38,7 @@ export interface OnceSurveyOptions {
   readonly scope?: string | undefined;
   /** Only calls in these states. @default all states */
   readonly states?: readonly OnceState[] | undefined;
-  /** Size of a page, as in `survey` of `holdfast/admin`. Whole number, 1 to 10 000. @default 200 */
+  /** Size of a page, as in `survey` of `holdfast/admin`. Whole number, 1 to 10,000. @default 200 */
   readonly limit?: number | undefined;
   /** `nextCursor` of the previous page. @default the first page */
   readonly cursor?: string | undefined;
@@ -54,7 +54,7 @@ export interface OnceSurvey {
   readonly unreachable: number;
 }
 
-/** Most SCAN steps for one page; each step looks at 2 000 keys. */
+/** Most SCAN steps for one page; each step looks at 2,000 keys. */
 const MOST_STEPS = 50;
 const AT_ONCE = 50;
 

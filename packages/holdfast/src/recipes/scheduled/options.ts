@@ -7,7 +7,7 @@ export interface ScheduledOptions {
   /**
    * How often it is called by each instance: the time between two fires of the schedule, or the smallest if they differ. A call is
    * refused when the last run began less than nine tenths of it ago, by the server's clock. Larger refuses hosts whose clocks are
-   * further apart; too large skips fires. Whole milliseconds, 1 000 to 31 536 000 000 (a year).
+   * further apart; too large skips fires. Whole milliseconds, 1,000 to 31,536,000,000 (a year).
    */
   readonly everyMs: number;
 
@@ -19,14 +19,14 @@ export interface ScheduledOptions {
 
   /**
    * How long the lock stays taken at least, from the grant, even if the work ends at once: for those who take the same lock by
-   * other means. The marker does not need it. Whole milliseconds, 0 to 31 536 000 000, at most `maxHoldMs`.
+   * other means. The marker does not need it. Whole milliseconds, 0 to 31,536,000,000, at most `maxHoldMs`.
    * @default 0
    */
   readonly minHoldMs?: number | undefined;
 
   /**
    * A run that takes longer is cut off: its `signal` aborts, and the lock is free when it has ended or its lease is over.
-   * Whole milliseconds, 100 to 31 536 000 000, or Infinity.
+   * Whole milliseconds, 100 to 31,536,000,000, or Infinity.
    * @default Infinity
    */
   readonly maxHoldMs?: number | undefined;
@@ -40,7 +40,7 @@ export interface ScheduledOptions {
 
   /**
    * Length of the lease of a run, which is renewed. Shorter lets the next run begin sooner after a crash; longer rides out longer pauses.
-   * Whole milliseconds, 100 to 31 536 000 000.
+   * Whole milliseconds, 100 to 31,536,000,000.
    * @default 15_000, or half of `everyMs` if that is less, and 1_000 at least
    */
   readonly leaseMs?: number | undefined;

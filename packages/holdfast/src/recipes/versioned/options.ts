@@ -3,12 +3,12 @@ import { resolveWait, type WaitOptions } from "../wait-options.js";
 
 /** How often to try, and how. */
 export interface UpdateOptions extends WaitOptions {
-  /** How often the function is run at most. Whole, 1 to 1 000 000. @default 10 */
+  /** How often the function is run at most. Whole, 1 to 1,000,000. @default 10 */
   readonly attemptsMax?: number | undefined;
 
   /**
    * After so many conflicts the rest is tried under the mutex of that name, one writer at a time. Lower ends sooner under load;
-   * Infinity never does it. Whole, 1 to 1 000 000, or Infinity.
+   * Infinity never does it. Whole, 1 to 1,000,000, or Infinity.
    * @default Infinity
    */
   readonly promoteAfter?: number | undefined;

@@ -25,12 +25,12 @@ import { SlotUse } from "./protocol.js";
 
 /** How a number is had, and kept. */
 export interface WorkerSlotOptions {
-  /** How many numbers there are, from 0: the `permits` of the semaphore of that name. A whole number from 1 to 1 000 000. */
+  /** How many numbers there are, from 0: the `permits` of the semaphore of that name. A whole number from 1 to 1,000,000. */
   readonly count: number;
 
   /**
    * How long a number may be used after the last renewal that was confirmed. Longer rides out longer pauses and outages; shorter
-   * frees the number of a dead worker sooner. Whole milliseconds, 100 to 31 536 000 000.
+   * frees the number of a dead worker sooner. Whole milliseconds, 100 to 31,536,000,000.
    * @default 60_000
    */
   readonly leaseMs?: number | undefined;
@@ -38,7 +38,7 @@ export interface WorkerSlotOptions {
   /**
    * How long the number of a worker that was not heard of again rests after that, before somebody gets it. Longer allows for
    * workers that notice late that they are dead. One that was given back is free at once. Whole milliseconds, 0 to
-   * 31 536 000 000.
+   * 31,536,000,000.
    * @default 30_000
    */
   readonly restMs?: number | undefined;
@@ -60,7 +60,7 @@ const YEAR_MS = 31_536_000_000;
 export class SlotsTakenError extends AcquireTimeoutError {
   override readonly name: string = "SlotsTakenError";
 
-  /** The first 1 000 who have one, the one whose lease ends first at the front; empty if the server did not say. */
+  /** The first 1,000 who have one, the one whose lease ends first at the front; empty if the server did not say. */
   readonly holders: readonly SemaphoreHolder[];
 
   constructor(error: AcquireTimeoutError, holders: readonly SemaphoreHolder[]) {
