@@ -27,6 +27,14 @@ describe("L1, after a crash of the holder", () => {
       killed("A", 10),
     ],
     [
+      "granted late, after a former holder's renewal from before the grant",
+      "violation",
+      "A acquire 20-21 ok valid=110 lease=100",
+      "C extend 10-25 ok lease=100",
+      "B acquire 22-300 ok",
+      killed("A", 24),
+    ],
+    [
       "granted to nobody, though others ask for it",
       "violation",
       lease,

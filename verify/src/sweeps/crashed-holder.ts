@@ -56,7 +56,7 @@ export function crashedHolder(history: History, options: CrashedHolderOptions): 
       if (leaseMs === undefined || !isHeldAt(lease, atMs)) continue;
       if (isShared(lease.acquire.kind) && besideUntil === undefined) continue;
       const others = (acquires.get(lockName) ?? []).filter((other) => other.process !== process);
-      const granted = isShared(lease.acquire.kind) ? others : [...others, ...extensions(history, lockName, process)];
+      const granted = isShared(lease.acquire.kind) ? others : [...others, ...extensions(history, lease.acquire)];
       const next = first(granted.filter(({ outcome, returnMs }) => outcome === "ok" && returnMs > atMs));
       const grantedMs = next?.returnMs ?? Number.POSITIVE_INFINITY;
       const due = others.map((waiter) => {
@@ -87,12 +87,16 @@ export function crashedHolder(history: History, options: CrashedHolderOptions): 
 }
 
 /**
- * Of other processes. Who wants several locks says that it has them when it has all; before that, its renewals show that it was
- * granted this one. A lock that several hold at once may be extended by whoever held beside the dead.
+ * Renewals by other processes, begun after `acquire` had its grant. A caller that wants several locks reports them when it has
+ * all of them; before that, its renewals show that it was granted this one.
  */
-function extensions(history: History, lockName: string, dead: string): Operation[] {
+function extensions(history: History, { lockName, process, returnMs }: Operation): Operation[] {
   return history.operations.filter(
-    (operation) => operation.verb === "extend" && operation.lockName === lockName && operation.process !== dead,
+    (operation) =>
+      operation.verb === "extend" &&
+      operation.lockName === lockName &&
+      operation.process !== process &&
+      operation.callMs >= returnMs,
   );
 }
 
