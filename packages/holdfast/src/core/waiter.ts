@@ -134,13 +134,19 @@ export class Waiter implements Occupant, Listening {
     const sentAt = this.#moment.sent();
     const enqueue = this.#options.waitMs > 0 && session.canBeTold(protocol);
     const timeoutMs = this.#timeoutMs();
-    const reply = guard.isOpen
-      ? protocol.acquire(this.#claim, enqueue, timeoutMs, this.#waitsThroughPause)
-      : guard.pass(
-          protocol.name,
-          () => protocol.acquire(this.#claim, enqueue, timeoutMs, this.#waitsThroughPause),
-          timeoutMs,
-        );
+    let reply: Promise<AcquireReply>;
+    try {
+      reply = guard.isOpen
+        ? protocol.acquire(this.#claim, enqueue, timeoutMs, this.#waitsThroughPause)
+        : guard.pass(
+            protocol.name,
+            () => protocol.acquire(this.#claim, enqueue, timeoutMs, this.#waitsThroughPause),
+            timeoutMs,
+          );
+    } catch (error) {
+      // A custom store may throw instead of rejecting.
+      reply = Promise.reject(error);
+    }
     // Callbacks instead of an async function because this is on the path of every acquire.
     reply.then(
       (answer) => {

@@ -84,8 +84,8 @@ export class ScriptRunner {
   readonly run: Store["run"] = (script, keys, args, timeoutMs) => {
     const client = this.#client;
     const guard = this.#guard;
-    const sent = new SentScript(client, script, keys, args, timeoutMs, guard);
     const text = guard === undefined ? script : guard.ready(script, keys, args, timeoutMs);
+    const sent = new SentScript(client, script, keys, args, timeoutMs, guard);
     // Set even if the guard is asked first: whenever a renewal is sent, it counts only once its replicas acknowledge it.
     if (this.#replicas !== undefined && script.renews === true) sent.replicas = shortened(this.#replicas, timeoutMs);
     if (text === undefined) {

@@ -346,6 +346,24 @@ describe("a claim that waits for several", () => {
     expect(states(waiting).every((state) => state === "pending")).toBe(true);
   });
 
+  test("fails all who wait for it if the store throws instead of rejecting, and the next call asks again", async () => {
+    world.answers.acquire = () => {
+      throw new Error("not mine");
+    };
+    for (const requests of [1, 2]) {
+      const waiting = callers(2);
+      await world.runtime.advance(0);
+      expect(waiting.map(({ error }) => String(error))).toEqual(["Error: not mine", "Error: not mine"]);
+      expect(world.sentOf("acquire")).toHaveLength(requests);
+    }
+    expect(world.runtime.running(true)).toBe(0);
+    taken();
+    const [waiting] = callers(1);
+    await world.runtime.advance(5);
+    await grant();
+    expect(waiting?.state).toBe("fulfilled");
+  });
+
   test("stays while one of them waits, and is taken back with the last", async () => {
     const controllers = [new AbortController(), new AbortController()];
     const waiting = controllers.flatMap(({ signal }) => callers(1, { signal }));
