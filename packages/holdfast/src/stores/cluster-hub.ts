@@ -12,6 +12,7 @@ import type { Inbox } from "../core/store.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { isUnknownCommand, refusesForGood } from "./failure.js";
 import { ForbiddenChannels } from "./forbidden.js";
+import { YOUNG_MS } from "./inbox-hub.js";
 import { unrefSleep, within } from "./timeout.js";
 
 /** Longest wait for a confirmation before the hub tries another connection. */
@@ -92,6 +93,8 @@ export class ClusterHub {
   readonly #channels = new Map<string, Channel>();
   /** By `channelKey` of their addresses. */
   readonly #posts = new Map<string, Post>();
+  /** When each connection was last replaced, in ms on the monotonic clock. Same keys as `#posts`. */
+  readonly #replacedAtMs = new Map<string, number>();
   /** Unsubscriptions in progress, by channel. A new subscription to the same channel waits for them. */
   readonly #leaving = new Map<string, Promise<void>>();
   #telling: NodeJS.Timeout | undefined;
@@ -311,12 +314,18 @@ export class ClusterHub {
     // Without a post, the channel is already moving to another connection.
     if (post === undefined) return within(timeoutMs, this.#attach(channel));
     const key = channelKey(post.address, post.isSharded);
+    const replacedAtMs = this.#replacedAtMs.get(key) ?? -Infinity;
+    if (performance.now() - replacedAtMs < YOUNG_MS) return;
+    this.#replacedAtMs.set(key, performance.now());
     if (this.#posts.get(key) === post) this.#posts.delete(key);
     const moved = [...post.channels];
     try {
       // The old connection stays open until the new one is subscribed, so that it can still deliver messages.
       this.#followAgain(moved);
       await within(timeoutMs, Promise.all(moved.map((one) => this.#attach(one))));
+    } catch (cause) {
+      this.#replacedAtMs.delete(key);
+      throw cause;
     } finally {
       void this.#end(post);
     }

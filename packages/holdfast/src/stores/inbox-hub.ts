@@ -18,7 +18,7 @@ const REOPEN_MS = 500;
  * A connection younger than this is not replaced again. Several clients may share it, and each of them may still report that the
  * previous connection was dead.
  */
-const YOUNG_MS = 5_000;
+export const YOUNG_MS = 5_000;
 const NOBODY = new Error("the connection that listens was closed");
 
 /** Placeholder until a connection is being opened. */

@@ -1,5 +1,6 @@
 /** Replacing the connection that all inboxes of a store share. */
 import { beforeEach, describe, expect, test, vi } from "vitest";
+import { ClusterHub } from "../../src/stores/cluster-hub.js";
 import { InboxHub, type Subscriber, type SubscriberEvents } from "../../src/stores/inbox-hub.js";
 
 /** A connection to a server that confirms every subscription, unless a test holds it up. */
@@ -142,4 +143,28 @@ test("one that is under way when the store closes is closed too", async () => {
   expect(diary).toContain("1 is closed");
   expect(diary).toContain("2 is closed");
   expect(reconnects).toBe(0);
+});
+
+test("several Holdfasts that share a connection to a server of a cluster replace it once", async () => {
+  let opened = 0;
+  const cluster = new ClusterHub(
+    {
+      ownerOf: () => "127.0.0.1:1",
+      masters: () => ["127.0.0.1:1"],
+      refresh: async () => {},
+      openSubscriber() {
+        opened += 1;
+        return { subscribe: async () => {}, unsubscribe: async () => {}, ping: async () => {}, close() {} };
+      },
+    },
+    () => {},
+  );
+  const inboxes = await Promise.all(["{a}1", "{a}2", "{a}3"].map((name) => cluster.openShard(name, () => {}, 1_000)));
+  const before = inboxes.map(({ connection }) => connection);
+  expect(opened).toBe(1);
+  await Promise.all(inboxes.slice(0, 2).map((inbox) => inbox.reopen?.(1_000)));
+  await inboxes[2]?.reopen?.(1_000);
+  expect(opened).toBe(2);
+  expect(inboxes.map(({ connection }) => connection)).toEqual(before);
+  await cluster.close();
 });
