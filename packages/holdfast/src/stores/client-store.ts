@@ -1,4 +1,4 @@
-import { UnsupportedError } from "../core/errors.js";
+import { StoreError, UnsupportedError } from "../core/errors.js";
 import type { Grace, Inbox, Replicas, Store } from "../core/store.js";
 import { ClusterFailoverGuard } from "./cluster-failover-guard.js";
 import { ClusterHub, type ClusterNodes } from "./cluster-hub.js";
@@ -59,26 +59,37 @@ interface SharedInboxes {
   readonly users: Set<() => void>;
 }
 
+const STORE_CLOSED = new Error("the store was closed");
 const sharedByClient = new WeakMap<object, SharedInboxes>();
 
 /**
  * Shares the subscriber connections among all stores on one client. A program that calls `createHoldfast` repeatedly, such as
- * one that a development server reloads, then has one subscriber connection instead of one per call. The last store to close
- * closes the connections.
+ * one that a development server reloads, then has one subscriber connection instead of one per call. A store becomes a user
+ * with its first inbox. The last user to close closes the connections.
+ *
+ * @param hasShards  whether the client is that of a cluster
  */
-function overShared(client: object, make: ClientParts["inboxes"]): ClientParts["inboxes"] {
+function overShared(client: object, make: ClientParts["inboxes"], hasShards: boolean): ClientParts["inboxes"] {
   return (onReconnect) => {
     const user = (): void => onReconnect();
-    const shared = sharedByClient.get(client) ?? newShared(client, make);
-    shared.users.add(user);
-    const { inboxes } = shared;
+    let shared: SharedInboxes | undefined;
+    let isClosed = false;
+    const join = (channel: string): Inboxes => {
+      if (isClosed) throw new StoreError(channel, { mayHaveRun: false, transient: false, cause: STORE_CLOSED });
+      shared ??= sharedByClient.get(client) ?? newShared(client, make);
+      shared.users.add(user);
+      return shared.inboxes;
+    };
+    const openShard: Required<Inboxes>["openShard"] = async (channel, onMessage, timeoutMs) =>
+      (join(channel) as Required<Inboxes>).openShard(channel, onMessage, timeoutMs);
     return {
-      open: (channel, onMessage, timeoutMs) => inboxes.open(channel, onMessage, timeoutMs),
-      ...(inboxes.openShard === undefined ? {} : { openShard: inboxes.openShard.bind(inboxes) }),
+      open: async (channel, onMessage, timeoutMs) => join(channel).open(channel, onMessage, timeoutMs),
+      ...(hasShards ? { openShard } : {}),
       async close() {
-        if (!shared.users.delete(user) || shared.users.size > 0) return;
+        isClosed = true;
+        if (shared === undefined || !shared.users.delete(user) || shared.users.size > 0) return;
         sharedByClient.delete(client);
-        await inboxes.close();
+        await shared.inboxes.close();
       },
     };
   };
@@ -96,12 +107,12 @@ function newShared(client: object, make: ClientParts["inboxes"]): SharedInboxes 
 
 /** Inboxes over one subscriber connection that all stores on `client` share. */
 export function overSharedSubscriber(client: object, openSubscriber: OpenSubscriber): ClientParts["inboxes"] {
-  return overShared(client, overOneSubscriber(openSubscriber));
+  return overShared(client, overOneSubscriber(openSubscriber), false);
 }
 
 /** Inboxes over one subscriber connection per cluster server in use. All stores on `client` share them. */
 export function overSharedNodes(client: object, nodes: ClusterNodes): ClientParts["inboxes"] {
-  return overShared(client, overNodes(nodes));
+  return overShared(client, overNodes(nodes), true);
 }
 
 /** Implements `Store` with the parts of one client library. */

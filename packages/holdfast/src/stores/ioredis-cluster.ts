@@ -45,10 +45,13 @@ const ONE_OF_MANY_MS = 500;
 /** The error of older versions when the server ends a subscription by itself. */
 const UNASKED = /Command queue state error/;
 
+/** The last error that each client reported for one of its servers; empty once it is connected. */
+const lastErrors = new WeakMap<IoredisCluster, { error: string }>();
+
 /** Creates a store on one Cluster client of ioredis or iovalkey, which follows moved slots and new masters, and resends. */
 export function ioredisClusterStore(redis: IoredisCluster, terms: Terms = {}): Store {
-  /** The last error that the client reported for one of its servers. */
-  let lastError = "";
+  const said = lastErrors.get(redis) ?? { error: "" };
+  lastErrors.set(redis, said);
 
   const client: ScriptClient = {
     evalsha: (sha1, keys, args) => redis.evalsha(sha1, keys.length, ...inputsOf(keys, args)),
@@ -70,7 +73,9 @@ export function ioredisClusterStore(redis: IoredisCluster, terms: Terms = {}): S
     isCluster: true,
     isClosed: () => redis.status === "end",
     noConnection: () =>
-      redis.status === "ready" ? undefined : placeOf({ host: "any server of the cluster", port: undefined }, lastError),
+      redis.status === "ready"
+        ? undefined
+        : placeOf({ host: "any server of the cluster", port: undefined }, said.error),
     // The client does not report when it resends commands after a lost connection. NaN never equals itself, so every call
     // counts as possibly resent.
     losses: () => Number.NaN,
@@ -81,10 +86,15 @@ export function ioredisClusterStore(redis: IoredisCluster, terms: Terms = {}): S
     redis.on("-node", onBack);
     redis.on("+node", onBack);
     const onError = (error: unknown, address: unknown): void => {
-      lastError = `${String(address)}: ${messageOf(error)}`;
+      said.error = `${String(address)}: ${messageOf(error)}`;
+    };
+    const onReady = (): void => {
+      said.error = "";
     };
     redis.on("node error", onError);
+    redis.on("ready", onReady);
     return () => {
+      redis.off("ready", onReady);
       redis.off("node error", onError);
       redis.off("-node", onBack);
       redis.off("+node", onBack);

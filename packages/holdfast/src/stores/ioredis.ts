@@ -124,6 +124,7 @@ export function ioredisStore(redis: IoredisClient, openSubscriber?: OpenSubscrib
     const onReady = (): void => {
       if (isLost) onBack();
       isLost = false;
+      losses.lastError = undefined;
     };
     const onError = (error: unknown): void => {
       losses.lastError = messageOf(error);

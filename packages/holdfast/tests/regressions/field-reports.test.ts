@@ -210,6 +210,17 @@ describe("a client that cannot run scripts is refused at creation", () => {
   });
 });
 
+/** The connections of servers that `filter` matches in CLIENT LIST, each as the number of its server and its id there. */
+async function connections(viewers: readonly Redis[], filter = /./): Promise<string[]> {
+  const lists = await Promise.all(viewers.map(async (viewer) => String(await viewer.client("LIST"))));
+  return lists.flatMap((list, server) =>
+    list
+      .split("\n")
+      .filter((line) => filter.test(line))
+      .map((line) => `${server} ${line.split(" ")[0]}`),
+  );
+}
+
 it.each(["ioredis", "node-redis"])("Holdfasts on one client of %s share its subscriber connection", async (library) => {
   const server = await startRedis();
   onTestFinished(() => server.stop());
@@ -221,23 +232,21 @@ it.each(["ioredis", "node-redis"])("Holdfasts on one client of %s share its subs
     if (redis instanceof Redis) redis.disconnect();
     else redis.destroy();
   });
-  const connections = async (): Promise<number> => {
-    const list = String(await viewer.client("LIST"));
-    return list.split("\n").filter((line) => / sub=[1-9]/.test(line)).length;
-  };
   const holder = createHoldfast({ redis });
   const lease = await holder.mutex("a").acquire();
   const others = Array.from({ length: 5 }, () => createHoldfast({ redis }));
+  createHoldfast({ redis }); // Never used and never closed, so it must not keep a connection open.
   const waits = others.map((holdfast) => holdfast.mutex("a").acquire({ waitMs: 60_000 }));
   await expect.poll(async () => (await holder.mutex("a").inspect()).waiterCount, { timeout: 30_000 }).toBe(5);
-  expect(await connections()).toBe(1);
+  const subscribers = await connections([viewer], / sub=[1-9]/);
+  expect(subscribers).toHaveLength(1);
   const [first, ...rest] = others;
   await Promise.all([first?.close(), waits[0]?.catch(() => {})]);
   await lease.release();
   // In whatever order they came to the queue.
   await Promise.all(waits.slice(1).map(async (wait) => (await wait).release()));
   await Promise.all([...rest, holder].map((holdfast) => holdfast.close()));
-  await expect.poll(connections, { timeout: 30_000 }).toBe(0);
+  await expect.poll(() => connections([viewer]), { timeout: 30_000 }).not.toContain(subscribers[0]);
 });
 
 it.each(["ioredis", "node-redis"])(
@@ -256,25 +265,24 @@ it.each(["ioredis", "node-redis"])(
     onTestFinished(() => {
       for (const viewer of viewers) viewer.disconnect();
     });
-    const connections = async (): Promise<number> => {
-      const lists = await Promise.all(viewers.map((viewer) => viewer.client("LIST")));
-      return lists.flatMap((list) => String(list).split("\n")).filter((line) => / s?sub=[1-9]| ssub=[1-9]/.test(line))
-        .length;
-    };
     const holder = createHoldfast({ redis });
     const lease = await holder.mutex("a").acquire();
     const others = Array.from({ length: 5 }, () => createHoldfast({ redis }));
+    createHoldfast({ redis }); // Never used and never closed, so it must not keep a connection open.
     const waits = others.map((holdfast) => holdfast.mutex("a").acquire({ waitMs: 60_000 }));
     await expect.poll(async () => (await holder.mutex("a").inspect()).waiterCount, { timeout: 30_000 }).toBe(5);
     // One for plain channels, and one for those of the slot.
-    expect(await connections()).toBe(2);
+    const subscribers = await connections(viewers, / sub=[1-9]| ssub=[1-9]/);
+    expect(subscribers).toHaveLength(2);
     const [first, ...rest] = others;
     await Promise.all([first?.close(), waits[0]?.catch(() => {})]);
     await lease.release();
     // In whatever order they came to the queue.
     await Promise.all(waits.slice(1).map(async (wait) => (await wait).release()));
     await Promise.all([...rest, holder].map((holdfast) => holdfast.close()));
-    await expect.poll(connections, { timeout: 30_000 }).toBe(0);
+    const left = async (): Promise<string[]> =>
+      (await connections(viewers)).filter((connection) => subscribers.includes(connection));
+    await expect.poll(left, { timeout: 30_000 }).toEqual([]);
   },
   150_000,
 );
@@ -302,7 +310,10 @@ it("a server that cannot be reached is named, with what the client has said", as
   expect(await failure(redis)).toMatch(/no connection to localhost:\d+ \(connect ECONNREFUSED/);
   expect(await failure(other)).toContain(`no connection to 127.0.0.1:${server.port}`);
   // The client of a cluster does not say why.
-  expect(await failure(cluster)).toContain(`no connection to any server of the cluster (127.0.0.1:${server.port}: `);
+  const named = `no connection to any server of the cluster (127.0.0.1:${server.port}: `;
+  expect(await failure(cluster)).toContain(named);
+  // Another Holdfast on the same client knows it too.
+  expect(await failure(cluster)).toContain(named);
 });
 
 describe("the wrong class of client is named", () => {
