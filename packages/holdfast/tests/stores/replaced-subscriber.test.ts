@@ -162,7 +162,7 @@ test("several Holdfasts that share a connection to a server of a cluster replace
   const inboxes = await Promise.all(["{a}1", "{a}2", "{a}3"].map((name) => cluster.openShard(name, () => {}, 1_000)));
   const before = inboxes.map(({ connection }) => connection);
   expect(opened).toBe(1);
-  await Promise.all(inboxes.slice(0, 2).map((inbox) => inbox.reopen?.(1_000)));
+  await Promise.all(inboxes.slice(0, 2).map(async (inbox) => inbox.reopen?.(1_000)));
   await inboxes[2]?.reopen?.(1_000);
   expect(opened).toBe(2);
   expect(inboxes.map(({ connection }) => connection)).toEqual(before);
