@@ -88,7 +88,7 @@ export class Batch implements SharedClaim, Unconfirmed {
   }
 
   /** Begins the next lease. @returns false if no caller is left */
-  serveNext(): boolean {
+  serveNext(at: Moment = now(this.#session.runtime)): boolean {
     let caller = this.#callers[this.#next];
     while (caller?.hasLeft === true) caller = this.#callers[++this.#next];
     if (caller === undefined) return false;
@@ -96,12 +96,14 @@ export class Batch implements SharedClaim, Unconfirmed {
     this.#served += 1;
     const isLast = this.#next === this.#callers.length;
     if (isLast) this.#forget();
-    serve(this.#session, this.#granted, caller, this.#served - 1, isLast ? undefined : this);
+    serve(this.#session, this.#granted, caller, this.#served - 1, at, isLast ? undefined : this);
     return true;
   }
 
   passOn(longestMs: number): boolean {
-    return this.#next < this.#callers.length && this.#mayGoOn(longestMs) && this.serveNext();
+    if (this.#next >= this.#callers.length) return false;
+    const at = now(this.#session.runtime);
+    return this.#mayGoOn(longestMs, at) && this.serveNext(at);
   }
 
   over(): void {
@@ -128,9 +130,8 @@ export class Batch implements SharedClaim, Unconfirmed {
   }
 
   /** The next caller gets the lease length it asked for, less the time that the batch has taken, and never a longer lease. */
-  #mayGoOn(longestMs: number): boolean {
+  #mayGoOn(longestMs: number, at: Moment): boolean {
     const { claim, provisionalMs } = this.#granted;
-    const at = now(this.#session.runtime);
     return (
       longestMs <= claim.leaseMs &&
       at.monotonicMs - this.#startedAtMs < BATCH_MS &&
@@ -144,6 +145,7 @@ export class Batch implements SharedClaim, Unconfirmed {
  * Begins the lease of one caller.
  *
  * @param place        how many leases of the claim have begun before; each lease has the next of the reserved tokens
+ * @param at           when the lease begins
  * @param sharedClaim  the claim, if it serves other callers after this lease
  */
 export function serve(
@@ -151,14 +153,15 @@ export function serve(
   { claim, token, slots, setAt, provisionalMs, isHandedOver, mayStillRun }: Granted,
   caller: Caller,
   place: number,
+  at: Moment,
   sharedClaim?: SharedClaim,
 ): void {
   caller.leave();
-  const waitedMs = caller.deadline.waitedMs();
+  const waitedMs = caller.deadline.waitedMs(at.monotonicMs);
   const call = caller.deadline.startedAt;
   const lastToken = token + claim.amount - 1;
   const granted = { claim, token: lastToken, slots, setAt, provisionalMs, isHandedOver, waitedMs, call, mayStillRun };
-  caller.ends.held(hold(session, caller.protocol, granted, caller.options, token + place, sharedClaim));
+  caller.ends.held(hold(session, caller.protocol, granted, caller.options, token + place, sharedClaim, at));
 }
 
 /** Stands for the claim of a caller for which no claim could be created. */

@@ -26,6 +26,8 @@ export interface HoldFacts {
   readonly mayStillRun: () => boolean;
   /** The claim, if it serves other callers after this lease. */
   readonly sharedClaim?: SharedClaim | undefined;
+  /** When the hold begins, if the clocks were just read: reading them is a noticeable cost in a short section. */
+  readonly heldFrom?: Moment | undefined;
 }
 
 /**
@@ -59,7 +61,7 @@ export class Hold implements Occupant, Holding, Kept {
 
   /** @param grant  as the server stores it: with the last of the reserved tokens */
   constructor(session: Session, protocol: LockProtocol, grant: Grant, facts: HoldFacts) {
-    const { token, setAt, provisionalMs, isHandedOver = false, options, mayStillRun, sharedClaim } = facts;
+    const { token, setAt, provisionalMs, isHandedOver = false, options, mayStillRun, sharedClaim, heldFrom } = facts;
     this.#sharedClaim = sharedClaim;
     this.#isHandedOver = isHandedOver;
     this.#token = token;
@@ -68,7 +70,13 @@ export class Hold implements Occupant, Holding, Kept {
     this.#session = session;
     this.#protocol = protocol;
     this.#options = options;
-    const lease = { leaseMs: grant.claim.leaseMs, setAt, provisionalMs, isWatched: sharedClaim !== undefined };
+    const lease = {
+      leaseMs: grant.claim.leaseMs,
+      setAt,
+      provisionalMs,
+      isWatched: sharedClaim !== undefined,
+      heldFrom,
+    };
     this.#renewer = new Renewer(session, protocol, options, lease, this);
     session.admit(grant.claim, this);
     this.#renewer.start();
@@ -230,7 +238,7 @@ export class Hold implements Occupant, Holding, Kept {
   }
 
   /** Like `giveBack`. After `close` it only reports how that ended. */
-  async release(): Promise<Ended> {
+  async release(isValid: boolean = this.validForMs() > 0): Promise<Ended> {
     // `close` has stopped waiting for this hold, and the lease ends by itself.
     if (this.#isAbandoned) return "claimed";
     if (this.#givenBack !== undefined) {
@@ -240,7 +248,7 @@ export class Hold implements Occupant, Holding, Kept {
       const cause = new Error(`this Holdfast was closed${isAsked ? " while the server did not answer" : ""}`);
       throw new StoreError(this.lockName, { mayHaveRun: isAsked, transient: isAsked, cause });
     }
-    const isLate = this.validForMs() <= 0;
+    const isLate = !isValid;
     if (!isLate) {
       this.#stop();
       if (this.#sharedClaim?.passOn(this.#renewer.term.longestMs) === true) {
@@ -366,6 +374,7 @@ export class Hold implements Occupant, Holding, Kept {
  *
  * @param token  fencing token of this lease, if it is not the last one that the grant has reserved
  * @param sharedClaim  the claim, if it serves other callers after this lease
+ * @param heldFrom     see `HoldFacts.heldFrom`
  */
 export function hold(
   session: Session,
@@ -374,6 +383,7 @@ export function hold(
   options: HoldOptions,
   token: number = granted.token,
   sharedClaim?: SharedClaim,
+  heldFrom?: Moment,
 ): Hold {
   if (channels.grant.hasSubscribers) {
     const { claim, waitedMs, call } = granted;
@@ -386,7 +396,7 @@ export function hold(
     channels.grant.publish(event);
   }
   const { claim, token: lastToken, slots, setAt, provisionalMs, isHandedOver, mayStillRun } = granted;
-  const facts = { token, setAt, provisionalMs, isHandedOver, options, mayStillRun, sharedClaim };
+  const facts = { token, setAt, provisionalMs, isHandedOver, options, mayStillRun, sharedClaim, heldFrom };
   return new Hold(session, protocol, { claim, token: lastToken, slots }, facts);
 }
 

@@ -163,7 +163,7 @@ export class Lease implements AsyncDisposable {
     this.#over ??= "released";
     let outcome: ReleaseEvent["outcome"] = "unknown";
     try {
-      const ended = await (this.#give === undefined ? this.#holding.release() : this.#give());
+      const ended = await (this.#give === undefined ? this.#holding.release(wasValid) : this.#give());
       outcome = ended === "released" ? "released" : ended === "unclaimed" ? "expired-unclaimed" : "lost";
       if (outcome !== "lost") return outcome;
       throw this.#lost ?? this.#error(wasValid ? "server-lost" : "expired");
@@ -233,8 +233,8 @@ export interface Holding {
   /** Renews the lease with another length in ms, which later renewals keep. @throws StoreError */
   extend(leaseMs: number): Promise<"extended" | NotHeld>;
 
-  /** Gives the lock back. @throws StoreError */
-  release(): Promise<Ended>;
+  /** Gives the lock back. @param isValid  whether `validForMs` has just been above 0 @throws StoreError */
+  release(isValid?: boolean): Promise<Ended>;
 
   /** Ends it without a request and describes it, so that another process can continue it. @throws UnsupportedError */
   handOver(): ExportedLease;

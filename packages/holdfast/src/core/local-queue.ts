@@ -10,7 +10,7 @@ import { SHORTEST_CALL_MS } from "./polling.js";
 import { type Claim, type Granted, type LockProtocol, standingPause, type TimedOut } from "./protocol.js";
 import { cleanUp } from "./release.js";
 import type { Session } from "./session.js";
-import type { DeadlineEnd } from "./time.js";
+import { type DeadlineEnd, now } from "./time.js";
 import { Waiter } from "./waiter.js";
 
 /** Idle queues are kept for up to this many locks: creating and removing one per acquire costs more than the acquire itself. */
@@ -232,7 +232,7 @@ export class LocalQueue {
     if (callers.length === 1 && first?.hasLeft === false) {
       // With a single caller, a hold is enough: no batch is needed.
       this.#batch = undefined;
-      serve(this.#session, granted, first, 0);
+      serve(this.#session, granted, first, 0, now(this.#session.runtime));
       return true;
     }
     const batch = new Batch(this.#session, granted, callers, (left) => this.#over(left));

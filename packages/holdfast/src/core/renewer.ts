@@ -35,6 +35,8 @@ export interface FirstLease {
   readonly provisionalMs: number | undefined;
   /** Whether its batch confirms the claim when that is due. */
   readonly isWatched: boolean;
+  /** See `HoldFacts.heldFrom`. */
+  readonly heldFrom: Moment | undefined;
 }
 
 /** What is kept. */
@@ -70,13 +72,17 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   /** See `Unconfirmed`; Infinity where nothing but a renewal is due. */
   readonly confirmAtMs: number;
 
+  readonly #heldFrom: Moment;
+
   constructor(session: Session, protocol: LockProtocol, options: HoldOptions, lease: FirstLease, kept: Kept) {
     this.#session = session;
     this.#protocol = protocol;
     this.#options = options;
     this.#kept = kept;
     this.#provisionalMs = lease.provisionalMs;
-    this.term = new Term(session.runtime, lease.setAt, lease.leaseMs, lease.provisionalMs);
+    const { leaseMs, setAt, provisionalMs = leaseMs, heldFrom = now(session.runtime) } = lease;
+    this.#heldFrom = heldFrom;
+    this.term = new Term(session.runtime, setAt, leaseMs, provisionalMs, heldFrom);
     this.#renewal = new RenewalSchedule(session.runtime, this.#firstAtMs(lease));
     this.confirmAtMs = this.#isShort(lease) ? confirmAtMs(session.runtime, lease) : Infinity;
   }
@@ -96,7 +102,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     this.#session.watchdog.join(this.#kept.grant.claim.number, this);
     if (this.#provisionalMs !== undefined && !this.#options.renew) void this.#renew();
     if (this.confirmAtMs < Infinity) this.#session.confirmations.add(this);
-    this.#arm();
+    this.#arm(this.#heldFrom);
   }
 
   /** For the confirmations. */

@@ -142,12 +142,13 @@ export class Term {
    * @param setAt      the earliest moment at which the server can have begun the lease
    * @param leaseMs    length of the lease that renewals ask for, in ms
    * @param grantedMs  length of the lease that the server has granted, in ms; shorter than `leaseMs` if it is provisional
+   * @param heldFrom   when the hold began, as this process saw it
    */
-  constructor(runtime: Runtime, setAt: Moment, leaseMs: number, grantedMs: number = leaseMs) {
+  constructor(runtime: Runtime, setAt: Moment, leaseMs: number, grantedMs: number, heldFrom: Moment) {
     this.#runtime = runtime;
     this.leaseMs = leaseMs;
-    this.sinceAtMs = runtime.wallMs();
-    this.#sinceMs = runtime.monotonicMs();
+    this.sinceAtMs = heldFrom.wallMs;
+    this.#sinceMs = heldFrom.monotonicMs;
     this.#validUntil = validUntil(setAt, grantedMs);
   }
 
@@ -212,8 +213,8 @@ export class Deadline {
   }
 
   /** How long the caller has waited, in ms. */
-  waitedMs(): number {
-    return this.#runtime.monotonicMs() - this.startedAt.monotonicMs;
+  waitedMs(nowMs: number = this.#runtime.monotonicMs()): number {
+    return nowMs - this.startedAt.monotonicMs;
   }
 
   /** The rest of `waitMs`, in ms; negative after the deadline, Infinity without one. */
