@@ -24,7 +24,7 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
     checkServers(redlock);
     if (options.failoverGrace === "off" || options.failoverGrace === "auto") {
       throw new TypeError(
-        `failoverGrace must be "strict" with redlock, or absent: a server that comes back without what it has granted must not vote; got ${show(failoverGrace)}`,
+        `failoverGrace must be "strict" with redlock, or absent: a server that restarts without its grants must not vote; got ${show(failoverGrace)}`,
       );
     }
     if (replicas !== undefined) {
@@ -41,7 +41,7 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
     const clustered = servers.findIndex(({ shardInbox }) => shardInbox !== undefined);
     if (clustered >= 0) {
       throw new TypeError(
-        `redlock must have clients of servers that are each for itself; number ${clustered} is one of a cluster`,
+        `redlock must have clients of independent servers; number ${clustered} is the client of a cluster`,
       );
     }
     return servers;
@@ -53,11 +53,14 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
   if (failoverGrace === "strict" && chosen.lineageKey?.("") === undefined) {
     throw new UnsupportedError(
       "failoverGrace",
-      'The option `failoverGrace: "strict"` is for a client; of a store of your own you know.',
+      'The option `failoverGrace: "strict"` needs a client: Holdfast cannot check the server behind a custom store.',
     );
   }
   if (replicas !== undefined && chosen.confirmsGrants !== true) {
-    throw new UnsupportedError("replicas", "The option `replicas` is for a client, and this is a store of its own.");
+    throw new UnsupportedError(
+      "replicas",
+      "The option `replicas` needs a client; it does not work with a custom store.",
+    );
   }
   return chosen;
 }
@@ -81,13 +84,13 @@ function checkServers(servers: unknown): void {
   }
   if (length % 2 === 0) {
     throw new RangeError(
-      `${range}: ${length} outlive no more failures than ${length - 1}, and two callers can share their votes evenly; got ${length}`,
+      `${range}: ${length} survive no more failures than ${length - 1}, and two callers can split the votes evenly; got ${length}`,
     );
   }
   const twice = servers.findIndex((server, index) => servers.indexOf(server) !== index);
   if (twice >= 0) {
     throw new TypeError(
-      `redlock must have a client of its own for each server, since a server has one vote; number ${twice} is the same as number ${servers.indexOf(servers[twice])}`,
+      `redlock must have a different client for each server, because a server has one vote; number ${twice} is the same as number ${servers.indexOf(servers[twice])}`,
     );
   }
 }

@@ -159,7 +159,7 @@ export function checkOptions(options: HoldfastOptions): {
   }
   if (options.replicas !== undefined) checkReplicas(options.replicas, commandTimeoutMs);
   if (options.subscriber !== undefined && typeof options.subscriber !== "function") {
-    throw new TypeError(`subscriber must be a function that makes a connection; got ${show(options.subscriber)}`);
+    throw new TypeError(`subscriber must be a function that creates a connection; got ${show(options.subscriber)}`);
   }
   checkKnown<object>(options, [...OWN_OPTIONS, ...DEFAULTABLE] as never[]);
   const given = Object.entries(options).filter(([option]) => DEFAULTABLE.includes(option));
@@ -226,7 +226,7 @@ export function checkLockOptions(options: LockOptions): LockOptions {
 export function checkNoMore(takes: string, rest: readonly unknown[]): void {
   const extra = rest.find((value) => value !== undefined);
   if (extra === undefined) return;
-  throw new TypeError(`${takes} and nothing else, since options are those of acquire and the like; got ${show(extra)}`);
+  throw new TypeError(`${takes} and nothing else; pass options to acquire and the other methods; got ${show(extra)}`);
 }
 
 /** Checks the options of `close` and returns `graceMs`. @throws TypeError, RangeError  an invalid option */

@@ -48,9 +48,13 @@ export function storeOf(redis: RedisClient | Holdfast, name: string, prefix: str
   }
   const { session, prefix: own, servers } = anyInternalsOf(redis);
   if (servers !== undefined) {
-    throw new UnsupportedError(name, "What is kept on one server cannot be kept on several independent ones.");
+    throw new UnsupportedError(
+      name,
+      "This object is kept on one server, so it does not work with several independent servers.",
+    );
   }
-  if (prefix !== undefined) throw new TypeError(`prefix is for a client; this Holdfast has one: "${own}"`);
+  if (prefix !== undefined)
+    throw new TypeError(`prefix can only be given with a client; this Holdfast already has the prefix "${own}"`);
   session.assertOpen(name);
   return { store: session.store, prefix: own, commandTimeoutMs: session.commandTimeoutMs, runtime: session.runtime };
 }

@@ -148,7 +148,7 @@ async function extendPause(backend: Backend, ask: Ask): Promise<Done> {
       by: viewer.who,
       untilAtMs: untilAtMs ?? undefined,
     });
-    const end = untilAtMs === null ? "somebody resumes it" : new Date(untilAtMs).toISOString();
+    const end = untilAtMs === null ? "someone resumes it" : new Date(untilAtMs).toISOString();
     return { message: `${place.name} stays paused until ${end}. ${meant.by} paused it: "${meant.label}".`, place };
   });
 }

@@ -6,7 +6,7 @@ import type { Streams } from "../frame/streams.js";
  * Asks the person at the terminal, on stderr, since stdout may go elsewhere.
  *
  * @returns whether the answer begins with y; false at the end of the input
- * @throws CliError 64  there is nobody to ask
+ * @throws CliError 64  there is no server to ask
  */
 export async function confirmed({ stdin, stderr }: Streams, question: string): Promise<boolean> {
   if (stdin.isTTY !== true) throw usageError("--force asks, and there is no terminal to ask on: add --yes");

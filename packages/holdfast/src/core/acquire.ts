@@ -192,7 +192,7 @@ async function adoptSurely(
         if (confirmed !== "extended") outcome = confirmed;
       }
       if (outcome === "adopted" && msUntil(validUntil(setAt, to.claim.leaseMs), session.runtime) <= 0) {
-        const cause = new Error("the answer came when the lease that it gave was over");
+        const cause = new Error("the reply came after the lease that it granted had ended");
         throw new StoreError(protocol.name, { mayHaveRun: true, transient: true, cause });
       }
       return { outcome, setAt };

@@ -133,17 +133,16 @@ export interface ServerAnswer {
 
 /** Why a lease is over. */
 export const OVER: Readonly<Record<OverReason, string>> = {
-  expired: "it was not renewed in time, so another holder may have been granted meanwhile",
-  "force-released": "it was released by force, so another holder may have been granted at once",
-  "server-lost":
-    "the server no longer holds it for us although its time was not over, so another holder may have been granted",
-  "max-hold":
-    "maxHoldMs was reached and it is no longer renewed, so another holder is granted when its rest has run out",
-  closing: "this Holdfast is closing, and it is kept for no longer than its work takes to end within the grace",
-  closed: "this Holdfast was closed and gave it back, or left it to run out, so another holder may have been granted",
-  released: "this lease was already released with release(), so another holder may have been granted since",
+  expired: "it was not renewed in time, so the lock may have been granted to another holder since",
+  "force-released": "it was force-released, so the lock may have been granted to another holder",
+  "server-lost": "the server lost it before its time was over, so the lock may have been granted to another holder",
+  "max-hold": "maxHoldMs was reached, so it is no longer renewed, and the lock becomes free when the lease ends",
+  closing: "this Holdfast is closing, and keeps the lease only until its work ends or the grace is over",
+  closed:
+    "this Holdfast was closed and released it, or left it to expire, so the lock may have been granted to another holder",
+  released: "this lease was already released with release(), so the lock may have been granted to another holder since",
   "handed-over": "it was exported for another process, which may hold it now",
-  superseded: "a later call wants to run, and waits until the work under it has ended",
+  superseded: "a later call waits for its work to end",
 };
 
 /** A lease is over: why, and if somebody has ended it by force, who and with which words. */
@@ -154,17 +153,17 @@ export function lostMessage(
   const by = forced?.by === undefined ? "" : ` by ${quote(forced.by)}`;
   const why = forced?.reason === undefined ? "" : `, because ${quote(forced.reason)}`;
   const said = by + why === "" ? "" : ` It was released${by}${why}.`;
-  const state = reason === "closing" || reason === "superseded" ? "is to end" : "is over";
+  const state = reason === "closing" || reason === "superseded" ? "must end" : "is over";
   return `The lease on ${quote(lockName)} (token ${token}) ${state}: ${OVER[reason]}.${said}`;
 }
 
 /** A lock is paused: by whom, why, since when and until when, and what may be assumed. */
 export function pausedMessage(lockName: string, pause: Pause): string {
-  return `${quote(lockName)} was not acquired: it is ${describePause(pause)}; nothing is held. Try again then, or wait with throughPause.`;
+  return `${quote(lockName)} was not acquired: it is ${describePause(pause)}; nothing is held. Retry after the pause, or wait with throughPause: true.`;
 }
 
 function describePause({ by, label, sinceAtMs, untilAtMs }: Pause): string {
-  const end = untilAtMs === undefined ? "somebody resumes it" : instant(untilAtMs);
+  const end = untilAtMs === undefined ? "someone resumes it" : instant(untilAtMs);
   return `paused by ${quote(by)} for ${quote(label)} since ${instant(sinceAtMs)}, until ${end}`;
 }
 
@@ -200,11 +199,13 @@ export function timeoutMessage(
     pause?: Pause | undefined;
   },
 ): string {
-  const waited = waitMs === 0 ? "at once" : `within ${waitMs} ms`;
-  const hint = isOwn ? " Its holder is a lease of this same Holdfast: check that it does not wait for itself." : "";
-  const ahead = waitersAhead ? `, with ${waitersAhead} waiting ahead` : "";
+  const waited = waitMs === 0 ? "immediately" : `within ${waitMs} ms`;
+  const hint = isOwn
+    ? " The holder is a lease of this same Holdfast: check that the caller does not wait for itself."
+    : "";
+  const ahead = waitersAhead ? `, with ${waitersAhead} ${waitersAhead === 1 ? "waiter" : "waiters"} ahead` : "";
   const paused = pause === undefined ? "" : `: ${describePause(pause)}`;
-  return `${quote(lockName)} was not acquired ${waited}${paused}${holderText(holder, isOwn)}${ahead}; nothing is held, and trying again is safe.${hint}`;
+  return `${quote(lockName)} was not acquired ${waited}${paused}${holderText(holder, isOwn)}${ahead}; nothing is held, and retrying is safe.${hint}`;
 }
 
 function holderText(holder: Holder | undefined, isOwn: boolean): string {
@@ -215,7 +216,7 @@ function holderText(holder: Holder | undefined, isOwn: boolean): string {
   const token = holder.token === undefined ? "" : `, token ${holder.token}`;
   const { leaseLeftMs } = holder;
   const end = leaseLeftMs === Infinity ? "without end" : `lease ends in ${Math.ceil(leaseLeftMs)} ms`;
-  return `: held by ${isOwn ? "this very process, " : ""}${process}${label}${since}${token}, ${end}`;
+  return `: held by ${isOwn ? "this process, " : ""}${process}${label}${since}${token}, ${end}`;
 }
 
 /** A process as people know it; as an owner id where no record tells more. */
@@ -240,9 +241,7 @@ export function mismatchMessage(
   },
 ): string {
   const wanted =
-    permits === undefined
-      ? `this process declares ${declared}`
-      : `${permits} were asked for at once, of ${declared} declared`;
+    permits === undefined ? `this process declares ${declared}` : `${permits} of ${declared} declared were requested`;
   return `${quote(lockName)} has ${capacity} ${counted}, but ${wanted}; nothing is held. Declare the same number everywhere, or ${counted === "permits" ? "resize" : "reset"}.`;
 }
 
@@ -252,9 +251,9 @@ export function evictionMessage(
   { policy, maxmemoryBytes }: { policy: string; maxmemoryBytes: number },
 ): string {
   return (
-    `${quote(lockName)} was not acquired: when its ${maxmemoryBytes} bytes of memory are full, the server evicts keys ` +
-    `(maxmemory-policy ${oneLine(policy)}), and then grants a lock that is still held. ` +
-    "CONFIG SET maxmemory-policy noeviction; or accept it with createHoldfast({ allowEviction: true })."
+    `${quote(lockName)} was not acquired: the server evicts keys when its ${maxmemoryBytes} bytes of memory are full ` +
+    `(maxmemory-policy ${oneLine(policy)}), so it may grant a lock that is still held. ` +
+    "Run CONFIG SET maxmemory-policy noeviction, or accept the risk with createHoldfast({ allowEviction: true })."
   );
 }
 
@@ -274,7 +273,7 @@ export function protocolMessage(
 /** The server did not confirm: why, and what may have happened. */
 export function storeMessage(lockName: string, { mayHaveRun, cause, missingPermission }: StoreFailure): string {
   const why = textOf(cause instanceof Error ? cause.message : cause);
-  const assume = mayHaveRun ? "it may have been carried out all the same" : "it was not carried out";
+  const assume = mayHaveRun ? "it may still have been carried out" : "it was not carried out";
   const advice = cause instanceof AdvisedCause && cause.advice !== undefined ? ` ${cause.advice}` : adviceOn(why);
   return `The server did not confirm a request about ${quote(lockName)} (${oneLine(why)}${lacks(missingPermission)}); ${assume}.${advice}`;
 }
@@ -307,23 +306,23 @@ export function quorumMessage(
   {
     answers,
     mayHaveRun,
-    why = "fewer than a majority of the servers answered",
+    why = "no majority of the servers replied",
   }: { readonly answers: readonly ServerAnswer[]; readonly mayHaveRun: boolean; readonly why?: string | undefined },
 ): string {
   const said = answers.map(({ server, answer, error }) => {
     const reason = error === undefined ? "" : ` (${oneLine(textOf(reasonOf(error)))}${lacks(permissionOf(error))})`;
     return `server ${server} ${ANSWERS[answer]}${reason}`;
   });
-  const assume = mayHaveRun ? "some of it may have been carried out all the same" : "nothing was carried out";
+  const assume = mayHaveRun ? "some of it may still have been carried out" : "nothing was carried out";
   return `${quote(lockName)}: ${why}: ${said.join(", ")}; ${assume}.`;
 }
 
 const ANSWERS: Readonly<Record<ServerAnswer["answer"], string>> = {
   granted: "granted it",
-  held: "has granted somebody else",
+  held: "has granted it to someone else",
   done: "did it",
-  "not-held": "does not hold it for us",
-  none: "did not answer",
+  "not-held": "does not hold it for this process",
+  none: "did not reply",
   error: "refused",
 };
 

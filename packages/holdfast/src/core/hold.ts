@@ -245,7 +245,7 @@ export class Hold implements Occupant, Holding, Kept {
       if (await this.#givenBack) return "released";
       // For a lease that is kept until its work ends, `close` sent no request.
       const isAsked = this.#protocol.isKept?.(this.owner) !== true;
-      const cause = new Error(`this Holdfast was closed${isAsked ? " while the server did not answer" : ""}`);
+      const cause = new Error(`this Holdfast was closed${isAsked ? " while the server did not reply" : ""}`);
       throw new StoreError(this.lockName, { mayHaveRun: isAsked, transient: isAsked, cause });
     }
     const isLate = !isValid;

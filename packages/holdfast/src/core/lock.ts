@@ -149,10 +149,10 @@ export class Lock<Held extends Lease = Lease> {
   async forceRelease(whose: ForceReleaseOptions): Promise<boolean> {
     const { owner, token, by, reason } = whose ?? {};
     if (owner === undefined && token === undefined) {
-      throw new TypeError(`forceRelease needs { owner } or { token } of the present holder; got ${show(whose)}`);
+      throw new TypeError(`forceRelease needs { owner } or { token } of the current holder; got ${show(whose)}`);
     }
     if (owner !== undefined && (typeof owner !== "string" || owner === "")) {
-      throw new TypeError(`owner must be a string that is not empty; got ${show(owner)}`);
+      throw new TypeError(`owner must be a non-empty string; got ${show(owner)}`);
     }
     if (token !== undefined) checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
     if (by !== undefined) checkWords("by", by);
@@ -165,7 +165,7 @@ export class Lock<Held extends Lease = Lease> {
     const isReleased = await this.protocol.forceRelease(whom, this.session.commandTimeoutMs);
     if (!isReleased && reconnects !== this.session.commandReconnects) {
       // After a reconnect the client may have sent the request twice. Then this may be the reply to the second copy.
-      const cause = new Error("the connection was lost meanwhile, and an earlier copy may have released it");
+      const cause = new Error("the connection was lost, and an earlier copy of the request may have released it");
       throw new StoreError(this.name, { mayHaveRun: true, transient: true, cause });
     }
     if (isReleased && channels.forced.hasSubscribers) {

@@ -232,12 +232,12 @@ export function quietFailure({ restMs, isAlone }: Quiet): StoreFailure {
   const resumesInMs = Math.ceil(restMs);
   if (isAlone !== true) {
     const cause = new Error(
-      `this server took over from another or was restarted, and may not know of every lock that is held: it grants none for ${resumesInMs} ms more`,
+      `this server took over from another or was restarted, so it may not know every held lock: it grants no locks for another ${resumesInMs} ms`,
     );
     return { mayHaveRun: false, transient: true, cause, resumesInMs };
   }
   const cause = new Error(
-    `this server was restarted and may have forgotten leases, and too few of the other servers have said how long leases are: it grants none until they do, or for ${resumesInMs} ms more`,
+    `this server was restarted and may have forgotten leases, and too few of the other servers have reported how long leases are: it grants no locks until they do, or for another ${resumesInMs} ms`,
   );
   // It is unknown when the other servers will reply, so there is no `resumesInMs`.
   return { mayHaveRun: false, transient: true, cause };

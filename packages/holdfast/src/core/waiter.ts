@@ -277,7 +277,7 @@ export class Waiter implements Occupant, Listening {
     // The wait was settled in the meantime. The cleanup that started then already accounts for this request.
     if (this.#isSettled) return;
     if (attempt.outcome === "granted" && this.#isOver(sentAt) && this.#protocol.holdsNothing !== true) {
-      this.#failed(this.#tooLate("the answer came when the lease that it granted was over"));
+      this.#failed(this.#tooLate("the reply came after the lease that it granted had ended"));
       return;
     }
     this.#uncertain.answered();
@@ -485,7 +485,7 @@ export class Waiter implements Occupant, Listening {
       const { cause, transient, missingPermission } = refusal;
       throw new StoreError(this.#protocol.name, { mayHaveRun: true, transient, cause, missingPermission });
     }
-    const cause = new Error(`the wait of ${waitMs} ms ended while the server did not answer`);
+    const cause = new Error(`the wait of ${waitMs} ms ended while the server did not reply`);
     throw new StoreError(this.#protocol.name, { mayHaveRun: true, transient: true, cause });
   }
 

@@ -213,7 +213,7 @@ function checkMembers(session: Session, members: unknown): asserts members is re
     const other = seen.get(keyOf(member));
     if (other !== undefined) {
       const both = `members[${other}], ${show((members[other] as Lock).name)}, and members[${i}], ${show(member.name)}`;
-      throw new TypeError(`members must be different locks; ${both}, are one`);
+      throw new TypeError(`members must be different locks; ${both}, are the same lock`);
     }
     seen.set(keyOf(member), i);
   });

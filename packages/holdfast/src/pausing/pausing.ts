@@ -127,7 +127,7 @@ export async function pause(
     throw endHasPassed(untilAtMs, reply.nowMs);
   }
   if (reply.outcome === "ended") {
-    const cause = new Error("somebody has resumed it before the answer came");
+    const cause = new Error("the lock was resumed before the reply came");
     throw new StoreError(name, { mayHaveRun: true, transient: false, cause });
   }
   const begun = pauseIn(name, reply.texts);

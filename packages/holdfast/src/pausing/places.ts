@@ -63,7 +63,7 @@ export function placeOf(
   const { store } = session;
   const caller = { store, name };
   if (kind === "semaphore" || kind === "read-write-lock") {
-    if (key !== undefined) throw new TypeError(`key is for a mutex alone, and this is a ${kind}; got ${show(key)}`);
+    if (key !== undefined) throw new TypeError(`key is only for a mutex, and this is a ${kind}; got ${show(key)}`);
     const keys = lockKeys(prefix, kind, name);
     const inbox = session.inboxOf(keys.tag);
     const numbered = kind === "semaphore" ? MOST_SLOTS : 0;
@@ -81,7 +81,7 @@ export function placeOf(
   }
   const isElection = kind === "election";
   if (isElection && key !== undefined)
-    throw new TypeError(`key is for a mutex alone, and this is an election; got ${show(key)}`);
+    throw new TypeError(`key is only for a mutex, and this is an election; got ${show(key)}`);
   const machine = isElection ? "election" : "mutex";
   const keys = key === undefined ? lockKeys(prefix, machine, name) : mappedKeys(prefix, machine, checkKey(key));
   const protocol = new MutexProtocol({ store, name, key, keys, inbox: session.inboxOf(keys.tag) }, kind);
@@ -100,12 +100,12 @@ export function pauseIn(name: string, [text = ""]: readonly string[]): Pause {
 export function endHasPassed(untilAtMs: number | undefined, nowMs: number): RangeError {
   const serverTime = new Date(nowMs).toISOString();
   return new RangeError(
-    `untilAtMs must lie ahead; got ${untilAtMs}, and the server's clock says ${nowMs}, ${serverTime}`,
+    `untilAtMs must be in the future; got ${untilAtMs}, and the server's clock says ${nowMs}, ${serverTime}`,
   );
 }
 
 /** The `owner` of a pause that a caller has named. @throws TypeError  it is none */
 export function checkPauseOwner(pause: unknown): string {
   if (typeof pause === "string" && parsePause(pause) !== undefined) return pause;
-  throw new TypeError(`pause must be the owner of a pause, such as inspect tells; got ${show(pause)}`);
+  throw new TypeError(`pause must be the owner of a pause, as inspect returns it; got ${show(pause)}`);
 }

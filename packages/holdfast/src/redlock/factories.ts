@@ -51,7 +51,7 @@ export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): 
       const extra = rest.find((value) => value !== undefined);
       if (extra !== undefined) {
         throw new TypeError(
-          `redlock takes a name and nothing else, since options are those of acquire and the like; got ${show(extra)}`,
+          `redlock takes a name and nothing else; pass options to acquire and the other methods; got ${show(extra)}`,
         );
       }
       const { base } = lockKeys(prefix, "redlock", checkName(name));

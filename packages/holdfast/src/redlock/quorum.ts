@@ -158,7 +158,7 @@ export class Quorum {
 function storeOfAll(servers: readonly QuorumServer[]): Store {
   return {
     kind: "redlock",
-    run: (script) => Promise.reject(new UnsupportedError(script.name, "There is no one server to run a script on.")),
+    run: (script) => Promise.reject(new UnsupportedError(script.name, "There is no single server to run a script on.")),
     async inbox(channel, onMessage, timeoutMs): Promise<Inbox> {
       const hear = (message: string): void => {
         // Whoever releases by force publishes the owner whose hold it has ended.

@@ -21,7 +21,7 @@ function graceFor(mode: "auto" | "strict", prefix: string, isOfQuorum: boolean):
   let hasWarned = false;
   const hidden = (marker: string): { readonly outcome: "hidden" } => {
     if (mode === "strict") {
-      const cause = new Error("the server does not show INFO, or a cluster its slots, which failoverGrace needs");
+      const cause = new Error("the server does not allow INFO, or a cluster CLUSTER SLOTS, which failoverGrace needs");
       throw new StoreError(marker, { mayHaveRun: false, transient: false, cause });
     }
     if (!hasWarned) warnOfHiddenLineage();

@@ -130,7 +130,7 @@ export function clientStore({
   if (replicas !== undefined && client.acknowledged === undefined) {
     throw new UnsupportedError(
       "replicas",
-      `The option \`replicas\` needs WAIT on the connection that ran a script, which cannot be had of this ${kind} client.`,
+      `The option \`replicas\` needs WAIT on the connection that ran the script, which this ${kind} client does not support.`,
     );
   }
   const guard = grace && guardOf(client, grace);

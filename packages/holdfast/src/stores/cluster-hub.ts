@@ -26,7 +26,7 @@ const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 250;
 /** How long to collect reconnected channels before `onReconnect` is called once for all of them. */
 const GATHER_MS = 10;
-const NOBODY = new Error("nobody listens any more");
+const NOBODY = new Error("the channel has no listeners anymore");
 const NO_OWNER = new Error("the client knows no server for this slot");
 
 /** A subscriber connection to one server of a cluster. */

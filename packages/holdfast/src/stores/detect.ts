@@ -39,7 +39,7 @@ export interface StoreForOptions {
 
 const ACCEPTED = "a client of ioredis, iovalkey, node-redis or @valkey/valkey-glide, or an object with the Store port";
 
-const CLUSTER_LISTENS = "Holdfast opens a listening connection to each of its servers by itself";
+const CLUSTER_LISTENS = "Holdfast opens its own subscriber connection to each of its servers";
 
 /**
  * Returns a store for a client that the caller owns, or the object itself if it is already a store.

@@ -125,7 +125,7 @@ export function glideSubscriber(subscriber: GlideClient, events: SubscriberEvent
 export function noSubscriber(): never {
   throw new UnsupportedError(
     "inbox",
-    "A GLIDE client cannot be duplicated: give the option `subscriber`, a function that makes a client for listening.",
+    "A GLIDE client cannot be duplicated: pass the option `subscriber`, a function that creates a client for the subscriber connection.",
   );
 }
 

@@ -19,7 +19,7 @@ const REOPEN_MS = 500;
  * previous connection was dead.
  */
 export const YOUNG_MS = 5_000;
-const NOBODY = new Error("the connection that listens was closed");
+const NOBODY = new Error("the subscriber connection was closed");
 
 /** Placeholder until a connection is being opened. */
 const NEVER: Promise<never> = new Promise(() => {});

@@ -202,7 +202,7 @@ export function nodeRedisSubscriber(subscriber: NodeRedisClient, events: Subscri
       if (!isClosed) await subscriber.subscribe?.([...channels], onMessage);
       if (isClosed) {
         await close();
-        throw new Error("the connection that listens was closed");
+        throw new Error("the subscriber connection was closed");
       }
       // For a channel that it knows, the library resolves immediately, although it may still be resubscribing after a
       // reconnect. Replies arrive in order, so the reply to this PING comes after the server's confirmation.
@@ -224,7 +224,7 @@ function openNodeRedisSubscriber(redis: NodeRedisClient): OpenSubscriber {
     if (redis.duplicate === undefined || redis.connect === undefined || redis.subscribe === undefined) {
       throw new UnsupportedError(
         "inbox",
-        "This node-redis client cannot be duplicated: give the option `subscriber`, a function that makes a client for listening.",
+        "This node-redis client cannot be duplicated: pass the option `subscriber`, a function that creates a client for the subscriber connection.",
       );
     }
     return nodeRedisSubscriber(redis.duplicate(nodeRedisSubscriberOptions(redis)), events);

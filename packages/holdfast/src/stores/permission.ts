@@ -49,7 +49,7 @@ export function forbiddenCommand(cause: unknown, source: string): string | undef
   const message = messageOf(cause);
   if (!FORBIDDEN.test(message)) return undefined;
   const commands = commandsAt(source, Number(LINE.exec(message)?.[1] ?? 0));
-  return commands.replaceAll("+", "").replaceAll("|", " ").toUpperCase() || "all its commands";
+  return commands.replaceAll("+", "").replaceAll("|", " ").toUpperCase() || "Redis commands";
 }
 
 /** The rules for the commands called on this line of a script, or in the call that ends on it. */

@@ -272,7 +272,7 @@ class SentScript {
     if (this.#isSettled) return;
     const noConnection = this.#client.noConnection?.();
     const why = noConnection === undefined ? "" : `: there is no connection to ${noConnection}`;
-    const cause = noReply(this.#client, `no answer within ${this.#timeoutMs} ms${why}`);
+    const cause = noReply(this.#client, `no reply within ${this.#timeoutMs} ms${why}`);
     this.#fail({ mayHaveRun: this.wasSent, transient: true, cause });
   }
 

@@ -210,7 +210,7 @@ export class ServerFailoverGuard implements FailoverGuard {
       ask: async (leaseMs, timeoutMs, heard) => {
         const standing = await this.#ask(timeoutMs, leaseMs, heard);
         if (standing !== undefined) return standing;
-        const cause = new Error("the connection was lost while the server was asked about itself");
+        const cause = new Error("the connection was lost while the server was asked whether it may grant locks");
         throw new StoreError(this.#grace.marker, { mayHaveRun: false, transient: true, cause });
       },
     };

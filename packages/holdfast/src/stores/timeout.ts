@@ -19,7 +19,7 @@ export function startTimeout(onOver: () => void, timeoutMs: number): NodeJS.Time
  */
 export function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = startTimeout(() => reject(new Error(`no answer within ${Math.round(timeoutMs)} ms`)), timeoutMs);
+    const timer = startTimeout(() => reject(new Error(`no reply within ${Math.round(timeoutMs)} ms`)), timeoutMs);
     promise.then(
       (value) => {
         clearTimeout(timer);
@@ -43,7 +43,7 @@ export async function allThatAnswer<T>(promises: readonly Promise<T>[], timeoutM
   const answers = ends.flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
   if (answers.length > 0) return answers;
   const [first] = ends;
-  throw first?.status === "rejected" ? first.reason : new Error("there is nobody to ask");
+  throw first?.status === "rejected" ? first.reason : new Error("there is no server to ask");
 }
 
 /** Resolves after `delayMs`. Does not keep the process alive. */

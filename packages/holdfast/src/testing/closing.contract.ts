@@ -76,7 +76,7 @@ export function closingContract(subject: StoreUnderTest): void {
     const { released, unsettled } = await holdfast.close({ graceMs: 1 });
     expect(released).toEqual([]);
     expect(unsettled).toMatchObject([{ name: scene.name, token: lease.token }]);
-    expect(() => lease.assertHeld()).toThrow("left it to run out");
+    expect(() => lease.assertHeld()).toThrow("left it to expire");
     await expect(lease.release()).rejects.toThrow(LeaseLostError);
     // On a machine that stands still for that long it may have run out.
     const holders = await scene.holders();

@@ -16,7 +16,7 @@ export function forcedReleaseContract(scene: Scene): void {
     const next = await waiting;
     await aborted;
     expect(lease.signal.reason.reason).toBe("force-released");
-    expect(() => lease.assertHeld()).toThrow("released by force");
+    expect(() => lease.assertHeld()).toThrow("force-released");
     await expect(lease.release()).rejects.toThrow(LeaseLostError);
     expect(next.token).toBeGreaterThan(lease.token);
     expect(await next.release()).toBe("released");

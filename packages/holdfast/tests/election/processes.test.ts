@@ -37,7 +37,7 @@ test("a leader that is killed is followed by the next candidate, and observers s
       program,
       term: program.call<number>("campaign", { value, leaseMs: 1_500 }),
     }));
-    if (one === undefined || two === undefined) throw new Error("there are two");
+    if (one === undefined || two === undefined) throw new Error("but two have it");
     const winner = await Promise.race([one.term.then(() => one), two.term.then(() => two)]);
     const other = winner === one ? two : one;
     await until(async () => (await election.inspect()).waiterCount === 1, "the other to stand");

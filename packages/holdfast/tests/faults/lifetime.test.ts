@@ -124,7 +124,7 @@ test.each([ioredis, nodeRedis, glide])(
   async (library) => {
     const { name, server } = scene;
     const holder = await scene.client(ioredis);
-    const lease = await holder.mutex(name).acquire({ leaseMs: 2 * BRIEF_LEASE_MS });
+    const lease = await holder.mutex(name).acquire({ leaseMs: LONG_MS });
     const { options, disconnect } = await library.connect(server.port);
     const holdfast = createHoldfast(options);
     const waiting = holdfast.mutex(name).acquire({ waitMs: Infinity, leaseMs: LONG_MS });

@@ -359,7 +359,7 @@ describe("what is refused at once", () => {
     ["nothing", undefined],
   ])("a processor that is %s", (_, processor) => {
     expect(() => withLock(bench.holdfast, () => "a", processor as typeof run)).toThrow(
-      /processor must be a function: a sandboxed one runs in a process of its own/,
+      /processor must be a function: a sandboxed processor runs in a separate process/,
     );
   });
 

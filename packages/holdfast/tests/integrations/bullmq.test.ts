@@ -198,7 +198,7 @@ describe("a job whose lock is held", () => {
   });
 
   test.each<[string, WithLockOptions["whenBusy"] & {}, string]>([
-    ["fails at once, if told so", "fail", "was not acquired at once"],
+    ["fails at once, if told so", "fail", "was not acquired immediately"],
     ["fails after it has waited, if told so", { waitMs: 30 }, "was not acquired within 30 ms"],
   ])("%s", async (_, whenBusy, message) => {
     const lease = await bench.takeLock();

@@ -39,7 +39,7 @@ async function tourAs(rules: Rules): Promise<Complaint[]> {
     return redis;
   });
   const [first, second] = clients.map((redis) => createHoldfast({ redis }));
-  if (first === undefined || second === undefined) throw new Error("there are two");
+  if (first === undefined || second === undefined) throw new Error("but two have it");
   try {
     return await sharedTour({ first, second, write: (command, ...words) => server.command(command, ...words) });
   } finally {

@@ -66,7 +66,7 @@ describe.each(Object.keys(libraries))("by %s", (library) => {
     );
     const holdfasts = pair.map(({ redis }) => createHoldfast({ redis: redis as object, commandTimeoutMs: 30_000 }));
     const [here, there] = holdfasts.map((one) => cache<string>(one, "user", { leaseMs: 600_000 }));
-    if (here === undefined || there === undefined) return expect.fail("there are two");
+    if (here === undefined || there === undefined) return expect.fail("but two have it");
     for (const key of Array.from({ length: 6 }, () => randomUUID())) {
       const load = vi.fn(() => "second");
       const [begun, ended] = [deferred<void>(), deferred<string>()];

@@ -302,7 +302,7 @@ describe("with `cancelRunning`", () => {
     const next = run(() => order.push("next"), cancel, scene.other);
     await vi.waitFor(() => expect(lease?.signal.aborted).toBe(true), eventually);
     expect(lease?.signal.reason).toBeInstanceOf(LeaseLostError);
-    expect(lease?.signal.reason).toMatchObject({ reason: "superseded", message: expect.stringContaining("is to end") });
+    expect(lease?.signal.reason).toMatchObject({ reason: "superseded", message: expect.stringContaining("must end") });
     lease?.assertHeld();
     expect(await pending([next])).toBe(true);
     aborted.end();

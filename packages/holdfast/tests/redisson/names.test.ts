@@ -69,7 +69,7 @@ test("a mapper says what is on the server, and its answer is checked", () => {
   for (const bad of [() => "", () => undefined]) {
     const rules = { nameMapper: bad as unknown as names.NameMapper, isCluster: false };
     expect(() => names.rawName("order", rules)).toThrow(
-      /nameMapper must return a string that is not empty; got .* for "order"/,
+      /nameMapper must return a non-empty string; got .* for "order"/,
     );
   }
 });

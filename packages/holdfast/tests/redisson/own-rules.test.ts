@@ -62,7 +62,7 @@ const ENDS: readonly (readonly [string, (lease: Lease, node: Service) => Promise
       return lease.release();
     },
   ],
-  ["released by force", (lease, node) => node.locks.lock(lease.name).forceRelease({ owner: lease.owner })],
+  ["force-released", (lease, node) => node.locks.lock(lease.name).forceRelease({ owner: lease.owner })],
   ["closed with its Holdfast", (_lease, node) => node.holdfast.close()],
 ];
 

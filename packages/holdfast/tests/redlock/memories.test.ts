@@ -140,7 +140,7 @@ test("what a minority may grant nobody is asked for: the error says of each serv
   expect(failure).toBeInstanceOf(QuorumError);
   expect(failure).toMatchObject({ mayHaveRun: false, transient: true, resumesInMs: undefined });
   expect(failure?.message).toBe(
-    '"a": fewer than a majority of the servers may grant it: server 0 refused (away), server 1 refused (this server took over from another or was restarted, and may not know of every lock that is held: it grants none for 500 ms more), server 2 did it; nothing was carried out.',
+    '"a": fewer than a majority of the servers may grant it: server 0 refused (away), server 1 refused (this server took over from another or was restarted, so it may not know every held lock: it grants no locks for another 500 ms), server 2 did it; nothing was carried out.',
   );
 });
 

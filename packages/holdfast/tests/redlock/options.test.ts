@@ -16,8 +16,8 @@ test.each([
   [0, /must have 3, 5, 7 or 9 servers: fewer have no majority left when one fails; got 0/],
   [1, /got 1/],
   [2, /got 2/],
-  [4, /4 outlive no more failures than 3, and two callers can share their votes evenly; got 4/],
-  [8, /8 outlive no more failures than 7/],
+  [4, /4 survive no more failures than 3, and two callers can split the votes evenly; got 4/],
+  [8, /8 survive no more failures than 7/],
   [11, /got 11/],
 ])("%i servers are refused, with the reason", (count, reason) => {
   expect(() => createHoldfast({ redlock: stores(count) })).toThrow(reason);
@@ -27,7 +27,7 @@ test.each([
 test("the same server twice is refused: it would have two votes", () => {
   const [one, two] = stores(2) as [object, object];
   expect(() => createHoldfast({ redlock: [one, two, one] })).toThrow(
-    /a client of its own for each server, since a server has one vote; number 2 is the same as number 0/,
+    /a different client for each server, because a server has one vote; number 2 is the same as number 0/,
   );
 });
 
@@ -40,8 +40,8 @@ test.each([
   ],
   [{ redlock: stores(3), failoverGrace: "auto" }, /got "auto"/],
   [{ redlock: stores(3), replicas: { atLeast: 1, timeoutMs: 100 } }, /replicas cannot be given with redlock/],
-  [{ store: embedded(), failoverGrace: "strict" }, /`failoverGrace: "strict"` is for a client/],
-  [{ store: embedded(), replicas: { atLeast: 1, timeoutMs: 100 } }, /`replicas` is for a client/],
+  [{ store: embedded(), failoverGrace: "strict" }, /`failoverGrace: "strict"` needs a client/],
+  [{ store: embedded(), replicas: { atLeast: 1, timeoutMs: 100 } }, /`replicas` needs a client/],
   [{ redlock: stores(3), store: embedded() }, /exactly one of redis, store and redlock; got store and redlock/],
 ])("%o is refused", (options, reason) => {
   expect(() => createHoldfast(options as never)).toThrow(reason);

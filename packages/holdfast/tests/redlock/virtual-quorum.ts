@@ -203,7 +203,7 @@ export class VirtualQuorum {
     return new Promise((resolve, reject) => {
       const deadline = runtime.startTimer(
         () => {
-          const cause = new Error(`no answer within ${timeoutMs} ms`);
+          const cause = new Error(`no reply within ${timeoutMs} ms`);
           reject(new StoreError(called.name, { mayHaveRun: true, transient: true, cause }));
         },
         timeoutMs,

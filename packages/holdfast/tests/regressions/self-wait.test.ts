@@ -23,13 +23,13 @@ test.each([0, 30])("with waitMs %i the error says that this process holds it, an
     const own = await timeoutOf(here.mutex("a").run(() => {}, { waitMs }));
     expect(own.isOwn).toBe(true);
     expect(own.holder?.owner).toBe(lease.owner);
-    expect(own.message).toContain(`held by this very process, ${lease.owner}`);
+    expect(own.message).toContain(`held by this process, ${lease.owner}`);
     expect(own.message).toContain(` since ${new Date(own.holder?.sinceAtMs ?? 0).toISOString()}`);
-    expect(own.message).toContain("check that it does not wait for itself");
+    expect(own.message).toContain("check that the caller does not wait for itself");
 
     const others = await timeoutOf(elsewhere.mutex("a").acquire({ waitMs }));
     expect(others.isOwn).toBe(false);
-    expect(others.message).not.toMatch(/this very process|itself/);
+    expect(others.message).not.toMatch(/by this process|for itself/);
   });
 });
 

@@ -94,7 +94,7 @@ test("defaults that only a hold has do not keep a barrier or a latch from workin
 
 test("options that are given to a factory without options are refused, not ignored", () => {
   const given = { leaseMs: 60_000 };
-  const expected = /takes .* and nothing else, since options are those of acquire and the like; got an object/;
+  const expected = /takes .* and nothing else; pass options to acquire and the other methods; got an object/;
   expect(() => (holdfast.readWriteLock as (...all: unknown[]) => unknown)("r", given)).toThrow(expected);
   expect(() => (holdfast.election as (...all: unknown[]) => unknown)("e", given)).toThrow(expected);
   expect(() => (holdfast.multiLock as (...all: unknown[]) => unknown)(["a"], given)).toThrow(expected);

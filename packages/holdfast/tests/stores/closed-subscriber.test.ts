@@ -19,7 +19,7 @@ test("behind Sentinel it listens no more, and its library keeps no connection of
   const subscriber = nodeRedisSubscriber(sentinel, { onMessage: nothing, onReady: nothing, onEnd: nothing });
   await subscriber.subscribe(["before"]);
   await subscriber.close();
-  await expect(subscriber.subscribe(["after"])).rejects.toThrow("the connection that listens was closed");
+  await expect(subscriber.subscribe(["after"])).rejects.toThrow("the subscriber connection was closed");
   await subscriber.unsubscribe("before");
   const master = await topology.master();
   await vi.waitFor(

@@ -201,7 +201,7 @@ describe("the error of a command without a reply", () => {
       await store.run(script, [`{half-open}:${script.name}`], [], 60_000).catch(() => {});
     }
     for (const error of errors) {
-      expect(error).toContain("no answer within 50 ms");
+      expect(error).toContain("no reply within 50 ms");
       expect(error).not.toMatch(advice);
     }
     await store.close();
@@ -232,7 +232,7 @@ describe("the error of a command without a reply", () => {
       expect(messages.at(-1)).toMatch(advice);
     }, PATIENCE);
     expect(messages.at(-1)).toMatch(
-      /^StoreError: The server did not confirm a request about "order:42" \(no answer within 100 ms\); it may have been carried out all the same\. The last/,
+      /^StoreError: The server did not confirm a request about "order:42" \(no reply within 100 ms\); it may still have been carried out\. The last/,
     );
     await holdfast.close();
   });

@@ -39,7 +39,7 @@ test.each([
   [`ERR The user executing the script can't publish to the channel mentioned in the command ${SHA}`, "&hf:in:*"],
   ["READONLY You can't write against a read only replica.", undefined],
   ["WRONGTYPE Operation against a key holding the wrong kind of value", undefined],
-  ["no answer within 2000 ms", undefined],
+  ["no reply within 2000 ms", undefined],
 ])("%s", (message, missing) => {
   expect(missingPermission(new Error(message), refused)).toBe(missing);
 });

@@ -94,7 +94,7 @@ describe("a replacement that fails", () => {
   test.each(["is refused", "has no answer"])("because it %s leaves the old connection as it was", async (how) => {
     const inbox = await hub.open("a", () => {}, 1_000);
     confirm = () => (how === "is refused" ? Promise.reject(new Error("refused")) : new Promise(() => {}));
-    await expect(inbox.reopen?.(50)).rejects.toThrow(/refused|no answer/);
+    await expect(inbox.reopen?.(50)).rejects.toThrow(/refused|no reply/);
     expect(reconnects).toBe(0);
     expect(diary).not.toContain("1 is closed");
     expect(diary).toContain("2 is closed");

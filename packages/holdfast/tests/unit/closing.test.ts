@@ -121,7 +121,7 @@ describe("a close with a grace", () => {
     await world.runtime.advance(1);
     expect(tokensOf(closing.value)).toEqual({ released: [2], unsettled: [1] });
     expect(slow.validForMs()).toBe(0);
-    expect(() => slow.assertHeld()).toThrow("left it to run out");
+    expect(() => slow.assertHeld()).toThrow("left it to expire");
     const sent = world.sent.length;
     await expect(slow.release()).rejects.toMatchObject({ code: "ERR_LOCK_LEASE_LOST", reason: "closed" });
     await world.runtime.advance(60_000);

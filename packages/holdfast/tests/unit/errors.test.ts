@@ -99,7 +99,7 @@ describe("an acquire that timed out", () => {
     expect(error.message).toBe(
       '"order:42" was not acquired within 5000 ms: held by abcdefghijklmnop/7/30000/1/report (pid 4242 on web-3) ' +
         'for "nightly report" since 2025-11-21T07:47:00.000Z, token 1763711220000000, lease ends in 1235 ms, ' +
-        "with 3 waiting ahead; nothing is held, and trying again is safe.",
+        "with 3 waiters ahead; nothing is held, and retrying is safe.",
     );
     expect(error).toMatchObject({ waitMs: 5_000, holder: HOLDER, waitersAhead: 3, token: HOLDER.token });
   });
@@ -107,10 +107,10 @@ describe("an acquire that timed out", () => {
   test("says that this very process holds it, and may wait for itself", () => {
     const error = new AcquireTimeoutError("order:42", { waitMs: 5_000, holder: HOLDER, isOwn: true });
     expect(error.message).toBe(
-      '"order:42" was not acquired within 5000 ms: held by this very process, abcdefghijklmnop/7/30000/1/report ' +
+      '"order:42" was not acquired within 5000 ms: held by this process, abcdefghijklmnop/7/30000/1/report ' +
         '(pid 4242 on web-3) for "nightly report" since 2025-11-21T07:47:00.000Z, token 1763711220000000, lease ends in 1235 ms; ' +
-        "nothing is held, and trying again is safe. " +
-        "Its holder is a lease of this same Holdfast: check that it does not wait for itself.",
+        "nothing is held, and retrying is safe. " +
+        "The holder is a lease of this same Holdfast: check that the caller does not wait for itself.",
     );
     expect(error.isOwn).toBe(true);
   });
@@ -127,10 +127,10 @@ describe("an acquire that timed out", () => {
       leaseLeftMs: Infinity,
     };
     expect(new AcquireTimeoutError("a", { waitMs: 0, holder: foreign }).message).toBe(
-      '"a" was not acquired at once: held by legacy, without end; nothing is held, and trying again is safe.',
+      '"a" was not acquired immediately: held by legacy, without end; nothing is held, and retrying is safe.',
     );
     expect(new AcquireTimeoutError("a", { waitMs: 10 }).message).toBe(
-      '"a" was not acquired within 10 ms; nothing is held, and trying again is safe.',
+      '"a" was not acquired within 10 ms; nothing is held, and retrying is safe.',
     );
     expect(new AcquireTimeoutError("a", { waitMs: 10 }).token).toBeUndefined();
   });
@@ -151,7 +151,7 @@ test("a failure of the store says what may be assumed, and keeps the cause as it
   }
   const maybe = new StoreError("a", { mayHaveRun: true, transient: false, cause: "timeout" });
   const never = new StoreError("a", { mayHaveRun: false, transient: true, cause: "timeout" });
-  expect(maybe.message).toContain("it may have been carried out all the same");
+  expect(maybe.message).toContain("it may still have been carried out");
   expect(never.message).toContain("it was not carried out");
   expect([maybe.mayHaveRun, maybe.transient, never.mayHaveRun, never.transient]).toEqual([true, false, false, true]);
 });

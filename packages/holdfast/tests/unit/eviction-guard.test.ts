@@ -155,8 +155,8 @@ test("a server that hides its policy is told of once, and locks are granted with
 
 test("the message names the policy, the limit, what may happen and what to do", () => {
   expect(new EvictionError("order:42", EVICTS).message).toBe(
-    '"order:42" was not acquired: when its 1000000 bytes of memory are full, the server evicts keys ' +
-      "(maxmemory-policy volatile-lru), and then grants a lock that is still held. " +
-      "CONFIG SET maxmemory-policy noeviction; or accept it with createHoldfast({ allowEviction: true }).",
+    '"order:42" was not acquired: the server evicts keys when its 1000000 bytes of memory are full ' +
+      "(maxmemory-policy volatile-lru), so it may grant a lock that is still held. " +
+      "Run CONFIG SET maxmemory-policy noeviction, or accept the risk with createHoldfast({ allowEviction: true }).",
   );
 });

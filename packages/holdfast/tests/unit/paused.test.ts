@@ -61,10 +61,10 @@ describe("who does not get a paused lock", () => {
     expect(error.message).toContain(`until ${new Date(untilAtMs).toISOString()}`);
   });
 
-  test("is told that it lasts until somebody resumes it, if so", async () => {
+  test("is told that it lasts until someone resumes it, if so", async () => {
     const error = (await failure(undefined)) as PausedError;
     expect(error).toMatchObject({ code: "ERR_LOCK_PAUSED", untilAtMs: undefined });
-    expect(error.message).toContain("until somebody resumes it");
+    expect(error.message).toContain("until someone resumes it");
   });
 
   test("is told of a timeout where the pause is over and goes as soon as somebody asks", async () => {

@@ -62,7 +62,7 @@ export function withLock<
   if (typeof keyOf !== "function") throw new TypeError(`keyOf must be a function of a job; got ${show(keyOf)}`);
   if (typeof processor !== "function") {
     throw new TypeError(
-      `processor must be a function: a sandboxed one runs in a process of its own, and no lease can be passed to it; got ${show(processor)}`,
+      `processor must be a function: a sandboxed processor runs in a separate process, which cannot receive a lease; got ${show(processor)}`,
     );
   }
   const resolved = resolveWithLock(options);

@@ -97,7 +97,7 @@ async function bodyOf(c: Context, bytesMax: number): Promise<RequestBody> {
   if (CACHED.some((kind) => bodyCache[kind] !== undefined)) return bytes(await c.req.arrayBuffer());
   if (!raw.bodyUsed) return await peek(raw, bytesMax);
   throw new Error(
-    "The body was read before idempotency(), and what it was is not known any more; read it with c.req.json() or c.req.text(), or say with the option fingerprint what it is about",
+    "The body was read before idempotency(), and its content is no longer known; read it with c.req.json() or c.req.text(), or set the option fingerprint",
   );
 }
 

@@ -162,7 +162,7 @@ export class Idempotency<Request> {
     const scope: unknown = this.options.scope(request);
     const text = typeof scope === "number" && Number.isFinite(scope) ? String(scope) : scope;
     if (typeof text === "string" && text !== "") return shortened(text);
-    throw new TypeError(`scope must return a text that is not empty, or a number; got ${show(scope)}`);
+    throw new TypeError(`scope must return a non-empty string or a number; got ${show(scope)}`);
   }
 
   async #fingerprintOf(http: HttpRequest, request: Request): Promise<string> {

@@ -33,7 +33,7 @@ export async function bodyOf(request: IncomingMessage, parsed: unknown, bytesMax
   const isNull = parsed === null && isJson(mediaType);
   if (!(isNull || isLeft(parsed)) || mediaType === "multipart/form-data") {
     throw new Error(
-      `The body (${mediaType}) was read before idempotency(), and what it was is not known any more; parse it with something that leaves it as the body of the request, or say with the option fingerprint what it is about`,
+      `The body (${mediaType}) was read before idempotency(), and its content is no longer known; use a parser that stores it as the body of the request, or set the option fingerprint`,
     );
   }
   return parsed instanceof Uint8Array ? { kind: "bytes", bytes: parsed } : { kind: "value", value: parsed };
@@ -80,5 +80,5 @@ async function readable(request: IncomingMessage): Promise<void> {
 
 async function closed(request: IncomingMessage, signal: AbortSignal): Promise<never> {
   if (!request.destroyed) await once(request, "close", { signal });
-  throw new Error("the connection was closed before the body of the request had come");
+  throw new Error("the connection was closed before the whole request body arrived");
 }

@@ -167,7 +167,9 @@ function checkHeaders(names: unknown): string[] {
       throw new TypeError(`replayHeaders must be names of headers; got ${show(name)}`);
     }
     if (NEVER_REPLAYED.test(name.toLowerCase())) {
-      throw new RangeError(`replayHeaders must not have ${show(name)}, which belongs to one answer or one connection`);
+      throw new RangeError(
+        `replayHeaders must not have ${show(name)}, which belongs to a single response or connection`,
+      );
     }
   }
   return [...new Set(["content-encoding", ...names.map((name: string) => name.toLowerCase())])];

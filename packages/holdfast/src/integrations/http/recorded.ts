@@ -25,7 +25,7 @@ export function answerCodec(headers: readonly string[]): Codec {
   return {
     encode(value) {
       const taken = value as Taken;
-      if (taken.kind !== "whole") throw new TypeError("an answer that is passed on is not kept");
+      if (taken.kind !== "whole") throw new TypeError("a response that is passed on is not kept");
       const { answer } = taken;
       const kept = answer.headers.filter(([name]) => headers.includes(name));
       const bytes = Buffer.from(answer.body.buffer, answer.body.byteOffset, answer.body.byteLength);

@@ -43,7 +43,7 @@ export function injectInto(prototype: object): void {
 export function holdfastOf(instance: object | undefined, key: string | symbol): Holdfast {
   if (instance === undefined || instance === null) {
     throw new TypeError(
-      `${String(key)} is locked, and was called without its instance: call it as a method of that, or bind it`,
+      `${String(key)} is locked and was called without its instance: call it as a method, or bind it`,
     );
   }
   const injected = (instance as { [INJECTED]?: Holdfast })[INJECTED] ?? known.get(instance);

@@ -69,7 +69,7 @@ function candidates(found: readonly Marked[]): readonly Marked[] {
     const other = standing.get(each.mark.name);
     if (other !== undefined) {
       throw new TypeError(
-        `@${each.mark.kind} on ${nameOf(each)}: ${nameOf(other)} stands in the election ${show(each.mark.name)} already, and an application is one candidate; a class that two modules provide is made twice`,
+        `@${each.mark.kind} on ${nameOf(each)}: ${nameOf(other)} is already a candidate in the election ${show(each.mark.name)}, and an application can be only one candidate; a class that two modules provide has two instances`,
       );
     }
     standing.set(each.mark.name, each);
@@ -98,7 +98,7 @@ function marked(discovery: DiscoveryService, scanner: MetadataScanner): readonly
       if (mark === undefined) return [];
       if (isStatic) return [{ instance, key, mark }];
       throw new TypeError(
-        `@${mark.kind} on ${String(wrapper.name)}.${key}: its class has an instance for each request or injection, and one has to live as long as the application`,
+        `@${mark.kind} on ${String(wrapper.name)}.${key}: its class has one instance per request or injection, but it must live as long as the application`,
       );
     });
     found.set(instance, methods);

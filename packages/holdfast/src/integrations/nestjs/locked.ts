@@ -107,7 +107,7 @@ function check<Args extends readonly unknown[]>(
   const known = checkKnown<object>(options, [...OWN, ...taken] as never[]) as LockedOptions<Args>;
   const { name, whenBusy, lock, leaseAt: _, noLease: __, ...acquiring } = known;
   if (typeof name !== "string" && typeof name !== "function") {
-    throw new TypeError(`name must be a string, or a function that makes one of the arguments; got ${show(name)}`);
+    throw new TypeError(`name must be a string, or a function that returns one for the arguments; got ${show(name)}`);
   }
   if (whenBusy !== undefined && whenBusy !== "throw" && whenBusy !== "skip") {
     throw new TypeError(`whenBusy must be "throw" or "skip"; got ${show(whenBusy)}`);

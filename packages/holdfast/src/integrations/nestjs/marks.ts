@@ -48,7 +48,9 @@ export function markLocked(method: AnyMethod, decorator: "Locked" | "Scheduled")
 function refuseTwice(method: AnyMethod, decorator: string): void {
   const other = startMarkOf(method)?.kind ?? metadata.getMetadata(LOCKED, method);
   if (other === undefined) return;
-  throw new TypeError(`@${decorator} on ${method.name}: it has @${String(other)} already, and a method gets one lease`);
+  throw new TypeError(
+    `@${decorator} on ${method.name}: it already has @${String(other)}, and a method gets only one lease`,
+  );
 }
 
 /** Whatever other decorators have left on `from` stays: routes, guards, cron. Its name and length as well. */
@@ -72,7 +74,7 @@ export function HeldLease(): ParameterDecorator {
   return (target, key, index) => {
     if (key === undefined) throw new TypeError("@HeldLease is for a parameter of a method, not of a constructor");
     const ofClass = leaseParameters.get(target) ?? new Map<string | symbol, number>();
-    if (ofClass.has(key)) throw new TypeError(`@HeldLease is for one parameter of ${String(key)}, and there are two`);
+    if (ofClass.has(key)) throw new TypeError(`@HeldLease is for one parameter of ${String(key)}, but two have it`);
     leaseParameters.set(target, ofClass.set(key, index));
   };
 }
@@ -88,7 +90,7 @@ export interface LeaseParameter {
 /** @throws TypeError  there is a signal: methods end with their application, or their lease */
 export function refuseSignal(decorator: string, options: object): void {
   if (!Object.hasOwn(options, "signal")) return;
-  throw new TypeError(`@${decorator} has no option "signal": a method ends with its lease, and with its application`);
+  throw new TypeError(`@${decorator} has no option "signal": a method ends with its lease or with its application`);
 }
 
 /** A decorated method, whichever kind of decorators it has. */
@@ -131,7 +133,7 @@ export function decorated(decorator: string, args: readonly unknown[], options: 
 }
 
 function notAMethod(decorator: string, key: unknown): TypeError {
-  return new TypeError(`@${decorator} is for methods of instances; ${String(key)} is none`);
+  return new TypeError(`@${decorator} is for instance methods; ${String(key)} is not one`);
 }
 
 function leaseAtOf(
@@ -151,8 +153,8 @@ function leaseAtOf(
   if (ways === 1) return marked ?? leaseAt;
   throw new TypeError(
     ways === 0
-      ? `${where}: the method must get its lease, or it cannot know that it has lost it: mark a parameter with @HeldLease(), or give leaseAt; or say noLease: true`
-      : `${where}: give one of @HeldLease(), leaseAt and noLease; got ${ways}`,
+      ? `${where}: the method must get its lease, or it cannot notice that the lease is lost: mark a parameter with @HeldLease(), or set leaseAt; otherwise set noLease: true`
+      : `${where}: use only one of @HeldLease(), leaseAt and noLease; got ${ways}`,
   );
 }
 

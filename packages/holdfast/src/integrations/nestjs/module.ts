@@ -81,7 +81,7 @@ export class HoldfastModule implements OnApplicationBootstrap, OnApplicationShut
   /** @throws TypeError  there is no factory */
   static forRootAsync({ imports = [], inject = [], useFactory }: HoldfastModuleAsyncOptions): DynamicModule {
     if (typeof useFactory !== "function") {
-      throw new TypeError(`useFactory must be a function that makes the options; got ${show(useFactory)}`);
+      throw new TypeError(`useFactory must be a function that returns the options; got ${show(useFactory)}`);
     }
     return {
       module: HoldfastModule,

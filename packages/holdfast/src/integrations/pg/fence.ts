@@ -70,7 +70,9 @@ export async function fence(
   // The row that was in the way is locked by now, so it is still there, and still says what it said.
   const [mark] = rowsOf(await tx.query(`select lock, token from ${name} where resource = $1`, [resource]));
   refuseBy(markIn(mark), resource, fencing);
-  throw new Error(`${resource} was refused by ${table}, which now lets it pass; is a trigger or a rule on that table?`);
+  throw new Error(
+    `${resource} was refused by ${table}, which now accepts it; does the table have a trigger or a rule?`,
+  );
 }
 
 function checkTransaction(tx: unknown): void {
@@ -79,7 +81,7 @@ function checkTransaction(tx: unknown): void {
   }
   if ("totalCount" in tx && "connect" in tx) {
     throw new TypeError(
-      "tx must be the client that the transaction is on, not a pool, which runs each statement by itself",
+      "tx must be the client that the transaction is on, not a pool, which may run each statement on a different connection",
     );
   }
 }

@@ -109,11 +109,12 @@ export function expirableProtocol(place: PermitsPlace): ExpirableProtocol {
       await release(permitIdsOf(claim), timeoutMs);
     },
 
-    adopt: () => Promise.reject(new UnsupportedError(name, "Leases of a semaphore of Redisson stay where they are.")),
+    adopt: () =>
+      Promise.reject(new UnsupportedError(name, "Leases of a Redisson semaphore cannot move to another process.")),
 
     async forceRelease({ owner = "", token }, timeoutMs) {
       if (token !== undefined) {
-        throw new UnsupportedError(name, "The server keeps no token of a permit of Redisson: name it by its id.");
+        throw new UnsupportedError(name, "The server keeps no token for a Redisson permit: use its id.");
       }
       // Somebody may ask who cannot see the permits at all, and that is told by the script that any id may be given to.
       const request = place.scope.session.newRequestId(name);

@@ -96,7 +96,7 @@ export function rawName(
   const given = checkName(name);
   const raw = nameMapper === undefined ? given : nameMapper(given);
   if (typeof raw !== "string" || raw === "") {
-    throw new TypeError(`nameMapper must return a string that is not empty; got ${show(raw)} for ${show(given)}`);
+    throw new TypeError(`nameMapper must return a non-empty string; got ${show(raw)} for ${show(given)}`);
   }
   if (isCluster) {
     const stray = derivedOf.map((derive) => derive(raw)).find((key) => hashedOf(key) !== hashedOf(raw));

@@ -86,7 +86,7 @@ export function refused({ name, raw, kind }: CountPlace, outcome: string): Store
   if (outcome === "prefixed") {
     return new UnsupportedError(
       name,
-      `This client puts something before the key ${show(raw)}, which does not reach the channel that Redisson makes of it: give redisson a nameMapper in place of a keyPrefix.`,
+      `This client adds a prefix to the key ${show(raw)}, which does not apply to the channel that Redisson derives from it: use the nameMapper of redisson instead of a keyPrefix.`,
     );
   }
   const cause = new Error(`its key ${show(raw)} ${SORTS[outcome] ?? outcome}, and is none of a ${kind}`);

@@ -36,7 +36,7 @@ export function meant<Reply extends { readonly outcome: string }>(
   if (answer.outcome === "prefixed") {
     throw new UnsupportedError(
       place.name,
-      `This client puts something before the key ${show(place.raw)}, which reaches neither channels nor the keys that Redisson makes of it: give redisson a nameMapper in place of a keyPrefix.`,
+      `This client adds a prefix to the key ${show(place.raw)}, which applies neither to channels nor to the keys that Redisson derives from it: use the nameMapper of redisson instead of a keyPrefix.`,
     );
   }
   // Both outcomes that are left out have thrown.
@@ -45,7 +45,7 @@ export function meant<Reply extends { readonly outcome: string }>(
 
 /** The key is of something that does not exclude this kind, and is not excluded by it: nothing was done. */
 function mistyped({ kind, name, raw }: Place): StoreError {
-  const cause = new Error(`its key ${show(raw)} is of something else than ${kind}`);
+  const cause = new Error(`its key ${show(raw)} is not that of ${kind}`);
   return new StoreError(name, { mayHaveRun: false, transient: false, cause });
 }
 

@@ -84,10 +84,10 @@ export function cannotMove({ kind, name }: Place): UnsupportedError {
 
 /** The counter of a FencedLock is that of the last fenced grant, and an `RLock` that holds since then leaves it as it is. */
 function saysTooLittle({ kind, name }: Place): UnsupportedError {
-  return new UnsupportedError(name, `A token of ${kind} does not say who holds the lock now: name its owner as well.`);
+  return new UnsupportedError(name, `A token of ${kind} does not say who holds the lock now: pass its owner as well.`);
 }
 
 /** Only the counter of a FencedLock is kept on the server. */
 export function keepsNoToken({ kind, name }: Place): UnsupportedError {
-  return new UnsupportedError(name, `The server keeps no token of ${kind}: name its owner.`);
+  return new UnsupportedError(name, `The server keeps no token for ${kind}: pass its owner.`);
 }

@@ -84,7 +84,7 @@ export function redissonScope({ session, defaults, prefix }: Internals, options:
   }
   if (publish === "sharded" && !isCluster) {
     throw new RangeError(
-      'publish must be "plain" or "both" where there is no cluster: nobody listens on sharded channels there; got "sharded"',
+      'publish must be "plain" or "both" without a cluster, because sharded channels have no subscribers there; got "sharded"',
     );
   }
   checkWhole("watchdogMs", watchdogMs, 100, LONGEST_MS);

@@ -85,7 +85,8 @@ export function redissonSemaphoreProtocol(place: PermitsPlace): RedissonSemaphor
       await release(owner, "", timeoutMs);
     },
 
-    adopt: () => Promise.reject(new UnsupportedError(name, "Leases of a semaphore of Redisson stay where they are.")),
+    adopt: () =>
+      Promise.reject(new UnsupportedError(name, "Leases of a Redisson semaphore cannot move to another process.")),
 
     async forceRelease({ owner = "", token = "" }, timeoutMs) {
       const reply = await ask(caller, interopRedissonSemaphoreForceRelease, own, { owner, token, ...tell }, timeoutMs);

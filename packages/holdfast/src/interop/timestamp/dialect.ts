@@ -168,7 +168,7 @@ function checkDeadline({
   for (const [field, value] of Object.entries({ paddingMs, takeoverPaddingMs })) {
     checkWhole(`dialect.${field}`, value, 0, LONGEST_LEASE_MS);
     if (Number(value) % unitMs !== 0) {
-      throw new RangeError(`dialect.${field} must be whole seconds, since the value counts seconds; got ${value}`);
+      throw new RangeError(`dialect.${field} must be whole seconds, because the value counts seconds; got ${value}`);
     }
   }
   oneOf("takeoverWhen", takeoverWhen, ["reached", "passed"]);

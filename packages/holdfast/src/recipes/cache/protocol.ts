@@ -150,6 +150,6 @@ export class CacheProtocol implements LockProtocol {
   }
 
   #unsupported(): Promise<never> {
-    return Promise.reject(new UnsupportedError(this.name, "A load stays with the process that has begun it."));
+    return Promise.reject(new UnsupportedError(this.name, "A load cannot move to another process."));
   }
 }

@@ -239,11 +239,16 @@ export class CoalesceProtocol implements LockProtocol {
   }
 
   adopt(): Promise<never> {
-    return Promise.reject(new UnsupportedError(this.name, "A run stays with the process that has begun it."));
+    return Promise.reject(new UnsupportedError(this.name, "A run cannot move to another process."));
   }
 
   forceRelease(): Promise<never> {
-    return Promise.reject(new UnsupportedError(this.name, "A run ends by itself, when its process is dead."));
+    return Promise.reject(
+      new UnsupportedError(
+        this.name,
+        "A run cannot be force-released; it ends by itself after a crash of its process.",
+      ),
+    );
   }
 
   async #look(owner: string, timeoutMs: number): Promise<void> {

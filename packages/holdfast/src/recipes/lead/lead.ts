@@ -116,7 +116,7 @@ class Candidate<Value> implements Office {
     session.assertOpen(this.#protocol.name);
     if (officeOf(session, this.key) !== undefined) {
       throw new TypeError(
-        `lead stands in the election ${show(this.#protocol.name)} already; a Holdfast is one candidate`,
+        `lead is already a candidate in the election ${show(this.#protocol.name)}; a Holdfast can be only one candidate`,
       );
     }
     const { signal, rejoin } = this.#options;

@@ -45,7 +45,7 @@ export function checkComparable(value: unknown, checked: Set<unknown> = new Set(
   if (parts.length === 0 && prototype !== null && prototype !== Object.prototype && !Array.isArray(value)) {
     const what = value.constructor.name;
     throw new TypeError(
-      `fingerprint must be of data that can be compared; got a ${what}, which shows nothing of what is in it`,
+      `fingerprint must be of data that can be compared; got a ${what}, whose content cannot be read`,
     );
   }
   for (const each of parts) checkComparable(each, checked);

@@ -242,11 +242,16 @@ export class OnceProtocol implements LockProtocol {
   }
 
   adopt(): Promise<never> {
-    return Promise.reject(new UnsupportedError(this.name, "An attempt stays with the process that has begun it."));
+    return Promise.reject(new UnsupportedError(this.name, "An attempt cannot move to another process."));
   }
 
   forceRelease(): Promise<never> {
-    return Promise.reject(new UnsupportedError(this.name, "An attempt ends by itself, when its process is dead."));
+    return Promise.reject(
+      new UnsupportedError(
+        this.name,
+        "An attempt cannot be force-released; it ends by itself after a crash of its process.",
+      ),
+    );
   }
 
   /** A record must outlive the lease in it. */

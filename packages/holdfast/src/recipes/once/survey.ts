@@ -80,7 +80,7 @@ export async function surveyOnce(holdfast: Holdfast, options: OnceSurveyOptions 
   if (place.servers !== undefined)
     throw new UnsupportedError(
       place.prefix,
-      "Nothing is done once on several independent servers: there is no record.",
+      "once keeps a record on one server, so it does not work with several independent servers.",
     );
   const identities = identitiesOf(place);
   const scan = new KeyScan(place, {

@@ -154,7 +154,7 @@ export class Versioned<Value> {
 }
 
 function checkVersion(version: unknown): void {
-  if (typeof version !== "number") throw new TypeError(`version must be one that get has told; got ${show(version)}`);
+  if (typeof version !== "number") throw new TypeError(`version must be one that get returned; got ${show(version)}`);
   checkWhole("version", version, 0, Number.MAX_SAFE_INTEGER);
 }
 

@@ -295,7 +295,8 @@ describe("the filter", () => {
     const host = { getType: () => type } as unknown as ArgumentsHost;
     expect(new HoldfastExceptionFilter().catch(refused(), host)).toBeUndefined();
     // Elsewhere Nest makes the answer, and logs it.
-    const words = type === "ws" ? [[expect.stringContaining('"a" was not acquired at once'), expect.any(String)]] : [];
+    const words =
+      type === "ws" ? [[expect.stringContaining('"a" was not acquired immediately'), expect.any(String)]] : [];
     expect(logged.mock.calls).toEqual(words);
     logged.mockRestore();
   });

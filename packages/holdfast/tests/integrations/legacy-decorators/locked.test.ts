@@ -326,7 +326,7 @@ describe("classes of classes", () => {
     expect(derived.calls).toEqual([`base base:${id}`]);
     await direct
       .mutex(`base:${id}`)
-      .run(() => expect(derived.inherited(id)).rejects.toThrow("was not acquired at once"));
+      .run(() => expect(derived.inherited(id)).rejects.toThrow("was not acquired immediately"));
   });
 
   test("an overridden method has the lock that it is decorated with, or none", async () => {
@@ -356,14 +356,14 @@ describe("a class is refused", () => {
         async close(@HeldLease() _lease?: Lease): Promise<void> {}
       }
       return Twice;
-    }).toThrow("give one of @HeldLease(), leaseAt and noLease; got 2");
+    }).toThrow("use only one of @HeldLease(), leaseAt and noLease; got 2");
     expect(() => {
       class Both {
         @Locked(open)
         async close(@HeldLease() _a?: Lease, @HeldLease() _b?: Lease): Promise<void> {}
       }
       return Both;
-    }).toThrow("there are two");
+    }).toThrow("but two have it");
     expect(() => {
       class TwoLocks {
         @Locked({ name: "a", noLease: true })
@@ -371,7 +371,7 @@ describe("a class is refused", () => {
         async close(): Promise<void> {}
       }
       return TwoLocks;
-    }).toThrow("@Locked on close: it has @Locked already");
+    }).toThrow("@Locked on close: it already has @Locked");
   });
 
   test("whose method is none of an instance", () => {
@@ -383,7 +383,7 @@ describe("a class is refused", () => {
         async reopen(): Promise<void> {}
       }
       return Static;
-    }).toThrow("@Locked is for methods of instances; close is none");
+    }).toThrow("@Locked is for instance methods; close is not one");
   });
 
   test("whose method does not fit the name, or may not return a refusal, by the compiler", () => {
@@ -443,7 +443,7 @@ describe("a class is refused", () => {
 
   test("whose method is called without its instance", async () => {
     const { count } = await appWith([Invoices]);
-    await expect(count()).rejects.toThrow("count is locked, and was called without its instance");
+    await expect(count()).rejects.toThrow("count is locked and was called without its instance");
   });
 
   test("as an instance that Nest has not made", async () => {

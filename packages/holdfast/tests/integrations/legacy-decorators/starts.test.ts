@@ -141,7 +141,7 @@ describe("a leading method", () => {
       @Leading("scheduler", { noLease: true })
       async lead(): Promise<void> {}
     }
-    await expect(start(PerRequest)).rejects.toThrow("@Leading on PerRequest.lead: its class has an instance for each");
+    await expect(start(PerRequest)).rejects.toThrow("@Leading on PerRequest.lead: its class has one instance per");
   });
 
   test("is refused in a class that is made twice, when the application starts", async () => {
@@ -153,7 +153,9 @@ describe("a leading method", () => {
     @Module({ imports: [HoldfastModule.forRoot({ redis }), One, Other] })
     class App {}
     const starting = NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
-    await expect(starting).rejects.toThrow(/@Leading on Leader.lead: Leader.lead stands in the election "scheduler:/);
+    await expect(starting).rejects.toThrow(
+      /@Leading on Leader.lead: Leader.lead is already a candidate in the election "scheduler:/,
+    );
     expect((await direct.election(`scheduler:${id}`).inspect()).holders).toEqual([]);
   });
 
@@ -272,7 +274,7 @@ describe("a scheduled method", () => {
         }
       }
       return Both;
-    }).toThrow("@Locked on report: it has @Scheduled already");
+    }).toThrow("@Locked on report: it already has @Scheduled");
     expect(() => {
       class Both {
         @Leading("a", { noLease: true })
@@ -280,6 +282,6 @@ describe("a scheduled method", () => {
         async report(): Promise<void> {}
       }
       return Both;
-    }).toThrow("@Leading on report: it has @Locked already");
+    }).toThrow("@Leading on report: it already has @Locked");
   });
 });

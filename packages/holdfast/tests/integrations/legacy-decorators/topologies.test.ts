@@ -16,7 +16,7 @@ import { failingServers } from "../../recipes/failing-servers.js";
 import { eventually, held } from "../../recipes/queue-scene.js";
 
 // Longer than servers are away, on a slow machine too: who waits gives up when it had no answer for a whole lease.
-const leaseMs = 5_000;
+const leaseMs = 10_000;
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
   await Promise.allSettled(closing.splice(0).map((close) => close()));

@@ -134,7 +134,7 @@ function PauseNote({ lock: { row } }: { readonly lock: LockAnswer }): JSX.Elemen
         <Since atMs={pause.sinceAtMs} />
       </dd>
       <dt>Until</dt>
-      <dd>{pause.untilAtMs === null ? "somebody resumes it" : <At atMs={pause.untilAtMs} />}</dd>
+      <dd>{pause.untilAtMs === null ? "someone resumes it" : <At atMs={pause.untilAtMs} />}</dd>
     </dl>
   );
 }
