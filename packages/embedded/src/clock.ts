@@ -1,10 +1,10 @@
 /** The wall clock of an embedded server. */
 export interface Clock {
-  /** Microseconds since 1970, a safe integer. All expiry and TIME of the server follow it. */
+  /** Returns microseconds since 1970, a safe integer. The expiry of keys and the TIME command use this clock. */
   nowUs(): number;
 }
 
-/** The clock of this machine. It never goes back, so that no key comes to life again. */
+/** Returns the clock of this machine. It never goes backward, so that no expired key reappears. */
 export function systemClock(): Clock {
   let latestUs = 0;
   return {

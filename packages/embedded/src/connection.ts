@@ -2,7 +2,7 @@ import type { Inbox } from "holdfast";
 import { type Bytes, toBytes, toText } from "./bytes.js";
 import type { Server, Subscriber } from "./server.js";
 
-/** Why a request was given up. */
+/** The error of a request or subscription whose connection was lost before the reply arrived. */
 export class ConnectionLostError extends Error {
   override readonly name = "ConnectionLostError";
 }
@@ -10,31 +10,38 @@ export class ConnectionLostError extends Error {
 type Listener = (message: string) => void;
 
 /**
- * One connection of a client, which comes back when it is dropped.
+ * One connection of a client. It reconnects when it is dropped.
  *
- * A request is a task on its way there and another on its way back. Requests of a dropped connection still arrive,
- * and their answers do not.
+ * A request is one task and its reply is another. Requests of a dropped connection still arrive at the server, but
+ * their replies do not arrive at the client.
  */
 export class Connection {
   readonly #server: Server;
   readonly #onReady: () => void;
   readonly #listeners = new Map<Bytes, Set<Listener>>();
-  /** How to give up each request that has no answer yet. */
+  /** The `reject` function of each request without a reply. */
   readonly #pending = new Set<(error: ConnectionLostError) => void>();
   #subscriber: Subscriber = this.#newSubscriber();
 
-  /** @param onReady  called each time it is connected and subscribed again */
+  /** @param onReady  called each time the connection is established and subscribed again after a drop */
   constructor(server: Server, onReady: () => void) {
     this.#server = server;
     this.#onReady = onReady;
   }
 
-  /** Whether it has, or is about to have, a subscription. A client connects for that only when it needs one. */
+  /**
+   * Whether it has a subscription or is about to have one. A client opens its subscriber connection only when needed.
+   */
   get isListening(): boolean {
     return this.#listeners.size > 0;
   }
 
-  /** Lets the server do `work`, and resolves with what comes of it. */
+  /**
+   * Runs `work` on the server and resolves to its result.
+   *
+   * @throws ConnectionLostError  the connection was dropped; `work` still runs or has run
+   * @throws the error of `work`
+   */
   request<Result>(work: () => Result): Promise<Result> {
     const { scheduler } = this.#server;
     return new Promise((resolve, reject) => {
@@ -50,10 +57,14 @@ export class Connection {
     });
   }
 
-  /** Subscribes to a channel; resolves when the server counts this connection as a receiver. */
+  /**
+   * Subscribes to a channel. Resolves when the server counts this connection as a subscriber.
+   *
+   * @throws ConnectionLostError  the connection was dropped before the server confirmed
+   */
   async listen(channelText: string, onMessage: Listener): Promise<Inbox> {
     const channel = toBytes(channelText);
-    // Wrapped, so that one function may listen twice.
+    // Wrapped in a new function, because the same function may subscribe twice.
     const listener: Listener = (message) => onMessage(message);
     const listeners = this.#listeners.get(channel) ?? new Set();
     this.#listeners.set(channel, listeners.add(listener));
@@ -66,7 +77,7 @@ export class Connection {
     return { close: async () => this.#forget(channel, listener) };
   }
 
-  /** The connection breaks, and a new one is made. */
+  /** Breaks the connection and opens a new one. */
   drop(): void {
     this.#disconnect();
     for (const giveUp of this.#pending) giveUp(new ConnectionLostError("the connection was lost"));
@@ -74,7 +85,7 @@ export class Connection {
     const subscriber = this.#newSubscriber();
     this.#subscriber = subscriber;
     this.#server.scheduler.schedule(() => {
-      if (this.#subscriber !== subscriber) return; // dropped again meanwhile
+      if (this.#subscriber !== subscriber) return; // dropped again in the meantime
       for (const channel of this.#listeners.keys()) this.#subscribe(channel);
       this.#server.scheduler.schedule(() => {
         if (this.#subscriber === subscriber) this.#onReady();
@@ -82,14 +93,14 @@ export class Connection {
     });
   }
 
-  /** Stops listening for good. */
+  /** Ends all subscriptions permanently. */
   end(): void {
     this.#disconnect();
     this.#listeners.clear();
   }
 
   #subscribe(channel: Bytes): void {
-    // Whoever asked may have stopped listening while the request was on its way.
+    // The subscription may have been closed before the request arrived.
     if (this.#listeners.has(channel)) this.#server.subscribe(channel, this.#subscriber);
   }
 
@@ -99,7 +110,7 @@ export class Connection {
     if (listeners?.size !== 0) return;
     this.#listeners.delete(channel);
     this.#server.scheduler.schedule(() => {
-      // Somebody may listen again meanwhile, and the network may have let them overtake.
+      // A new subscription to the channel may exist, and its request may have arrived before this one.
       if (!this.#listeners.has(channel)) this.#server.unsubscribe(channel, this.#subscriber);
     });
   }
@@ -111,7 +122,7 @@ export class Connection {
   #newSubscriber(): Subscriber {
     const subscriber: Subscriber = {
       deliver: (channel, message) => {
-        // What was on its way to a connection that has broken since is lost.
+        // A message to a connection that has been dropped since is lost.
         if (this.#subscriber !== subscriber) return;
         for (const listener of [...(this.#listeners.get(channel) ?? [])]) listener(toText(message));
       },

@@ -3,7 +3,7 @@ import { wrongType } from "./reply.js";
 import { SortedSet } from "./sorted-set.js";
 import { Stream } from "./stream.js";
 
-/** The types of a value, by the names that TYPE answers. */
+/** The types of values, by the names that TYPE returns. */
 export interface Values {
   readonly string: Bytes;
   readonly hash: Map<Bytes, Bytes>;
@@ -13,13 +13,13 @@ export interface Values {
   readonly stream: Stream;
 }
 
-/** Name of a type. */
+/** The name of a type of value. */
 export type ValueType = keyof Values;
 
 interface Entry {
   readonly type: ValueType;
   value: Values[ValueType];
-  /** The last millisecond at which it is still there; infinite without expiry. */
+  /** The last millisecond at which the key still exists; Infinity if it does not expire. */
   expiresAtMs: number;
 }
 
@@ -31,34 +31,37 @@ const EMPTY: { readonly [Type in Exclude<ValueType, "string">]: () => Values[Typ
   stream: () => new Stream(),
 };
 
-/** Below this many keys a search for expired ones is not worth its time. */
+/** With fewer keys, a search for expired keys is not worth its cost. */
 const SWEEP_FROM = 1024;
 
 /**
- * Keys, their types and their expiry.
+ * The keys of a server, with their types and expiry.
  *
- * Time stands still between two calls of `freeze`: within one script a key is there for all commands or for none.
- * An expired key is gone the moment it is looked at.
+ * The time changes only with `freeze`, so within one script a key exists for all commands or for none. An expired key
+ * is deleted when it is accessed.
  */
 export class Database {
   readonly #entries = new Map<Bytes, Entry>();
   #nowMs = 0;
   #sweepAt = SWEEP_FROM;
 
+  /** The time set by `freeze`, in ms since 1970. */
   get nowMs(): number {
     return this.#nowMs;
   }
 
+  /** Sets the time, in ms since 1970, until the next call. */
   freeze(nowMs: number): void {
     this.#nowMs = nowMs;
     if (this.#entries.size >= this.#sweepAt) this.#sweep();
   }
 
+  /** Returns the type of a key; undefined if it does not exist. */
   type(key: Bytes): ValueType | undefined {
     return this.#find(key)?.type;
   }
 
-  /** @throws ReplyError  the key holds another type */
+  /** Returns the value of a key; undefined if it does not exist. @throws ReplyError  the key has another type */
   get<Type extends ValueType>(key: Bytes, type: Type): Values[Type] | undefined {
     const entry = this.#find(key);
     if (entry === undefined) return undefined;
@@ -66,7 +69,11 @@ export class Database {
     return entry.value as Values[Type]; // the two are only ever written together
   }
 
-  /** The collection at `key`, made if absent. Who makes one must put something in, or call `tidy`. */
+  /**
+   * Returns the collection at `key`, and creates it if it does not exist. The caller must add an item or call `tidy`.
+   *
+   * @throws ReplyError  the key has another type
+   */
   open<Type extends Exclude<ValueType, "string">>(key: Bytes, type: Type): Values[Type] {
     const present = this.get(key, type);
     if (present !== undefined) return present;
@@ -75,37 +82,41 @@ export class Database {
     return value;
   }
 
-  /** Writes a string over whatever was there, expiry included. */
+  /** Sets a key to a string, and replaces any previous value and expiry. */
   setString(key: Bytes, value: Bytes, expiresAtMs: number): void {
     this.#entries.set(key, { type: "string", value, expiresAtMs });
   }
 
-  /** An empty collection does not exist; a stream may be empty. */
+  /** Deletes the key if its collection is empty. Only a stream may be empty. */
   tidy(key: Bytes): void {
     const value = this.#entries.get(key)?.value;
     if (value === undefined || typeof value === "string" || value instanceof Stream) return;
     if ((Array.isArray(value) ? value.length : value.size) === 0) this.#entries.delete(key);
   }
 
+  /** Deletes a key. Returns whether it existed. */
   delete(key: Bytes): boolean {
     return this.#find(key) !== undefined && this.#entries.delete(key);
   }
 
-  /** Undefined without the key, infinite without expiry. */
+  /** Returns when a key expires, in ms since 1970; undefined if it does not exist, Infinity if it does not expire. */
   expiresAtMs(key: Bytes): number | undefined {
     return this.#find(key)?.expiresAtMs;
   }
 
+  /** Sets when a key expires, in ms since 1970. */
   expireAt(key: Bytes, expiresAtMs: number): void {
     const entry = this.#find(key);
     if (entry !== undefined) entry.expiresAtMs = expiresAtMs;
   }
 
+  /** Returns all keys, sorted by their bytes. */
   keys(): Bytes[] {
     this.#sweep();
     return [...this.#entries.keys()].sort();
   }
 
+  /** Deletes all keys. */
   clear(): void {
     this.#entries.clear();
     this.#sweepAt = SWEEP_FROM;
@@ -118,7 +129,10 @@ export class Database {
     return undefined;
   }
 
-  /** Keys that nobody asks for again would stay for ever. Twice the live ones is the bound, at a constant cost per write. */
+  /**
+   * Deletes expired keys, because a key that is never accessed again would stay forever. `freeze` runs this when the
+   * number of keys has doubled, which bounds memory at a constant amortized cost per write.
+   */
   #sweep(): void {
     for (const [key, entry] of this.#entries) {
       if (this.#nowMs > entry.expiresAtMs) this.#entries.delete(key);

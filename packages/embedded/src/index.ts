@@ -1,4 +1,4 @@
-/** The public surface: what is not exported here may change without notice. */
+/** The public API. Anything that is not exported here may change without notice. */
 export type { Clock } from "./clock.js";
 export { type DumpedKey, Keyspace, type KeyspaceOptions } from "./keyspace.js";
 export { loadInterpreter } from "./lua/interpreter.js";

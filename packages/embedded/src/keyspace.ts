@@ -8,7 +8,7 @@ import { formatDouble } from "./number-text.js";
 import { immediateScheduler, type Scheduler } from "./scheduler.js";
 import { Server } from "./server.js";
 
-/** The two things that an embedded server takes from outside. With both replaced, it is deterministic. */
+/** The external dependencies of an embedded server. If you replace both, the server is deterministic. */
 export interface KeyspaceOptions {
   /**
    * The server's wall clock.
@@ -19,28 +19,33 @@ export interface KeyspaceOptions {
   /**
    * The network between the server and its clients.
    *
-   * @default in order, by turns of the event loop
+   * @default delivers in order, one batch per turn of the event loop
    */
   readonly scheduler?: Scheduler | undefined;
 }
 
-/** A live key as `Keyspace.dump` shows it. */
+/** A key with its value, as returned by `Keyspace.dump`. */
 export interface DumpedKey {
   readonly key: string;
-  /** As TYPE answers it. */
+  /** The type, as TYPE returns it. */
   readonly type: ValueType;
   /**
-   * A string: its text. A list: its items. A set: its members, sorted. A hash: field and value in turn, by field.
-   * A sorted set: member and score in turn, in its own order. A stream: of each entry its id, then field and value in turn.
+   * Depends on the type:
+   * - string: its text
+   * - list: its items
+   * - set: its members, sorted
+   * - hash: alternating fields and values, sorted by field
+   * - sorted set: alternating members and scores, in the order of the set
+   * - stream: for each entry its id, then alternating fields and values
    */
   readonly value: string | readonly string[];
-  /** What is left of it, in ms; -1 without expiry. */
+  /** The time until the key expires, in ms; -1 if it does not expire. */
   readonly leftMs: number;
 }
 
 let reach: (keyspace: Keyspace) => Server;
 
-/** The way in for stores, which a user of the package does not have. */
+/** Returns the server of a keyspace, for stores. Not part of the public API. */
 export function serverOf(keyspace: Keyspace): Server {
   return reach(keyspace);
 }
@@ -48,8 +53,8 @@ export function serverOf(keyspace: Keyspace): Server {
 /**
  * An embedded server: keys, scripts and channels in this process.
  *
- * Every store that is given the same keyspace is a client of the same server. Nothing is kept on disk, and nothing of
- * it keeps the process alive.
+ * All stores with the same keyspace are clients of the same server. It stores nothing on disk and does not keep the
+ * process alive.
  */
 export class Keyspace {
   readonly #server: Server;
@@ -63,9 +68,11 @@ export class Keyspace {
   }
 
   /**
-   * Runs a script as EVAL does, at once and past the scheduler; for tests, and to look around.
+   * Runs a script like EVAL, without the scheduler. For tests and debugging.
    *
-   * @throws Error  the server's answer was an error, such as `WRONGTYPE …`; what the script wrote before stays written
+   * @param keys  the KEYS of the script
+   * @param args  the ARGV of the script
+   * @throws Error  the server returned an error, such as `WRONGTYPE …`; earlier writes of the script remain in effect
    */
   async eval(
     source: string,
@@ -76,31 +83,33 @@ export class Keyspace {
     return this.#server.eval(source, keys, args);
   }
 
-  /** Forgets all scripts. The next run of each answers NOSCRIPT, and its store sends it again. */
+  /**
+   * Deletes all scripts, like SCRIPT FLUSH. The next EVALSHA fails with NOSCRIPT, and the store then sends the source.
+   */
   flushScripts(): void {
     this.#server.flushScripts();
   }
 
-  /** Forgets all keys and scripts, as a server does that restarts without a disk. Subscriptions stay. */
+  /** Deletes all keys and scripts, like a restart of a server without persistence. Subscriptions remain. */
   clear(): void {
     this.#server.clear();
   }
 
-  /** The live keys, in order of their bytes. */
+  /** Returns all keys, sorted by their bytes. */
   keys(): string[] {
     return this.#server.database().keys().map(toText);
   }
 
-  /** What is left of `key`, in ms: -2 if there is no such key, -1 without expiry. */
+  /** Returns the time until `key` expires, in ms; -2 if there is no such key, -1 if it does not expire. */
   pttl(key: string): number {
     return leftMs(this.#server.database(), toBytes(key));
   }
 
-  /** All live keys with what is in them, in order of their bytes. */
+  /** Returns all keys with their values, sorted by the bytes of the keys. */
   dump(): DumpedKey[] {
     const database = this.#server.database();
     return database.keys().map((key) => {
-      const type = database.type(key) as ValueType; // it was listed in this same instant
+      const type = database.type(key) as ValueType; // the key exists because it was listed at this same time
       const value = contentOf(database, key, type);
       return {
         key: toText(key),

@@ -1,7 +1,8 @@
 /**
- * Numbers as the server reads and writes them.
+ * Parses and formats numbers like the server.
  *
- * Written by `%.17g`, which keeps every double exact; read strictly, because "1 " and "01" are no integers there.
+ * Formats with `%.17g`, which preserves every double exactly. Parses strictly, because the server does not accept "1 "
+ * or "01" as integers.
  */
 import type { Bytes } from "./bytes.js";
 import { ReplyError } from "./reply.js";
@@ -12,7 +13,7 @@ const INTEGER = /^(?:0|-?[1-9]\d{0,18})$/;
 const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const INFINITE = /^[+-]?inf(?:inity)?$/i;
 
-/** `%.17g`: 17 significant digits, no trailing zeros. */
+/** Formats like `%.17g`: 17 significant digits, no trailing zeros. */
 export function formatDouble(value: number): string {
   if (Number.isSafeInteger(value)) return Object.is(value, -0) ? "-0" : String(value);
   if (Number.isNaN(value)) return "nan";
@@ -32,7 +33,9 @@ export function formatDouble(value: number): string {
   return fraction === "" ? sign + whole : `${sign}${whole}.${fraction}`;
 }
 
-/** 17 digits with an exponent. C rounds an exact half to the even digit, JavaScript rounds it away from zero. */
+/**
+ * Returns 17 digits with an exponent. C rounds an exact half to the even digit; JavaScript rounds it away from zero.
+ */
 function roundHalfEven(value: number): string {
   const rounded = value.toExponential(16);
   const [digits = "", exponent = ""] = value.toExponential(60).split("e");
@@ -41,28 +44,32 @@ function roundHalfEven(value: number): string {
   return isHalf && Number(digits.charAt(at - 1)) % 2 === 0 ? `${digits.slice(0, at)}e${exponent}` : rounded;
 }
 
-/** A 64-bit integer, exact. Undefined if `text` is none, by the server's strict reading. */
+/** Parses a 64-bit integer exactly and strictly. Returns undefined if `text` is not one. */
 export function parseBigInteger(text: Bytes): bigint | undefined {
   if (!INTEGER.test(text)) return undefined;
   const value = BigInt(text);
   return value >= INT64_MIN && value <= INT64_MAX ? value : undefined;
 }
 
-/** A 64-bit integer as a double, for counts, indices and times. */
+/**
+ * Parses a 64-bit integer to a double, for counts, indices and times.
+ *
+ * @throws ReplyError  with the message `complaint`
+ */
 export function parseInteger(text: Bytes, complaint = "ERR value is not an integer or out of range"): number {
   const value = parseBigInteger(text);
   if (value === undefined) throw new ReplyError(complaint);
   return Number(value);
 }
 
-/** The sum, as long as it is one of 64 bits. */
+/** Returns the sum. @throws ReplyError  it does not fit in 64 bits */
 export function addIntegers(left: bigint, right: bigint): bigint {
   const sum = left + right;
   if (sum > INT64_MAX || sum < INT64_MIN) throw new ReplyError("ERR increment or decrement would overflow");
   return sum;
 }
 
-/** A score. The hexadecimal floats that C also reads are refused. */
+/** Parses a score. Unlike C, refuses hexadecimal floats. @throws ReplyError  it is not a valid number */
 export function parseDouble(text: Bytes): number {
   const value = readDouble(text);
   const isOutOfRange = Number.isFinite(value) ? value === 0 && /[1-9]/.test(mantissa(text)) : !INFINITE.test(text);
@@ -70,7 +77,7 @@ export function parseDouble(text: Bytes): number {
   return value;
 }
 
-/** NaN if it is no number; infinite if too large. */
+/** Parses a number. Returns NaN if it is not one, and an infinity if it is too large. */
 export function readDouble(text: Bytes): number {
   if (INFINITE.test(text)) return text.startsWith("-") ? -Infinity : Infinity;
   return DECIMAL.test(text) ? Number(text) : Number.NaN;

@@ -1,11 +1,14 @@
 import type { Bytes } from "./bytes.js";
 
-/** An error that the server answers with, such as `WRONGTYPE Operation against …`. Its message is bytes until it leaves. */
+/**
+ * An error reply of the server, such as `WRONGTYPE Operation against …`. Inside this package its message holds bytes;
+ * the server converts it to text for callers.
+ */
 export class ReplyError extends Error {
   override readonly name = "ReplyError";
 }
 
-/** A status such as OK: Lua sees `{ok="OK"}`, and not a string. */
+/** A status reply such as OK. Lua gets it as `{ok="OK"}`, not as a string. */
 export class Status {
   readonly text: Bytes;
 
@@ -14,18 +17,18 @@ export class Status {
   }
 }
 
-/** What a command answers. Null is nil, and becomes `false` in Lua. */
+/** The reply of a command. Null is nil, which becomes `false` in Lua. */
 export type CommandReply = number | Bytes | null | Status | readonly CommandReply[];
 
-/** What a command answers that has nothing else to say. */
+/** The reply of a command that has no result. */
 export const OK: Status = new Status("OK");
 
-/** The key holds another type than the command is for. */
+/** Creates the error for a key that has another type than the command needs. */
 export function wrongType(): ReplyError {
   return new ReplyError("WRONGTYPE Operation against a key holding the wrong kind of value");
 }
 
-/** The words of a command do not fit together. */
+/** Creates the error for a command with invalid or conflicting arguments. */
 export function syntaxError(): ReplyError {
   return new ReplyError("ERR syntax error");
 }

@@ -1,20 +1,23 @@
 /**
- * The network of an embedded server: every request, reply and published message is one task.
+ * The network of an embedded server. Every request, reply and published message is one task.
  *
- * Each task must be run at most once, and never within `schedule` itself. One that is never run is a lost packet;
- * one that is run late is a slow one; running them in another order is a network that reorders.
+ * A scheduler must run each task at most once, and never within `schedule` itself. A task that never runs simulates a
+ * lost packet, a late task a slow packet, and another order of tasks a network that reorders packets.
  */
 export interface Scheduler {
+  /** Runs `task` later, or never. */
   schedule(task: () => void): void;
 }
 
-/** The real one, unless timers were faked before this module was loaded. A faked one may never run what it was given. */
+/**
+ * The real `setImmediate`, unless timers were faked before this module was loaded. A fake may never run its callbacks.
+ */
 const setImmediateAtLoad = globalThis.setImmediate;
 
-/** Runs tasks in order, a batch per turn of the event loop, so that timers are served between two batches. */
+/** Creates a scheduler that runs tasks in order, one batch per event-loop turn, so that timers run between batches. */
 export function immediateScheduler(): Scheduler {
   let waiting: (() => void)[] = [];
-  /** What runs the next batch: Node's own, and where a test fakes timers, that too. */
+  /** The `setImmediate` that will run the next batch. If a test fakes timers, the real one is used in addition. */
   let armedWith: typeof setImmediate | undefined;
   const arm = (): void => {
     const { setImmediate: present } = globalThis;
@@ -34,7 +37,7 @@ export function immediateScheduler(): Scheduler {
         task();
       }
     } finally {
-      // A listener that threw must not take the messages behind it with it.
+      // A listener that throws must not prevent the delivery of later messages.
       if (done < batch.length) waiting = batch.slice(done).concat(waiting);
       arm();
     }

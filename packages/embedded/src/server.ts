@@ -1,4 +1,4 @@
-/** An embedded server as its connections see it: it is told what to do at once, and knows no network. */
+/** An embedded server without its network. Each call takes effect immediately. */
 import { type Bytes, toBytes, toText } from "./bytes.js";
 import type { Clock } from "./clock.js";
 import { execute } from "./commands/table.js";
@@ -8,13 +8,13 @@ import type { ScriptReply } from "./lua/values.js";
 import { ReplyError } from "./reply.js";
 import type { Scheduler } from "./scheduler.js";
 
-/** The server's end of a connection that listens. */
+/** The server's side of a connection with subscriptions. */
 export interface Subscriber {
-  /** Called by a task of its own for each message, which may come after the subscription has ended. */
+  /** Called in a separate task for each message. A message may arrive after the subscription has ended. */
   deliver(channel: Bytes, message: Bytes): void;
 }
 
-/** Keys, scripts and subscriptions. Its interpreter must have been loaded before a script is run. */
+/** The keys, scripts and subscriptions of an embedded server. Load the interpreter before you run a script. */
 export class Server {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
@@ -27,43 +27,50 @@ export class Server {
     this.scheduler = scheduler;
   }
 
-  /** The keys as they are now. */
+  /** Returns the keys, with the time set to now. */
   database(): Database {
     this.#database.freeze(Math.floor(this.clock.nowUs() / 1000));
     return this.#database;
   }
 
-  /** @throws ReplyError  NOSCRIPT, or what the script answers instead of a reply; its message is text */
+  /** Runs a known script. @throws ReplyError  NOSCRIPT, or the error of the script; its message is text */
   evalsha(sha1: string, keys: readonly string[], args: readonly (string | number)[]): ScriptReply {
     const chunk = this.#scripts.get(sha1);
     if (chunk === undefined) throw new ReplyError("NOSCRIPT No matching script. Please use EVAL.");
     return this.#run(chunk, keys, args);
   }
 
-  /** @throws ReplyError  it is no Lua, or what the script answers instead of a reply; its message is text */
+  /**
+   * Compiles, stores and runs a script.
+   *
+   * @throws ReplyError  invalid Lua, or the error of the script; its message is text
+   */
   eval(source: string, keys: readonly string[], args: readonly (string | number)[]): ScriptReply {
     const chunk = asText(() => interpreter().compile(source));
     this.#scripts.set(chunk.sha1, chunk);
     return this.#run(chunk, keys, args);
   }
 
+  /** Subscribes to a channel. A second call has no effect. */
   subscribe(channel: Bytes, subscriber: Subscriber): void {
     const subscribers = this.#subscribers.get(channel);
     if (subscribers === undefined) this.#subscribers.set(channel, new Set([subscriber]));
     else subscribers.add(subscriber);
   }
 
+  /** Ends a subscription. */
   unsubscribe(channel: Bytes, subscriber: Subscriber): void {
     const subscribers = this.#subscribers.get(channel);
     subscribers?.delete(subscriber);
     if (subscribers?.size === 0) this.#subscribers.delete(channel);
   }
 
+  /** Deletes all scripts, like SCRIPT FLUSH. */
   flushScripts(): void {
     this.#scripts.clear();
   }
 
-  /** Forgets keys and scripts. Connections and their subscriptions stay. */
+  /** Deletes all keys and scripts. Connections and their subscriptions remain. */
   clear(): void {
     this.#database.clear();
     this.#scripts.clear();
@@ -99,7 +106,7 @@ export class Server {
   }
 }
 
-/** Whoever calls a server has waited for the interpreter. */
+/** The cast is safe because callers wait for the interpreter before they run a script. */
 function interpreter(): Interpreter {
   return loadedInterpreter() as Interpreter;
 }

@@ -6,43 +6,43 @@ import type { ScriptReply } from "./lua/values.js";
 import { ReplyError } from "./reply.js";
 import type { Server } from "./server.js";
 
-/** Which server an embedded store talks to, and how. */
+/** Options of `embedded`. */
 export interface EmbeddedOptions {
   /**
    * The server. Stores with the same keyspace are clients of one server.
    *
-   * @default a fresh one, which nobody else can reach
+   * @default a new server for this store alone
    */
   readonly keyspace?: Keyspace | undefined;
   /**
-   * Put before every key and no channel, as client libraries do.
+   * A prefix for every key, but not for channels, as in client libraries.
    *
    * @default none
    */
   readonly keyPrefix?: string | undefined;
 }
 
-/** A store whose connections can be made to fail. */
+/** A store on an embedded server. Tests can drop its connections. */
 export interface EmbeddedStore extends Store {
   readonly kind: "embedded";
-  /** The server it talks to. */
+  /** The server of this store. */
   readonly keyspace: Keyspace;
 
   /**
-   * Loses a connection, both without an argument, and connects again.
+   * Drops a connection, or both without an argument, and reconnects.
    *
-   * Calls under way are rejected with a StoreError that says "may have run", and what is on its way to the server
-   * still arrives there. The server counts the inboxes as gone at once; messages under way to them are lost. Then
-   * the inboxes are subscribed again and the listeners of `onReconnect` are called.
+   * Pending requests are rejected with a StoreError whose `mayHaveRun` is true, and requests in flight still reach the
+   * server. The server ends the subscriptions immediately, and messages in flight to them are lost. Then the inboxes
+   * subscribe again and the listeners of `onReconnect` are called.
    */
   dropConnection(connection?: "commands" | "inbox"): void;
 }
 
 /**
- * A store in this process: the same scripts as on a server, without a server.
+ * Creates a store in this process. It runs the same scripts as a Redis server, without a server.
  *
- * It has no time limit of its own and ignores `timeoutMs`: an answer comes as soon as the scheduler of the keyspace
- * delivers it, and one that is never delivered stays open until `dropConnection`.
+ * The store has no timeout and ignores `timeoutMs`. A reply arrives as soon as the scheduler of the keyspace delivers
+ * it. If it is never delivered, the request stays pending until `dropConnection`.
  */
 export function embedded(options: EmbeddedOptions = {}): EmbeddedStore {
   return new InProcessStore(options.keyspace ?? new Keyspace(), options.keyPrefix ?? "");
@@ -90,7 +90,7 @@ class InProcessStore implements EmbeddedStore {
   }
 
   onReconnect(listener: (connection: "commands" | "inbox") => void): () => void {
-    // Wrapped, so that the same function registered twice is called twice and stopped one at a time.
+    // Wrapped in a new object, because the same listener may be registered twice.
     const entry = { call: listener };
     this.#reconnectListeners.add(entry);
     return () => void this.#reconnectListeners.delete(entry);
@@ -122,7 +122,7 @@ class InProcessStore implements EmbeddedStore {
   }
 }
 
-/** A script answers an integer or a flat list; anything else is a mistake in the script. */
+/** Checks that the reply is an integer or a flat list. Anything else is a bug in the script. */
 function replyOf(reply: ScriptReply): Reply {
   if (typeof reply === "number") return reply;
   if (typeof reply === "object" && reply !== null && reply.every(isScalar)) return reply;

@@ -1,16 +1,16 @@
 import type { Bytes } from "./bytes.js";
 
-/** Place of an entry: a time in ms, and a number among those of that time. */
+/** The id of an entry: a time in ms since 1970, and a number among the entries of that time. */
 export type StreamId = readonly [ms: number, sequence: number];
 
-/** One entry of a stream. */
+/** An entry of a stream. */
 export interface StreamEntry {
   readonly id: StreamId;
-  /** Field and value in turn. */
+  /** Alternating fields and values. */
   readonly fields: readonly Bytes[];
 }
 
-/** Entries in the order of their ids, which never goes back, also where entries have been removed. */
+/** A stream: entries in the order of their ids. Ids always increase, even after entries are removed. */
 export class Stream {
   readonly #entries: StreamEntry[] = [];
   #last: StreamId = [0, 0];
@@ -19,35 +19,35 @@ export class Stream {
     return this.#entries.length;
   }
 
-  /** The id that the last entry had, be it still there or not. */
+  /** The id of the last entry that was added, even if it has been removed. */
   get last(): StreamId {
     return this.#last;
   }
 
-  /** The id after all others, for an entry that is added at that time. */
+  /** Returns an id greater than all others, for an entry that is added at `nowMs`. */
   nextId(nowMs: number): StreamId {
     const [ms, sequence] = this.#last;
     return nowMs > ms ? [nowMs, 0] : [ms, sequence + 1];
   }
 
-  /** @param entry  its id is after all others */
+  /** Appends an entry. @param entry  its id must be greater than all others */
   add(entry: StreamEntry): void {
     this.#entries.push(entry);
     this.#last = entry.id;
   }
 
-  /** Removes the first entries but so many. */
+  /** Removes the first entries, until at most `most` remain. */
   trim(most: number): void {
     this.#entries.splice(0, Math.max(0, this.#entries.length - most));
   }
 
-  /** Those from one id to another, both included, the last one first. */
+  /** Returns the entries between two ids, both inclusive, the last one first. */
   backwards(from: StreamId, to: StreamId): StreamEntry[] {
     return this.#entries.filter(({ id }) => compareIds(from, id) <= 0 && compareIds(id, to) <= 0).reverse();
   }
 }
 
-/** Below 0 if `one` comes first. */
+/** Compares two ids. The result is negative if `one` comes first, and 0 if they are equal. */
 export function compareIds(one: StreamId, other: StreamId): number {
   return one[0] - other[0] || one[1] - other[1];
 }

@@ -2,41 +2,41 @@ import type { Bytes } from "../bytes.js";
 import type { Database } from "../database.js";
 import { type CommandReply, ReplyError } from "../reply.js";
 
-/** What a command may touch. */
+/** The state of the server that a command can use. */
 export interface Context {
   readonly database: Database;
-  /** The instant of the running script, in µs since 1970. */
+  /** The time of the running script, in µs since 1970. */
   readonly nowUs: number;
-  /** @returns how many connections receive it */
+  /** Publishes a message. @returns the number of connections that receive it */
   publish(channel: Bytes, message: Bytes): number;
-  /** @returns how many connections listen on the channel */
+  /** @returns the number of connections that are subscribed to the channel */
   subscribers(channel: Bytes): number;
 }
 
-/** One command. Its arguments come without its name. */
+/** A command. Its arguments do not include its name. */
 export interface Command {
   /** Fewest and most arguments. */
   readonly arity: readonly [least: number, most: number];
   readonly run: (context: Context, args: readonly Bytes[]) => CommandReply;
 }
 
-/** The commands of one type of value, by their names in capitals. */
+/** The commands for one type of value, by their names in uppercase. */
 export type Commands = { readonly [name: string]: Command };
 
 /** No limit to the number of arguments. */
 export const MANY: number = Infinity;
 
-/** The argument at `index`, which the arity or the caller's own check has shown to be there. */
+/** Returns the argument at `index`. It must exist: the arity or the caller has checked that. */
 export function at(args: readonly Bytes[], index: number): Bytes {
   return args[index] as Bytes;
 }
 
-/** For commands that check more than the table can say. */
+/** Creates the error for a wrong number of arguments, for commands with rules that `arity` cannot express. */
 export function wrongArity(name: string): ReplyError {
   return new ReplyError(`ERR wrong number of arguments for '${name}' command`);
 }
 
-/** The part of a sequence between two indices as the server counts them: both inclusive, negative ones from the end. */
+/** Returns the items between two indices, both inclusive. As on a server, negative indices count from the end. */
 export function sliceOf<Item>(items: readonly Item[], start: number, stop: number): Item[] {
   const first = Math.max(0, start < 0 ? items.length + start : start);
   const last = stop < 0 ? items.length + stop : stop;

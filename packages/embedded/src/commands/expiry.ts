@@ -6,9 +6,11 @@ const INT64_MAX = 2n ** 63n - 1n;
 const INT64_MIN = -(2n ** 63n);
 
 /**
- * The instant that `text`, counted in units of `unitMs` from `baseMs`, stands for.
+ * Returns the time that `text` specifies, in ms since 1970.
  *
- * @throws ReplyError  it is no integer, or the instant does not fit into 64 bits
+ * @param text    an integer, in units of `unitMs`, relative to `baseMs`
+ * @param baseMs  a time in ms since 1970; 0 if `text` is an absolute time
+ * @throws ReplyError  `text` is not an integer, or the time does not fit in 64 bits
  */
 export function expiryAtMs(command: string, text: Bytes, unitMs: bigint, baseMs: number): number {
   parseInteger(text);

@@ -3,7 +3,7 @@ import { addIntegers, parseBigInteger } from "../number-text.js";
 import { ReplyError } from "../reply.js";
 import { at, type Commands, type Context, MANY, wrongArity } from "./command.js";
 
-/** Commands on hashes. */
+/** Commands for hashes. */
 export const hashes: Commands = {
   HSET: { arity: [3, MANY], run: set },
   HGET: { arity: [2, 2], run: ({ database }, args) => database.get(at(args, 0), "hash")?.get(at(args, 1)) ?? null },

@@ -5,7 +5,7 @@ import { expiryAtMs } from "./expiry.js";
 
 type Condition = "NX" | "XX" | "GT" | "LT";
 
-/** Commands on keys of any type, and on their expiry. */
+/** Commands for keys of any type and for their expiry. */
 export const keys: Commands = {
   DEL: { arity: [1, MANY], run: ({ database }, args) => args.filter((key) => database.delete(key)).length },
   EXISTS: {
@@ -19,7 +19,7 @@ export const keys: Commands = {
   PEXPIREAT: { arity: [2, MANY], run: (context, args) => expire(context, "pexpireat", args, 0) },
 };
 
-/** What is left of a key as PTTL says it: -2 without the key, -1 without expiry. */
+/** Returns the time until a key expires, in ms, like PTTL: -2 if there is no such key, -1 if it does not expire. */
 export function leftMs(database: Context["database"], key: Bytes): number {
   const expiresAtMs = database.expiresAtMs(key);
   if (expiresAtMs === undefined) return -2;
@@ -59,7 +59,7 @@ function readConditions(words: readonly Bytes[]): Condition[] {
   return found;
 }
 
-/** No expiry counts as an infinite one. */
+/** Whether the condition allows the change. A key that does not expire counts as one with an infinite expiry. */
 function allows(condition: Condition, presentMs: number, nextMs: number): boolean {
   switch (condition) {
     case "NX":

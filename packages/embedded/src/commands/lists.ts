@@ -3,7 +3,7 @@ import { parseInteger } from "../number-text.js";
 import { type CommandReply, ReplyError } from "../reply.js";
 import { at, type Commands, type Context, MANY, sliceOf, wrongArity } from "./command.js";
 
-/** Commands on lists. */
+/** Commands for lists. */
 export const lists: Commands = {
   LPUSH: { arity: [2, MANY], run: (context, args) => push(context, args, "left") },
   RPUSH: { arity: [2, MANY], run: (context, args) => push(context, args, "right") },

@@ -1,7 +1,9 @@
-/** Patterns of keys as the server matches them: `*`, `?`, `[a-z]`, `[^a-z]`, and `\` before a byte that means itself. */
+/** Matches glob patterns of keys like the server: `*`, `?`, `[a-z]`, `[^a-z]`, and `\` to escape a byte. */
 import type { Bytes } from "../bytes.js";
 
-/** Whether all of `text` matches. Goes back to the last star alone, as no earlier one can do better. */
+/**
+ * Whether the pattern matches all of `text`. Backtracks only to the last `*`, because an earlier one cannot match more.
+ */
 export function fits(pattern: Bytes, text: Bytes): boolean {
   let p = 0;
   let t = 0;
@@ -27,7 +29,7 @@ export function fits(pattern: Bytes, text: Bytes): boolean {
   return /^\**$/.test(pattern.slice(p));
 }
 
-/** Where the pattern goes on if what stands at `p` fits that byte; undefined if it does not. */
+/** If the pattern element at `p` matches the byte, returns the index of the next element; otherwise undefined. */
 function fitsOne(pattern: Bytes, p: number, byte: Bytes): number | undefined {
   const head = pattern.charAt(p);
   if (head === "?") return p + 1;
@@ -37,7 +39,7 @@ function fitsOne(pattern: Bytes, p: number, byte: Bytes): number | undefined {
   return wanted === byte ? p + (isEscape ? 2 : 1) : undefined;
 }
 
-/** A class that is not closed ends with the pattern. */
+/** Like `fitsOne`, for a class that begins at `start`. A class without `]` ends with the pattern. */
 function fitsClass(pattern: Bytes, start: number, byte: Bytes): number | undefined {
   const isNegated = pattern[start] === "^";
   let isIn = false;

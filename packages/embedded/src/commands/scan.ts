@@ -1,7 +1,8 @@
 /**
- * SCAN: keys page by page, each at least once that is there from the first page to the last.
+ * SCAN lists keys page by page. A key that exists from the first page to the last is listed at least once.
  *
- * A page is a stretch of hashes, as it is one of buckets on a server: keys that come or go meanwhile do not move the others.
+ * A page is a range of hashes, as it is a range of buckets on a server. So keys that are added or deleted between
+ * pages do not move other keys to another page.
  */
 import type { Bytes } from "../bytes.js";
 import { parseInteger } from "../number-text.js";
@@ -9,7 +10,7 @@ import { type CommandReply, ReplyError, syntaxError } from "../reply.js";
 import { at, type Commands, type Context, MANY } from "./command.js";
 import { fits } from "./pattern.js";
 
-/** The command that lists keys. */
+/** The SCAN command. */
 export const scanning: Commands = { SCAN: { arity: [1, MANY], run: scan } };
 
 const USUAL_COUNT = 10;
@@ -36,13 +37,13 @@ function scan({ database }: Context, args: readonly Bytes[]): CommandReply {
     .filter(({ hash }) => hash >= Number(from))
     .sort((one, other) => one.hash - other.hash);
   const last = rest[count - 1]?.hash;
-  // All keys of one hash come together, since a cursor cannot stand between them.
+  // All keys with the same hash are on one page, because a cursor cannot point between them.
   const page = last === undefined ? rest : rest.filter(({ hash }) => hash <= last);
   const next = rest[page.length]?.hash;
   return [String(next ?? 0), page.map(({ key }) => key).filter((key) => fits(pattern, key))];
 }
 
-/** FNV-1a, 32 bits, from 1 on: where 0 is the end, no page may begin at it. */
+/** 32-bit FNV-1a, but at least 1, because the cursor 0 means the end. */
 function hashOf(key: Bytes): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < key.length; index += 1) {

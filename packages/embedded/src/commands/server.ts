@@ -2,11 +2,11 @@ import type { Bytes } from "../bytes.js";
 import { type CommandReply, ReplyError } from "../reply.js";
 import { at, type Commands, type Context, MANY } from "./command.js";
 
-/** Commands that touch no key. */
+/** Commands that use no key. */
 export const server: Commands = {
   PUBLISH: { arity: [2, 2], run: (context, args) => context.publish(at(args, 0), at(args, 1)) },
   PUBSUB: { arity: [1, MANY], run: pubsub },
-  // One server is one shard, so both kinds of channel are the same here.
+  // An embedded server is one shard, so sharded channels work like all others.
   SPUBLISH: { arity: [2, 2], run: (context, args) => context.publish(at(args, 0), at(args, 1)) },
   TIME: {
     arity: [0, 0],
@@ -14,7 +14,7 @@ export const server: Commands = {
   },
 };
 
-/** Only the count of subscribers: the rest of PUBSUB is for people. */
+/** Implements only PUBSUB NUMSUB, because scripts do not need the other subcommands. */
 function pubsub(context: Context, [subcommand = "", ...channels]: readonly Bytes[]): CommandReply {
   if (subcommand.toUpperCase() !== "NUMSUB") throw new ReplyError("ERR only PUBSUB NUMSUB is known here");
   return channels.flatMap((channel) => [channel, context.subscribers(channel)]);

@@ -1,6 +1,6 @@
 import { at, type Commands, MANY } from "./command.js";
 
-/** Commands on sets. */
+/** Commands for sets. */
 export const sets: Commands = {
   SADD: {
     arity: [2, MANY],
@@ -25,6 +25,6 @@ export const sets: Commands = {
     arity: [2, 2],
     run: ({ database }, args) => (database.get(at(args, 0), "set")?.has(at(args, 1)) ? 1 : 0),
   },
-  // In order of arrival here, in no order at all on a server: no script may rely on it.
+  // Returns members in insertion order. A server returns them in any order, so scripts must not rely on it.
   SMEMBERS: { arity: [1, 1], run: ({ database }, args) => [...(database.get(at(args, 0), "set") ?? [])] },
 };

@@ -1,11 +1,11 @@
-/** Reading a part of a sorted set, by rank or by score. */
+/** Reads part of a sorted set, by rank or by score. */
 import type { Bytes } from "../bytes.js";
 import { formatDouble, parseInteger, readDouble } from "../number-text.js";
 import { ReplyError, syntaxError } from "../reply.js";
 import type { Scored, SortedSet } from "../sorted-set.js";
 import { at, type Commands, type Context, MANY, sliceOf } from "./command.js";
 
-/** Commands that read a part of a sorted set. */
+/** Commands that read part of a sorted set. */
 export const ranges: Commands = {
   ZRANGE: {
     arity: [3, MANY],
@@ -70,7 +70,9 @@ function range({ database }: Context, args: readonly Bytes[], options: RangeOpti
   return chosen.flatMap(({ member, score }) => (options.withScores ? [member, formatDouble(score)] : [member]));
 }
 
-/** Bounds are read before the key, so that a wrong bound is told even if the key has another type. */
+/**
+ * Selects members. Takes a function because bounds are parsed first: an invalid bound is an error for any type of key.
+ */
 type Choice = (sorted: () => SortedSet | undefined) => Scored[];
 
 function byRank(startText: Bytes, stopText: Bytes, { isReversed }: RangeOptions): Choice {
@@ -94,7 +96,12 @@ function byScore(start: Bytes, stop: Bytes, { isReversed, limit }: RangeOptions)
   };
 }
 
-/** Where the members between two scores stand; a bound that begins with `(` is excluded. */
+/**
+ * Parses two bounds and returns a function that finds the members between them in a sorted set. A bound that begins
+ * with `(` is exclusive.
+ *
+ * @throws ReplyError  a bound is not a number
+ */
 export function withinScores(
   minText: Bytes,
   maxText: Bytes,
@@ -110,14 +117,14 @@ export function withinScores(
 
 function bound(text: Bytes): { readonly score: number; readonly isExcluded: boolean } {
   const isExcluded = text.startsWith("(");
-  // A bound is read more leniently than a score: white space before it is skipped, and nothing is zero.
+  // Bounds are parsed more leniently than scores: leading whitespace is ignored, and an empty bound is zero.
   const digits = (isExcluded ? text.slice(1) : text).replace(/^[ \t-\r]+(?=.)/, "");
   const score = digits === "" ? 0 : readDouble(digits);
   if (Number.isNaN(score)) throw new ReplyError("ERR min or max is not a float");
   return { score, isExcluded };
 }
 
-/** The number of leading items whose score passes; the items are in order of score. */
+/** Returns the number of leading items whose score passes. The items must be ordered by score. */
 function countWhile(items: readonly Scored[], passes: (score: number) => boolean): number {
   let low = 0;
   let high = items.length;

@@ -5,7 +5,7 @@ import type { Scored, SortedSet } from "../sorted-set.js";
 import { at, type Commands, type Context, MANY } from "./command.js";
 import { ranges, withinScores } from "./sorted-set-ranges.js";
 
-/** Commands on sorted sets. */
+/** Commands for sorted sets. */
 export const sortedSets: Commands = {
   ...ranges,
   ZADD: { arity: [3, MANY], run: add },

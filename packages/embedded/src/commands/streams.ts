@@ -4,7 +4,7 @@ import { type CommandReply, ReplyError, syntaxError } from "../reply.js";
 import { compareIds, type StreamEntry, type StreamId } from "../stream.js";
 import { at, type Commands, type Context, MANY, wrongArity } from "./command.js";
 
-/** Commands on streams: what a log needs that is read from its end. */
+/** Commands for streams: those that a log needs that is read from its end. */
 export const streams: Commands = {
   XADD: { arity: [4, MANY], run: add },
   XLEN: { arity: [1, 1], run: ({ database }, args) => database.get(at(args, 0), "stream")?.size ?? 0 },
@@ -19,7 +19,7 @@ function add({ database }: Context, args: readonly Bytes[]): CommandReply {
   let next = 1;
   let most: number | undefined;
   if (at(args, next).toUpperCase() === "MAXLEN") {
-    // A server removes about as many with ~, and exactly as many with = or nothing. Here it is always exact.
+    // On a server, `~` trims approximately, and `=` or nothing trims exactly. Here, trimming is always exact.
     next += args[next + 1] === "~" || args[next + 1] === "=" ? 2 : 1;
     const text = args[next];
     if (text === undefined) throw syntaxError();
@@ -64,7 +64,7 @@ function backwards({ database }: Context, args: readonly Bytes[]): CommandReply 
     .map(({ id, fields }) => [textOf(id), fields]);
 }
 
-/** An end of a range; with a bracket before it, it is not part of it. */
+/** Parses a bound of a range. A bound that begins with `(` is exclusive. */
 function boundOf(text: Bytes, sequence: number): { readonly id: StreamId; readonly isOpen: boolean } {
   if (text === "-") return { id: FIRST, isOpen: false };
   if (text === "+") return { id: LAST, isOpen: false };

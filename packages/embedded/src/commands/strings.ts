@@ -13,7 +13,7 @@ interface SetOptions {
 
 const UNITS: readonly string[] = ["EX", "PX", "EXAT", "PXAT"];
 
-/** Commands on strings. */
+/** Commands for strings. */
 export const strings: Commands = {
   GET: { arity: [1, 1], run: ({ database }, args) => database.get(at(args, 0), "string") ?? null },
   SET: { arity: [2, MANY], run: set },
@@ -32,7 +32,7 @@ function set({ database }: Context, args: readonly Bytes[]): CommandReply {
     options.expiry === undefined
       ? Infinity
       : absoluteMs("set", options.expiry.unit, options.expiry.text, database.nowMs);
-  // The old value is read first: another type is an error even if NX or XX would refuse anyway.
+  // Read the old value first, because another type is an error even if NX or XX prevents the write.
   const old = options.answersOld ? (database.get(key, "string") ?? null) : null;
   const isPresent = database.type(key) !== undefined;
   if (options.onlyIf === (isPresent ? "absent" : "present")) return old;

@@ -1,4 +1,4 @@
-/** Every command that scripts may call, by its name in capitals. A command not listed is unknown to the server. */
+/** All commands that scripts can call, by their names in uppercase. The server rejects any other command as unknown. */
 import type { Bytes } from "../bytes.js";
 import { type CommandReply, ReplyError } from "../reply.js";
 import type { Command, Context } from "./command.js";
@@ -22,9 +22,9 @@ const TABLE: ReadonlyMap<string, Command> = new Map(
 export const COMMANDS: readonly string[] = [...TABLE.keys()].sort();
 
 /**
- * Carries out one command of a script.
+ * Runs one command of a script.
  *
- * @throws ReplyError  what the server answers instead of a reply
+ * @throws ReplyError  the error that the server replies with
  */
 export function execute(context: Context, words: readonly Bytes[]): CommandReply {
   const [name = "", ...args] = words;

@@ -1,8 +1,8 @@
 /**
- * The Lua interpreter, one for the process.
+ * The Lua interpreter. There is one per process.
  *
- * A script keeps nothing between two runs, so keyspaces can share one interpreter; making one takes tens of
- * milliseconds. A run is one synchronous call: nothing else happens between two of its commands.
+ * All keyspaces share it, because a script keeps no state between runs and creating an interpreter takes tens of
+ * milliseconds. A run is one synchronous call, so scripts are atomic.
  */
 import { createHash } from "node:crypto";
 import { type Bytes, toBytes } from "../bytes.js";
@@ -11,14 +11,14 @@ import { type LuaExports, Machine, REGISTRY, type State } from "./machine.js";
 import { PRELUDE } from "./prelude.js";
 import { type Marks, pushMarked, pushReply, pushStrings, readArgument, readReply, type ScriptReply } from "./values.js";
 
-/** A script that has been compiled. */
+/** A compiled script. */
 export interface Chunk {
   readonly sha1: string;
-  /** Its place in Lua's registry. */
+  /** Its index in Lua's registry. */
   readonly place: bigint;
 }
 
-/** Carries out one command, its name first. Throws a ReplyError where the server answers with an error. */
+/** Runs one command. The first word is its name. @throws ReplyError  the server replies with an error */
 export type Execute = (words: readonly Bytes[]) => CommandReply;
 
 /** Compiles scripts and runs them. */
@@ -29,7 +29,9 @@ export class Interpreter {
   readonly #names: { readonly [name in "keys" | "argv" | "prelude" | "script" | "mode"]: number };
   readonly #places: { readonly base: bigint; readonly env: bigint; readonly explain: bigint };
   #execute: Execute | undefined;
-  /** Something other than a ReplyError went wrong inside a command: a mistake of ours, told once Lua has unwound. */
+  /**
+   * An error in a command that is not a ReplyError, so it is a bug here. It is thrown once the Lua stack has unwound.
+   */
   #fault: { readonly error: unknown } | undefined;
 
   constructor(lua: LuaExports) {
@@ -47,9 +49,9 @@ export class Interpreter {
   }
 
   /**
-   * Compiles a script, once for each source, and keeps it as long as the process lives.
+   * Compiles a script, once per source, and keeps it for the lifetime of the process.
    *
-   * @throws ReplyError  it is no Lua
+   * @throws ReplyError  invalid Lua
    */
   compile(source: string): Chunk {
     const known = this.#chunks.get(source);
@@ -72,9 +74,9 @@ export class Interpreter {
   }
 
   /**
-   * Runs a script to its end.
+   * Runs a script.
    *
-   * @throws ReplyError  the script raised or returned an error; what it wrote before stays written
+   * @throws ReplyError  the script raised or returned an error; its earlier writes remain in effect
    */
   run(chunk: Chunk, keys: readonly Bytes[], args: readonly Bytes[], execute: Execute): ScriptReply {
     const { lua, state } = this.#machine;
@@ -136,7 +138,7 @@ export class Interpreter {
     return { base, env, explain };
   }
 
-  /** The body of redis.call and redis.pcall. Raising jumps out of this frame, so nothing may wrap `_lua_error`. */
+  /** Implements redis.call and redis.pcall. `_lua_error` jumps out of this frame, so it must not be wrapped. */
   #call(state: State, onError: "raises" | "returns"): number {
     const error = this.#answer(state);
     if (error === undefined) return 1;
@@ -144,7 +146,7 @@ export class Interpreter {
     return onError === "raises" ? this.#machine.lua._lua_error(state) : 1;
   }
 
-  /** Pushes the reply, or gives the error. */
+  /** Runs a command and pushes its reply. Returns the error message if it fails, without pushing anything. */
   #answer(state: State): Bytes | undefined {
     try {
       const count = this.#machine.lua._lua_gettop(state);
@@ -155,7 +157,7 @@ export class Interpreter {
         if (word === undefined) return "ERR Lua redis lib command arguments must be strings or integers";
         words.push(word);
       }
-      const execute = this.#execute as Execute; // Lua runs only within `run`
+      const execute = this.#execute as Execute; // set, because Lua runs only within `run`
       pushReply(this.#machine, state, this.#marks, execute(words));
       return undefined;
     } catch (error) {
@@ -175,7 +177,7 @@ function explained(problem: Bytes, sha1: string): ReplyError {
 let loading: Promise<Interpreter> | undefined;
 let loaded: Interpreter | undefined;
 
-/** The interpreter, if it has been loaded. */
+/** Returns the interpreter; undefined if it is not loaded. */
 export function loadedInterpreter(): Interpreter | undefined {
   return loaded;
 }
@@ -183,7 +185,7 @@ export function loadedInterpreter(): Interpreter | undefined {
 /**
  * Loads the interpreter, or waits until it is loaded.
  *
- * The first call of a script does this by itself. A simulation awaits it before it starts, since nothing but this
+ * The first run of a script does this automatically. A simulation awaits it before it starts, because nothing else
  * takes real time.
  */
 export async function loadInterpreter(): Promise<void> {
@@ -194,6 +196,6 @@ export async function loadInterpreter(): Promise<void> {
 async function start(): Promise<Interpreter> {
   const { LuaWasm } = await import("wasmoon");
   const { module } = await LuaWasm.initialize();
-  // wasmoon declares its own wrappers, and not the exports beneath them.
+  // The types of wasmoon declare only its wrappers, not the exports of the module.
   return new Interpreter(module as unknown as LuaExports);
 }

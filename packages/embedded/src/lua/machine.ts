@@ -1,15 +1,15 @@
 /**
- * The C interface of Lua, as far as it is used, over wasmoon's compiled module.
+ * The part of Lua's C API that this package uses, from wasmoon's compiled module.
  *
- * wasmoon's own wrappers end strings at the first NUL and convert every value to and fro, so they are not used:
- * strings pass here with their length, one byte per character.
+ * It does not use wasmoon's wrappers, because they end strings at the first NUL and convert every value. Here, strings
+ * are passed with their length, one byte per character.
  */
 import type { Bytes } from "../bytes.js";
 
-/** Address of a Lua state. */
+/** The address of a Lua state. */
 export type State = number;
 
-/** Exports of the compiled module: addresses are numbers, 64-bit integers are bigints. */
+/** The exports of the compiled module. Addresses are numbers; 64-bit integers are bigints. */
 export interface LuaExports {
   readonly HEAPU8: Uint8Array;
   _malloc(size: number): number;
@@ -42,10 +42,10 @@ export interface LuaExports {
   _lua_rawseti(state: State, index: number, key: bigint): void;
 }
 
-/** Pseudo-index of the table that only C sees. */
+/** Pseudo-index of the Lua registry, the table that only C code can access. */
 export const REGISTRY: number = -1_001_000;
 
-/** What `_lua_type` and the functions that push a field answer. */
+/** The types that `_lua_type` and the functions that push a field return. */
 export const LUA = { nil: 0, boolean: 1, number: 3, string: 4, table: 5 } as const;
 
 /** One Lua state with its memory. */
@@ -66,7 +66,7 @@ export class Machine {
     this.#view = Buffer.from(lua.HEAPU8.buffer);
   }
 
-  /** The string at `index`, which must be one: a number would be turned into a string where it lies. */
+  /** Returns the string at `index`. The value must be a string, because Lua would convert a number in place. */
   readString(state: State, index: number): Bytes {
     const address = this.lua._lua_tolstring(state, index, this.#sizeAddress);
     const memory = this.#memory();
@@ -74,11 +74,12 @@ export class Machine {
     return memory.toString("latin1", address, address + size);
   }
 
+  /** Pushes a string. */
   pushString(state: State, text: Bytes): void {
     this.lua._lua_pushlstring(state, this.write(text), text.length);
   }
 
-  /** Copies `text` to where it stays until the next call of `write` or `pushString`. */
+  /** Copies `text` to memory that is valid until the next call of `write` or `pushString`. Returns the address. */
   write(text: Bytes): number {
     if (text.length > this.#scratchSize) {
       this.lua._free(this.#scratchAddress);
@@ -89,14 +90,14 @@ export class Machine {
     return this.#scratchAddress;
   }
 
-  /** A C string that stays for ever. */
+  /** Allocates a C string that is never freed. Returns the address. */
   constant(text: Bytes): number {
     const address = this.lua._malloc(text.length + 1);
     this.#memory().write(`${text}\0`, address, "latin1");
     return address;
   }
 
-  /** Memory that has grown is another buffer. */
+  /** Returns a view of the memory. When the memory grows, it gets a new buffer and needs a new view. */
   #memory(): Buffer {
     const { buffer } = this.lua.HEAPU8;
     if (this.#view.buffer !== buffer) this.#view = Buffer.from(buffer);

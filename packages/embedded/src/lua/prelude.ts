@@ -1,12 +1,13 @@
 /**
- * What a script finds around it, as a Lua chunk that runs once in a new interpreter.
+ * The global environment of scripts, as a Lua chunk that runs once in a new interpreter.
  *
- * It is the intersection of the server's Lua 5.1 and our 5.4, so a script that runs here finds no name missing on a
- * server. Nothing that reads a clock, a random source or a file is in it. A script gets `env` as its globals: it can
- * read through to `base` and cannot write at all, so no script leaves anything behind for the next one.
+ * It contains only names that both the server's Lua 5.1 and the Lua 5.4 used here have, so a script that runs here
+ * finds all of its names on a server too. It contains nothing that reads a clock, a random source or a file. A script
+ * gets `env` as its globals. It can read the names in `base` through `env` but cannot write, so no script leaves state
+ * for the next one.
  *
- * ARGUMENTS call, pcall: the two functions that carry out commands
- * RETURNS base: the table that KEYS and ARGV are put into; env; explain: a message handler for uncaught errors
+ * ARGUMENTS call, pcall: the two functions that run commands
+ * RETURNS base: the table that KEYS and ARGV are set in; env; explain: a message handler for uncaught errors
  */
 export const PRELUDE = `
 local call, protectedCall = ...

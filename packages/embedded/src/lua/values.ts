@@ -1,13 +1,13 @@
-/** Values between commands, scripts and callers, by the server's rules of conversion. */
+/** Converts values between commands, scripts and callers, by the same rules as the server. */
 import type { Bytes } from "../bytes.js";
 import { formatDouble } from "../number-text.js";
 import { type CommandReply, ReplyError, Status } from "../reply.js";
 import { LUA, type Machine, type State } from "./machine.js";
 
-/** What a script answers, with a status as its text. An error is thrown, and never inside a list. */
+/** The reply of a script. A status is its text. An error is thrown, so it never appears in a list. */
 export type ScriptReply = number | Bytes | null | readonly ScriptReply[];
 
-/** Addresses of the field names that mark a table as an error or a status. */
+/** The addresses of the field names that mark a table as an error or a status. */
 export interface Marks {
   readonly err: number;
   readonly ok: number;
@@ -16,15 +16,15 @@ export interface Marks {
 const INT64_END = 2 ** 63;
 const DEEPEST = 1000;
 
-/** Array indices as 64-bit integers: making one anew for each element is slower than the element. */
+/** Array indices as bigints. Cached, because creating one costs more than copying the element. */
 const INDICES: readonly bigint[] = Array.from({ length: 1024 }, (_, index) => BigInt(index));
 
-/** `n` as an array index. */
+/** Returns `n` as a bigint, for use as an array index. */
 export function luaIndex(n: number): bigint {
   return INDICES[n] ?? BigInt(n);
 }
 
-/** Pushes what a command answered: nil as false, a status as `{ok=…}`. */
+/** Pushes the reply of a command: nil as false, a status as `{ok=…}`. */
 export function pushReply(machine: Machine, state: State, marks: Marks, reply: CommandReply): void {
   const { lua } = machine;
   if (typeof reply === "string") machine.pushString(state, reply);
@@ -58,15 +58,15 @@ export function pushStrings(machine: Machine, state: State, strings: readonly By
 }
 
 /**
- * An exact integer becomes one of Lua's integers: as a float, `..` would write it with a `.0` that the server's
- * Lua does not write. Beyond 2^53 the server has a double too.
+ * Pushes a safe integer as a Lua integer, because `..` would write a float with a `.0` that the server's Lua does not
+ * write. Beyond 2^53, the server has a double too.
  */
 function pushNumber({ lua }: Machine, state: State, value: number): void {
   if (Number.isSafeInteger(value)) lua._lua_pushinteger(state, BigInt(value));
   else lua._lua_pushnumber(state, value);
 }
 
-/** The argument of a command at `index`: a string as it is, a number with 17 digits. Undefined if it is neither. */
+/** Reads a command argument at `index`: a string as is, a number with 17 digits. Undefined for any other type. */
 export function readArgument(machine: Machine, state: State, index: number): Bytes | undefined {
   switch (machine.lua._lua_type(state, index)) {
     case LUA.string:
@@ -79,9 +79,9 @@ export function readArgument(machine: Machine, state: State, index: number): Byt
 }
 
 /**
- * Takes the value on top of the stack as the answer of a script.
+ * Reads the value on top of the stack as the reply of a script. Does not pop it.
  *
- * @throws ReplyError  it is an error, or a table too deep to be answered
+ * @throws ReplyError  it is an error, or a table that is nested too deeply
  */
 export function readReply(machine: Machine, state: State, depth = 0): ScriptReply {
   const { lua } = machine;
@@ -115,7 +115,10 @@ function readTable(machine: Machine, state: State, depth: number): ScriptReply {
   return list;
 }
 
-/** Raw, as everything here: an error in a metamethod would find no script to end, and end the interpreter. */
+/**
+ * Reads an `err` or `ok` field. Uses raw access, like all functions here, because an error in a metamethod would be
+ * outside a script and would abort the interpreter.
+ */
 function readMarked(machine: Machine, state: State, mark: keyof Marks): Bytes | undefined {
   machine.pushString(state, mark);
   const isString = machine.lua._lua_rawget(state, -2) === LUA.string;
@@ -124,7 +127,9 @@ function readMarked(machine: Machine, state: State, mark: keyof Marks): Bytes | 
   return text;
 }
 
-/** Towards zero, as C casts; what does not fit into 64 bits is the smallest integer there. */
+/**
+ * Truncates toward zero, like a cast in C. A value that does not fit in 64 bits becomes the smallest 64-bit integer.
+ */
 function truncate(value: number): number {
   if (!(Math.abs(value) < INT64_END)) return -INT64_END;
   return Math.trunc(value) + 0; // no negative zero

@@ -1,14 +1,14 @@
 --[[
-  admin/append-history: add to what is told of a name, and forget the oldest.
+  admin/append-history: add entries to the history of a name, and remove the oldest ones.
 
-  Sent by those who want to be able to ask later, in a request of its own: no lock waits for it. An entry is written with
-  the server's time less its age, so that entries of several hosts stand in one order. Sent twice, an entry is there twice;
-  whoever reads knows it by what is in it.
+  It is a separate request, so no lock waits for it. An entry is written with the server's time minus its age, so that
+  entries of several hosts have one order. An entry that is sent twice is stored twice. Readers recognize the duplicate
+  by its content.
 
-  KEYS[1] history  stream of what has happened to one name
-  ARGV[1] entries  lines of an age in ms, a space and the entry as JSON, each line with its end, oldest first
+  KEYS[1] history  stream of the events of one name
+  ARGV[1] entries  lines with an age in ms, a space and the entry as JSON, each ended by a newline, oldest first
   ARGV[2] most     about how many entries to keep
-  ARGV[3] keepMs   how long to keep them after the last one was added
+  ARGV[3] keepMs   how long to keep the history after this call
   REPLY   1        appended
 ]]
 local entries, most, keepMs = ARGV[1], ARGV[2], ARGV[3]

@@ -1,4 +1,4 @@
-/** The processes that hold and wait: their records, and what they have. */
+/** Lists the clients that hold or wait for locks, with their records. */
 
 import { adminReadClient } from "../generated/admin-scripts.js";
 import type { Holdfast, Store } from "../index.js";
@@ -9,62 +9,66 @@ import { eachOf, type Place, placeOf } from "./place.js";
 import { KeyScan, START } from "./scan.js";
 import { surveyAll } from "./survey.js";
 
-/** What a client has of a lock. */
+/** A hold or a wait of a client. */
 export interface ClientClaim {
   readonly kind: LockKind;
   readonly name: string;
   /** The `key` option of a mutex. */
   readonly key: string | undefined;
   readonly owner: string;
-  /** Undefined for who waits. */
+  /** The fencing token of the hold. Undefined for a wait. */
   readonly token: number | undefined;
-  /** Of a hold: since when; of a wait where that is known. By the server's clock, in ms since 1970. */
+  /** When the hold or the wait began, by the server's clock, in ms since 1970. Undefined if it is unknown. */
   readonly sinceAtMs: number | undefined;
 }
 
-/** One Holdfast of some process, as its own record and the locks tell. */
+/** A client, which is one Holdfast of a process, as its record and the locks show it. */
 export interface ClientEntry {
   readonly clientId: string;
-  /** Undefined, as all up to `lastSeenAtMs`, where the record is gone and only a lock still names it. */
+  /**
+   * The host of the process. This field and all others down to `lastSeenAtMs` are undefined if the client has no record
+   * any more, and only a lock still names it.
+   */
   readonly host: string | undefined;
   readonly pid: number | undefined;
   /** The `clientName` option. */
   readonly clientName: string | undefined;
-  /** Of the library. */
+  /** The version of the library. */
   readonly version: string | undefined;
-  /** Version of the protocol: of keys, messages and owner ids. 0 for clients from before there were versions. */
+  /** The version of the protocol: keys, messages and owner ids. 0 for clients that are older than protocol versions. */
   readonly protocol: number | undefined;
-  /** Since when it is there, by the server's clock, in ms since 1970. */
+  /** When the client started, by the server's clock, in ms since 1970. */
   readonly sinceAtMs: number | undefined;
   /** When it last wrote its record, by the server's clock, in ms since 1970. */
   readonly lastSeenAtMs: number | undefined;
   /**
-   * Whether it has written its record within a minute. Who holds or waits writes it every 20 s, so what has locks and is silent
-   * has died, or is cut off; who does neither writes nothing.
+   * Whether it has written its record within the last minute. A client that holds or waits writes it every 20 s. So a
+   * client that has locks and is not heard of has crashed or is disconnected. A client without locks writes no record.
    */
   readonly isHeardOf: boolean;
   readonly held: readonly ClientClaim[];
-  /** As far as they are among the first 100 that wait for a name. */
+  /** The waits of the client, if they are among the first 100 of a lock. */
   readonly waits: readonly ClientClaim[];
 }
 
-/** Which locks to count. */
+/** Options of `clients`. */
 export interface ClientsOptions {
-  /** As `surveyAll` gave them, for who has them already. @default a survey of its own, of all locks */
+  /** The locks from `surveyAll`, if you already have them. @default the result of a new `surveyAll` */
   readonly locks?: readonly LockEntry[] | undefined;
 }
 
 const AT_ONCE = 50;
-/** How many records are read. */
+/** The most clients to find by their records. */
 const MOST_CLIENTS = 10_000;
-/** Three times as long as the pause between two records of who holds or waits. */
+/** Three times the interval in which a client that holds or waits writes its record. */
 const SILENT_MS = 60_000;
 
 /**
- * All clients of the prefix that have a record, or a lock, in the order of their hosts and process ids; up to 10,000. By SCAN
- * over every primary, as `survey`. Changes nothing.
+ * Lists the clients of the prefix that have a record or a lock, ordered by host and process id. It finds about 10,000
+ * clients by their records, with SCAN on every primary as `survey` does, and all clients that the locks name.
+ * Read-only.
  *
- * @throws StoreError   no server answered
+ * @throws StoreError   no server replied
  * @throws ClosedError  this Holdfast was closed
  */
 export async function clients(holdfast: Holdfast, options: ClientsOptions = {}): Promise<readonly ClientEntry[]> {
@@ -132,7 +136,7 @@ const NO_RECORD: Record = {
   isHeardOf: false,
 };
 
-/** Of several independent servers each has the record, or had it. @throws StoreError  none answered */
+/** Reads the latest record of a client on all independent servers. @throws StoreError  no server replied */
 async function newestRecord(place: Place, clientId: string): Promise<Record> {
   const reads = await Promise.allSettled(place.stores.map((store) => recordOn(store, place, clientId)));
   const found = reads.flatMap((read) => (read.status === "fulfilled" ? [read.value] : []));

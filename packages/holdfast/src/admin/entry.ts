@@ -1,7 +1,7 @@
-/** What a look at a lock tells, the same for every kind: one row of a list. */
+/** The state of a lock as a list shows it, in one form for all kinds. */
 import type { BreakReason, Holder, Pause, WaitingClaim } from "../index.js";
 
-/** The kinds that can be listed. A reentrant mutex is the mutex of its name; `redlock` is on several servers. */
+/** The kinds that can be listed. A reentrant mutex is listed as a mutex. `redlock` exists only on several servers. */
 export type LockKind =
   | "mutex"
   | "semaphore"
@@ -11,7 +11,7 @@ export type LockKind =
   | "barrier"
   | "redlock";
 
-/** All of them, in the order in which a list shows those of one name. */
+/** All kinds, in the order in which lists show the locks of one name. */
 export const LOCK_KINDS: readonly LockKind[] = [
   "mutex",
   "semaphore",
@@ -22,82 +22,88 @@ export const LOCK_KINDS: readonly LockKind[] = [
   "redlock",
 ];
 
-/** Alone, or together with others of the same mode. */
+/** How a lock is held: `exclusive`, by one holder, or `shared`, together with other shared holders. */
 export type LockMode = "exclusive" | "shared";
 
 /**
- * What goes on with a name.
+ * The state of a lock.
  *
- * - `held`: somebody holds it, or a part of its permits
- * - `awaited`: nobody holds it, and somebody waits, as for a condition, or for a holder that has just died
- * - `paused`: a person keeps it from being granted; see `pause` for who, and `holders` for those who go on
+ * - `held`: it has a holder, or some of its permits are held
+ * - `awaited`: it has waiters but no holder, for example waiters for a condition, or after its holder has crashed
+ * - `paused`: an operator has paused it; `pause` names the operator, and `holders` has the holders that continue
  * - `counting`: a latch above zero
- * - `gathering`: a barrier at which somebody has arrived
- * - `broken`: a barrier whose last generation broke; or a lock that cannot be read, see `unreadable`
- * - `free`: nothing of these
+ * - `gathering`: a barrier at which some parties have arrived
+ * - `broken`: a barrier whose last generation broke, or a lock that cannot be read; see `unreadable`
+ * - `free`: none of these
  */
 export type LockState = "held" | "awaited" | "paused" | "counting" | "gathering" | "broken" | "free";
 
-/** Somebody who holds it. */
+/** A holder of a lock. */
 export interface EntryHolder extends Holder {
   readonly mode: LockMode;
-  /** How many permits of a semaphore; 1 for all other kinds. */
+  /** The number of permits that it holds of a semaphore. 1 for all other kinds. */
   readonly permits: number;
-  /** Numbers of the permits, if the kind numbers them. */
+  /** The slot numbers of the permits, if the kind numbers them. */
   readonly slots: readonly number[];
 }
 
-/** Somebody who waits. Of a barrier: who has arrived. */
+/** A waiter of a lock. For a barrier, a party that has arrived. */
 export interface EntryWaiter extends WaitingClaim {
   readonly mode: LockMode;
-  /** How many permits of a semaphore it asks for; 1 for all other kinds. */
+  /** The number of permits that it requests of a semaphore. 1 for all other kinds. */
   readonly permits: number;
-  /** Since when, by the server's clock, in ms since 1970; undefined where the queue does not say. */
+  /** When it joined the queue, by the server's clock, in ms since 1970. Undefined if the queue does not record it. */
   readonly sinceAtMs: number | undefined;
 }
 
-/** A condition of a mutex for which somebody waits. */
+/** A condition of a mutex that has waiters. */
 export interface EntryCondition {
   readonly name: string;
   readonly waiterCount: number;
-  /** The first 100, the one that is signalled next at the front. */
+  /** The first 100 waiters, the one that is signaled next first. */
   readonly waiters: readonly EntryWaiter[];
 }
 
-/** One lock as it is now. A snapshot: it may have changed when you read it. */
+/** The current state of a lock. A snapshot: the state may have changed by the time you read it. */
 export interface LockEntry {
   readonly kind: LockKind;
   readonly name: string;
-  /** The `key` option of a mutex; it then stands in `name` too, since the server does not know the name. */
+  /** The `key` option of a mutex. `name` then has the same value because the server does not store the name. */
   readonly key: string | undefined;
   readonly state: LockState;
-  /** How it is held; undefined if nobody does. */
+  /** How it is held. Undefined if it has no holder. */
   readonly mode: LockMode | undefined;
-  /** Fencing token of the present grant, or of the last one; undefined if none is on record. */
+  /** The fencing token of the current grant, or of the last one. Undefined if the server has none. */
   readonly token: number | undefined;
-  /** Of a semaphore or read-write lock the first 1,000, the one whose lease ends first at the front. */
+  /**
+   * The holders. For a semaphore or read-write lock the first 1,000, ordered by the end of their lease, earliest first.
+   */
   readonly holders: readonly EntryHolder[];
   readonly waiterCount: number;
-  /** The first 100, next one first. */
+  /** The first 100 waiters, the next one first. */
   readonly waiters: readonly EntryWaiter[];
-  /** Of a semaphore. `used` is more than `limit` for a while, if it was made smaller; `limit` is undefined if none is on record. */
+  /**
+   * For a semaphore, the capacity and the number of permits held. `used` is temporarily more than `limit` after
+   * `resize` lowered it. `limit` is undefined if the server has none.
+   */
   readonly permits: { readonly limit: number | undefined; readonly used: number } | undefined;
   readonly pause: Pause | undefined;
-  /** What the pause, or else the first holder, says it is for. */
+  /** The label of the pause, or else of the first holder. */
   readonly label: string | undefined;
-  /** Of a mutex, as far as they were found: `lookUpConditions` and lists look for them, `lookUp` does not. */
+  /** For a mutex, the conditions that were found. `lookUpConditions` and lists search for them; `lookUp` does not. */
   readonly conditions: readonly EntryCondition[];
-  /** Of an election that somebody leads. */
+  /** For an election with a leader, the published value and the term. */
   readonly leader: { readonly value: string; readonly term: number } | undefined;
-  /** Of a latch that was set. */
+  /** For a latch that was set, what is left of the count, and the initial count. */
   readonly count: { readonly left: number; readonly initial: number } | undefined;
-  /** Of a barrier that was used. */
+  /** For a barrier that was used, its current generation, and why the last one broke, if it did. */
   readonly barrier:
     | { readonly parties: number | undefined; readonly generation: number; readonly broken: BreakReason | undefined }
     | undefined;
   /**
-   * Of a lock that cannot be read, since a key of it is of another type than ours: nobody gets it until that key is gone, and
-   * nothing else in this entry is known. `keys` are those of another type; several where it cannot be told which one it is.
+   * Present if the lock cannot be read because one of its keys has another Redis type than Holdfast expects. The lock
+   * cannot be acquired until that key is removed, and nothing else in this entry is known. `keys` are the keys of
+   * another type, or all candidates if it is unclear which one it is.
    */
   readonly unreadable?: { readonly keys: readonly string[] };
 }

@@ -1,21 +1,23 @@
-/** Patterns as SCAN and KEYS have them, on names: `*`, `?`, `[a-z]`, `[^a-z]`, and `\` before a character that means itself. */
+/** Glob patterns for names, as in SCAN and KEYS: `*`, `?`, `[a-z]`, `[^a-z]`, and `\` to escape a character. */
 import { show } from "../internal.js";
 
-/** A pattern that has been read. */
+/** A parsed pattern. */
 export interface Glob {
+  /** Whether the pattern matches a name. */
   matches(name: string): boolean;
-  /** The longest text that every name has in it which matches; may be empty. */
+  /** The longest text that every matching name contains. May be empty. */
   readonly literal: string;
 }
 
 type Part = "star" | { readonly fits: (character: string) => boolean; readonly literal: string | undefined };
 
 /**
- * Reads a pattern.
+ * Parses a pattern.
  *
- * It is matched by going back to the last star alone, so that no pattern takes longer than its length times the name's.
+ * Matching backtracks only to the last star, so its time is at most the length of the pattern times the length of the
+ * name.
  *
- * @throws TypeError  it is no text
+ * @throws TypeError  `pattern` is not a string
  */
 export function readGlob(pattern: unknown): Glob {
   if (typeof pattern !== "string")
@@ -24,7 +26,7 @@ export function readGlob(pattern: unknown): Glob {
   return { matches: (name) => matches(parts, Array.from(name)), literal: longestLiteral(parts) };
 }
 
-/** The pattern that this name matches, and no other. */
+/** Returns the pattern that matches only this name. */
 export function exactly(name: string): string {
   return name.replace(/[\\*?[]/g, "\\$&");
 }
@@ -74,7 +76,7 @@ function partsOf(characters: readonly string[]): Part[] {
   return parts;
 }
 
-/** What stands between brackets, as the server reads it: a class that is not closed ends with the pattern. */
+/** Parses a character class as the server does: a class without a closing bracket ends with the pattern. */
 function readClass(
   characters: readonly string[],
   start: number,

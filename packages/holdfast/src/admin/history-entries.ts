@@ -1,16 +1,18 @@
-/** From events to entries: a hold is one entry, however many events speak of it, and whoever wrote them. */
+/**
+ * Combines history events into entries: one entry per hold, even if several events from several processes describe it.
+ */
 import type { HistoryEvent, HistoryWord } from "./history.js";
 
 /**
- * How it went.
+ * The outcome of a hold or another event.
  *
- * - `held`: it goes on
- * - `released`, `lost`, `forced`, `skipped`, `paused`, `resumed`: as of `HistoryWord`
- * - `expired`: its lease ended, and its holder gave it back too late or has not been heard of since
+ * - `held`: the hold continues
+ * - `released`, `lost`, `forced`, `skipped`, `paused`, `resumed`: as in `HistoryWord`
+ * - `expired`: the lease ended, and its holder released it too late or has recorded nothing since
  */
 export type HistoryOutcome = "held" | "released" | "lost" | "expired" | "forced" | "skipped" | "paused" | "resumed";
 
-/** All of them. */
+/** All outcomes. */
 export const HISTORY_OUTCOMES: readonly HistoryOutcome[] = [
   "held",
   "released",
@@ -22,14 +24,18 @@ export const HISTORY_OUTCOMES: readonly HistoryOutcome[] = [
   "resumed",
 ];
 
-/** One hold, or one thing that has happened without one. */
+/** A hold, or an event that does not belong to a hold. */
 export interface HistoryEntry {
   readonly name: string;
   readonly kind: string;
   readonly outcome: HistoryOutcome;
-  /** When it ended, or happened, by the server's clock, in ms since 1970; of a hold whose end nobody told, when it began. */
+  /**
+   * When it ended or happened, by the server's clock, in ms since 1970. For a hold without a recorded end, its start.
+   */
   readonly atMs: number;
-  /** When the hold began; undefined where there is none, or nobody told. */
+  /**
+   * When the hold began, by the server's clock, in ms since 1970. Undefined without a hold or a record of its start.
+   */
   readonly grantedAtMs: number | undefined;
   readonly owner: string | undefined;
   readonly token: number | undefined;
@@ -38,27 +44,31 @@ export interface HistoryEntry {
   readonly clientName: string | undefined;
   readonly label: string | undefined;
   readonly waitedMs: number | undefined;
-  /** How long it was held; undefined if it still is, or nobody told. */
+  /** How long it was held, in ms. Undefined if it is still held, or if no event has recorded it. */
   readonly heldMs: number | undefined;
   readonly reason: string | undefined;
-  /** Of a scheduled run: which time it was for. */
+  /** For a scheduled run, the time that it was scheduled for. */
   readonly tick: string | undefined;
-  /** Of a run that failed: the name of its error. */
+  /** For a failed run, the name of its error. */
   readonly errorName: string | undefined;
-  /** Who did it, if that is not the holder. */
+  /** Who did it, if not the holder. */
   readonly by: string | undefined;
-  /** Of a pause: until when. */
+  /** For a pause, its end, in ms since 1970. */
   readonly untilAtMs: number | undefined;
 }
 
-/** An event as it was read. */
+/** An event as read from the server. */
 export interface ReadEvent extends Omit<HistoryEvent, "agoMs"> {
-  /** What tells it from all others, if it speaks of no hold. */
+  /** Identifies an event that has no token. */
   readonly id?: string | undefined;
+  /** When it happened, by the server's clock, in ms since 1970. */
   readonly atMs: number;
 }
 
-/** What counts where several speak of one end: who released it by force knows more than the holder who found out. */
+/**
+ * Which event decides if several describe one hold: the heaviest. A force-release outweighs a loss, because the holder
+ * knows only that its lease was lost.
+ */
 const WEIGHTS: Readonly<Record<HistoryWord, number>> = {
   granted: 0,
   released: 1,
@@ -70,10 +80,10 @@ const WEIGHTS: Readonly<Record<HistoryWord, number>> = {
   resumed: 5,
 };
 
-/** The kind whose leases may change their token; each of them has an owner of its own. */
+/** The kind whose leases can change their token. Each of its leases has its own owner. */
 export const CHANGING = "read-write-lock";
 
-/** A hold of which no end was told. */
+/** A hold without a recorded end. */
 export interface OpenHold {
   readonly kind: string;
   readonly key: string | undefined;
@@ -82,9 +92,9 @@ export interface OpenHold {
 }
 
 /**
- * Puts events of one name together, newest first.
+ * Combines the events of one name into entries, newest first.
  *
- * @param isHeld  whether that hold, of which no end was told, still goes on
+ * @param isHeld  tells whether a hold without a recorded end continues
  */
 export function entriesOf(events: readonly ReadEvent[], isHeld: (hold: OpenHold) => boolean): HistoryEntry[] {
   return groupsOf(events)
@@ -92,15 +102,16 @@ export function entriesOf(events: readonly ReadEvent[], isHeld: (hold: OpenHold)
     .toSorted((one, other) => other.atMs - one.atMs || (other.token ?? 0) - (one.token ?? 0));
 }
 
-/** The holds among events of which no end was told. */
+/** Returns the holds without a recorded end. */
 export function openIn(events: readonly ReadEvent[]): readonly OpenHold[] {
   return groupsOf(events).flatMap((group) => openHoldOf(group) ?? []);
 }
 
 /**
- * A token tells a hold from all others of its name; of a read-write lock the owner does, since a lease that changes sides gets another
- * token. Who ended one by force may have named its token alone, or its owner alone. Of what a person did to a pause, both the program
- * that did it and the page that asked for it may tell, each with the owner of the pause.
+ * Groups events by hold. A token identifies a hold among all holds of its name. For a read-write lock the owner does,
+ * because a lease that changes sides gets a new token. A force-release may name only the token, or only the owner. A
+ * pause or its end may be recorded twice, by the program that did it and by the page that requested it; both name the
+ * owner of the pause.
  */
 function groupsOf(events: readonly ReadEvent[]): ReadEvent[][] {
   const groups = new Map<string, ReadEvent[]>();
@@ -132,7 +143,7 @@ function groupsOf(events: readonly ReadEvent[]): ReadEvent[][] {
   return [...groups.values()];
 }
 
-/** What is done to a lock as a whole, and is no hold. */
+/** Whether an event concerns the lock as a whole and no hold. */
 function isDeed(what: HistoryWord): boolean {
   return what === "paused" || what === "resumed";
 }
@@ -150,14 +161,14 @@ function entryOf(group: readonly ReadEvent[], isHeld: (hold: OpenHold) => boolea
   const told = <Field extends keyof ReadEvent>(field: Field): ReadEvent[Field] | undefined =>
     byWeight.find((event) => event[field] !== undefined)?.[field];
   const [kind, token] = [granted?.kind ?? main.kind, told("token")];
-  // A pause is nobody's hold: who did it stands in `by`.
+  // A pause has no holder. `by` names the operator who paused the lock.
   const owner = isDeed(main.what) ? undefined : told("owner");
   const heldMs = told("heldMs");
   const open = openHoldOf(group);
   const outcome = main.what !== "granted" ? main.what : open !== undefined && isHeld(open) ? "held" : "expired";
-  // Of several who tell of one end the first is the nearest to it.
+  // If several events record the same end, the earliest is the most accurate.
   const atMs = Math.min(...group.filter(({ what }) => what === main.what).map((event) => event.atMs));
-  // Ages are whole milliseconds, so a hold that was over at once may be told to have ended before it began.
+  // Ages are rounded to milliseconds, so the recorded end of a very short hold may be before its start.
   const began = granted === undefined ? undefined : Math.min(granted.atMs, atMs);
   return {
     name: main.name,

@@ -1,6 +1,6 @@
 /**
- * What has happened to names, kept for a while: a capped stream for each, written by whoever wants it, in a request of its own.
- * The scripts of locks know nothing of it, and no lock waits for it.
+ * Writes the history of locks: one capped stream per name, kept for a limited time. Only programs that want a history
+ * write it, in separate requests. The scripts of locks do not use it, and no lock waits for it.
  */
 
 import { hostname } from "node:os";
@@ -12,12 +12,15 @@ import { call, checkKnown, checkLabel, checkName, checkWhole, lockKeys, show } f
 import { type Place, placeOf } from "./place.js";
 
 /**
- * What can be told of a name.
+ * What happened to a lock.
  *
- * - `granted`: a hold began. `released`, `lost`, `forced`: it ended, by its holder, without it, or by somebody else
- * - `expired`: it had ended before its holder gave it back, and nobody was harmed
- * - `skipped`: somebody did not run, since the lock did not allow it
- * - `paused`, `resumed`: by a person
+ * - `granted`: a hold began
+ * - `released`: its holder released it
+ * - `lost`: its lease ended before its holder released it
+ * - `forced`: it was force-released
+ * - `expired`: its lease had ended before its holder released it, but no other holder was granted meanwhile
+ * - `skipped`: a run did not happen because the lock did not allow it
+ * - `paused`, `resumed`: an operator paused the lock or ended the pause
  */
 export type HistoryWord = "granted" | "released" | "lost" | "expired" | "forced" | "skipped" | "paused" | "resumed";
 
@@ -32,63 +35,71 @@ const WORDS: readonly HistoryWord[] = [
   "resumed",
 ];
 
-/** One thing that has happened. */
+/** An event in the history of a lock. */
 export interface HistoryEvent {
   readonly what: HistoryWord;
-  /** Kind of the lock, such as `mutex`. */
+  /** The kind of the lock, such as `mutex`. At most 1,024 bytes. */
   readonly kind: string;
-  /** Name of the lock, 1 to 512 bytes. */
+  /** The name of the lock, 1 to 512 bytes. */
   readonly name: string;
-  /** The `key` option of a mutex. */
+  /** The `key` option of a mutex. At most 1,024 bytes. */
   readonly key?: string | undefined;
-  /** Of whose hold, or of who did not run; of a pause, or its end, the `owner` of the pause. At most 2,048 bytes. */
+  /** The owner of the hold, of the skipped run, or of the pause. At most 2,048 bytes. */
   readonly owner?: string | undefined;
+  /** The fencing token of the hold. */
   readonly token?: number | undefined;
-  /** Where the holder is, or who did not run; with `pid` and `clientName`. @default this process; of `forced` nothing */
+  /**
+   * The host of the holder or of the process that skipped the run. At most 1,024 bytes.
+   * @default host, process id and client name of this process; none of them for `forced`
+   */
   readonly host?: string | undefined;
+  /** The process id that goes with `host`. */
   readonly pid?: number | undefined;
+  /** The client name that goes with `host`. At most 1,024 bytes. */
   readonly clientName?: string | undefined;
+  /** The label of the hold or of the pause. At most 256 bytes. */
   readonly label?: string | undefined;
   /** From the call to the grant, in ms. */
   readonly waitedMs?: number | undefined;
   /** From the grant to the end, in ms. */
   readonly heldMs?: number | undefined;
-  /** Why; at most 1,024 bytes. */
+  /** Why it happened. At most 1,024 bytes. */
   readonly reason?: string | undefined;
-  /** Of a scheduled run: which time it was for; at most 1,024 bytes. */
+  /** For a scheduled run, the time that it was scheduled for. At most 1,024 bytes. */
   readonly tick?: string | undefined;
-  /** Of a run that failed: the name of its error; at most 1,024 bytes. */
+  /** For a failed run, the name of its error. At most 1,024 bytes. */
   readonly errorName?: string | undefined;
-  /** Who did it, if that is not the holder; at most 1,024 bytes. */
+  /** Who did it, if not the holder. At most 1,024 bytes. */
   readonly by?: string | undefined;
-  /** Of a pause: until when, in ms since 1970. */
+  /** For a pause, its end, in ms since 1970. */
   readonly untilAtMs?: number | undefined;
-  /** How long ago, in ms. @default 0 */
+  /** How long ago it happened, in ms. @default 0 */
   readonly agoMs?: number | undefined;
 }
 
-/** How much is kept. */
+/** How much of a history is kept. */
 export interface KeepOptions {
-  /** About how many events of each name: a few more, never fewer. 10 to 100,000. @default 1_000 */
+  /** The number of events to keep per name. The server keeps a few more, never fewer. 10 to 100,000. @default 1_000 */
   readonly maxEntries?: number | undefined;
-  /** How long after the last one was added, in ms: 1 minute to a year. @default 30 days */
+  /** How long to keep the history after its latest event, in ms: 60,000 to 31,536,000,000, a year. @default 30 days */
   readonly keepMs?: number | undefined;
 }
 
-/** The same, checked. */
+/** Checked `KeepOptions` with defaults. */
 export type Keep = Filled<KeepOptions>;
 
 const A_MONTH_MS = 2_592_000_000;
-/** So many at a time, so that no server is kept busy. */
+/** The most events per request, so that no request occupies a server for long. */
 const MOST_IN_ONE = 200;
 
 /**
- * Adds to what is told of a name. For programs that act in another's place, such as one that releases a lock by force; what
- * this process does with its own locks is told by `recordHistory`.
+ * Adds an event to the history of a lock. It is for programs that act on behalf of others, for example a tool that
+ * force-releases locks. `recordHistory` records what this process does with its own locks.
  *
- * @throws StoreError   it may not have been added; adding it again is safe for holds, and tells all else twice
+ * @throws StoreError   the event may not have been added. Adding it again is safe if it has a `token`; other events may
+ *                      then appear twice
  * @throws ClosedError  this Holdfast was closed
- * @throws TypeError, RangeError  a wrong event or option; nothing was sent
+ * @throws TypeError, RangeError  invalid event or option; nothing was sent
  */
 export async function appendHistory(holdfast: Holdfast, event: HistoryEvent, options: KeepOptions = {}): Promise<void> {
   const checked = checkEvent(event);
@@ -97,18 +108,25 @@ export async function appendHistory(holdfast: Holdfast, event: HistoryEvent, opt
   await append(place, checked.name, [{ text: textOf(place, checked), agoMs: checked.agoMs ?? 0 }], keep);
 }
 
-/** One event, written. */
+/** An event as it is stored. */
 export interface Written {
+  /** The event as JSON. */
   readonly text: string;
+  /** How long ago it happened, in ms. */
   readonly agoMs: number;
 }
 
-/** Adds events of one name, oldest first; on several servers to all of them. @throws StoreError  none has taken them */
+/**
+ * Adds events to the history of a name, on all servers.
+ *
+ * @param events  oldest first
+ * @throws StoreError  no server has accepted the events
+ */
 export async function append(place: Place, name: string, events: readonly Written[], keep: Keep): Promise<void> {
   const history = historyKey(place, name);
   const to = async (store: Store): Promise<void> => {
     for (let at = 0; at < events.length; at += MOST_IN_ONE) {
-      // Rounded down: nothing is told to have been before it was.
+      // Rounds ages down, so that no event appears to be earlier than it was.
       const lines = events.slice(at, at + MOST_IN_ONE).map(({ text, agoMs }) => `${Math.floor(agoMs)} ${text}\n`);
       const args = { entries: lines.join(""), most: keep.maxEntries, keepMs: keep.keepMs };
       await call({ store, name }, adminAppendHistory, { history }, args, place.timeoutMs);
@@ -119,12 +137,12 @@ export async function append(place: Place, name: string, events: readonly Writte
   });
 }
 
-/** Where the history of a name is: in the slot of its locks. */
+/** Returns the key of the history of a name. It is in the same cluster slot as the locks of that name. */
 export function historyKey({ prefix }: Pick<Place, "prefix">, name: string): string {
   return lockKeys(prefix, "history", name).lock;
 }
 
-/** As it is written. What tells it from all others is in it: the hold that it speaks of, or an id of its own. */
+/** Returns the stored form of an event. It identifies the event by the token of its hold, or otherwise by an id. */
 export function textOf({ session, clientName }: Place, told: HistoryEvent & { readonly id?: string }): string {
   const { agoMs: _, name: __, ...event } = told;
   const id = event.token === undefined ? (event.id ?? session.runtime.newClientId()) : undefined;
@@ -133,7 +151,7 @@ export function textOf({ session, clientName }: Place, told: HistoryEvent & { re
   return JSON.stringify({ ...event, ...here, id });
 }
 
-/** @throws TypeError, RangeError */
+/** Checks the options and adds the defaults. @throws TypeError, RangeError  invalid option */
 export function checkKeep(options: KeepOptions): Keep {
   const { maxEntries = 1_000, keepMs = A_MONTH_MS } = checkKnown(options, ["maxEntries", "keepMs"]);
   checkWhole("maxEntries", maxEntries, 10, 100_000);
@@ -174,7 +192,7 @@ function checkEvent(event: HistoryEvent): HistoryEvent {
     const text: unknown = event[field];
     if (text === undefined && field !== "kind") continue;
     if (typeof text !== "string") throw new TypeError(`${field} must be a string; got ${show(text)}`);
-    // That of a pause has the words of a person in it, percent-encoded.
+    // The owner of a pause contains percent-encoded text of the operator.
     const most = field === "owner" ? 2_048 : 1_024;
     if (Buffer.byteLength(text) > most)
       throw new RangeError(`${field} must be at most ${most} bytes; got ${show(text)}`);

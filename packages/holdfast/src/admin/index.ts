@@ -1,6 +1,6 @@
 /**
- * `holdfast/admin`: looking at all locks, at the clients that hold them and at what has happened to them. For people and
- * their tools, not for the way to a lock: what an acquire needs is on every Holdfast.
+ * `holdfast/admin`: inspects all locks, their clients and their history. It is for operators and their tools;
+ * applications do not need it to acquire locks.
  */
 
 export { type ExtendPauseOptions, type ExtendPauseOutcome, extendPause } from "../internal.js";

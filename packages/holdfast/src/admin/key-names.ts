@@ -1,23 +1,25 @@
-/** From the keys on a server back to the locks they belong to; docs/redis-keys.md has the rules. */
+/** Finds the lock that a key belongs to. docs/redis-keys.md documents the format of keys. */
 import { type LockKeys, lockKeys, mappedKeys } from "../internal.js";
 import { LOCK_KINDS, type LockKind } from "./entry.js";
 
-/** What a key says: that there is something of this lock. */
+/** A parsed key of a lock. */
 export interface Trace {
   readonly kind: LockKind;
   readonly name: string;
   /** The mapped key, if the lock has one. */
   readonly key: string | undefined;
-  /** Which of its keys it is: `""` for the first one, else the suffix, such as `queue`. */
+  /** Which of the lock's keys it is: `""` for the first one, otherwise the suffix, such as `queue`. */
   readonly part: string;
-  /** Of the queue of a condition. */
+  /** The name of the condition, if the key is the queue of a condition. */
   readonly condition: string | undefined;
 }
 
 /**
- * What the key of a lock says, without what stands before the kind; undefined if it is none of a kind that is listed.
+ * Parses the key of a lock. A name can contain any character, so it ends at the last brace of the key, because suffixes
+ * contain no brace.
  *
- * A name may have anything in it, and is told by the last brace of the key: no suffix has one.
+ * @param rest  the key without everything before the kind
+ * @returns undefined if the key does not belong to a kind that is listed
  */
 export function traceOf(rest: string): Trace | undefined {
   const colon = rest.indexOf(":");
@@ -35,12 +37,12 @@ export function traceOf(rest: string): Trace | undefined {
   return { kind, name: unescaped(escaped), key: undefined, ...partOf(suffix) };
 }
 
-/** The name that stands so between braces. */
+/** Returns the name for its escaped form between the braces of a key. */
 export function unescaped(escaped: string): string {
   return escaped.startsWith("%") ? escaped.slice(1) : escaped;
 }
 
-/** Where the keys of that lock are. */
+/** Returns the keys of a lock. */
 export function keysOf(prefix: string, { kind, name, key }: Pick<Trace, "kind" | "name" | "key">): LockKeys {
   return key === undefined ? lockKeys(prefix, kind, name) : mappedKeys(prefix, kind, key);
 }
@@ -51,6 +53,6 @@ function partOf(suffix: string): Pick<Trace, "part" | "condition"> {
   try {
     return { part: "condition", condition: decodeURIComponent(encoded) };
   } catch {
-    return { part: "condition", condition: encoded }; // not written by us; shown as it is
+    return { part: "condition", condition: encoded }; // not written by Holdfast, so shown unchanged
   }
 }

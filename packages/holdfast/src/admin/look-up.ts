@@ -1,4 +1,4 @@
-/** All that one name is used as. */
+/** Finds the locks of all kinds that have one name. */
 import type { Holdfast } from "../index.js";
 import { checkKnown, checkName } from "../internal.js";
 import { LOCK_KINDS, type LockEntry } from "./entry.js";
@@ -7,22 +7,24 @@ import { look } from "./look.js";
 import { identitiesOf, placeOf } from "./place.js";
 import { type Surveyed, surveyAll } from "./survey.js";
 
-/** What to look for. */
+/** Options of `lookUp`. */
 export interface LookUpOptions {
-  /** Also the kinds that are free. @default false */
+  /** Whether to return free locks too. @default false */
   readonly includeFree?: boolean | undefined;
 }
 
 /**
- * Every kind of that name which is held, awaited, paused, counting, gathering or broken. Who waits for conditions of the mutex
- * is not among them: `lookUpConditions`. The requests leave together, and
- * those for the records of the clients that they name after them. Changes nothing.
+ * Finds the locks of every kind with this name that are held, awaited, paused, counting, gathering or broken. It does
+ * not find waiters for conditions of a mutex; `lookUpConditions` does. Read-only.
+ *
+ * It sends the requests for all kinds together, and then the requests for the records of the clients.
  *
  * @param name  1 to 512 bytes
- * @returns in the order of `LOCK_KINDS`; empty if the name is free
- * @throws StoreError   a server did not answer. @throws QuorumError  no majority of several did
+ * @returns the locks in the order of `LOCK_KINDS`; empty if the name is free
+ * @throws StoreError   a server did not reply
+ * @throws QuorumError  no majority of several independent servers replied
  * @throws ClosedError  this Holdfast was closed
- * @throws TypeError, RangeError  a wrong name or option; nothing was sent
+ * @throws TypeError, RangeError  invalid name or option; nothing was sent
  */
 export async function lookUp(
   holdfast: Holdfast,
@@ -40,12 +42,14 @@ export async function lookUp(
 }
 
 /**
- * The mutex of that name with all its conditions for which somebody waits. Only SCAN finds those, so that this costs what
- * `surveyAll` does, and takes the same rights. Changes nothing.
+ * Finds the mutex with this name and all its conditions that have waiters. Only SCAN finds conditions, so this costs as
+ * much as `surveyAll` and needs the same permissions. Read-only.
  *
  * @param name  1 to 512 bytes
- * @returns as `surveyAll`: of `locks` the mutex of that name alone, or none if it is free and nobody waits
- * @throws as `surveyAll`; TypeError, RangeError  a wrong name; nothing was sent
+ * @returns as `surveyAll`. `locks` has only the mutex, or is empty if the mutex is free and its conditions have no
+ *          waiters
+ * @throws TypeError, RangeError  invalid name; nothing was sent
+ * @throws as `surveyAll` otherwise
  */
 export async function lookUpConditions(holdfast: Holdfast, name: string): Promise<Surveyed> {
   checkName(name);

@@ -1,4 +1,4 @@
-/** One lock of one kind, as its own protocol tell it, in the form that all kinds share. */
+/** Inspects one lock of any kind through its protocol, and returns the state in the form that all kinds share. */
 
 import { adminWaiters } from "../generated/admin-scripts.js";
 import type { Inspection } from "../index.js";
@@ -25,33 +25,38 @@ import { isMistyped } from "./mistyped.js";
 import type { Identities, Place } from "./place.js";
 import { brokenEntry, mistypedKeys } from "./unreadable.js";
 
-/** Which lock to look at. */
+/** The lock to inspect. */
 export type Whose = Pick<Trace, "kind" | "name" | "key">;
 
-/** What a kind says that others do not. */
+/** The parts of the state that only some kinds have. */
 type Own = Partial<Pick<LockEntry, "permits" | "leader" | "count" | "barrier">>;
 
 interface Seen {
   readonly protocol: InspectProtocol;
   readonly state: State;
   readonly own: Own;
-  /** What is going on where nobody holds or waits. */
+  /** The state if the lock has neither holders nor waiters. `counting` also applies if it has waiters. */
   readonly idle?: "counting" | "broken" | undefined;
-  /** Where those wait who are to be told of. */
+  /** The key of the queue. */
   readonly queue?: string | undefined;
-  /** Whether its first key is there; undefined if it is while somebody holds it. */
+  /** Whether its first key exists. Undefined if it exists exactly while the lock has a holder. */
   readonly isOnRecord?: boolean | undefined;
-  /** The mode and the permits of a claim of that weight. */
+  /** Returns the mode and the permits of a claim with this weight. */
   readonly weigh?: (weight: number) => { readonly mode: LockMode; readonly permits: number };
 }
 
-/** A lock, and whether the first of its keys is there, by which a list finds it. */
+/** The state of a lock, with what lists need. */
 export interface Looked {
   readonly entry: LockEntry;
+  /** Whether the first key of the lock exists. Lists find the lock by it. */
   readonly hasFirstKey: boolean;
 }
 
-/** Looks at one lock; one that has a key of another type is told as broken. @throws StoreError, QuorumError */
+/**
+ * Inspects a lock. If one of its keys has an unexpected type, the lock is reported as broken.
+ *
+ * @throws StoreError, QuorumError
+ */
 export async function look(place: Place, whose: Whose, identities: Identities): Promise<Looked> {
   try {
     return await lookInto(place, whose, identities);
@@ -93,18 +98,22 @@ async function lookInto(place: Place, whose: Whose, identities: Identities): Pro
     count: own.count,
     barrier: own.barrier,
   };
-  // The first key of a mapped lock is not ours, and its token counts in its place.
+  // The first key of a mapped lock lacks the prefix of Holdfast, so lists find the lock by the key of its token.
   const hasFirstKey =
     whose.key === undefined ? (seen.isOnRecord ?? state.holders.length > 0) : entry.token !== undefined;
   return { entry, hasFirstKey };
 }
 
-/** How many waiters are told of. */
+/** The most waiters of a lock whose arrival is read. */
 const MOST_WAITERS = 100;
-/** A queue that was begun by a signal has plain numbers; no time is as low. */
+/** A queue that was started by a signal has sequence numbers instead of times. All times are above this value. */
 const FIRST_TIME_US = 1e15;
 
-/** Since when each of the first in a queue waits, in ms since 1970, as far as the queue says. @throws StoreError */
+/**
+ * Returns when the first waiters joined a queue, by owner, in ms since 1970, if the queue records it.
+ *
+ * @throws StoreError
+ */
 async function arrivalsIn(
   { session: { store }, timeoutMs }: Place,
   name: string,
@@ -127,7 +136,7 @@ function stateOf(kind: LockKind, holders: number, waiters: number, idle: Seen["i
   return idle ?? "free";
 }
 
-/** Who waits for a condition of that mutex; or the key of the condition, if that is of another type. @throws StoreError */
+/** Returns the waiters for a condition of a mutex, or its key if that has an unexpected type. @throws StoreError */
 export async function lookAtCondition(
   place: Place,
   whose: Whose,
@@ -167,7 +176,10 @@ async function lookIntoCondition(
   };
 }
 
-/** How each kind is seen. Nobody waits by this protocol, so they need no inbox, and what is declared counts for nothing. */
+/**
+ * Inspects each kind through its protocol. These protocols never wait, so they need no inbox. Declared values such as
+ * the number of permits do not matter.
+ */
 const SEE: { readonly [Kind in LockEntry["kind"]]: (place: Place, whose: Whose) => Promise<Seen> } = {
   async mutex({ session: { store }, prefix, timeoutMs }, { kind, name, key }) {
     const protocol = new MutexProtocol({ store, name, key, keys: keysOf(prefix, { kind, name, key }), inbox: "" });

@@ -1,7 +1,7 @@
-/** Keys of another type than ours, as the errors of servers tell of them. */
+/** Recognizes errors about keys that have another Redis type than Holdfast expects. */
 import { QuorumError } from "../index.js";
 
-/** Whether a server has answered that a key is of another type than what was asked of it. */
+/** Whether an error means that a key has another type than the request expects (WRONGTYPE). */
 export function isMistyped(error: unknown): boolean {
   let one = error;
   for (let depth = 0; one !== undefined && one !== null && depth < 10; depth += 1) {
@@ -12,7 +12,11 @@ export function isMistyped(error: unknown): boolean {
   return false;
 }
 
-/** For what is told besides a lock: whatever stands in such a key is none of it. @throws error  any other */
+/**
+ * Returns undefined for an error about the type of a key, for records beside a lock: such a key is not one of theirs.
+ *
+ * @throws error  any other error
+ */
 export function nothingIfMistyped(error: unknown): undefined {
   if (!isMistyped(error)) throw error;
 }

@@ -1,33 +1,34 @@
 /**
- * Events of history on their way to the server: some at a time, tried again, and given up at last.
+ * Sends history events to the server: in batches, with retries, and with a limit of retries.
  *
- * Invariants: what waits is bounded, and the oldest goes first; nothing that goes wrong here reaches whoever tells. It is counted,
- * and told on the channel `holdfast:history`.
+ * Invariants:
+ * - The number of waiting events is bounded. The oldest are dropped first.
+ * - Failures do not reach the caller. They are counted and published on the channel `holdfast:history`.
  */
 import { type Channel, channel } from "node:diagnostics_channel";
 import { SharedTimer } from "../internal.js";
 import { append, type HistoryEvent, type Keep, textOf } from "./history.js";
 import { eachOf, type Place } from "./place.js";
 
-/** `holdfast:history`: events could not be written. */
+/** `holdfast:history`: history events could not be written. */
 export interface HistoryTroubleEvent {
   readonly name: string;
-  /** How many events it concerns. */
+  /** The number of events. */
   readonly events: number;
-  /** Whether they are given up; else they are tried again. */
+  /** Whether the events are dropped. Otherwise, they are retried. */
   readonly dropped: boolean;
   readonly error: unknown;
 }
 
 const trouble: Channel = channel("holdfast:history");
 
-/** How many events wait at most, of all names together. */
+/** The most waiting events of all names together. */
 const MOST_WAITING = 10_000;
-/** How often events are tried. */
+/** The number of failed attempts after which the events of a name are dropped. */
 const TRIES = 10;
 const AT_ONCE = 10;
 
-/** An event that speaks of no hold has an id, so that it is told once however often it is sent. */
+/** An event without a token has an id, so that it appears once in the history even if it is sent several times. */
 export type Identified = HistoryEvent & { readonly id?: string };
 
 /** An event that waits to be written. */
@@ -37,9 +38,11 @@ interface Waiting {
   readonly hold: string | undefined;
 }
 
-/** See the file header. */
+/** Sends history events to the server in batches. */
 export class Outbox {
+  /** The number of events written. */
   appended = 0;
+  /** The number of events that were dropped. */
   dropped = 0;
   readonly #place: Place;
   readonly #everyMs: number;
@@ -51,7 +54,7 @@ export class Outbox {
   #flushing: Promise<void> = Promise.resolve();
   #isStopping = false;
 
-  /** @param everyMs  how long an event waits for others to be written with it, and to be tried again */
+  /** @param everyMs  how long an event waits for others to be sent with it, and for a retry, in ms */
   constructor(place: Place, everyMs: number, keep: Keep) {
     this.#place = place;
     this.#everyMs = everyMs;
@@ -59,13 +62,13 @@ export class Outbox {
     this.#timer = new SharedTimer(place.session.runtime, () => void this.flush());
   }
 
-  /** @param hold  which hold it begins or ends */
+  /** Adds an event. @param hold  id of the hold that the event begins or ends */
   add(event: Identified, hold?: string): void {
     const waiting = this.#waiting.get(event.name) ?? [];
     this.#waiting.set(event.name, waiting);
     waiting.push({ event, hold, atMonotonicMs: this.#nowMs() });
     this.#waitingCount += 1;
-    // More of one name than are kept would push each other out on the server.
+    // The server keeps no more events of a name than this, so older ones need not be sent.
     if (waiting.length > this.#keep.maxEntries) {
       waiting.shift();
       this.#waitingCount -= 1;
@@ -73,7 +76,11 @@ export class Outbox {
     this.#timer.ensure(this.#everyMs);
   }
 
-  /** Takes back what was told of that hold, if it still waits: what comes next says it too. */
+  /**
+   * Removes the waiting event of a hold, because its next event has the same information.
+   *
+   * @returns undefined if no event of the hold waits
+   */
   takeBack(name: string, hold: string): Identified | undefined {
     const waiting = this.#waiting.get(name);
     const at = waiting?.findIndex((one) => one.hold === hold) ?? -1;
@@ -82,14 +89,14 @@ export class Outbox {
     return found?.event;
   }
 
-  /** Writes what waits. Never rejects. */
+  /** Sends the waiting events. Never rejects. */
   flush(): Promise<void> {
     this.#timer.cancel();
     this.#flushing = this.#flushing.then(() => this.#writeAll());
     return this.#flushing;
   }
 
-  /** As `flush`, and gives up what cannot be written. Never rejects. */
+  /** Sends the waiting events, and drops those that cannot be written. Never rejects. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.flush();
@@ -98,7 +105,7 @@ export class Outbox {
     this.#waiting.clear();
   }
 
-  /** So many events of that name will not be written. */
+  /** Counts and publishes that events of a name will not be written. */
   drop(name: string, events: number, error: unknown): void {
     this.dropped += events;
     tell({ name, events, dropped: true, error });

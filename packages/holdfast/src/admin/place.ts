@@ -1,23 +1,23 @@
-/** Where the locks of a Holdfast are, for whoever looks at all of them. */
+/** The servers and settings of a Holdfast, for the functions that inspect all its locks. */
 
 import { adminHere } from "../generated/admin-scripts.js";
 import type { Holdfast, Store } from "../index.js";
 import { type Asked, anyInternalsOf, type ClientRecord, call, type Internals } from "../internal.js";
 import { nothingIfMistyped } from "./mistyped.js";
 
-/** See the file header. */
+/** The internals of a Holdfast that the functions of `holdfast/admin` need. */
 export interface Place extends Internals {
   readonly holdfast: Holdfast;
-  /** One of one server or cluster; or one for each of several independent servers. */
+  /** One store for a single server or a cluster, or one for each of several independent servers. */
   readonly stores: readonly Store[];
-  /** Longest wait for one answer, in ms. */
+  /** The longest wait for a reply, in ms. */
   readonly timeoutMs: number;
 }
 
-/** What to ask about the clients that a list names. */
+/** Reads the records of the clients that a list names. */
 export type Identities = Asked;
 
-/** @throws TypeError  it is not what `createHoldfast` has returned. @throws ClosedError */
+/** Returns the place of a Holdfast. @throws TypeError  not created by `createHoldfast`; @throws ClosedError */
 export function placeOf(holdfast: Holdfast): Place {
   const found = anyInternalsOf(holdfast);
   found.session.assertOpen(found.prefix);
@@ -25,7 +25,7 @@ export function placeOf(holdfast: Holdfast): Place {
   return { ...found, holdfast, stores: servers, timeoutMs: session.commandTimeoutMs };
 }
 
-/** Records of clients, each read once however many locks name it. */
+/** Returns a reader of client records. It reads each record once, even if several locks name the client. */
 export function identitiesOf({ session, timeoutMs }: Place): Identities {
   const known = new Map<string, Promise<ClientRecord | undefined>>();
   return {
@@ -42,7 +42,11 @@ export function identitiesOf({ session, timeoutMs }: Place): Identities {
   };
 }
 
-/** What a server says of itself: what its client puts before each key, and its time, in ms since 1970. @throws StoreError */
+/**
+ * Asks a server for the prefix that its client library adds to each key, and for its time in ms since 1970.
+ *
+ * @throws StoreError
+ */
 export async function hereOf(
   store: Store,
   { prefix, timeoutMs }: Pick<Place, "prefix" | "timeoutMs">,
@@ -53,7 +57,11 @@ export async function hereOf(
   return { keyPrefix: arrived.slice(0, arrived.length - key.length), nowMs };
 }
 
-/** Carries out `work` for each item, so many at a time, and gives what comes of them in order. @throws as the first that fails */
+/**
+ * Runs `work` for each item, `atOnce` at a time. Returns the results in the order of the items.
+ *
+ * @throws the error of the first work that fails
+ */
 export async function eachOf<Item, Result>(
   items: readonly Item[],
   atOnce: number,

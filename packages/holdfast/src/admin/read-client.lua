@@ -1,10 +1,11 @@
 --[[
-  admin/read-client: which process a client is, and when it was last heard of. Changes nothing.
+  admin/read-client: return the process of a client, and when it last wrote its record. Read-only.
 
-  KEYS[1] client  hash, host, pid, name, version and protocol of the process, since when it is there and when it was last written
+  KEYS[1] client  hash, host, pid, name, version and protocol of the process, when the client started, and when it last
+                  wrote this record, both in microseconds
   REPLY   {0, nowMs, texts...}  gone: there is no such record
-          {1, nowMs, texts...}  known: the server's time in ms since 1970; host, pid, name, version, when it was written,
-                                since when that client is there, and its protocol, 0 if it wrote none
+          {1, nowMs, texts...}  known: the server's time in ms since 1970; host, pid, name, version, when the record was
+                                written, when the client started, and its protocol, 0 if the record has none
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -1,11 +1,12 @@
 --[[
-  admin/read-history: what is told of a name, newest first. Changes nothing.
+  admin/read-history: return the history of a name, newest first. Read-only.
 
-  KEYS[1] history  stream of what has happened to one name
-  ARGV[1] sinceMs  how far back to go, from now
-  ARGV[2] before   id of the last entry that was read, with a bracket before it; or + to begin
-  ARGV[3] most     how many entries to give, 1 or more
-  REPLY   {0, nowMs, words...}  read: the server's time in ms since 1970; words are id, time in ms and JSON of each entry
+  KEYS[1] history  stream of the events of one name
+  ARGV[1] sinceMs  how far back to read, from now
+  ARGV[2] before   `(` and the id of the last entry that was read, or + to begin
+  ARGV[3] most     how many entries to return, 1 or more
+  REPLY   {0, nowMs, words...}  read: the server's time in ms since 1970; words has the id, the time in ms and the JSON
+                                of each entry
 ]]
 local sinceMs, before, most = ARGV[1], ARGV[2], ARGV[3]
 

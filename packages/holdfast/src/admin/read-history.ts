@@ -1,4 +1,4 @@
-/** What has happened to one name, or to all of them, newest first. */
+/** Reads the history of one name or of all names, newest first. */
 
 import { adminReadHistory } from "../generated/admin-scripts.js";
 import type { Holdfast, Store } from "../index.js";
@@ -21,40 +21,41 @@ import { nothingIfMistyped } from "./mistyped.js";
 import { eachOf, identitiesOf, type Place, placeOf } from "./place.js";
 import { KeyScan, START } from "./scan.js";
 
-/** What to read. */
+/** Options of `readHistory`. */
 export interface ReadHistoryOptions {
-  /** One name. @default all that have a history */
+  /** The name of the lock, 1 to 512 bytes. @default all names with a history */
   readonly name?: string | undefined;
-  /** Names, as SCAN has patterns. In place of `name`. */
+  /** A glob pattern for names, with the syntax of SCAN. Instead of `name`. */
   readonly pattern?: string | undefined;
-  /** How far back, in ms; 1 to a year. @default a day */
+  /** How far back to read, in ms, up to now. A whole number from 1 to 31,536,000,000, a year. @default a day */
   readonly sinceMs?: number | undefined;
-  /** Only what went so. @default all */
+  /** Reads only entries with this outcome or these outcomes. @default all */
   readonly outcome?: HistoryOutcome | readonly HistoryOutcome[] | undefined;
-  /** How many entries at most; 1 to 10,000. @default 50 */
+  /** The most entries to return. A whole number from 1 to 10,000. @default 50 */
   readonly limit?: number | undefined;
 }
 
 const OPTIONS = ["name", "pattern", "sinceMs", "outcome", "limit"] as const;
 const A_DAY_MS = 86_400_000;
-/** How many events one request reads. */
+/** The number of events that one request reads. */
 const PAGE = 500;
-/** How many events of one name are read for the sake of a few that are wanted. */
+/** The most events to read of one name in search of entries that match. */
 const MOST_READ = 10_000;
-/** How many names are read: those that SCAN finds first. */
+/** The most names to read: those that SCAN finds first. */
 const MOST_NAMES = 10_000;
 const AT_ONCE = 20;
-/** How many holders are named of a lock that has several. */
+/** The most holders that a look at a lock returns. */
 const MOST_HOLDERS = 1_000;
 
 /**
- * What has happened, newest first, as far as somebody has told it: `recordHistory` of each process, and whoever acts in
- * another's place. One entry for each hold. Without a name all histories are read, of up to 10,000 names: that costs SCAN, and a
- * request for each. Changes nothing.
+ * Reads what has happened to locks, newest first, with one entry per hold. It finds what `recordHistory`,
+ * `appendHistory`, and recipes and integrations with a `history` option have recorded. Read-only.
  *
- * @throws StoreError   a server did not answer
+ * Without `name`, it reads the histories of up to 10,000 names. That takes a SCAN and one or more requests per name.
+ *
+ * @throws StoreError   a server did not reply
  * @throws ClosedError  this Holdfast was closed
- * @throws TypeError, RangeError  a wrong option; nothing was sent
+ * @throws TypeError, RangeError  invalid option; nothing was sent
  */
 export async function readHistory(
   holdfast: Holdfast,
@@ -81,7 +82,7 @@ export async function readHistory(
     .slice(0, limit);
 }
 
-/** Names with a history. @throws StoreError */
+/** Returns the names that have a history. @throws StoreError */
 async function namesOf(place: Place, text: string): Promise<string[]> {
   const scan = new KeyScan(place, { shape: ":history:{*", kinds: ["history"], text, includeFree: false });
   const names = new Set<string>();
@@ -111,7 +112,7 @@ async function historyOf(
   return entriesOf(events, isHeld).filter(isWanted).slice(0, limit);
 }
 
-/** Events of one name, newest first, until there are enough of them. @throws StoreError */
+/** Reads events of one name, newest first, until there are enough. @throws StoreError */
 async function eventsOf(
   place: Place,
   name: string,
@@ -130,7 +131,7 @@ async function eventsOf(
       const { words, nowMs } = reply;
       for (let at = 0; at + 2 < words.length; at += 3) {
         const event = eventOf(name, Number(words[at + 1]), words[at + 2] ?? "");
-        // It was added after it happened, and so may be older than the part of the stream that was asked for.
+        // An event is added after it happened, so it may be older than the range of the stream that was read.
         if (event !== undefined && event.atMs >= nowMs - sinceMs) events.push(event);
       }
       if (words.length < 3 * PAGE || events.length >= MOST_READ || isEnough(events)) return events;
@@ -138,7 +139,7 @@ async function eventsOf(
     }
   };
   if (place.stores.length === 1) return from(place.session.store);
-  // Each of several servers has what was told while it could be reached.
+  // Each of several servers has the events that were recorded while it was reachable.
   const all = await Promise.allSettled(place.stores.map(from));
   const read = all.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
   const [first] = all;
@@ -146,7 +147,7 @@ async function eventsOf(
   return read;
 }
 
-/** Undefined for what is not of our writing. */
+/** Parses an event. Returns undefined for an entry that Holdfast has not written. */
 function eventOf(name: string, atMs: number, text: string): ReadEvent | undefined {
   try {
     const read: unknown = JSON.parse(text);
@@ -159,7 +160,13 @@ function eventOf(name: string, atMs: number, text: string): ReadEvent | undefine
 
 type Hold = Parameters<Parameters<typeof entriesOf>[1]>[0];
 
-/** Whether holds of which no end was told go on: one look at each kind of the name. @throws StoreError */
+/**
+ * Inspects each kind of lock with this name once.
+ *
+ * @param open  the holds without a recorded end
+ * @returns a function that tells whether such a hold continues
+ * @throws StoreError
+ */
 async function holdsOf(place: Place, name: string, open: readonly Hold[]): Promise<(hold: Hold) => boolean> {
   const identities = identitiesOf(place);
   const looked = new Map<string, readonly EntryHolder[]>();
@@ -173,16 +180,17 @@ async function holdsOf(place: Place, name: string, open: readonly Hold[]): Promi
   );
   return (hold) => {
     const holders = looked.get(placeOfHold(hold));
-    // What cannot be looked at, or not as a whole, is not said to be over.
+    // A hold counts as continuing if its lock cannot be inspected, or has more holders than the server returns.
     if (holders === undefined || holders.length >= MOST_HOLDERS) return true;
     return holders.some(({ owner, token }) => owner === hold.owner && (token === undefined || isAmong(hold, token)));
   };
 }
 
 /**
- * A claim that several callers share has some tokens in a row, of which the server names the first. Servers of a quorum may
- * each stand higher than the token on which a majority agreed, and a lease that changes sides gets another one; there each attempt has an
- * owner of its own.
+ * Whether the token of a hold belongs to the claim with this owner, whose first token is `first`. A claim that several
+ * callers share has consecutive tokens, and the server stores the first. For two kinds the owner alone identifies the
+ * hold: the servers of a redlock may have a higher token than the one the majority agreed on, and the lease of a
+ * read-write lock gets a new token when it changes sides. Each attempt to acquire these has its own owner.
  */
 function isAmong({ kind, owner, token }: Hold, first: number): boolean {
   if (kind === "redlock" || kind === CHANGING) return true;

@@ -1,8 +1,8 @@
 /**
- * Tells the history of what this process holds, from the diagnostics channels: off the way to a lock, in requests of its own,
- * some at a time.
+ * Records the history of the locks that this process holds. It subscribes to the diagnostics channels, and writes
+ * events in batches and in separate requests.
  *
- * Invariant: an acquire pays for a small object and never for a request, and nothing that goes wrong here reaches a lock.
+ * Invariant: recording costs an acquire one small object and never a request. Failures do not reach a lock.
  */
 import type { Channel } from "node:diagnostics_channel";
 import { hostname } from "node:os";
@@ -24,41 +24,46 @@ import { type Place, placeOf } from "./place.js";
 
 export type { HistoryTroubleEvent } from "./outbox.js";
 
-/** Whose history to tell, and how much of it is kept. */
+/** Options of `recordHistory`. */
 export interface RecordOptions extends KeepOptions {
-  /** Which names. It is called on the way of a lock, and must be quick. @default all */
+  /** Returns whether to record a name. It must be fast because it is called during acquires. @default all names */
   readonly names?: ((name: string) => boolean) | undefined;
   /**
-   * How long an event waits for others to be written with it, in ms: 10 to 60,000. Longer costs fewer requests, and one entry
-   * in place of two for each hold that is shorter; shorter loses less when the process is killed.
+   * How long an event waits for others to be written with it. A longer time needs fewer requests, and writes one event
+   * instead of two for each hold that is shorter. With a shorter time, fewer events are lost if the process is killed.
+   * Whole milliseconds, 10 to 60,000.
    * @default 1_000
    */
   readonly everyMs?: number | undefined;
 }
 
-/** What tells the history, until it is stopped. */
+/** Records the history until you stop it. */
 export interface HistoryRecorder extends AsyncDisposable {
-  /** How many events were written. */
+  /** The number of events written. */
   readonly appended: number;
-  /** How many were not, and will not be: the server did not answer for too long, or there were too many. */
+  /** The number of events dropped, because the server did not reply for too long or too many events were waiting. */
   readonly dropped: number;
-  /** Writes what waits to be written. Never rejects. */
+  /** Writes the waiting events. Never rejects. */
   flush(): Promise<void>;
-  /** As `flush`, and tells no more. A second call waits for the first. Never rejects. Call it before `holdfast.close()`. */
+  /**
+   * Writes the waiting events and stops recording. Call it before `holdfast.close()`. A second call waits for the
+   * first. Never rejects.
+   */
   stop(): Promise<void>;
 }
 
-/** How many holds are remembered whose end was told, and how many that go on: of those the oldest is forgotten. */
+/** The number of ended holds and of open holds to remember. Beyond it, the oldest is forgotten. */
 const REMEMBERED = 1_000;
 const MOST_OPEN = 100_000;
 
 /**
- * From now on tells what becomes of the locks of this Holdfast: who was granted, and how that ended. What it is told of by
- * `appendHistory` is beside it.
+ * Starts to record the history of the locks of this Holdfast: the grants, and how each hold ended. It also records the
+ * force-releases, pauses and resumes of this Holdfast. You can add further events with `appendHistory`.
  *
- * Stop it before the Holdfast is closed, or the last second is lost.
+ * Stop the recorder before you close the Holdfast. Otherwise the events of the last `everyMs` are lost.
  *
- * @throws TypeError, RangeError  a wrong option. @throws ClosedError
+ * @throws TypeError, RangeError  invalid option
+ * @throws ClosedError  this Holdfast was closed
  */
 export function recordHistory(holdfast: Holdfast, options: RecordOptions = {}): HistoryRecorder {
   const {
@@ -72,7 +77,7 @@ export function recordHistory(holdfast: Holdfast, options: RecordOptions = {}): 
 }
 
 interface Open {
-  /** How many leases share the hold, as with a reentrant mutex. */
+  /** The number of leases that share the hold, as with a reentrant mutex. */
   leases: number;
   readonly grantedAtMonotonicMs: number;
 }
@@ -128,7 +133,7 @@ class Recorder implements HistoryRecorder {
     const { session } = this.#place;
     const listener = (message: unknown): void => {
       const event = message as Event; // what that channel publishes
-      // Whatever is thrown here would end the process: it is none of a lock's affairs.
+      // An error that is thrown here would end the process.
       try {
         const { clientId } = event as Partial<DeedEvent>;
         const isOurs = clientId === undefined ? session.isOwn(event.owner) : clientId === session.clientId;
@@ -157,7 +162,7 @@ class Recorder implements HistoryRecorder {
   }
 
   #released(event: ReleaseEvent): void {
-    // It goes on in another process.
+    // The hold continues in another process.
     if (event.outcome === "handed-over") return;
     const open = this.#open.get(idOf(event));
     if (open !== undefined && open.leases > 1) {
@@ -175,7 +180,7 @@ class Recorder implements HistoryRecorder {
   #lost(event: LostEvent): void {
     const open = this.#open.get(idOf(event));
     const heldMs = open === undefined ? {} : { heldMs: Math.round(this.#nowMs() - open.grantedAtMonotonicMs) };
-    // It is asked to end, and has not ended.
+    // The holder is asked to stop, but the hold has not ended.
     if (event.reason === "closing") return;
     if (event.reason === "force-released") this.#end(event, { what: "forced", ...event.forced, ...heldMs });
     else if (event.reason === "closed") this.#end(event, { what: "released", reason: "closed", ...heldMs });
@@ -202,7 +207,7 @@ class Recorder implements HistoryRecorder {
     this.#outbox.add({ kind, name, key, what: "resumed", by, label, heldMs: pausedForMs, id: `resumed ${owner}` });
   }
 
-  /** One end for each hold: the first that was told of it. */
+  /** Records the end of a hold, unless an end was recorded before. */
   #end(
     event: LockEvent & { readonly token: number },
     end: Pick<HistoryEvent, "what" | "heldMs" | "reason" | "by">,
@@ -212,9 +217,9 @@ class Recorder implements HistoryRecorder {
     if (this.#ended.has(hold)) return;
     this.#ended.add(hold);
     forgetOldest(this.#ended, REMEMBERED);
-    // A start that nobody has seen yet need not be written by itself.
+    // If the start of the hold still waits, one event with start and end replaces it.
     const known = this.#outbox.takeBack(event.lockName, hold) ?? this.#about(event);
-    // The token that it had last: whoever took it away by force has named that one.
+    // Uses the latest token because a force-release names that one.
     this.#outbox.add({ ...known, token: event.token, ...end }, hold);
   }
 

@@ -1,22 +1,22 @@
 --[[
-  admin/scan: one page of the keys of this server that stand for something. Changes nothing.
+  admin/scan: return one page of the keys of this server that show a lock or another record. Read-only.
 
-  It is a script, since a script is what every store can carry out, on every server that has locks; and so the many
-  keys that stand for nothing by themselves, such as those of tokens, never leave the server. In a cluster one and the
-  same call goes to all masters, so each finds its own place among the cursors. A call looks at 2 000 keys at most, or
-  at few more than it takes to find what is wanted, so that nobody else waits for long.
+  It is a script for two reasons. Every store can run scripts, on every server that has locks. And the many keys that
+  show nothing by themselves, such as those of tokens, never leave the server. In a cluster the same call goes to all
+  masters, and each finds its own position among the cursors. A call ends when it has found enough keys or has examined
+  about 2,000, so that it does not delay other clients for long.
 
-  ARGV[1] match    what SCAN is to match
-  ARGV[2] start    what stands before the kind in each key
-  ARGV[3] kinds    kinds to look for, with a comma before and after each
-  ARGV[4] text     what the rest of the key must have in it; empty for anything
+  ARGV[1] match    pattern for SCAN
+  ARGV[2] start    everything before the kind in each key
+  ARGV[3] kinds    kinds to list, with a comma before and after each
+  ARGV[4] text     text that the rest of the key must contain; empty for any key
   ARGV[5] free     1 to list keys of tokens too, which are all that a free lock has
   ARGV[6] want     how many keys are enough
-  ARGV[7] cursors  of each server where to go on, as " <id>=<cursor> <id>=<cursor> "; a server not among them begins
-  ARGV[8] many     1 where there are several servers, which have ids; 0 for one, whose id is "one"
-  REPLY   {0, masters, words...}  page: how many servers there are, 0 if that is hidden; words are the id of this one, where
-                                  to go on ("end" if there is nothing left), and the keys
-          1                       over: this server had been read to its end before
+  ARGV[7] cursors  position on each server, as " <id>=<cursor> <id>=<cursor> "; a server without one begins at 0
+  ARGV[8] many     1 for several servers, which have ids; 0 for one server, whose id is "one"
+  REPLY   {0, masters, words...}  page: number of servers, 0 if hidden; words has the id of this server, its next
+                                  cursor ("end" if nothing is left), and the keys
+          1                       over: this server was read to its end before
 ]]
 local match, start, kinds, text, free, want = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '1', tonumber(ARGV[6])
 local cursors, many = ARGV[7], ARGV[8] == '1'
@@ -48,7 +48,7 @@ local function standsForSomething(rest)
   if text ~= '' and not string.find(rest, text, 1, true) then
     return false
   end
-  -- The key of a mapped lock is somewhere else, so its token is what shows it.
+  -- The first key of a mapped lock lacks the prefix, so SCAN does not find it. The key of its token shows the lock.
   if string.match(rest, ':fence$') then
     return free or string.match(rest, '^mutex:mapped') ~= nil
   end

@@ -1,8 +1,8 @@
 /**
- * Keys of all servers, page by page: SCAN on each of them, in a script, since a script is what every store can carry out
+ * Lists keys of all servers, page by page. It runs SCAN on each server in a script, because every store can run scripts
  * (docs/adr/111-looking-at-all-locks.md).
  *
- * Where to go on stands in one text, which the caller keeps: nothing is remembered between two pages.
+ * The caller keeps the cursor, a text with the position on each server. Nothing is stored between two pages.
  */
 
 import { adminScan } from "../generated/admin-scripts.js";
@@ -10,39 +10,40 @@ import type { Reply, Script, Store, StoreError } from "../index.js";
 import { call, type Outcome, show } from "../internal.js";
 import { hereOf, type Place } from "./place.js";
 
-/** Which keys are looked for. */
+/** The keys to list. */
 export interface Wanted {
-  /** What stands between the prefix and the rest of the key, such as `:*{*`, as SCAN matches it. */
+  /** The SCAN pattern for everything after the prefix, such as `:*:*{*`. */
   readonly shape: string;
   readonly kinds: readonly string[];
-  /** What the rest of each key must have in it. */
+  /** A text that each key must contain after the prefix. Empty for any key. */
   readonly text: string;
-  /** Whether to list keys of tokens. */
+  /** Whether to list keys of tokens, which are all that a free lock has. */
   readonly includeFree: boolean;
 }
 
-/** How far each server has been read. */
+/** The position on each server. */
 export interface Progress {
-  /** By the place of the store and the id of the server: where to go on, or `end`. */
+  /** The SCAN cursor of each server, or `end`, by the index of the store and the id of the server. */
   readonly cursors: ReadonlyMap<string, string>;
-  /** How many servers did not answer, so that what is on them is missing. */
+  /** The number of servers that did not reply. Their keys are missing. */
   readonly unreachable: number;
-  /** Whether there is nothing left. */
+  /** Whether all servers were read to their end. */
   readonly isOver: boolean;
 }
 
-/** Before the first page. */
+/** The position before the first page. */
 export const START: Progress = { cursors: new Map(), unreachable: 0, isOver: false };
 
-/** One page, without what stands before the kind of each key. */
+/** One page of keys. */
 export interface KeyPage {
+  /** The keys, without everything before the kind. */
   readonly rests: readonly string[];
   readonly progress: Progress;
 }
 
 type Scanned = Outcome<(typeof adminScan)["replies"][number]>;
 
-/** What one store has answered, or why it has not. */
+/** The replies of one store. `isSilent` if it did not reply. */
 interface Answered {
   readonly index: number;
   readonly start: string;
@@ -50,7 +51,9 @@ interface Answered {
   readonly isSilent: boolean;
 }
 
-/** Reads keys of one Holdfast. Make one for each list: it asks once what the client puts before keys. */
+/**
+ * Lists keys of one Holdfast. Create one for each list: it asks only once for the prefix that the client library adds.
+ */
 export class KeyScan {
   readonly #place: Place;
   readonly #wanted: Wanted;
@@ -62,9 +65,10 @@ export class KeyScan {
   }
 
   /**
-   * The next page: about as many keys as are wanted, fewer if it takes long to find them, or none.
+   * Reads the next page.
    *
-   * @throws StoreError  no server answered
+   * @param want  about how many keys to return; a page has fewer or none if they are hard to find
+   * @throws StoreError  no server replied
    */
   async page({ cursors, unreachable }: Progress, want: number): Promise<KeyPage> {
     const { stores } = this.#place;
@@ -85,7 +89,7 @@ export class KeyScan {
         for (const key of keys) rests.add(key.slice(start.length));
       }
       const known = [...cursors].filter(([id]) => id.startsWith(`${index}.`));
-      // Whoever was heard of and says nothing now is not waited for: the list says that it is not whole.
+      // A server that replied before but not now is skipped. `unreachable` shows that the list is incomplete.
       for (const [id, cursor] of known) {
         if (cursor === "end" || heard.has(id)) continue;
         next.set(id, "end");
@@ -124,7 +128,7 @@ export class KeyScan {
       return { index, start, replies: await onEach(store, prefix, adminScan, args, timeoutMs), isSilent: false };
     } catch (error) {
       this.#starts.delete(index);
-      // Of several independent servers some may be away; one that is the only one must answer.
+      // Some of several independent servers may be unreachable, but a single one must reply.
       if (stores.length === 1) throw error as StoreError;
       return { index, start: "", replies: [], isSilent: true };
     }
@@ -136,7 +140,7 @@ export class KeyScan {
   }
 }
 
-/** Runs a script without keys on every server behind a store. @throws StoreError  none of them answered */
+/** Runs a script without keys on every server of a store. @throws StoreError  no server replied */
 async function onEach(
   store: Store,
   name: string,
@@ -152,23 +156,23 @@ async function onEach(
   );
 }
 
-/** How many servers are not read to their end, as far as they are known. */
+/** Returns the number of known servers that are not read to their end. */
 function openOf(cursors: Progress["cursors"], stores: number): number {
   return cursors.size === 0 ? stores : [...cursors.values()].filter((cursor) => cursor !== "end").length;
 }
 
-/** For SCAN, in whose patterns these mean something. */
+/** Escapes the special characters of SCAN patterns. */
 function escaped(text: string): string {
   return text.replace(/[\\*?[\]^]/g, "\\$&");
 }
 
-/** As a text that can stand in an address; undefined if there is nothing left. */
+/** Returns the position as a URL-safe text. Undefined if all servers were read to their end. */
 export function cursorText({ cursors, unreachable, isOver }: Progress): string | undefined {
   if (isOver) return undefined;
   return Buffer.from(JSON.stringify([1, unreachable, Object.fromEntries(cursors)])).toString("base64url");
 }
 
-/** @throws TypeError  it is not what `cursorText` has made */
+/** Parses a cursor. Undefined means the first page. @throws TypeError  not a cursor from `cursorText` */
 export function readCursor(cursor: unknown): Progress {
   if (cursor === undefined) return START;
   const wrong = (): TypeError => new TypeError(`cursor must be the nextCursor of an earlier page; got ${show(cursor)}`);

@@ -1,4 +1,4 @@
-/** All locks of a prefix, page by page. */
+/** Lists all locks of a prefix, page by page. */
 import type { Holdfast } from "../index.js";
 import { checkKnown, checkWhole, show } from "../internal.js";
 import { LOCK_KINDS, type LockEntry, type LockKind } from "./entry.js";
@@ -11,49 +11,53 @@ import { brokenEntry } from "./unreadable.js";
 
 /** Which locks to list. */
 export interface SurveyOptions {
-  /** Names, as SCAN has patterns: `order:*`. @default all */
+  /** A glob pattern for names, with the syntax of SCAN, for example `order:*`. @default all names */
   readonly pattern?: string | undefined;
-  /** @default all kinds */
+  /** The kinds to list. @default all kinds */
   readonly kinds?: readonly LockKind[] | undefined;
-  /** Only what somebody holds whose host, client name, owner or label has this text in it. @default anybody */
+  /**
+   * Lists only locks with a holder whose `host/pid`, client name, owner or label contains this text.
+   * @default all locks
+   */
   readonly holder?: string | undefined;
   /**
-   * When a page is full. It may have a few more, since a step of SCAN cannot be cut; and fewer, or none, although there
-   * is a next page, since a page looks at so many keys at most. Whole number, 1 to 10,000.
+   * The size of a page. A page may have a few more locks because a step of SCAN cannot be split. It may have fewer or
+   * none although there is a next page, because a page examines a limited number of keys. A whole number from 1 to
+   * 10,000.
    * @default 200
    */
   readonly limit?: number | undefined;
-  /** `nextCursor` of the page before. @default the first page */
+  /** The `nextCursor` of the previous page. @default the first page */
   readonly cursor?: string | undefined;
-  /** Also what is free, as far as its keys are still there. @default false */
+  /** Whether to list free locks too, as long as some of their keys exist. @default false */
   readonly includeFree?: boolean | undefined;
 }
 
-/** One page of a list. */
+/** One page of locks, from `survey`. */
 export interface SurveyPage {
-  /** In no order; each kind and name once. */
+  /** The locks, in no particular order. Each kind and name appears once. */
   readonly locks: readonly LockEntry[];
-  /** For the next page; undefined if this is the last one. */
+  /** The cursor of the next page. Undefined if this is the last one. */
   readonly nextCursor: string | undefined;
-  /** How many servers did not answer since the first page: what is on them is missing. */
+  /** The number of servers that have not replied since the first page. Their locks are missing. */
   readonly unreachable: number;
 }
 
-/** All locks at once. */
+/** All locks, from `surveyAll`. */
 export interface Surveyed {
-  /** In no order; each kind and name once, each mutex with all its conditions. */
+  /** The locks, in no particular order. Each kind and name appears once, and each mutex has all its conditions. */
   readonly locks: readonly LockEntry[];
-  /** False if there are more than `most`. */
+  /** False if the list ended early because it reached `most`. */
   readonly isComplete: boolean;
-  /** As of `SurveyPage`. */
+  /** The number of servers that have not replied. Their locks are missing. */
   readonly unreachable: number;
 }
 
 const SURVEY_OPTIONS = ["pattern", "kinds", "holder", "limit", "cursor", "includeFree"] as const;
 
-/** How many requests for keys one page may cost; each looks at 2,000 keys. */
+/** The most requests for keys per page. Each examines about 2,000 keys. */
 const MOST_STEPS = 50;
-/** How many locks are looked at at a time. */
+/** The number of locks that are inspected at a time. */
 const AT_ONCE = 50;
 
 interface Wish {
@@ -65,16 +69,21 @@ interface Wish {
 }
 
 /**
- * One page of the locks that are held, awaited or paused, of every kind, by SCAN over every primary; never by KEYS.
+ * Lists one page of the locks of every kind, by default only those that are not free. It uses SCAN on every primary,
+ * and never KEYS. Read-only.
  *
- * As with SCAN, what is there from the first page to the last is listed; what comes or goes meanwhile may be, or not. A lock
- * is on one page, but for a mutex with waiters for a condition, which may come once more for each such condition, and a paused
- * lock for which others wait, or one that cannot be read, which may come twice; see `surveyAll`. Locks in the formats of other systems are not listed. A page costs a bounded number of requests, each of
- * which keeps a server busy for a few milliseconds at most. Changes nothing.
+ * A lock that exists from the first page to the last is listed. A lock that is created or removed meanwhile may be
+ * missing, as with SCAN. Locks in the formats of other systems are not listed. Most locks appear on one page only. The
+ * exceptions, which `surveyAll` merges:
  *
- * @throws StoreError   no server answered
+ * - a mutex with waiters for conditions may appear once more for each such condition
+ * - a paused lock with waiters, or an unreadable lock, may appear twice
+ *
+ * A page costs a limited number of requests. Each of them occupies a server for a few milliseconds at most.
+ *
+ * @throws StoreError   no server replied
  * @throws ClosedError  this Holdfast was closed
- * @throws TypeError, RangeError  a wrong option; nothing was sent
+ * @throws TypeError, RangeError  invalid option; nothing was sent
  */
 export async function survey(holdfast: Holdfast, options: SurveyOptions = {}): Promise<SurveyPage> {
   const wish = checkWish(options);
@@ -85,9 +94,10 @@ export async function survey(holdfast: Holdfast, options: SurveyOptions = {}): P
 }
 
 /**
- * All pages of `survey` as one.
+ * Lists all locks, as `survey` does, without pages. Read-only.
  *
- * @param options  as of `survey`, and `most`: how many locks to stop after; whole number, 1 to 1,000,000, by default 100,000
+ * @param options  as in `survey`, and `most`: the number of locks to stop after, a whole number from 1 to 1,000,000, by
+ *                 default 100,000
  * @throws as `survey`
  */
 export async function surveyAll(
@@ -113,7 +123,7 @@ export async function surveyAll(
   return { locks: [...found.values()], isComplete: progress.isOver, unreachable: progress.unreachable };
 }
 
-/** What the keys of one lock on a page say. */
+/** The keys of one lock on a page. */
 interface Candidate {
   readonly whose: Trace;
   readonly parts: Set<string>;
@@ -156,7 +166,7 @@ function candidatesOf(rests: readonly string[], { glob, kinds }: Wish): Candidat
   return [...candidates.values()];
 }
 
-/** The lock, unless it is not wanted, or is listed by another of its keys. */
+/** Inspects a lock. Returns undefined if it is not wanted, or if another of its keys lists it. */
 async function examine(
   place: Place,
   { whose, parts, conditions }: Candidate,
@@ -170,14 +180,15 @@ async function examine(
   const awaited = looked.flatMap((one) => ("unreadable" in one || one.waiterCount === 0 ? [] : [one]));
   const wrong = looked.flatMap((one) => ("unreadable" in one ? [one.unreadable] : []));
   const { keys = [] } = entry.unreadable ?? {};
-  // Of these no key tells where it is listed: rather twice than never. Whoever holds it cannot be asked for.
+  // No key decides which page lists an unreadable lock, so it may appear twice. The filter `holder` does not apply to
+  // it because its holders are unknown.
   if (keys.length + wrong.length > 0) return withConditions(brokenEntry(whose, [...keys, ...wrong]), awaited);
-  // A lock has several keys, which come on different pages: the first one lists it, or else the next.
+  // The keys of a lock appear on different pages. The first key that exists lists the lock.
   const isListedHere =
     awaited.length > 0 ||
     parts.has("") ||
     (parts.has("fence") && (whose.key !== undefined || (!hasFirstKey && entry.waiterCount === 0))) ||
-    // Those who wait may come and go during a pause: rather twice than never.
+    // Waiters may come and go during a pause, so the lock may appear twice. Otherwise it could be missing.
     ((parts.has("queue") || parts.has("waiters") || parts.has("pause")) && !hasFirstKey);
   if (!isListedHere) return undefined;
   const lock = withConditions(entry, awaited);
@@ -189,14 +200,14 @@ function isNamed({ host, pid, clientName, owner, label }: LockEntry["holders"][n
   return [`${host}/${pid}`, clientName, owner, label].some((word) => word?.includes(text) === true);
 }
 
-/** The lock, and who waits for its conditions besides. */
+/** Returns the lock with additional conditions. */
 function withConditions(lock: LockEntry, more: LockEntry["conditions"]): LockEntry {
   if (more.length === 0) return lock;
   const known = new Map([...more, ...lock.conditions].map((condition) => [condition.name, condition]));
   return { ...lock, state: lock.state === "free" ? "awaited" : lock.state, conditions: [...known.values()] };
 }
 
-/** What tells one lock from all others. */
+/** Returns a text that identifies a lock among all locks of the prefix. */
 export function idOf({ kind, name, key }: Pick<LockEntry, "kind" | "name" | "key">): string {
   return `${kind} ${key === undefined ? "name" : "key"} ${name}`;
 }
@@ -207,7 +218,7 @@ function wantedOf({ kinds, glob, includeFree }: Wish): Wanted {
   return { shape: `:${kind}:*{*`, kinds, text: glob?.literal ?? "", includeFree };
 }
 
-/** @throws TypeError, RangeError  a wrong option; the message names it, its range and what came */
+/** Checks the options and adds the defaults. @throws TypeError, RangeError  invalid option; the message names it */
 function checkWish(options: SurveyOptions): Wish {
   const known = checkKnown(options, SURVEY_OPTIONS);
   const { pattern, kinds = LOCK_KINDS, holder = "", limit = 200, includeFree = false } = known;

@@ -1,6 +1,6 @@
 /**
- * What becomes of a lock with a key of another type than ours, which another program or a hand has written: it alone cannot be
- * read, and nothing else suffers from it.
+ * Reports locks that cannot be read because one of their keys has another Redis type than Holdfast expects, for example
+ * because another program has written it. All other locks are listed as usual.
  */
 
 import { adminWaiters } from "../generated/admin-scripts.js";
@@ -10,7 +10,7 @@ import { keysOf, type Trace } from "./key-names.js";
 import { isMistyped } from "./mistyped.js";
 import type { Place } from "./place.js";
 
-/** What cannot be read. @param keys  those that are, or may be, of another type */
+/** Returns the entry of an unreadable lock. @param keys  the keys that have, or may have, an unexpected type */
 export function brokenEntry(
   { kind, name, key }: Pick<Trace, "kind" | "name" | "key">,
   keys: readonly string[],
@@ -38,7 +38,10 @@ export function brokenEntry(
 
 type Suffixes = readonly string[];
 
-/** The keys that are sorted sets, and those that are not, by what follows the base; the lock's own is among the latter. */
+/**
+ * The suffixes of the keys that are sorted sets, and of those that are not. The first key of a lock, which has no
+ * suffix, is not a sorted set.
+ */
 const SUFFIXES: Readonly<Record<LockKind, { readonly sorted: Suffixes; readonly others: Suffixes }>> = {
   mutex: { sorted: [":queue"], others: [":fence", ":handed", ":pause"] },
   election: { sorted: [":queue"], others: [":fence", ":handed", ":pause", ":value"] },
@@ -50,10 +53,11 @@ const SUFFIXES: Readonly<Record<LockKind, { readonly sorted: Suffixes; readonly 
 };
 
 /**
- * Which keys of a lock that cannot be read are of another type.
+ * Returns the keys of an unreadable lock that have an unexpected type.
  *
- * Each is read as a sorted set: no more rights are needed than for any look at a lock. So of keys that are none, those
- * that are there are told, since one of them it is.
+ * It reads each key as a sorted set, because that needs no more permissions than inspecting a lock. For keys that
+ * should not be sorted sets, this shows only whether they exist. So if no key is certainly wrong, it returns all of
+ * those that exist, because one of them is wrong.
  *
  * @throws StoreError
  */

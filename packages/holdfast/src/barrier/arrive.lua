@@ -1,26 +1,26 @@
 --[[
-  barrier/arrive: arrive at the barrier, or say that one is still there; the last to arrive lets all go on.
+  barrier/arrive: arrive at the barrier, or confirm that the party still waits; the last arrival releases all parties.
 
-  One step, so that each party is in exactly one generation, and a generation either passes for all or breaks for all.
-  Sent again by the same party it gives the same answer for as long as its end is kept (the last 10 000 ends at
-  least). An arrival is a lease: whoever asks finds out that another's is over, and breaks the generation.
+  One atomic step, so that each party is in exactly one generation, and a generation either passes for all or breaks
+  for all. A repeated request of the same party gets the same reply for as long as its end is kept (at least the last
+  10,000 ends). An arrival is a lease: a request that finds the lease of another party expired breaks the generation.
 
   KEYS[1] barrier  hash: parties, generation; broken, why and by of the generation that broke last; resetBy
   KEYS[2] arrived  sorted set, owner of an arrival of this generation -> its index
-  KEYS[3] leases   sorted set, owner of an arrival of this generation -> when its lease ends, in µs of the server's clock
+  KEYS[3] leases   sorted set, owner of an arrival of this generation -> end of its lease, in µs of the server's clock
   KEYS[4] ended    sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if it broke, or
                    + 0.75 if it was given up before it had arrived
   ARGV[1] owner    id of this arrival
   ARGV[2] leaseMs  length of its lease
-  ARGV[3] parties  how many parties the caller counts on
-  ARGV[4] enqueue  1 if it may wait; 0 if it arrives only when that lets all go on; 2 if so, and it asks only once
-  ARGV[5] inbox    what a client id is appended to for the channel that the client listens on
+  ARGV[3] parties  number of parties that the caller was configured with
+  ARGV[4] enqueue  1 if it may wait; 0 if it arrives only as the last party; 2 like 0, for a caller that asks only once
+  ARGV[5] inbox    prefix of inbox channels: the channel of a client is this plus its client id
   REPLY   {0, restMs, nowUs}              waiting: ask again within restMs
-          {1, restMs, nowUs}              refused: it may not wait, and others are missing; or it was given up before
+          {1, restMs, nowUs}              refused: it may not wait and is not the last; or it was given up before
           {2, generation, index}          passed: all have arrived
           {3, generation, why, parties...}  broken: why is 1 lease ended, 2 timed out, 3 aborted, 4 left, 5 reset;
-                                          the only party named is the one that broke it
-          {4, parties}                    mismatch: the barrier is for so many parties
+                                          parties is the one that broke it
+          {4, parties}                    mismatch: the barrier was set up for this number of parties
 ]]
 local owner, leaseMs, parties, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -40,7 +40,7 @@ if ended > 0 then
     return broken(which)
   end
   if ended - which > 0.5 then
-    -- It comes after its own leaving. The generation without it may pass, so nothing may be said of that.
+    -- This request arrived after the party had left. The generation may still pass without it, so its outcome is open.
     local time = redis.call('TIME')
     return {1, -1, time[1] * 1000000 + time[2]}
   end
@@ -49,7 +49,7 @@ end
 if barrier[1] and barrier[1] ~= parties then
   return {4, tonumber(barrier[1])}
 end
--- Ends are kept for as long as copies of a request may be under way.
+-- Ends are kept for as long as copies of a request may arrive.
 local function trimEnds()
   redis.call('PEXPIRE', KEYS[4], 86400000)
   local excess = redis.call('ZCARD', KEYS[4]) - parties - 10000
@@ -57,7 +57,7 @@ local function trimEnds()
     redis.call('ZPOPMIN', KEYS[4], excess)
   end
 end
--- Of who has not arrived too: a late copy of this request must not arrive when nobody is there any more.
+-- Also records the end of a party that has not arrived, so that a late copy of its request cannot arrive later.
 local function keepEnd(fraction)
   redis.call('ZADD', KEYS[4], generation + fraction, owner)
   trimEnds()

@@ -6,69 +6,70 @@ import { insist } from "../core/release.js";
 import type { Session } from "../core/session.js";
 import type { BarrierProtocol, Break } from "./protocol.js";
 
-/** What a barrier must be told when it is made. */
+/** The configuration of a barrier, which must be the same in every process. */
 export interface BarrierOptions {
-  /** How many must arrive before all go on: whole number, 1 to 10,000, the same in all processes. */
+  /** The number of parties that must arrive before all of them continue. A whole number from 1 to 10,000. */
   readonly parties: number;
 }
 
-/** How to arrive. */
+/** Options of `arrive`. */
 export interface ArriveOptions extends Pick<AcquireOptions, "waitMs" | "signal" | "label"> {
   /**
-   * Length of the lease of this arrival, which is renewed while it waits. Longer rides out longer pauses; shorter
-   * breaks the barrier sooner when this process dies. Whole milliseconds, 100 to 43,200,000 (12 hours).
+   * Length of the lease of this arrival, which is renewed while it waits. A longer lease survives longer pauses of this
+   * process. A shorter one breaks the barrier sooner if this process crashes. Whole milliseconds from 100 to 43,200,000
+   * (12 hours).
    * @default 30_000
    */
   readonly leaseMs?: number | undefined;
 }
 
-/** A generation that passed. */
+/** The result of `arrive`: the generation that passed, and the caller's place in it. */
 export interface Passage {
-  /** Rises by 1 with each generation. It begins anew at 1 when the barrier was not used for a day. */
+  /** Rises by 1 with each generation. Starts again at 1 after a day without use of the barrier. */
   readonly generation: number;
-  /** How many arrived before: 0 for the first party, `parties - 1` for the last. */
+  /** The number of parties that arrived earlier: 0 for the first party, `parties - 1` for the last. */
   readonly index: number;
 }
 
-/** What `inspect` tells about a barrier. A snapshot: it may have changed when you read it. */
+/** The state of a barrier, from `inspect`. A snapshot: the state may have changed by the time you read it. */
 export interface BarrierInspection {
   readonly kind: "barrier";
   readonly name: string;
-  /** How many parties the server counts on; undefined if it was not used of late. */
+  /** The number of parties on the server; undefined if the barrier has not been used for a day. */
   readonly parties: number | undefined;
-  /** The generation that gathers, or that broke. */
+  /** The generation that parties arrive in now, or the one that broke. */
   readonly generation: number;
-  /** Who has arrived, in order. */
+  /** The parties that have arrived, in order of arrival. */
   readonly arrived: readonly WaitingClaim[];
-  /** Why the generation broke, and whose arrival broke it; undefined if it is whole. */
+  /** Why the generation broke, and which arrival broke it; undefined if it is not broken. */
   readonly broken: { readonly reason: BreakReason; readonly by: WaitingClaim | undefined } | undefined;
 }
 
 const ARRIVE_OPTIONS: readonly string[] = ["waitMs", "signal", "label", "leaseMs"];
 
-/** A barrier forgets itself after a day, so no lease may come near that. */
+/** Well below a day, because the server forgets an unused barrier after a day. */
 const LEASE_MAX_MS = 43_200_000;
 
 /**
- * Lets a fixed number of parties go on together, again and again, in all processes: each waits until all are there.
+ * A reusable barrier for a fixed number of parties across processes: each party waits until all have arrived.
  *
- * Either all parties of a generation go on, or it breaks for all of them, visibly: when one times out, aborts, closes
- * its Holdfast, or dies (its arrival is a lease), the others get a BrokenBarrierError that names it, and so does
- * whoever arrives later, until somebody resets the barrier. So nobody waits for a party that is not coming.
+ * Either all parties of a generation continue, or the generation breaks for all of them. It breaks when one party times
+ * out, aborts, closes its Holdfast instance or crashes (its arrival is a lease). The other parties then get a
+ * BrokenBarrierError that names this party. Later arrivals get the same error until the barrier is reset.
  *
- * The verbs follow java.util.concurrent.CyclicBarrier. Different is that a death breaks it, that `index` counts up,
- * and that `waitMs: 0` arrives only if that lets all go on, and otherwise leaves no trace.
+ * The method names follow java.util.concurrent.CyclicBarrier. Unlike there, a crash breaks the barrier, `index` counts
+ * up, and `waitMs: 0` arrives only if this completes the generation, and otherwise leaves no trace.
  */
 export class Barrier {
   /** Name of the barrier. */
   readonly name: string;
-  /** How many parties this object counts on. */
+  /** The number of parties that this object was configured with. */
   readonly parties: number;
   readonly #session: Session;
   readonly #protocol: BarrierProtocol;
   readonly #defaults: ResolvedOptions;
 
-  /** Barriers come from the factory of a Holdfast. @internal */
+  /** Use the factory of a Holdfast instance instead. @internal */
   constructor(session: Session, protocol: BarrierProtocol, defaults: ResolvedOptions, parties: number) {
     this.name = protocol.name;
     this.parties = parties;
@@ -78,20 +79,20 @@ export class Barrier {
   }
 
   /**
-   * Arrives, and waits until all parties have, by default as long as an acquire waits. One round trip and a message, and a
-   * renewal every third of `leaseMs`.
+   * Arrives and waits until all parties have arrived, by default as long as an acquire waits. One round trip and one
+   * message, plus a renewal every third of `leaseMs`.
    *
-   * @returns which generation passed, and as which of its parties
-   * @throws BrokenBarrierError  a party of this generation is not coming; nobody went on
-   * @throws WaitTimeoutError    after `waitMs`; the generation is broken for all, unless this one had not arrived, which its
-   *         message says: with a `waitMs` of 0, or if the server was out of reach for so long
-   * @throws the signal's reason, if it aborts the wait, once the server has broken the generation for the others or has not
-   *         answered within `commandTimeoutMs`
-   * @throws CapacityMismatchError  the server counts on another number of parties; this one has not arrived
-   * @throws StoreError          the server did not answer; the generation breaks, at the latest after `leaseMs`
-   * @throws EvictionError       the server may evict keys, and that was not allowed; this one has not arrived
-   * @throws ClosedError         this Holdfast was closed; the generation is broken for the others
-   * @throws TypeError, RangeError  a wrong option; nothing was sent
+   * @returns the generation that passed and the index of this party in it
+   * @throws BrokenBarrierError  the generation broke; no party of it continues
+   * @throws WaitTimeoutError    after `waitMs`; the generation is broken for all parties. With a `waitMs` of 0, or if
+   *         the server was unreachable for the whole wait, this party had not arrived, and the message says so
+   * @throws the signal's reason, if it aborts the wait, after the server has broken the generation for the others or
+   *         has not replied within `commandTimeoutMs`
+   * @throws CapacityMismatchError  the server has another number of parties; this party has not arrived
+   * @throws StoreError          no reply; the generation breaks after `leaseMs` at the latest
+   * @throws EvictionError       the server may evict keys, and `allowEviction` is not set; this party has not arrived
+   * @throws ClosedError         this Holdfast instance was closed; the generation is broken for the others
+   * @throws TypeError, RangeError  an invalid option; nothing was sent
    */
   async arrive(options: ArriveOptions = {}): Promise<Passage> {
     const resolved = resolve(options, this.#defaults, ARRIVE_OPTIONS);
@@ -119,18 +120,22 @@ export class Barrier {
   }
 
   /**
-   * Begins a new generation, for as many parties as this object counts on. Whoever waits gets a BrokenBarrierError.
+   * Begins a new generation with the number of parties of this object. Parties that wait get a BrokenBarrierError.
    *
    * @returns the number of the new generation
    * @throws StoreError   outcome unknown
-   * @throws ClosedError  this Holdfast was closed
+   * @throws ClosedError  this Holdfast instance was closed
    */
   async reset(): Promise<number> {
     const request = this.#session.newRequestId(this.name);
     return insist(this.#session, () => this.#protocol.reset(request, this.#session.commandTimeoutMs));
   }
 
-  /** Which generation it is, who has arrived, and who broke it. Changes nothing. @throws StoreError, ClosedError */
+  /**
+   * Returns the generation, the parties that have arrived and the break, if any. Read-only.
+   *
+   * @throws StoreError, ClosedError
+   */
   async inspect(): Promise<BarrierInspection> {
     this.#session.assertOpen(this.name);
     const state = await this.#protocol.inspect(undefined, this.#session.commandTimeoutMs);

@@ -1,5 +1,5 @@
 --[[
-  barrier/inspect: which generation it is, and who has arrived or who broke it. Changes nothing.
+  barrier/inspect: the current generation, and which parties have arrived or which one broke it. Changes nothing.
 
   KEYS[1] barrier  hash: parties, generation; broken, why and by of the generation that broke last; resetBy
   KEYS[2] arrived  sorted set, owner of an arrival of this generation -> its index

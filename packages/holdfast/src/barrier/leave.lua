@@ -1,26 +1,26 @@
 --[[
-  barrier/leave: give an arrival up, which breaks its generation for all others.
+  barrier/leave: give up an arrival, which breaks its generation for all others.
 
-  If the generation has passed or broken already, nothing happens. If the arrival has not reached the server yet, it
-  is kept as given up, so that it does not count when it does; the generation goes on without it. Sent again it gives
-  the same answer.
+  If the generation has already passed or broken, nothing happens. If the arrival has not reached the server yet, it
+  is recorded as given up, so that it does not count when it does, and the generation continues without it. A repeated
+  request gets the same reply.
 
   KEYS[1] barrier  hash: parties, generation; broken, why and by of the generation that broke last; resetBy
   KEYS[2] arrived  sorted set, owner of an arrival of this generation -> its index
-  KEYS[3] leases   sorted set, owner of an arrival of this generation -> when its lease ends, in µs of the server's clock
+  KEYS[3] leases   sorted set, owner of an arrival of this generation -> end of its lease, in µs of the server's clock
   KEYS[4] ended    sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if it broke, or
                    + 0.75 if it was given up before it had arrived
   ARGV[1] owner    id of the arrival
   ARGV[2] why      2 timed out, 3 aborted, 4 left
-  ARGV[3] inbox    what a client id is appended to for the channel that the client listens on
-  REPLY   {0}                     absent: it had not arrived, and will not
-          {1}                     broke: its generation, by this or before
+  ARGV[3] inbox    prefix of inbox channels: the channel of a client is this plus its client id
+  REPLY   {0}                     absent: it had not arrived, and can no longer arrive
+          {1}                     broke: the generation is broken, by this request or earlier
           {2, generation, index}  passed: all had arrived
 ]]
 local owner, why, inbox = ARGV[1], ARGV[2], ARGV[3]
 
 -- include break-generation
--- A full server accepts this first write, and then the others (docs/adr/135).
+-- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
 redis.call('ZREM', KEYS[2], '')
 local generation = tonumber(redis.call('HGET', KEYS[1], 'generation') or 1)
 if redis.call('ZSCORE', KEYS[2], owner) then

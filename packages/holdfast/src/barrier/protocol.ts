@@ -1,69 +1,70 @@
-/** The protocol of a barrier: each one script call, with the keys of one name. */
+/** The protocol of a barrier. Each method is one script call with the keys of one barrier. */
 import { call } from "../core/call.js";
 import { type BreakReason, CapacityMismatchError } from "../core/errors.js";
 import type { InspectProtocol, State, WaitProtocol } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
 import { barrierArrive, barrierInspect, barrierLeave, barrierReset } from "../generated/scripts.js";
 
-/** What the protocol of one barrier needs to know. */
+/** What the protocol of one barrier needs. */
 export interface BarrierPlace {
   readonly store: Store;
   readonly name: string;
-  /** The barrier's key; a suffix makes the others. */
+  /** The key of the barrier, and the prefix of its other keys. */
   readonly base: string;
-  /** What a client id is appended to for its channel. */
+  /** Prefix of inbox channels: the channel of a client is this plus its client id. */
   readonly inbox: string;
   readonly parties: number;
 }
 
-/** A generation that broke; `by` is the owner of the arrival that broke it, empty if nobody's. */
+/** A broken generation. `by` is the owner of the arrival that broke it, or empty if no arrival did. */
 export interface Break {
   readonly generation: number;
   readonly reason: BreakReason;
   readonly by: string;
 }
 
-/** What the server says about a barrier. */
+/** The state of a barrier on the server. */
 export interface BarrierState extends State {
   readonly parties: number | undefined;
   readonly generation: number;
   readonly broken: Break | undefined;
 }
 
-/** One arrival on its way. */
+/** The protocol of one arrival. It does not wait for a lock, so its grant is the end of the wait. */
 export interface Arrival extends WaitProtocol {
-  /** Set when the generation broke: then what looks like a grant is the end of the wait and no more. */
+  /** Set if the generation broke. The grant that `acquire` returned then only ends the wait. */
   broken(): Break | undefined;
 
-  /** Set when it left too late: all had arrived. */
+  /** Set if `leave` came too late, because all parties had arrived. */
   passed(): { readonly generation: number; readonly index: number } | undefined;
 
-  /** Whether it left before it had arrived, so that the generation goes on without it. */
+  /** Whether it left before it had arrived. The generation then continues without it. */
   isAbsent(): boolean;
 }
 
-/** The protocol of the barrier at a place. */
+/** The protocol of one barrier. */
 export interface BarrierProtocol extends InspectProtocol {
   inspect(owner: string | undefined, timeoutMs: number): Promise<BarrierState>;
 
-  /** Begins a new generation, once for each request; its number. */
+  /** Begins a new generation, once per request id. @returns its number */
   reset(request: string, timeoutMs: number): Promise<number>;
 
   /**
-   * The protocol of one arrival.
-   * @param mayWait   false if it asks only once
-   * @param mustPoll  whether it waits although its client can never be told, and so asks often instead
-   * @param why       why it leaves, asked when it does
+   * Returns the protocol of one arrival.
+   *
+   * @param mayWait   false if it sends only one request
+   * @param mustPoll  whether it has to poll while it waits, because its client cannot receive messages
+   * @param why       returns the reason for leaving; called when it leaves
    */
   arrival(mayWait: boolean, mustPoll: () => boolean, why: () => BreakReason): Arrival;
 }
 
-/** Codes of the scripts. */
+/** The reasons in the order of their codes in the scripts, which begin at 1. */
 const REASONS: readonly BreakReason[] = ["lease-ended", "timed-out", "aborted", "left", "reset"];
-/** How often a client asks that cannot be told. */
+/** Poll interval of a client that cannot receive messages. */
 const POLL_MS = 100;
 
-/** The protocol of the barrier at `place`. */
+/** Creates the protocol of one barrier. */
 export function barrierProtocol({ store, name, base: barrier, inbox, parties }: BarrierPlace): BarrierProtocol {
   const caller = { store, name };
   const arrived = `${barrier}:arrived`;

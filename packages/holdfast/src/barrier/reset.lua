@@ -1,16 +1,16 @@
 --[[
-  barrier/reset: begin a new generation, for as many parties as the caller says; break the present one if anybody waits.
+  barrier/reset: begin a new generation with a given number of parties; break the current one if any party waits.
 
-  Sent again with the same request it changes nothing.
+  A repeated request changes nothing.
 
   KEYS[1] barrier    hash: parties, generation; broken, why and by of the generation that broke last; resetBy
   KEYS[2] arrived    sorted set, owner of an arrival of this generation -> its index
-  KEYS[3] leases     sorted set, owner of an arrival of this generation -> when its lease ends, in µs of the server's clock
+  KEYS[3] leases     sorted set, owner of an arrival of this generation -> end of its lease, in µs of the server's clock
   KEYS[4] ended      sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if it broke, or
-                     + 0.75 if it was given up before it had arrived; and the id of a reset -> the generation that it began
+                     + 0.75 if it was given up before it had arrived; id of a reset -> the generation that it began
   ARGV[1] request    id of this request
-  ARGV[2] parties    how many parties the new generation is for
-  ARGV[3] inbox      what a client id is appended to for the channel that the client listens on
+  ARGV[2] parties    number of parties of the new generation
+  ARGV[3] inbox      prefix of inbox channels: the channel of a client is this plus its client id
   REPLY   generation reset: the new generation
 ]]
 local request, parties, inbox = ARGV[1], ARGV[2], ARGV[3]

@@ -1,22 +1,22 @@
 --[[
-  client-record/announce: write who a client is, and keep that record for a while.
+  client-record/announce: write the record of a client, and keep it for a while.
 
-  Owners carry only the client's id; this record says which process that is. It is read when somebody asks who
-  holds a lock, never on the way to a grant.
+  Owner ids contain only the id of the client. This record says which process that is. It is read for reports on
+  holders, never for a grant.
 
-  KEYS[1] client    hash, host, pid, name, version and protocol of the process, since when it is there and when this was last
-                    written, in microseconds, and the nonce of that write
+  KEYS[1] client    hash: host, pid, name, version and protocol of the process; since and seen, the start of the client
+                    and the last write, in microseconds; nonce, that of the last write; timeouts, as in ARGV[9]
   ARGV[1] host      host name
   ARGV[2] pid       process id on that host
   ARGV[3] name      the clientName option, or empty
   ARGV[4] version   version of the library
   ARGV[5] protocol  version of the protocol: of the keys, messages and owner ids
-  ARGV[6] ageMs     how long this client has been there; an age, because its clock may differ from the server's
-  ARGV[7] keepMs    how long the record lives from now
-  ARGV[8] nonces    of this write, and of the last ones of this client, each with a space before and behind it
-  ARGV[9] timeouts  how its client library notices a dead connection, as JSON; empty if that is not known
+  ARGV[6] ageMs     age of this client; an age because its clock may differ from the server's
+  ARGV[7] keepMs    lifetime of the record from now
+  ARGV[8] nonces    nonces of this write and of the client's last ones, newest first, with a space around each
+  ARGV[9] timeouts  timeouts with which its client library detects a dead connection, as JSON; empty if unknown
   REPLY   1              announced
-          {2, words...}  shared: announced as well, but somebody else has written it before: host and pid, as written there
+          {2, words...}  shared: announced too, but another process had written it; words are its host and pid
 ]]
 local host, pid, name, version, protocol, ageMs, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local nonces = ARGV[8]

@@ -1,17 +1,17 @@
 --[[
-  client-record/mark: mark the protocol of this client as in use, unless another one is.
+  client-record/mark: mark the protocol of this client as in use, unless another one is in use.
 
-  Looking and marking are one step, so that of two clients that start together with different protocols only one goes on.
-  Clients of all major versions share this key and the form of its fields; see docs/adr/134-protocol-versions.md.
+  Checking and marking are one atomic step, so that of two clients that start together with different protocols only
+  one succeeds. Clients of all major versions share this key and its format; see docs/adr/134-protocol-versions.md.
 
-  KEYS[1] marker    hash, a field for each major version in use: `<seenMs> <untilMs> <clientId> <library version>`
+  KEYS[1] marker    hash with one field for each major version in use: `<seenMs> <untilMs> <clientId> <library version>`
   ARGV[1] protocol  major version of the caller
   ARGV[2] clientId  id of the caller
   ARGV[3] version   version of the caller's library
-  ARGV[4] keepMs    how long the mark counts from now
+  ARGV[4] keepMs    how long the mark is valid from now
   REPLY   {1}                  marked
-          {2, leftMs, words...}  foreign: another protocol is in use, and the caller is not marked; for how long that
-                               counts if nobody renews it, then that protocol, client id and library version
+          {2, leftMs, words...}  foreign: another protocol is in use, and the caller is not marked; leftMs is how long
+                               that mark stays valid unless renewed; words are its protocol, client id and version
 ]]
 local protocol, clientId, version, keepMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -26,7 +26,7 @@ for i = 1, #marks, 2 do
   local _, markedUntil, id, library = string.match(marks[i + 1], '^(%d+) (%d+) (%S+) (%S+)$')
   local markedUntilMs = tonumber(markedUntil)
   if markedUntilMs and major == protocol then
-    -- Another client of this version may have longer leases.
+    -- Never shortens the mark, because another client of this version may have longer leases.
     untilMs = math.max(untilMs, markedUntilMs)
   elseif markedUntilMs and major ~= '0' then
     if markedUntilMs <= nowMs then

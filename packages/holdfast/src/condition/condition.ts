@@ -10,12 +10,12 @@ import { insist } from "../core/release.js";
 import type { Session } from "../core/session.js";
 import { type ConditionPlace, looking, signal, waitProtocol } from "./protocol.js";
 
-/** How many waiters one call signals at most: while a script runs, the server answers nobody else. */
+/** Most waiters that one request signals. Limited because the server serves no other client while a script runs. */
 const BATCH = 1_000;
 
 /**
- * The signals of one claim go out one after the other, so that the server need remember only the last. Leases that share
- * a claim go on counting where the one before has stopped.
+ * The signal requests of one claim. They are sent one after the other, so that the server needs to store only the last
+ * request number. Leases that share a claim continue its numbers.
  */
 interface Signals {
   lastRequest: number;
@@ -25,15 +25,16 @@ interface Signals {
 const signalsOf = new WeakMap<Claim, Signals>();
 
 /**
- * Waiting, with a mutex, for something that another holder brings about: "not empty", "not full", "done".
+ * A condition variable of a mutex: lets a holder wait for something that another holder does, such as "not empty",
+ * "not full" or "done".
  *
- * A holder that finds it not so yet waits: in one step it gives the mutex to the next waiter and enters the
- * condition's queue. A holder that has brought it about signals: the waiter that came first goes to the end of the
- * mutex's queue, and holds the mutex, by a new lease with a new token, when `wait` resolves. Nothing polls.
+ * `wait` releases the mutex and joins the condition's queue in one step. `signal` moves the first waiter of that queue
+ * to the end of the mutex's queue. When `wait` resolves, the waiter holds the mutex with a new lease and a new token.
+ * Nothing polls.
  *
- * Check what you wait for in a loop: somebody else may hold the mutex between the signal and you, and a waiter whose
- * connection was away for a while may wake without a signal. A signal is never lost while its waiter lives: one that
- * gives up passes it on. A signal while nobody waits does nothing.
+ * Check what you wait for in a loop, because another client may hold the mutex between the signal and your grant. Also,
+ * a waiter that was disconnected for a while may wake without a signal. A signal is never lost while its waiter is
+ * alive: a waiter that gives up passes the signal on. A signal without waiters does nothing.
  *
  * @example
  * let lease = await mutex.acquire();
@@ -49,7 +50,7 @@ export class Condition {
   readonly #defaults: ResolvedOptions;
   readonly #make: MakeLease<Lease>;
 
-  /** Conditions come from `mutex.condition(name)`. @internal */
+  /** Use `mutex.condition(name)` instead. @internal */
   constructor(
     session: Session,
     name: string,
@@ -66,23 +67,25 @@ export class Condition {
   }
 
   /**
-   * Gives the mutex up until a signal comes, then holds it again. One round trip, a message for the signal and one for
-   * the mutex. `lease` is over as soon as the request is sent, whatever comes of it.
+   * Releases the mutex, waits for a signal and then acquires the mutex again. One round trip, one message for the
+   * signal and one for the mutex. `lease` ends as soon as the request is sent, whatever the outcome.
    *
-   * Unlike in Java, a wait that ends without a signal does not take the mutex back: that could take as long again, and
-   * no limit would be left that the caller has set. So after any error nothing is held, except where it says otherwise.
+   * Unlike in Java, a wait that ends without a signal does not acquire the mutex again, because that wait could exceed
+   * the caller's limit. So after an error nothing is held, unless noted below.
    *
-   * @param options  `waitMs` and `signal` limit the whole wait, for the signal and for the mutex after it; `leaseMs`,
-   *                 `renew`, `maxHoldMs` and `label` are those of the new lease
+   * @param options  `waitMs` and `signal` limit the whole wait, for the signal and then for the mutex; `leaseMs`,
+   *                 `renew`, `maxHoldMs` and `label` apply to the new lease
    * @returns the new lease; its token is higher than that of `lease`
-   * @throws WaitTimeoutError  no signal, or not the mutex after it, within `waitMs`; nothing is held
-   * @throws the signal's reason, if it aborts the wait; nothing is held. If it was aborted before, `lease` still is
+   * @throws WaitTimeoutError  no signal, or no grant of the mutex after it, within `waitMs`; nothing is held
+   * @throws the signal's reason, if it aborts the wait; nothing is held. If it was aborted before, `lease` is still
+   *         held
    * @throws LeaseLostError    `lease` was lost; nothing is held
-   * @throws UnsupportedError  this client cannot be told of a signal; `lease` is still held
+   * @throws UnsupportedError  this client cannot receive messages; `lease` is still held
    * @throws EvictionError     the server may evict locks; `lease` is still held
-   * @throws StoreError        the server did not answer; what is held ends by itself, unless it was before the wait began
-   * @throws ClosedError       this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong option, or not a lease of this mutex; `lease` is still held
+   * @throws StoreError        no reply; if this was before the wait began, `lease` is still held, otherwise anything
+   *                           that is still held expires
+   * @throws ClosedError       this Holdfast instance was closed
+   * @throws TypeError, RangeError  an invalid option, or not a lease of this mutex; `lease` is still held
    */
   async wait(lease: Lease, options: AcquireOptions = NONE): Promise<Lease> {
     const resolved = resolve(options, this.#defaults);
@@ -96,7 +99,7 @@ export class Condition {
       resolved.signal?.throwIfAborted();
     }
     if (!this.#session.canBeTold(this.#place)) {
-      // Only who can be told may enter the queue, and only before that can the mutex still be kept.
+      // A claim may join the queue only if its client can receive messages. If this fails, the mutex is still held.
       await this.#session.listen(this.#place, commandTimeoutMs);
       lease.assertHeld();
       resolved.signal?.throwIfAborted();
@@ -115,9 +118,9 @@ export class Condition {
       protocol.granted();
       return hold(this.#session, this.#place.mutex, granted, resolved);
     };
-    // A wait of 0 ms is one as well: it gives the mutex up.
+    // A wait of 0 ms also releases the mutex, so it has to send the request like any other wait.
     const waiting = waitForGrant(this.#session, protocol, { ...resolved, waitMs: Math.max(1, resolved.waitMs) }, keep);
-    // The request is on its way, and with it the old lease.
+    // The request is sent, and it ends the old lease.
     held.end();
     lease.end("released");
     const end = await waiting;
@@ -130,12 +133,12 @@ export class Condition {
   }
 
   /**
-   * Lets the waiter that came first go on, when it gets the mutex. One round trip.
+   * Wakes the first waiter, which continues once it is granted the mutex. One round trip.
    *
-   * @param lease  of the mutex; it stays held
-   * @returns 1, or 0 if nobody waited
-   * @throws LeaseLostError  it is over; nobody was signalled
-   * @throws StoreError      outcome unknown; a waiter may have been signalled
+   * @param lease  a lease of the mutex, which stays held
+   * @returns 1, or 0 if there was no waiter
+   * @throws LeaseLostError  `lease` has ended; no waiter was signaled by this request
+   * @throws StoreError      outcome unknown; a waiter may have been signaled
    * @throws TypeError       not a lease of this mutex
    */
   signal(lease: Lease): Promise<number> {
@@ -143,17 +146,17 @@ export class Condition {
   }
 
   /**
-   * Lets everybody go on who waits now, each when it gets the mutex. One round trip for each 1000 of them.
+   * Wakes all current waiters. Each continues once it is granted the mutex. One round trip per 1,000 waiters.
    *
-   * @param lease  of the mutex; it stays held
-   * @returns how many waited
+   * @param lease  a lease of the mutex, which stays held
+   * @returns the number of waiters
    * @throws as `signal`
    */
   signalAll(lease: Lease): Promise<number> {
     return this.#signal(lease, true);
   }
 
-  /** Who waits for a signal, the one that came first first. `holders` is always empty. @throws StoreError */
+  /** Returns the waiters for a signal, in order of arrival. `holders` is always empty. @throws StoreError */
   inspect(): Promise<Inspection> {
     return inspect(this.#session, looking(this.#place));
   }

@@ -1,10 +1,10 @@
 --[[
-  condition/inspect: who waits for a signal. Changes nothing.
+  condition/inspect: the claims that wait for a signal. Changes nothing.
 
   KEYS[1] condition  sorted set, owner of a claim that waits for a signal -> arrival number
-  ARGV[1] owner      a claim whose place in the queue is asked for; empty for none
-  ARGV[2] most       how many waiters to name, 1 or more
-  REPLY   {0, waiters, ahead, owners...}  waiting; ahead is the place of the claim asked for, -1 if it does not wait
+  ARGV[1] owner      claim whose place in the queue to report; empty for none
+  ARGV[2] most       maximum number of waiters to list, 1 or more
+  REPLY   {0, waiters, ahead, owners...}  waiting; ahead is the number of waiters before the claim, or -1
 ]]
 local owner, most = ARGV[1], ARGV[2]
 

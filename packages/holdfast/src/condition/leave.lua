@@ -1,24 +1,24 @@
 --[[
-  condition/leave: stop waiting for a signal; and if it was given already, pass it on.
+  condition/leave: stop waiting for a signal; if the signal was already given, pass it on.
 
-  A waiter that gives up cannot know whether its signal, or even its grant, is on the way, so all is undone in one
-  step. If its wait has not begun, as when the request is late or lost, the mutex is given back here.
+  A waiter that gives up cannot know whether its signal, or even its grant, is on the way, so one atomic step undoes
+  all. If its wait has not begun, because the request is late or lost, this releases the mutex.
 
-  KEYS[1] lock       string, owner of the claim that holds; expires with its lease
+  KEYS[1] lock       string, owner id of the holder; expires with its lease
   KEYS[2] fence      string, last token issued
   KEYS[3] queue      sorted set, owner of a claim that waits for the mutex -> arrival number
-  KEYS[4] handed     string, client that was granted by message and has not confirmed
-  KEYS[5] pause      string, the pause that keeps everybody from being granted; expires at its end
+  KEYS[4] handed     string, client whose grant by message is not confirmed yet
+  KEYS[5] pause      string, the current pause, during which nothing is granted; expires at its end
   KEYS[6] condition  sorted set, owner of a claim that waits for a signal -> arrival number
   ARGV[1] from       id of the claim that held the mutex before the wait
   ARGV[2] token      token of its grant
-  ARGV[3] owner      id of the claim that gives up
-  ARGV[4] entered    1 if it is certain that it has waited; 2 if its signal has done its work or was passed on; else 0
-  ARGV[5] inbox      what a client id is appended to for the channel that the client listens on
+  ARGV[3] owner      id of the claim that stops waiting
+  ARGV[4] entered    1 if it certainly has waited; 2 if its signal was used or passed on; else 0
+  ARGV[5] inbox      prefix of inbox channels: the channel of a client is this plus its client id
   GRANTS  by hand-off
-  REPLY   0          absent: it neither waited nor held, and nothing is to be passed on
+  REPLY   0          absent: it neither waited nor held, and there is no signal to pass on
           1          left: no signal had reached it
-          2          passed: it was signalled, or may have been, and the next waiter is in its place
+          2          passed: it was signaled, or may have been, and the signal was passed to the next waiter
           3          released: its wait had not begun
 ]]
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -36,7 +36,7 @@ end
 
 local isHolder = redis.call('GET', KEYS[1]) == owner
 if isHolder or redis.call('ZREM', KEYS[3], owner) == 1 or entered == '1' then
-  -- A claim in no queue was signalled, and dropped when it could not be reached at its turn.
+  -- A claim that waited but is in no queue was signaled, and then dropped because it had no subscriber at its turn.
   if entered ~= '2' then
     signalNext(inbox, 1, pop)
   end
@@ -54,7 +54,8 @@ if holds(from, token) then
 end
 
 if entered == '0' then
-  -- Its wait ran unheard, and it was signalled and dropped since; or never began, and then a needless signal does no harm.
+  -- Either the reply to its wait was lost, and it was signaled and dropped since; or the wait never began, and then an
+  -- unnecessary signal does no harm.
   signalNext(inbox, 1, pop)
   return 2
 end

@@ -1,14 +1,14 @@
-/** The protocol of a condition: each one script call, with the keys of one condition of one mutex. */
+/** The protocol of a condition. Each method is one script call with the keys of one condition of one mutex. */
 import { call } from "../core/call.js";
 import { LeaseLostError, StoreError } from "../core/errors.js";
 import type { InspectProtocol, LockProtocol, NotHeld, State, WaitProtocol } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
 import { conditionInspect, conditionLeave, conditionSignal, conditionWait } from "../generated/scripts.js";
 
-/** How many waiters `inspect` names. */
+/** Most waiters that `inspect` lists. */
 const NAMED_WAITERS = 100;
 
-/** What the protocol of one condition needs to know. */
+/** What the protocol of one condition needs. */
 export interface ConditionPlace {
   readonly store: Store;
   /** Protocol of the mutex that the condition belongs to. */
@@ -19,22 +19,22 @@ export interface ConditionPlace {
   readonly queue: string;
   readonly handed: string;
   readonly pause: string;
-  /** The condition's own queue; a suffix makes its other key. */
+  /** Key of the condition's queue, and the prefix of its other key. */
   readonly condition: string;
-  /** What a client id is appended to for its channel. */
+  /** Prefix of inbox channels: the channel of a client is this plus its client id. */
   readonly inbox: string;
 }
 
 /** The grant with which a holder waits or signals. */
 export interface HeldBy {
   readonly owner: string;
-  /** As the server has it; see `Hold.grant`. */
+  /** The token on the server; see `Hold.grant`. */
   readonly token: number;
-  /** As the holder knows it. */
+  /** The token of the lease, as its holder sees it. */
   readonly leaseToken: number;
 }
 
-/** Who waits. */
+/** The protocol that `inspect` needs to list the waiters of a condition. */
 export function looking({ store, mutex, condition }: ConditionPlace): InspectProtocol {
   return {
     kind: "condition",
@@ -49,18 +49,19 @@ export function looking({ store, mutex, condition }: ConditionPlace): InspectPro
   };
 }
 
-/** One wait. */
+/** The protocol of one wait. */
 export interface ConditionWait extends WaitProtocol {
-  /** The claim holds the mutex: its signal has done its work, and is passed on to nobody. */
+  /** Call this once the claim holds the mutex. Its signal is then used, and `leave` does not pass it on. */
   granted(): void;
 }
 
 /**
- * The protocol of one wait by the holder `from`. Once it is signalled they are those of the mutex.
+ * Creates the protocol of one wait by the holder `from`. Once signaled, it uses the protocol of the mutex.
  *
- * @param reconnects  how often the connection that sends scripts has come back: a request may have been sent twice
- * @param isStillValid  whether the lease of `from` would still be valid if it had not waited
- * @param onEntered  called once it is certain that `from` holds no more
+ * @param reconnects    number of reconnects of the connection that sends scripts. If it changes during a request, that
+ *                      request may have been sent twice
+ * @param isStillValid  whether the lease of `from` would still be valid without this wait
+ * @param onEntered     called once it is certain that `from` no longer holds the mutex
  */
 export function waitProtocol(
   place: ConditionPlace,
@@ -76,7 +77,7 @@ export function waitProtocol(
   let hasEntered = false;
   let isSignalled = false;
   let isKnown = false;
-  /** The signal has done its work, or has been passed on: once is enough, however often this claim has to leave. */
+  /** The signal is used or passed on. It must not be passed on again, even if this claim has to leave several times. */
   let isPassed = false;
   let leaving: Promise<unknown> = Promise.resolve();
 
@@ -94,10 +95,10 @@ export function waitProtocol(
   return {
     ...looking(place),
     inbox,
-    // Of the mutex itself, which knows its keys.
+    // Bound to the mutex protocol, because that has the keys of the mutex.
     confirm: mutex.confirm?.bind(mutex),
     confirmHandOff: mutex.confirmHandOff?.bind(mutex),
-    // How long it will hold the mutex does not follow from how long it held it before it waited.
+    // How long it held the mutex before the wait says nothing about how long it will hold it after the wait.
     confirmsFirst: true,
 
     granted() {
@@ -109,7 +110,7 @@ export function waitProtocol(
       const reconnectsBefore = reconnects();
       let reply = await ask(claim.owner, timeoutMs);
       if (!("restMs" in reply) && !mayHaveEntered && reconnects() !== reconnectsBefore) {
-        // The client may have sent it twice, and the first copy gave the mutex away.
+        // The client may have sent the request twice. Then the first copy has released the mutex.
         mayHaveEntered = true;
         reply = await ask(claim.owner, timeoutMs);
       }
@@ -122,19 +123,19 @@ export function waitProtocol(
       if (!isKnown) onEntered();
       isKnown = true;
       if (reply.outcome === "waiting") return reply;
-      // From now on it asks for the mutex, at once, unless it is given up or granted in this very turn: two calls
-      // in one step would let the second arrive after its own release.
+      // From now on this claim requests the mutex. The reply "refused" makes the waiter do so in its next request,
+      // unless the wait ends in this turn. A request sent from here could then reach the server after its own release.
       isSignalled = true;
       return { ...reply, outcome: "refused" };
     },
 
     async leave({ owner }, timeoutMs) {
-      // One after the other: a second request must know what became of the first.
+      // One after the other, because a second request depends on the outcome of the first.
       const leave = leaving.then(async () => {
         const args = { from: from.owner, token: from.token, owner, entered: isPassed ? 2 : hasEntered ? 1 : 0, inbox };
         await call(caller, conditionLeave, keys, args, timeoutMs);
         isPassed = true;
-        // Given back by now, if the wait had not begun.
+        // If the wait had not begun, this request has released the mutex.
         if (!isKnown) onEntered();
         isKnown = true;
       });
@@ -144,7 +145,12 @@ export function waitProtocol(
   };
 }
 
-/** Signals up to `most` waiters, once for each `request` of a holder. */
+/**
+ * Signals up to `most` waiters, once per request number of a holder.
+ *
+ * @param request  number of the request, which rises with each request of a claim
+ * @returns the number of waiters that were signaled (`moved`) and that still wait (`left`)
+ */
 export async function signal(
   { store, mutex, lock, fence, queue, condition, inbox }: ConditionPlace,
   { owner, token }: Omit<HeldBy, "leaseToken">,

@@ -1,24 +1,24 @@
 --[[
-  condition/signal: let waiters of a condition go on, as soon as they get the mutex.
+  condition/signal: signal waiters of a condition, which continue as soon as they get the mutex.
 
-  Each goes to the end of the mutex's queue and is an ordinary waiter from then on. The answer is kept, because a
-  request that is sent again must not signal a second waiter. A holder sends one request after the other, so the
-  last answer is enough, and a late copy of an earlier request does nothing.
+  Each signaled waiter moves to the end of the mutex's queue and is a regular waiter from then on. The reply is
+  stored, because a repeated request must not signal a second waiter. A holder sends its requests one after the other,
+  so the last reply is enough. A late copy of an earlier request does nothing.
 
-  KEYS[1] lock       string, owner of the claim that holds; expires with its lease
+  KEYS[1] lock       string, owner id of the holder; expires with its lease
   KEYS[2] fence      string, last token issued
   KEYS[3] queue      sorted set, owner of a claim that waits for the mutex -> arrival number
   KEYS[4] condition  sorted set, owner of a claim that waits for a signal -> arrival number
   KEYS[5] signalled  hash, owner, request and moved: the last signal of this condition
   ARGV[1] owner      id of the claim that holds the mutex
   ARGV[2] token      token of its grant
-  ARGV[3] request    number of this request among those of the same holder
-  ARGV[4] most       how many to signal at most
-  ARGV[5] inbox      what a client id is appended to for the channel that the client listens on
-  REPLY   {1, moved, left}  signalled: so many; left still wait for a signal
-          {2}               unclaimed: the lease had ended, and nobody was granted since
-          {3}               claimed: the lease had ended, and somebody else was granted since
-          {4}               forgotten: the server does not know that there ever was such a lease
+  ARGV[3] request    number of this request; rises with each one of the same holder
+  ARGV[4] most       maximum number of waiters to signal
+  ARGV[5] inbox      prefix of inbox channels: the channel of a client is this plus its client id
+  REPLY   {1, moved, left}  signalled: moved is the number signaled; left waiters still wait for a signal
+          {2}               unclaimed: the lease had ended, and nothing was granted since
+          {3}               claimed: the lease had ended, and another claim was granted since
+          {4}               forgotten: the server has no record of the lease
 ]]
 local owner, token, request, most, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 

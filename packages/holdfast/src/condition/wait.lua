@@ -1,27 +1,27 @@
 --[[
-  condition/wait: give the mutex to its next waiter, and wait for a signal under a new claim.
+  condition/wait: release the mutex to its next waiter, and wait for a signal with a new claim.
 
-  One step, so that no signal can fall between the two. Sent again for the same new claim it changes nothing. A
-  claim that stands in the condition's queue no longer was signalled, or dropped because it could not be reached:
-  either way it goes on as one that acquires the mutex, since a needless wake-up does no harm and a lost signal does.
+  One atomic step, so that no signal can come in between. A repeated request with the same new claim changes nothing.
+  A claim that is no longer in the condition's queue was signaled, or dropped because it had no subscriber. Either way
+  it continues by acquiring the mutex, because an unnecessary wake-up does no harm and a lost signal does.
 
-  KEYS[1] lock       string, owner of the claim that holds; expires with its lease
+  KEYS[1] lock       string, owner id of the holder; expires with its lease
   KEYS[2] fence      string, last token issued
   KEYS[3] queue      sorted set, owner of a claim that waits for the mutex -> arrival number
-  KEYS[4] handed     string, client that was granted by message and has not confirmed
-  KEYS[5] pause      string, the pause that keeps everybody from being granted; expires at its end
+  KEYS[4] handed     string, client whose grant by message is not confirmed yet
+  KEYS[5] pause      string, the current pause, during which nothing is granted; expires at its end
   KEYS[6] condition  sorted set, owner of a claim that waits for a signal -> arrival number
   ARGV[1] from       id of the claim that holds the mutex
   ARGV[2] token      token of its grant
   ARGV[3] owner      id of the claim that waits
-  ARGV[4] again      1 if this claim may have entered the queue before, 0 if it is certain that it has not
-  ARGV[5] inbox      what a client id is appended to for the channel that the client listens on
+  ARGV[4] again      1 if this claim may have entered the queue before, 0 if it certainly has not
+  ARGV[5] inbox      prefix of inbox channels: the channel of a client is this plus its client id
   GRANTS  by hand-off
-  REPLY   {0, restMs, nowUs}  waiting: for a signal, restMs is -1; or, signalled, for the lease of the holder to end
-          {1, restMs, nowUs}  signalled: or dropped; it may acquire the mutex
-          {2}                 unclaimed: the holder's lease had ended, and nobody was granted since
-          {3}                 claimed: the holder's lease had ended, and somebody else was granted since
-          {4}                 forgotten: the server does not know that there ever was such a lease
+  REPLY   {0, restMs, nowUs}  waiting: for a signal (restMs is -1), or for the mutex, whose lease ends in restMs
+          {1, restMs, nowUs}  signalled: or dropped; the claim may acquire the mutex
+          {2}                 unclaimed: the holder's lease had ended, and nothing was granted since
+          {3}                 claimed: the holder's lease had ended, and another claim was granted since
+          {4}                 forgotten: the server has no record of the lease
 ]]
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -43,7 +43,7 @@ if holds(from, token) then
 end
 
 if redis.call('ZSCORE', KEYS[6], owner) then
-  -- Waiters ask again every few seconds; a queue that nobody asks about belongs to processes that are gone.
+  -- Waiters ask again every few seconds, so a queue without requests belongs to processes that are gone.
   redis.call('PEXPIRE', KEYS[6], 60000)
   return {0, -1, now}
 end

@@ -1,137 +1,148 @@
 /**
- * What errors know, and the text that says it.
+ * The data of errors, and their messages.
  */
 
-// --- What errors know, as plain data.
+// --- The data of errors.
 
-/** Who holds a lock, as far as the server and the holder's own record tell. */
+/** A holder of a lock, as far as the server and the record of the holder's client show. */
 export interface Holder {
-  /** Id of the claim, `<clientId>/<number>` and, with a label, `/<label>`; or what a foreign client wrote. */
+  /** Owner id of the claim, which begins with `<clientId>/<number>/`; or what a client of another library wrote. */
   readonly owner: string;
-  /** The `label` option of the holder's acquire; undefined when it gave none or is not a Holdfast client. */
+  /** The `label` option of the holder's acquire; undefined if it gave none or is not a Holdfast client. */
   readonly label: string | undefined;
-  /** Host name of the holder's process; undefined when its record is gone. */
+  /** Host name of the holder's process; undefined if its record cannot be read. */
   readonly host: string | undefined;
-  /** Process id of the holder on that host. */
+  /** Process id of the holder on that host; undefined if its record cannot be read. */
   readonly pid: number | undefined;
-  /** The `clientName` option of the holder. */
+  /** The `clientName` option of the holder; undefined if it gave none or its record cannot be read. */
   readonly clientName: string | undefined;
-  /** Fencing token of the present grant; undefined for a foreign client. */
+  /** Fencing token of the current grant; undefined for a client of another library. */
   readonly token: number | undefined;
-  /** Time of the grant by the server's clock, in ms since 1970; undefined for a foreign client, and on a quorum. */
+  /**
+   * Time of the grant by the server's clock, in ms since 1970; undefined for a client of another library, and on a
+   * quorum.
+   */
   readonly sinceAtMs: number | undefined;
-  /** What is left of the lease on the server, in ms; Infinity for a foreign key without expiry. */
+  /** Rest of the lease on the server, in ms; Infinity for a key of another library without expiry. */
   readonly leaseLeftMs: number;
 }
 
-/** A lock that a person has taken out of use for a while: whoever holds goes on, and nobody is granted after. */
+/** A pause of a lock: current holders keep their leases, and the server grants no others until the pause ends. */
 export interface Pause {
-  /** Who paused it, in their own words. */
+  /** Name of the person or program that paused the lock, as given. */
   readonly by: string;
-  /** Why. */
+  /** The reason, as given. */
   readonly label: string;
-  /** When it began, by the server's clock, in ms since 1970. */
+  /** Start of the pause by the server's clock, in ms since 1970. */
   readonly sinceAtMs: number;
-  /** When it ends by itself, by the server's clock, in ms since 1970; undefined if somebody has to resume. */
+  /** End of the pause by the server's clock, in ms since 1970; undefined if it lasts until someone resumes the lock. */
   readonly untilAtMs: number | undefined;
-  /** Its text, as it stands in its key: tells it from other pauses. */
+  /** Text of the pause on the server, which identifies it. */
   readonly owner: string;
 }
 
-/** Two versions of the protocol under one prefix: this client's, and that of the client that was last seen using the other. */
+/**
+ * A conflict of two protocol versions under one prefix: this client's, and that of the last client that used another.
+ */
 export interface ProtocolConflict {
+  /** Protocol version of this client. */
   readonly protocol: number;
+  /** Protocol version of the other client. */
   readonly otherProtocol: number;
-  /** Of the libraries. */
+  /** Library version of this client. */
   readonly version: string;
+  /** Library version of the other client. */
   readonly otherVersion: string;
-  /** The client that uses the other protocol, with what its record tells. */
+  /** Id of the client that uses the other protocol. `host` and `pid` come from its record. */
   readonly clientId: string;
+  /** Host name of the other client's process; undefined if its record cannot be read. */
   readonly host: string | undefined;
+  /** Process id of the other client on that host; undefined if its record cannot be read. */
   readonly pid: number | undefined;
-  /** The option of both. */
+  /** The `prefix` option, which both clients share. */
   readonly prefix: string;
-  /** After how many ms the other protocol counts as unused, if no client of it comes again. */
+  /** Time until the other protocol counts as unused if no client uses it again, in ms. */
   readonly unusedInMs: number;
 }
 
-/** What was said with a forced release. */
+/** The author and the reason of a forced release. */
 export interface Forced {
-  /** Who released it, in their own words; undefined if they did not say. */
+  /** Name of the person or program that released the lock, as given; undefined if not given. */
   readonly by: string | undefined;
-  /** Why; undefined if they did not say. */
+  /** The reason, as given; undefined if not given. */
   readonly reason: string | undefined;
 }
 
 /**
  * Why a lease ended before it was released.
  *
- * - `expired`: its validity ran out before a renewal was confirmed; someone else may hold the lock since then
- * - `force-released`: somebody released it by force
- * - `server-lost`: the server no longer held it for us although its time was not over: memory loss, failover, a foreign
- *   DEL, or a forced release whose message did not arrive
- * - `max-hold`: the caller's own `maxHoldMs` was reached, so the lease is no longer renewed
- * - `closed`: `close()` of the Holdfast gave it back while it was held, or, at the end of its grace, left it to run out
- * - `closing`: `close({ graceMs })` of the Holdfast asks the holder to end: it is still held and renewed until its work has
- *   settled or the grace is over
+ * - `expired`: the lease expired before a renewal was confirmed; another client may hold the lock now
+ * - `force-released`: the lease was force-released
+ * - `server-lost`: the server no longer has the lease although it has not expired, because of data loss, a failover, a
+ *   DEL by another client, or a forced release whose message did not arrive
+ * - `max-hold`: the hold reached `maxHoldMs`, so the lease is no longer renewed
+ * - `closed`: `close()` of the Holdfast gave the lease back while it was held or, at the end of the grace, left it to
+ *   expire
+ * - `closing`: `close({ graceMs })` of the Holdfast asks the holder to end its work; the lease is held and renewed
+ *   until the work has settled or the grace is over
  */
 export type LossReason = "expired" | "force-released" | "server-lost" | "max-hold" | "closed" | "closing";
 
 /**
- * Why a lease is over: it was lost, or its holder ended it; or, as `superseded`, why it is to end, although it is still held: a
- * later call wants to run.
+ * Why a lease is over or must end: it was lost, or its holder ended it. With `superseded` the lease is still held, but
+ * a later call wants to run.
  */
 export type OverReason = LossReason | "released" | "handed-over" | "superseded";
 
 /**
  * Why a generation of a barrier broke.
  *
- * - `lease-ended`: a party stopped renewing its arrival, as when its process died or stood still
- * - `timed-out`, `aborted`: a party's `waitMs` ended, or its signal aborted
+ * - `lease-ended`: a party stopped renewing its arrival, for example because its process crashed or froze
+ * - `timed-out`, `aborted`: a party's `waitMs` passed, or its signal aborted
  * - `left`: a party gave up for another reason, such as the close of its Holdfast
- * - `reset`: somebody called `reset`
+ * - `reset`: `reset` was called
  */
 export type BreakReason = "lease-ended" | "timed-out" | "aborted" | "left" | "reset";
 
-/** What a store knows about a failed call. */
+/** The facts about a failed store call. */
 export interface StoreFailure {
   /** False only if it is certain that the script changed nothing. */
   readonly mayHaveRun: boolean;
   /** True if the same call may succeed later (timeout, lost connection, server loading); false if it will not. */
   readonly transient: boolean;
-  /** The client library's error, or a sentence. */
+  /** The error of the client library, or a sentence. */
   readonly cause: unknown;
   /**
-   * In how many ms the server may grant locks again, if it refused because it took over from another or was restarted;
-   * else absent.
+   * Time until the server may grant locks again, in ms, if it refused because it took over from another server or was
+   * restarted. Absent otherwise.
    */
   readonly resumesInMs?: number | undefined;
-  /** What the Redis user may not do, as a rule of ACL SETUSER that would permit it, if that is the trouble; else absent. */
+  /** The ACL SETUSER rule that would permit the call, if the Redis user lacks a permission. Absent otherwise. */
   readonly missingPermission?: string | undefined;
 }
 
-/** What one of several independent servers answered. */
+/** The reply of one of several independent servers. */
 export interface ServerAnswer {
-  /** Its place in the array that was given as `redlock`, from 0. */
+  /** Index of the server in the array given as `redlock`, from 0. */
   readonly server: number;
   /**
-   * - `granted`: it granted its part
-   * - `held`: somebody else has its part
-   * - `done`: it did what was asked
-   * - `not-held`: it does not hold its part for us
-   * - `none`: there was no answer in time; what was asked may be done all the same
-   * - `error`: it answered with an error, or refused
+   * - `granted`: the server granted the lock to this claim
+   * - `held`: the server has granted the lock to another claim
+   * - `done`: the server carried out the request
+   * - `not-held`: this claim does not hold the lock on that server
+   * - `none`: no reply in time; the server may carry out the request anyway
+   * - `error`: the server replied with an error, or the request was refused
    */
   readonly answer: "granted" | "held" | "done" | "not-held" | "none" | "error";
-  /** Of `held`: what is left of the lease of whoever has it, in ms; Infinity if it has no end. */
+  /** With `held`: rest of the lease of the current holder, in ms; Infinity if it has no end. */
   readonly leaseLeftMs: number | undefined;
-  /** Of `none` and `error`: why. */
+  /** With `none` and `error`: the reason. */
   readonly error: unknown;
 }
 
-// --- What errors say: one sentence and one line each, whatever a name, a label or a foreign client may contain.
+// --- The messages of errors: one line each, even if a name, a label or a value of another client contains line breaks.
 
-/** Why a lease is over. */
+/** Text for each reason why a lease is over. */
 export const OVER: Readonly<Record<OverReason, string>> = {
   expired: "it was not renewed in time, so the lock may have been granted to another holder since",
   "force-released": "it was force-released, so the lock may have been granted to another holder",
@@ -145,7 +156,9 @@ export const OVER: Readonly<Record<OverReason, string>> = {
   superseded: "a later call waits for its work to end",
 };
 
-/** A lease is over: why, and if somebody has ended it by force, who and with which words. */
+/**
+ * Message for a lease that is over, with the reason. After a forced release it names the author and the reason given.
+ */
 export function lostMessage(
   lockName: string,
   { reason, token, forced }: { reason: OverReason; token: number; forced?: Forced | undefined },
@@ -157,7 +170,7 @@ export function lostMessage(
   return `The lease on ${quote(lockName)} (token ${token}) ${state}: ${OVER[reason]}.${said}`;
 }
 
-/** A lock is paused: by whom, why, since when and until when, and what may be assumed. */
+/** Message for a paused lock: its author, its reason, its start and end, and what the caller may assume. */
 export function pausedMessage(lockName: string, pause: Pause): string {
   return `${quote(lockName)} was not acquired: it is ${describePause(pause)}; nothing is held. Retry after the pause, or wait with throughPause: true.`;
 }
@@ -167,13 +180,13 @@ function describePause({ by, label, sinceAtMs, untilAtMs }: Pause): string {
   return `paused by ${quote(by)} for ${quote(label)} since ${instant(sinceAtMs)}, until ${end}`;
 }
 
-/** A number from a key may be none of a date's. */
+/** Formats a time. A number from a key may be outside the range of dates; then it is shown as a number. */
 function instant(atMs: number): string {
   const date = new Date(atMs);
   return Number.isNaN(date.getTime()) ? String(atMs) : date.toISOString();
 }
 
-/** Why a barrier broke. */
+/** Text for each reason why a barrier broke. */
 export const BROKE: Readonly<Record<BreakReason, string>> = {
   "lease-ended": "the lease ended",
   "timed-out": "the wait timed out",
@@ -182,7 +195,7 @@ export const BROKE: Readonly<Record<BreakReason, string>> = {
   reset: "it was reset",
 };
 
-/** The wait ended: who is in the way, and what may be assumed. */
+/** Message for a wait that timed out: the holder, the waiters ahead, and what the caller may assume. */
 export function timeoutMessage(
   lockName: string,
   {
@@ -219,13 +232,13 @@ function holderText(holder: Holder | undefined, isOwn: boolean): string {
   return `: held by ${isOwn ? "this process, " : ""}${process}${label}${since}${token}, ${end}`;
 }
 
-/** A process as people know it; as an owner id where no record tells more. */
+/** Describes a process by its owner id, and by process id and host if its record could be read. */
 export function processOf({ owner, host, pid }: Pick<Holder, "owner" | "host" | "pid">): string {
-  // A foreign client may have written anything for its owner, and anybody may write a record.
+  // `oneLine`, because a client of another library may write any owner, and any client may write a record.
   return host === undefined ? oneLine(owner) : `${oneLine(owner)} (pid ${pid} on ${oneLine(host)})`;
 }
 
-/** Two processes disagree about a number. */
+/** Message for two processes that declare different numbers of permits or parties. */
 export function mismatchMessage(
   lockName: string,
   {
@@ -245,7 +258,7 @@ export function mismatchMessage(
   return `${quote(lockName)} has ${capacity} ${counted}, but ${wanted}; nothing is held. Declare the same number everywhere, or ${counted === "permits" ? "resize" : "reset"}.`;
 }
 
-/** The server may evict locks: what it is set to, what that may do, and what to do about it. */
+/** Message for a server that may evict locks: its setting, the consequence, and the remedy. */
 export function evictionMessage(
   lockName: string,
   { policy, maxmemoryBytes }: { policy: string; maxmemoryBytes: number },
@@ -257,7 +270,7 @@ export function evictionMessage(
   );
 }
 
-/** Another protocol is in use: both versions, who uses the other one, what may be assumed and what to do. */
+/** Message for a protocol conflict: both versions, the other client, what the caller may assume, and the remedy. */
 export function protocolMessage(
   lockName: string,
   { protocol, otherProtocol, version, otherVersion, clientId, host, pid, prefix, unusedInMs }: ProtocolConflict,
@@ -270,7 +283,7 @@ export function protocolMessage(
   );
 }
 
-/** The server did not confirm: why, and what may have happened. */
+/** Message for a request that the server did not confirm: the reason, and whether it may have been carried out. */
 export function storeMessage(lockName: string, { mayHaveRun, cause, missingPermission }: StoreFailure): string {
   const why = textOf(cause instanceof Error ? cause.message : cause);
   const assume = mayHaveRun ? "it may still have been carried out" : "it was not carried out";
@@ -278,9 +291,9 @@ export function storeMessage(lockName: string, { mayHaveRun, cause, missingPermi
   return `The server did not confirm a request about ${quote(lockName)} (${oneLine(why)}${lacks(missingPermission)}); ${assume}.${advice}`;
 }
 
-/** What a user can do about it, where the words of the server or the client library do not say. */
+/** Advice for errors of servers and client libraries that do not say what to do. */
 const ADVICE: readonly (readonly [says: RegExp, advice: string])[] = [
-  // node-redis says the same of a client that was never connected and of one that was closed.
+  // node-redis has the same message for a client that was never connected and for one that was closed.
   [
     /\bthe client is closed\b/i,
     "Call `await client.connect()` before the first lock, and make a new client after a close.",
@@ -300,7 +313,7 @@ function adviceOn(why: string): string {
   return found === undefined ? "" : ` ${found[1]}`;
 }
 
-/** Too few of several servers did what was asked: what each of them said, and what may be assumed. */
+/** Message for a quorum that was not reached: the reply of each server, and what the caller may assume. */
 export function quorumMessage(
   lockName: string,
   {
@@ -326,32 +339,34 @@ const ANSWERS: Readonly<Record<ServerAnswer["answer"], string>> = {
   error: "refused",
 };
 
-/** What would have to be permitted. */
+/** Text about a missing permission; empty if none is missing. */
 function lacks(missingPermission: string | undefined): string {
   return missingPermission === undefined ? "" : `: its user lacks ${oneLine(missingPermission)}`;
 }
 
 function permissionOf(error: unknown): string | undefined {
-  // The class itself stands in the file that imports this one.
+  // Not `instanceof StoreError`, because the file of that class imports this one.
   return error instanceof Error ? (error as Partial<StoreFailure>).missingPermission : undefined;
 }
 
-/** The innermost words: what a store says around them is said here once for all servers. */
+/**
+ * Returns the cause without the text that a StoreError adds, because the quorum message says that once for all servers.
+ */
 function reasonOf(error: unknown): unknown {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   return cause instanceof Error ? cause.message : cause;
 }
 
-/** Names come from data: quoted, so that none can break a log line. */
+/** Quotes and escapes a name, because names come from data and must not break a log line. */
 export function quote(text: string): string {
-  // JSON leaves U+2028, U+2029, DEL and the C1 controls as they are, and some log viewers break lines there.
+  // JSON does not escape U+2028, U+2029, DEL and the C1 controls, and some log viewers break lines there.
   return JSON.stringify(text).replace(
     /[\u007f-\u009f\u2028\u2029]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }
 
-/** Whatever a client library rejected with, as text: anything can be thrown, and the report of it must not throw. */
+/** Converts any rejection of a client library to text. Never throws, because the value may be anything. */
 function textOf(cause: unknown): string {
   try {
     return String(cause);
@@ -364,9 +379,9 @@ function oneLine(text: string): string {
   return quote(text).slice(1, -1);
 }
 
-/** The cause of a StoreError, and what whoever runs the program can do about it. */
+/** A cause of a StoreError with advice for the operator. */
 export class AdvisedCause extends Error {
-  /** Undefined if there is nothing to do. */
+  /** What the operator can do; undefined if nothing. */
   readonly advice: string | undefined;
 
   constructor(message: string, options: ErrorOptions & { readonly advice?: string | undefined } = {}) {

@@ -8,136 +8,154 @@ import type { Runtime } from "./runtime.js";
 import type { ServerAddress, Store } from "./store.js";
 import type { Moment } from "./time.js";
 
-// --- What happens to locks, on `node:diagnostics_channel`. Nothing is built or sent while nobody listens.
+// --- The events, on `node:diagnostics_channel`. They cost nothing unless someone subscribes.
 //
-// | channel | published |
+// | channel | published when |
 // |---|---|
 // | `holdfast:acquire` | an acquire begins |
-// | `holdfast:wait` | the lock was taken; the caller waits |
+// | `holdfast:wait` | a caller begins to wait because the lock is not free |
 // | `holdfast:grant` | a lease begins |
-// | `holdfast:ungranted` | an acquire has ended without a lease |
-// | `holdfast:renew` | a renewal was confirmed, or failed and will be tried again |
-// | `holdfast:lost` | a lease ended before it was released |
-// | `holdfast:release` | a lease was released, or handed over to another process |
-// | `holdfast:command` | a script was called, and has answered or not |
-// | `holdfast:forced` | this process has taken a lock away from its holder |
-// | `holdfast:pause` | this process has paused a lock, or given a pause another end |
-// | `holdfast:resume` | this process has ended a pause |
-// | `holdfast:inbox` | messages of the server do not reach this process, or reach it again |
-// | `tracing:holdfast:once:…`, `tracing:holdfast:lead:…` | a call of `once`, a term of `lead`, from its start to its end; made in recipes/tracing.ts |
-// | `tracing:holdfast:cache:…` | a call of `get` of a cache; made there as well |
-// | `holdfast:idempotency` | a request with an `Idempotency-Key` was answered; made in integrations/http/events.ts |
+// | `holdfast:ungranted` | an acquire ends without a lease |
+// | `holdfast:renew` | a renewal succeeds, or fails and will be retried |
+// | `holdfast:lost` | a lease ends before it is released |
+// | `holdfast:release` | a lease is released, or handed over to another process |
+// | `holdfast:command` | a script call ends, with or without a reply |
+// | `holdfast:forced` | this process force-releases a lock |
+// | `holdfast:pause` | this process pauses a lock, or changes the end of a pause |
+// | `holdfast:resume` | this process ends a pause |
+// | `holdfast:inbox` | messages of the server stop reaching this process, or reach it again |
+// | `tracing:holdfast:once:…` | a call of `once` starts and ends; see recipes/tracing.ts |
+// | `tracing:holdfast:lead:…` | a term of `lead` starts and ends; see recipes/tracing.ts |
+// | `tracing:holdfast:cache:…` | a call of `get` of a cache starts and ends; see recipes/tracing.ts |
+// | `holdfast:idempotency` | a request with an `Idempotency-Key` has a response; see integrations/http/events.ts |
 //
-// Lock names are data of the application: do not use them as metric labels without thought.
+// Lock names are application data: as metric labels they may create any number of time series.
 
-/** What every message says. */
+/** The members of every lock event. */
 export interface LockEvent {
+  /** Kind of the lock, such as `mutex`. */
   readonly kind: string;
+  /** Name of the lock. */
   readonly lockName: string;
+  /** Owner id of the claim. */
   readonly owner: string;
   /**
-   * Which side of a read-write lock it was asked for, also after the lease has changed sides; absent of all other kinds, and of
-   * what is done to the lock and not to a side of it: `holdfast:forced`, `:pause` and `:resume`.
+   * The side of a read-write lock that was requested, even after the lease has changed sides. Absent for all other
+   * kinds, and for `holdfast:forced`, `:pause` and `:resume`, which are about the whole lock.
    */
   readonly mode?: "read" | "write" | undefined;
 }
 
-/** What is told of one call. */
+/** An event about one acquire call. */
 export interface CallEvent extends LockEvent {
-  /** The same object in all that is told of that call, and of no other; nothing to be read. */
+  /** The same object in all events of one call, and in no other event. Compare it; its content has no meaning. */
   readonly call: object;
 }
 
-/** `holdfast:acquire`. A grant with the same `call` follows, or `holdfast:ungranted`. */
+/** `holdfast:acquire`. A `holdfast:grant` or `holdfast:ungranted` with the same `call` follows. */
 export interface AcquireEvent extends CallEvent {
+  /** The `waitMs` option of the call. */
   readonly waitMs: number;
+  /** The `leaseMs` option of the call. */
   readonly leaseMs: number;
-  /** Where it is asked for; undefined if the client library does not say, or there are several. */
+  /** The server that gets the requests; undefined if the client library does not report it, or if there are several. */
   readonly server: ServerAddress | undefined;
 }
 
-/** `holdfast:wait` */
+/** `holdfast:wait`. A caller begins to wait. */
 export interface WaitEvent extends LockEvent {
-  /** Whose wait it is; absent if it is that of all who have called with this `owner` until now. */
+  /** The call that waits; absent if all calls with this `owner` so far wait. */
   readonly call?: object | undefined;
-  /** True if the caller stands in the server's queue; false if it cannot listen now, and asks again by itself. */
+  /** True if the caller is in the server's queue; false if it gets no messages at present, and polls. */
   readonly queued: boolean;
 }
 
-/** `holdfast:grant`. One whose `call` was never told of is part of another, as that of a member of a multi-lock. */
+/** `holdfast:grant`. If no `holdfast:acquire` had the same `call`, the grant is part of another, as in a multi-lock. */
 export interface GrantEvent extends CallEvent {
+  /** Fencing token of the lease. */
   readonly token: number;
   /** From the call to the grant, in ms. */
   readonly waitedMs: number;
   /** The `key` option of the lock; absent if it has none. */
   readonly key?: string | undefined;
-  /** How many permits it has, and how many this process declares there to be; absent where there are none to be counted. */
+  /**
+   * Of a semaphore: the permits of this lease, and the number of permits that this process declares. Absent otherwise.
+   */
   readonly permits?: { readonly taken: number; readonly limit: number };
 }
 
 /**
- * How an acquire ended that holds nothing.
+ * How an acquire without a lease ended.
  *
- * - `refused`: it was not to wait, or the server says that no waiting helps
- * - `timeout`: `waitMs` is over
- * - `aborted`: by the signal of its caller
- * - `paused`: somebody has paused the lock
+ * - `refused`: the caller did not want to wait, or an error shows that waiting does not help
+ * - `timeout`: `waitMs` has passed
+ * - `aborted`: the caller's signal aborted
+ * - `paused`: the lock is paused
  * - `closed`: this Holdfast was closed
- * - `unknown`: the server did not answer
- * - `passed`: what was waited for has happened, and is nothing that is held, as with a latch
+ * - `unknown`: the server did not confirm the request
+ * - `passed`: the awaited event happened; nothing is held, as with a latch
  */
 export type UngrantedOutcome = "refused" | "timeout" | "aborted" | "paused" | "closed" | "unknown" | "passed";
 
-/** `holdfast:ungranted` */
+/** `holdfast:ungranted`. An acquire ended without a lease. */
 export interface UngrantedEvent extends CallEvent {
   readonly outcome: UngrantedOutcome;
   /** From the call to its end, in ms. */
   readonly waitedMs: number;
-  /** What ended it; undefined if it was time, or has passed. */
+  /** The error that ended it; undefined if it timed out, did not wait, or passed. */
   readonly error: unknown;
 }
 
-/** `holdfast:renew` */
+/** `holdfast:renew`. A renewal succeeded or failed. */
 export interface RenewEvent extends LockEvent {
+  /** Fencing token of the lease. */
   readonly token: number;
-  /** Undefined if the renewal was confirmed. */
+  /** The error if the server did not reply to the renewal; undefined if it did. */
   readonly error: Error | undefined;
-  /** How long the lease may be trusted from now, in ms. */
+  /** How long the holder may rely on the lease from now, in ms. */
   readonly validForMs: number;
 }
 
-/** `holdfast:lost` */
+/** `holdfast:lost`. A lease ended before it was released. */
 export interface LostEvent extends LockEvent {
+  /** Fencing token of the lease. */
   readonly token: number;
+  /** Why the lease ended. */
   readonly reason: LossReason;
-  /** Of `force-released`: who did it and why, if that was said and heard. */
+  /** With reason `force-released`: who released it and why, if given and received. */
   readonly forced: Forced | undefined;
 }
 
-/** `holdfast:release` */
+/** `holdfast:release`. A lease was released or handed over. */
 export interface ReleaseEvent extends LockEvent {
+  /** Fencing token of the lease. */
   readonly token: number;
+  /**
+   * How the lease ended. `expired-unclaimed`: it had expired, but the lock was not granted to another claim. `unknown`:
+   * the server did not confirm the release.
+   */
   readonly outcome: "released" | "expired-unclaimed" | "lost" | "unknown" | "handed-over";
   /** From the grant to the release, in ms. */
   readonly heldMs: number;
 }
 
-/** `holdfast:command`: a script was called about a lock, and has answered or not. */
+/** `holdfast:command`. A script call about a lock ended, with or without a reply. */
 export interface CommandEvent {
+  /** Name of the lock that the script was called for. */
   readonly lockName: string;
-  /** As its source is named, such as `mutex/acquire`. */
+  /** Name of the script's source, such as `mutex/acquire`. */
   readonly script: string;
   /** From the call to its end, in ms. */
   readonly durationMs: number;
-  /** Undefined if the server has answered. */
+  /** Undefined if the server has replied. */
   readonly error: unknown;
-  /** Which one it was, when it answered; undefined if the client library does not say, as where there are several. */
+  /** The server at the end of the call; undefined if the client library does not report it, or if there are several. */
   readonly server: ServerAddress | undefined;
 }
 
-/** What this process does in the place of others. */
+/** An action of this process on a lock that others hold or wait for. */
 export interface DeedEvent extends LockEvent {
-  /** Id of the client that did it: several Holdfasts of one process tell on the same channels. */
+  /** Id of the client that acted, because all Holdfasts of a process publish on the same channels. */
   readonly clientId: string;
 }
 
@@ -145,6 +163,7 @@ export interface DeedEvent extends LockEvent {
 export interface ForcedEvent extends DeedEvent {
   /** Undefined if the holder was named by its owner alone. */
   readonly token: number | undefined;
+  /** The author and the reason, as given. */
   readonly forced: Forced;
 }
 
@@ -152,8 +171,9 @@ export interface ForcedEvent extends DeedEvent {
 export interface PauseEvent extends DeedEvent {
   /** The `key` option of the mutex; absent if it has none. */
   readonly key?: string | undefined;
+  /** The pause as it is now. */
   readonly pause: Pause;
-  /** Of a pause that has another end now: the `owner` it had before. Absent where a pause begins. */
+  /** The earlier `owner` of a pause whose end was changed; absent if the pause begins. */
   readonly former?: string | undefined;
 }
 
@@ -161,27 +181,31 @@ export interface PauseEvent extends DeedEvent {
 export interface ResumeEvent extends DeedEvent {
   /** The `key` option of the mutex; absent if it has none. */
   readonly key?: string | undefined;
+  /** The pause that has ended. */
   readonly pause: Pause;
-  /** Who resumed, in their own words. */
+  /** Name of the person or program that resumed it, as given. */
   readonly by: string;
+  /** How long the lock was paused, in ms. */
   readonly pausedForMs: number;
-  /** How many were waiting. */
+  /** Number of waiters when the pause ended. */
   readonly waiterCount: number;
 }
 
-/** `holdfast:inbox`. It is about no lock: every lock that is waited for over that connection is affected. */
+/** `holdfast:inbox`. Affects every lock that claims wait for over this connection. */
 export interface InboxEvent {
   /** Id of the client whose connection it is. */
   readonly clientId: string;
-  /** Which of its connections; empty where it has only one. */
+  /** The connection of that client; empty if it has only one. */
   readonly connection: string;
-  /** `deaf`: an echo did not arrive, so waiters poll, in their places in the queue. `hears`: an echo has arrived again. */
+  /** `deaf`: an echo did not arrive, so waiters poll and keep their places. `hears`: messages arrive again. */
   readonly state: "deaf" | "hears";
-  /** Of `hears`: for how long it was deaf, in ms; else 0. */
+  /** With `hears`: how long no messages arrived, in ms. With `deaf`: 0. */
   readonly deafMs: number;
 }
 
-/** The channels. Publish only after `hasSubscribers`, so that no message is built for nobody. */
+/**
+ * The diagnostics channels. Check `hasSubscribers` before building an event, because most processes do not subscribe.
+ */
 export const channels: {
   readonly acquire: Channel;
   readonly wait: Channel;
@@ -217,24 +241,24 @@ export interface ToldLock {
   readonly mode?: "read" | "write" | undefined;
 }
 
-/** What every message says. Without the name of the property where there is no mode: most locks have none. */
+/** Returns the members of every lock event. Leaves out `mode` if it is undefined, because most locks have none. */
 export function aboutLock({ kind, name: lockName, mode }: ToldLock, owner: string): LockEvent {
   return mode === undefined ? { kind, lockName, owner } : { kind, lockName, owner, mode };
 }
 
-/** A claim, whose id is made when it is asked for. */
+/** A claim. Its owner id may be built on demand. */
 interface Named {
   readonly owner: string;
 }
 
-/** Somebody waits behind that claim. @param call  who; undefined for all who have called */
+/** Publishes that callers wait with this claim. @param call  the call that waits; undefined for all calls so far */
 export function publishWait(lock: ToldLock, claim: Named, queued: boolean, call?: object): void {
   if (!channels.wait.hasSubscribers) return;
   const event: WaitEvent = { ...aboutLock(lock, claim.owner), queued, ...(call && { call }) };
   channels.wait.publish(event);
 }
 
-/** Where requests go now. What a store of the user's own has under that name, or throws, must not get in the way of a lock. */
+/** Returns the current server of a store. Ignores errors, because `server` of a custom store may be anything. */
 export function serverOf(store: Pick<Store, "server"> | undefined): ServerAddress | undefined {
   try {
     return typeof store?.server === "function" ? store.server() : undefined;
@@ -243,7 +267,7 @@ export function serverOf(store: Pick<Store, "server"> | undefined): ServerAddres
   }
 }
 
-/** Somebody has called for a lock, behind that claim. @param store  where; undefined on several servers */
+/** Publishes that an acquire with this claim begins. @param store  its store; undefined if there are several servers */
 export function publishAcquire(
   lock: ToldLock,
   claim: Named,
@@ -257,26 +281,26 @@ export function publishAcquire(
   channels.acquire.publish(event);
 }
 
-// --- Tells of calls that end without a lease, to whoever listened when they began.
+// --- Events about calls that end without a lease.
 
-/** A call of which is told. */
+/** A call that events report. */
 export interface ToldCall {
   readonly protocol: ToldLock;
   readonly options: { readonly waitMs: number; readonly signal: AbortSignal | undefined };
   readonly runtime: Runtime;
-  /** The claim behind which it waits; asked for when it has ended. */
+  /** Returns the claim that the call waits with. Called when the call has ended. */
   readonly claim: () => { readonly owner: string };
-  /** When it began, which is what tells it from others; asked for when it has ended. */
+  /** Returns the start of the call, which identifies it in events. Called when the call has ended. */
   readonly startedAt: () => Moment;
 }
 
-/** The two ends of a call that hold nothing. */
+/** Callbacks for the two ends of a call without a lease. */
 interface Ends {
   readonly timedOut: (end: TimedOut) => void;
   readonly failed: (error: unknown) => void;
 }
 
-/** The same ends, which tell of it first. */
+/** Wraps the callbacks so that they publish `holdfast:ungranted` first, if it has subscribers now. */
 export function tellingEnds<Told extends Ends>(ends: Told, call: ToldCall): Told {
   if (!channels.ungranted.hasSubscribers) return ends;
   const { waitMs, signal } = call.options;
@@ -294,7 +318,7 @@ export function tellingEnds<Told extends Ends>(ends: Told, call: ToldCall): Told
   };
 }
 
-/** A call has ended without a lease. */
+/** Publishes that a call has ended without a lease. */
 export function publishUngranted(
   { protocol, runtime, claim, startedAt }: ToldCall,
   outcome: UngrantedOutcome,
@@ -320,10 +344,10 @@ function ungrantedOutcome(error: unknown): UngrantedOutcome {
 }
 
 /**
- * What tells a hold from all others of this process, from its grant to its end.
+ * Returns an id for a hold that is unique in this process and stays the same from its grant to its end.
  *
- * By the token too, since leases of one claim may follow each other; but not of a read-write lock, where each lease has a claim of
- * its own, and an upgrade changes its token.
+ * It contains the token, because leases of one claim may follow each other. For a read-write lock it does not, because
+ * each lease has its own claim and an upgrade changes the token.
  */
 export function idOf({ lockName, owner, token, mode }: LockEvent & { readonly token: number }): string {
   return mode === undefined ? `${owner} ${token} ${lockName}` : `${owner} ${lockName}`;

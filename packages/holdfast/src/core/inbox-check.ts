@@ -1,5 +1,6 @@
 /**
- * Whether the connections of a client still work: echoes for the subscriber connection, and what follows on a reconnect.
+ * Checks whether the connections of a client still work, with echoes on the subscriber connection, and handles
+ * reconnects.
  */
 import { StoreError } from "./errors.js";
 import { channels, type InboxEvent } from "./events.js";
@@ -9,60 +10,62 @@ import { type Moment, now } from "./time.js";
 
 // --- Finds out whether messages still reach this client over one subscriber connection, while claims wait for them.
 //
-// A connection can be dead without a sign: a firewall dropped it silently, the server closed its side, or the subscription
-// delivers nothing. The server goes on granting to such a client, or drops it from every queue. So the client sends itself a
-// message now and then, which is called an echo. While echoes stay away, waiters keep their places in the queue and poll, and the
-// connection is replaced.
+// A connection can be dead without a sign: a firewall dropped it silently, the server closed its side, or the
+// subscription delivers nothing. The server goes on granting to such a client, or drops it from every queue. So the
+// client sometimes sends a message to itself, which is called an echo. While no echoes arrive, waiters keep their
+// places in the queue and poll, and Holdfast replaces the connection.
 //
-// Invariants: without waiters no check begins; a stalled server, a frozen process and a lost reply prove nothing; a connection
-// is replaced at most once in `REOPEN_EVERY_MS`.
+// Invariants:
+// - Without waiters no check begins.
+// - A stalled server, a frozen process or a lost reply never counts as a failed check.
+// - A connection is replaced at most once in `REOPEN_EVERY_MS`.
 
-/** A connection over which nothing was received for this long is checked: at each re-check of a waiter, unless messages come. */
+/** A re-check of a waiter also checks its connection if that has delivered no message for this time, in ms. */
 const STALE_MS = 2_500;
-/** A lost grant is no reason for a check if the connection was checked, or delivered something, this recently. */
+/** A lost grant causes no check if the connection was checked, or delivered a message, within this time, in ms. */
 const FRESH_MS = 1_000;
-/** How long an echo may take after the reply of the script that sent it. */
+/** How long an echo may take after the reply of the script that sent it, in ms. */
 const ECHO_MS = 1_000;
 /** A check that takes longer has lost its timer, as in a test that fakes timers and restores the real ones. */
 const LOST_MS = 60_000;
-/** A timer that fires later than this was held up, and the message with it. */
+/** If a timer fires later than this, the event loop was blocked, and the message may be delayed as well. */
 const LATE_MS = 250;
-/** The shortest time between two replacements of one connection, without jitter. */
+/** The shortest time between two replacements of one connection, in ms, without jitter. */
 const REOPEN_EVERY_MS = 15_000;
 
 /** A claim that waits for messages. */
 export interface Listening {
-  /** Messages do not arrive: ask the server after a short pause. */
+  /** Called when messages do not arrive: the claim asks the server after a short delay. */
   poll(): void;
 }
 
-/** Where echoes go. */
+/** The inbox and the channel that echoes are sent to. */
 export interface Target {
   readonly inbox: Inbox;
   readonly channel: string;
-  /** Whether the server that runs the script can count who listens to the channel. */
+  /** Whether the server that runs the script can count the subscribers of the channel. */
   readonly isCounted: boolean;
 }
 
-/** What a check needs from outside. */
+/** Sends echoes, and reports connections that deliver none. */
 export interface Echo {
-  /** Sends the echo; answers whether the server counts the subscriber. @throws StoreError */
+  /** Sends an echo. Resolves to whether the server counts the subscriber. @throws StoreError */
   send(echo: Pick<Target, "channel" | "isCounted"> & { readonly number: number }, timeoutMs: number): Promise<boolean>;
   /**
-   * Called once for each time in which a connection stays deaf after it was replaced, or cannot be replaced.
+   * Called once per period without messages, if replacing the connection did not help or is not possible.
    *
-   * @param refusal  what the server has answered, if it refuses to send messages from a script
+   * @param refusal  the error reply of the server, if it refuses to send messages from a script
    */
   onDeaf(connection: string, refusal: StoreError | undefined): void;
 }
 
-/** What all checks of one client share. */
+/** The facts that all checks of one client share. */
 interface CheckFacts {
   readonly runtime: Runtime;
   readonly clientId: string;
   /** Longest time for one script call and for one replacement, in ms. */
   readonly commandTimeoutMs: number;
-  /** A number that no claim has: the server may publish a hint for it, which must reach none. */
+  /** Returns a number that no claim has. The server may publish a hint for that number, which must reach no claim. */
   readonly newNumber: () => number;
 }
 
@@ -72,15 +75,15 @@ interface Trial {
   hasHeard: boolean;
 }
 
-/** The check of one subscriber connection. See the top of this file. */
+/** Checks one subscriber connection while claims wait for messages on it. */
 export class InboxCheck {
   readonly #echo: Echo;
   readonly #facts: CheckFacts;
   readonly #connection: string;
-  /** Asked before each replacement, which may have to wait for that of another connection. */
+  /** Replaces the connection with `work`; returns undefined if another connection is being replaced. */
   readonly #replace: (work: () => Promise<void>) => Promise<void> | undefined;
   readonly #listening = new Set<Listening>();
-  /** Where the newest waiter listens: an older inbox may be closed by now. */
+  /** The target of the newest waiter, because older inboxes may be closed. */
   target: Target;
   #heardAt: Moment;
   #checkedAt: Moment;
@@ -91,6 +94,7 @@ export class InboxCheck {
   #reopenableAtMs = -Infinity;
   #isClosed = false;
 
+  /** Sends no echo until a claim joins. */
   constructor(
     echo: Echo,
     facts: CheckFacts,
@@ -107,34 +111,34 @@ export class InboxCheck {
     this.#heardAt = this.#checkedAt = now(facts.runtime);
   }
 
-  /** Whether echoes stay away. */
+  /** Whether the last check failed, so messages do not arrive. */
   get isDeaf(): boolean {
     return this.#deafSince !== undefined;
   }
 
-  /** One more claim waits. The first one after an idle period starts a check, which does not delay it. */
+  /** Adds a claim that waits. The first one after an idle period starts a check, which does not delay the claim. */
   join(waiting: Listening): void {
     this.#listening.add(waiting);
     if (this.#listening.size === 1) this.due();
   }
 
-  /** The claim does not wait any more. */
+  /** Removes a claim that no longer waits. */
   leave(waiting: Listening): void {
     this.#listening.delete(waiting);
   }
 
-  /** A claim that waits asks the server again by itself: a good moment for a check, if one is due. */
+  /** Called before each re-check of a waiter. Starts a check if one is due. */
   due(): void {
     const isQuiet = this.isDeaf || this.#elapsedMs(this.#heardAt) > STALE_MS;
     if (isQuiet && this.#elapsedMs(this.#checkedAt) > STALE_MS) this.#check();
   }
 
-  /** A claim has found a grant by asking, so its message may be lost. */
+  /** Called when a re-check finds a grant, because the message of that grant may be lost. */
   missed(): void {
     if (this.#elapsedMs(this.#heardAt) > FRESH_MS && this.#elapsedMs(this.#checkedAt) > FRESH_MS) this.#check();
   }
 
-  /** A message was received. Each of them counts as an echo. */
+  /** Called for each message received. Every message counts as an echo. */
   heard(): void {
     this.#heardAt = now(this.#facts.runtime);
     if (this.#trial === undefined) return;
@@ -142,7 +146,7 @@ export class InboxCheck {
     if (this.#trial.isSent) this.#passed();
   }
 
-  /** Ends what is under way. */
+  /** Ends the running check, and starts no more. */
   close(): void {
     this.#isClosed = true;
     this.#endTrial();
@@ -167,7 +171,7 @@ export class InboxCheck {
         },
         (error: unknown) => {
           if (this.#trial !== trial) return;
-          // Else the command connection has failed, which says nothing about this one.
+          // All other errors mean that the command connection failed, which says nothing about this one.
           if (error instanceof StoreError && !error.transient && error.mayHaveRun) this.#failed(error);
           else this.#endTrial();
         },
@@ -199,7 +203,7 @@ export class InboxCheck {
     this.#hasWarned = false;
   }
 
-  /** @param refusal  why the server does not send or count; another connection would not help */
+  /** @param refusal  the reply of a server that refuses to send or count; another connection would not help */
   #failed(refusal?: StoreError): void {
     this.#endTrial();
     if (this.#deafSince === undefined) {
@@ -219,7 +223,7 @@ export class InboxCheck {
     this.#reopenableAtMs = nowMs + REOPEN_EVERY_MS * (1 + runtime.random() / 3);
     reopening.then(
       () => {
-        // In a cluster the replacement may lead to another server, whose connection has a check of its own.
+        // In a cluster the new connection may lead to another server. That connection has its own check.
         if (inbox.connection === undefined || inbox.connection === this.#connection) this.#check();
         else this.#passed();
       },
@@ -244,14 +248,17 @@ export class InboxCheck {
     this.#timer?.cancel();
   }
 
-  /** By the clock that says more: the monotonic one may stand still in a suspended host, and the wall clock may be set back. */
+  /**
+   * The larger elapsed time of both clocks: the monotonic clock may stop on a suspended host, the wall clock may be set
+   * back.
+   */
   #elapsedMs(since: Moment): number {
     const { monotonicMs, wallMs } = now(this.#facts.runtime);
     return Math.max(monotonicMs - since.monotonicMs, wallMs - since.wallMs);
   }
 }
 
-/** The checks of a client, one for each of its subscriber connections. */
+/** The checks of one client: one per subscriber connection. */
 export class InboxChecks {
   readonly #echo: Echo;
   readonly #facts: CheckFacts;
@@ -263,7 +270,7 @@ export class InboxChecks {
     this.#facts = facts;
   }
 
-  /** The check of the connection over which that inbox is heard at present. */
+  /** Returns the check of the connection that serves this inbox now. Creates it if needed. */
   of(target: Target): InboxCheck {
     const connection = target.inbox.connection ?? "";
     let check = this.#checks.get(connection);
@@ -275,17 +282,17 @@ export class InboxChecks {
     return check;
   }
 
-  /** A message came through that inbox. */
+  /** Called for each message of that inbox. */
   heard(inbox: Inbox | undefined): void {
     if (inbox !== undefined) this.#checks.get(inbox.connection ?? "")?.heard();
   }
 
-  /** Ends all of them. */
+  /** Ends all checks. */
   close(): void {
     for (const check of this.#checks.values()) check.close();
   }
 
-  /** In a cluster one connection at a time. @returns undefined while another one is replaced */
+  /** Replaces one connection of a cluster at a time. @returns undefined while another connection is being replaced */
   #replaceOne(work: () => Promise<void>): Promise<void> | undefined {
     if (this.#isReplacing) return undefined;
     this.#isReplacing = true;
@@ -295,19 +302,19 @@ export class InboxChecks {
   }
 }
 
-/** A connection that was not lost for this long is not in trouble. */
+/** A connection that was not lost for this time, in ms, counts as stable. */
 const CALM_MS = 10_000;
-/** Doubled with each reconnect in between. */
+/** Delay of the notification, in ms. It doubles each time until the connection is stable. */
 const PAUSE_MIN_MS = 50;
 const PAUSE_MAX_MS = 2_000;
 
 /**
- * When to ask the server after a connection came back: at once, unless it is lost again and again.
+ * Decides when claims ask the server after a reconnect: immediately, unless the connection is lost repeatedly.
  *
- * A proxy may accept connections and reset each one at the first request. If every waiter and holder asked at each reconnect, the
- * client and the proxy would keep each other busy with hundreds of connections a second.
+ * A proxy may accept connections and reset each one at the first request. If every waiter and holder asked at each
+ * reconnect, the client and the proxy would keep each other busy with hundreds of connections a second.
  *
- * One for each kind of connection.
+ * A session has one instance per kind of connection.
  */
 export class Reconnects {
   readonly #runtime: Runtime;
@@ -316,14 +323,14 @@ export class Reconnects {
   #lastAtMs = -Infinity;
   #pauseMs = 0;
 
-  /** @param tell  called for one reconnect, or for several in a row */
+  /** @param tell  called once for one reconnect, or for several in a row */
   constructor(runtime: Runtime, tell: () => void) {
     this.#runtime = runtime;
     this.#tell = tell;
     this.#timer = new SharedTimer(runtime, tell);
   }
 
-  /** The connection came back. */
+  /** Called for each reconnect. */
   happened(): void {
     const nowMs = this.#runtime.monotonicMs();
     const isCalm = nowMs - this.#lastAtMs > CALM_MS;
@@ -334,12 +341,12 @@ export class Reconnects {
       this.#tell();
     } else if (!this.#timer.isRunning) {
       this.#pauseMs = Math.min(Math.max(this.#pauseMs * 2, PAUSE_MIN_MS), PAUSE_MAX_MS);
-      // So that processes do not ask at the same moment.
+      // Jitter, so that processes do not all ask at the same moment.
       this.#timer.start(this.#pauseMs * (0.5 + this.#runtime.random() / 2));
     }
   }
 
-  /** Nobody is told any more. */
+  /** Cancels pending notifications. */
   close(): void {
     this.#timer.cancel();
   }

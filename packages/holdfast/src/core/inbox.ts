@@ -1,40 +1,39 @@
 /**
- * The inbox of a client: its channel, or one for each slot of a cluster, and whom a message is for.
+ * The inbox of a client: subscribes to its channel, or to one per cluster slot, and delivers messages to claims.
  */
 import { type Forced, StoreError, UnsupportedError } from "./errors.js";
 import { decodeWords } from "./protocol.js";
 import { type Runtime, SharedTimer } from "./runtime.js";
 import type { Inbox, Store } from "./store.js";
 
-/**
- * Values by a number that only rises, for what lives briefly and in great numbers.
- *
- * A Map that is filled and emptied once per acquire grows a chain of old tables that the garbage collector keeps
- * for long (measured: 5 to 7 µs of 46 per acquire and release). Most entries are gone before their number comes
- * round again, so a ring takes them; the few that are not are in a Map.
- */
-
+/** Number of places in the ring of a registry. */
 const SIZE = 4_096;
 
-/** See the file header. */
+/**
+ * A map with rising numbers as keys, for many short-lived entries.
+ *
+ * A Map that gains and loses an entry per acquire leaves a chain of old tables, which the garbage collector frees late
+ * (measured: 5 to 7 µs of 46 per acquire and release). So entries go into a ring, because most are deleted before
+ * another number needs their place. The few others go into a Map.
+ */
 export class Registry<Value> {
   readonly #numbers = new Float64Array(SIZE);
   readonly #values = Array<Value | undefined>(SIZE);
   readonly #rest = new Map<number, Value>();
   #size = 0;
 
-  /** How many entries there are. */
+  /** The number of entries. */
   get size(): number {
     return this.#size;
   }
 
-  /** The value of `number`, a whole number from 1. */
+  /** Returns the value for `number`, a whole number from 1. */
   get(number: number): Value | undefined {
     const at = number % SIZE;
     return this.#numbers[at] === number ? this.#values[at] : this.#rest.get(number);
   }
 
-  /** Adds an entry, or gives it another value. */
+  /** Adds an entry, or replaces its value. */
   set(number: number, value: Value): void {
     if (this.get(number) === undefined) this.#size += 1;
     const at = number % SIZE;
@@ -61,7 +60,7 @@ export class Registry<Value> {
     }
   }
 
-  /** A copy of all values, so that whoever is called may change the registry. */
+  /** Returns a copy of all values, so that the caller may change the registry while it iterates. */
   values(): Value[] {
     const ring = this.#values.filter((value): value is Value & {} => value !== undefined);
     return [...ring, ...this.#rest.values()];
@@ -70,24 +69,26 @@ export class Registry<Value> {
 
 // --- The client's inbox: one channel on which the server pushes grants and notices to this process.
 //
-// Losing a message costs time, never a lock: it is about a fact that the server holds, and whoever waits for it asks
-// in time. A grant is believed without asking, because asking would cost a round trip for each hand-over: whoever may
-// publish to this channel, whose name is not to be guessed, is trusted as much as whoever may write the keys.
+// A lost message costs time, never a lock: it reports a fact that the server stores, and waiters re-check that fact.
+// Holdfast accepts a grant without asking the server, because asking would cost a round trip per hand-over. So a client
+// that may publish to this channel, whose name cannot be guessed, is trusted as much as one that may write the keys.
 
-/** Who messages are for: a claim that waits, holds or departs. */
+/** A receiver of messages: a claim that waits, holds, or is being cleaned up. */
 export interface Recipient {
-  /** The server granted the claim at `grantedAtUs` of its clock. */
+  /** The server granted the claim at `grantedAtUs`, in µs since 1970 by its own clock. */
   granted(token: number, grantedAtUs: number, slots: readonly number[]): void;
-  /** Something about the claim has changed on the server: ask. */
+  /** The state of the claim may have changed, so the recipient asks the server. */
   recheck(): void;
-  /** Somebody released the claim by force. */
+  /** The claim was force-released. */
   revoked(forced?: Forced): void;
 }
 
-/** With who and why, percent-encoded: 256 bytes each, as `forcedNote` writes them. */
+/**
+ * The message of a forced release. Its `by` and `reason` have at most 256 bytes each, percent-encoded by `forcedNote`.
+ */
 const FORCED = /^-(\d{1,16})(?: ([!%'-*.\w~-]{0,768})\/([!%'-*.\w~-]{0,768}))?$/;
 
-/** What ends the message of a forced release; nothing if nothing was said. */
+/** Returns the end of the message of a forced release, with `by` and `reason`; empty if both are absent. */
 export function forcedNote({ by = "", reason = "" }: Partial<Forced>): string {
   return by + reason === "" ? "" : ` ${encodeURIComponent(by)}/${encodeURIComponent(reason)}`;
 }
@@ -97,7 +98,7 @@ function forcedOf(by: string, reason = ""): Forced {
   return { by: said(by), reason: said(reason) };
 }
 
-/** Opens the inbox when it is first needed, and hands messages to the claims that they name. */
+/** Opens the inbox when it is first needed, and delivers messages to the claims that they name. */
 export class Mailbox<Listener extends Recipient = Recipient> {
   readonly #store: Store;
   readonly #channel: string;
@@ -108,13 +109,13 @@ export class Mailbox<Listener extends Recipient = Recipient> {
   #opening: Promise<void> | undefined;
   #closed = false;
 
-  /** True once it is certain that this client can never listen: its waiters must not queue. */
+  /** True once it is certain that this client can never subscribe. Then its waiters must not join a queue. */
   unsupported = false;
   #isForbidden = false;
 
   /**
-   * @param onStray  called for a grant to a claim that nobody here answers for
-   * @param onHeard  called for each message that comes through this inbox, whatever it says
+   * @param onStray  called for a grant to a claim that is not registered here
+   * @param onHeard  called for each message of this inbox, whatever its content
    */
   constructor(
     store: Store,
@@ -128,27 +129,29 @@ export class Mailbox<Listener extends Recipient = Recipient> {
     this.#onStray = onStray;
   }
 
-  /** Whether the server can reach this client: only then may a claim queue. */
+  /** Whether the server can send messages to this client. A claim may join a queue only then. */
   get isOpen(): boolean {
     return this.#inbox !== undefined;
   }
 
-  /** The inbox, once it is open. */
+  /** The inbox; undefined until it is open. */
   get inbox(): Inbox | undefined {
     return this.#inbox;
   }
 
-  /** Whether it cannot listen, now or ever: kinds that have to be counted to be served must be counted all the same. */
+  /**
+   * Whether this client cannot subscribe, now or ever. Kinds that serve only counted subscribers must count it anyway.
+   */
   get isDeaf(): boolean {
     return this.unsupported || (this.#isForbidden && this.#inbox === undefined);
   }
 
-  /** How many claims wait, hold or depart. */
+  /** The number of registered claims, which wait, hold, or are being cleaned up. */
   get size(): number {
     return this.#recipients.size;
   }
 
-  /** Resolves when the subscription is confirmed. @throws StoreError, UnsupportedError */
+  /** Subscribes. Resolves when the server has confirmed the subscription. @throws StoreError, UnsupportedError */
   open(timeoutMs: number): Promise<void> {
     if (this.#inbox !== undefined) return Promise.resolve();
     this.#opening ??= this.#openOnce(timeoutMs).finally(() => {
@@ -157,27 +160,27 @@ export class Mailbox<Listener extends Recipient = Recipient> {
     return this.#opening;
   }
 
-  /** Messages that name `number` go to `recipient` from now on. */
+  /** Delivers messages that name `number` to `recipient` from now on. */
   register(number: number, recipient: Listener): void {
     this.#recipients.set(number, recipient);
   }
 
-  /** Ends that, unless somebody else has registered for the number since. */
+  /** Undoes `register`, unless another recipient has registered for the number since. */
   unregister(number: number, recipient: Recipient): void {
     if (this.#recipients.get(number) === recipient) this.#recipients.delete(number);
   }
 
-  /** Who gets the messages that name `number`. */
+  /** Returns the recipient of messages that name `number`. */
   recipient(number: number): Listener | undefined {
     return this.#recipients.get(number);
   }
 
-  /** A copy, so that whoever is called may unregister. */
+  /** Returns a copy of all recipients, so that they may unregister during an iteration. */
   recipients(): Listener[] {
     return this.#recipients.values();
   }
 
-  /** Stops listening. */
+  /** Ends the subscription. */
   async close(): Promise<void> {
     this.#closed = true;
     const inbox = this.#inbox;
@@ -195,7 +198,7 @@ export class Mailbox<Listener extends Recipient = Recipient> {
       inbox = await this.#store.inbox(this.#channel, onMessage, timeoutMs);
     } catch (error) {
       if (error instanceof UnsupportedError) this.unsupported = true;
-      // It may be permitted one day, so it is tried again.
+      // Not permanent, because an operator may grant the permission later.
       this.#isForbidden = error instanceof StoreError && error.missingPermission !== undefined;
       throw error;
     }
@@ -204,8 +207,14 @@ export class Mailbox<Listener extends Recipient = Recipient> {
   }
 
   /**
-   * `+<number> <token> <µs>[ <slot>,<slot>…]` is a grant, `-<number>[ <by>/<reason>]` a forced release, `~<number>` a hint
-   * to ask. `=<number>` is an echo, which says nothing but that it has arrived; anything else is not from us.
+   * Delivers one message to the claim that it names.
+   *
+   * - `+<number> <token> <µs>[ <slot>,<slot>…]`: a grant
+   * - `-<number>[ <by>/<reason>]`: a forced release
+   * - `~<number>`: a hint to ask the server
+   * - `=<number>`: an echo, which is ignored here
+   *
+   * Ignores all other messages, because they are not from Holdfast.
    */
   deliver(message: string): void {
     const forced = FORCED.exec(message);
@@ -227,10 +236,13 @@ export class Mailbox<Listener extends Recipient = Recipient> {
   }
 }
 
-/** Longer than waiters go without asking; short of keeping an inbox for each name of a long life. */
+/**
+ * How long an unused slot inbox stays open, in ms. Longer than the time between two re-checks, but short enough that a
+ * long-lived process does not collect an inbox for each name that it ever used.
+ */
 const KEEP_MS = 30_000;
 
-/** Opens a channel. */
+/** Subscribes to a channel. */
 export type OpenInbox = (channel: string, timeoutMs: number) => Promise<Inbox>;
 
 interface SlotInbox {
@@ -239,13 +251,13 @@ interface SlotInbox {
 }
 
 /**
- * In a cluster: an inbox in each slot in which this client waits.
+ * The inboxes of a client in a cluster: one in each slot in which it waits.
  *
- * The server of a slot can only count the listeners that it has itself, and a waiter that is not counted is taken for dead.
- * An inbox is opened when it is first needed, and closed a while after the last waiter has asked: whoever waits asks
- * every few seconds, and each time it is noted.
+ * The server of a slot counts only its own subscribers, and treats a waiter without a subscriber as gone. An inbox
+ * opens when it is first needed, and closes when it has not been used for `KEEP_MS`. Waiters ask every few seconds, and
+ * each time they use their inbox.
  *
- * An inbox is named by what a client id is appended to for its channel.
+ * The name of an inbox is the prefix of its channel, which the client id follows.
  */
 export class SlotInboxes {
   readonly #openInbox: OpenInbox;
@@ -256,6 +268,7 @@ export class SlotInboxes {
   readonly #sweeping: SharedTimer;
   #isClosed = false;
 
+  /** Opens no inbox until `open` is called. */
   constructor(openInbox: OpenInbox, clientId: string, runtime: Runtime) {
     this.#openInbox = openInbox;
     this.#clientId = clientId;
@@ -263,7 +276,7 @@ export class SlotInboxes {
     this.#sweeping = new SharedTimer(runtime, () => this.#sweep());
   }
 
-  /** The inbox, if it is confirmed; then it stays for a while from now on. */
+  /** Returns the inbox if the server has confirmed it, and extends its life. */
   use(name: string): Inbox | undefined {
     const found = this.#open.get(name);
     if (found === undefined) return undefined;
@@ -271,12 +284,12 @@ export class SlotInboxes {
     return found.inbox;
   }
 
-  /** The inbox, if it is confirmed; it stays no longer for that. */
+  /** Returns the inbox if the server has confirmed it, without extending its life. */
   find(name: string): Inbox | undefined {
     return this.#open.get(name)?.inbox;
   }
 
-  /** Resolves when it is confirmed. @throws StoreError, UnsupportedError */
+  /** Opens an inbox. Resolves when the server has confirmed the subscription. @throws StoreError, UnsupportedError */
   open(name: string, timeoutMs: number): Promise<void> {
     if (this.use(name) !== undefined) return Promise.resolve();
     const under = this.#opening.get(name);
@@ -286,7 +299,7 @@ export class SlotInboxes {
     return opening;
   }
 
-  /** Closes all. */
+  /** Closes all inboxes. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#sweeping.cancel();

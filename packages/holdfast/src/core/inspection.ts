@@ -1,51 +1,60 @@
-/** Who holds a lock and who waits, with names instead of ids: read only when somebody asks. */
+/** Inspections: the holders and the waiters of a lock, with the processes that they belong to. */
 
 import type { Holder, Pause } from "./errors.js";
 import type { HolderState, InspectProtocol, State } from "./protocol.js";
 import { parseOwner, standingPause } from "./protocol.js";
 import type { Session } from "./session.js";
 
-/** What `inspect` tells about a lock. A snapshot: it may have changed when you read it. */
+/** The state of a lock, from `inspect`. A snapshot: the state may have changed by the time you read it. */
 export interface Inspection {
+  /** Kind of the lock, such as `mutex`. */
   readonly kind: string;
+  /** Name of the lock. */
   readonly name: string;
-  /** Everybody who holds it; empty if it is free. */
+  /** The holders; empty if the lock is free. */
   readonly holders: readonly Holder[];
   /**
-   * Fencing token of the present grant, or of the last one; undefined if the lock has not been used for a while.
-   * Callers that share a claim (`fairness: "cohort"`) have up to 127 more after it, in turn.
+   * Fencing token of the current or last grant; undefined if the lock has not been used for a while. Callers that share
+   * a claim (`fairness: "cohort"`) use up to 127 further tokens after it, one after the other.
    */
   readonly token: number | undefined;
-  /** How many claims wait in the queue. */
+  /** Number of claims in the queue. */
   readonly waiterCount: number;
-  /** The first 100 of them, next one first. */
+  /** The first 100 claims in the queue, next one first. */
   readonly waiters: readonly WaitingClaim[];
-  /** Who has paused it and why; undefined if nobody has. Those in `holders` were there before, and go on. */
+  /**
+   * The pause of the lock; undefined if it is not paused. Claims in `holders` were granted before the pause and go on.
+   */
   readonly pause: Pause | undefined;
 }
 
 /** A claim in the queue. */
 export interface WaitingClaim {
+  /** Owner id of the claim. */
   readonly owner: string;
+  /** The `label` option of its acquire; undefined if it gave none. */
   readonly label: string | undefined;
+  /** Host name of its process; undefined if the client's record cannot be read. */
   readonly host: string | undefined;
+  /** Process id on that host; undefined if the client's record cannot be read. */
   readonly pid: number | undefined;
+  /** The `clientName` option of its client; undefined if it gave none or its record cannot be read. */
   readonly clientName: string | undefined;
 }
 
-/** What is asked for names of processes, and for the time. */
+/** The parts of a session that an inspection needs: client records, timeout and clocks. */
 export type Asked = Pick<Session, "records" | "commandTimeoutMs" | "runtime">;
 
-/** Reads the lock and the records of the clients that it names. @throws StoreError, ClosedError */
+/** Reads the state of a lock and the records of its holders and waiters. @throws StoreError, ClosedError */
 export async function inspect(session: Session, protocol: InspectProtocol): Promise<Inspection> {
   session.assertOpen(protocol.name);
   return describe(session, protocol, await protocol.inspect(undefined, session.commandTimeoutMs));
 }
 
-/** What the server said, with the names of the processes. Never rejects. */
+/** Adds the processes of holders and waiters to a state. Never rejects. */
 export async function describe(session: Asked, protocol: InspectProtocol, state: State): Promise<Inspection> {
   const records = new Map<string, ReturnType<typeof identify>>();
-  // Many waiters are often few clients.
+  // Cached per client, because many waiters often belong to few clients.
   const known = (owner: string): ReturnType<typeof identify> => {
     const key = parseOwner(owner)?.clientId ?? "";
     const record = records.get(key) ?? identify(session, key);
@@ -65,7 +74,10 @@ export async function describe(session: Asked, protocol: InspectProtocol, state:
   };
 }
 
-/** The first holder in `state`, for an error message; what cannot be found out in time is left out. */
+/**
+ * Returns the first holder in `state`, for an error message. Leaves out its process if the record cannot be read in
+ * time.
+ */
 export async function firstHolder(session: Session, state: State | undefined): Promise<Holder | undefined> {
   const holder = state?.holders[0];
   if (holder === undefined) return undefined;
@@ -74,15 +86,15 @@ export async function firstHolder(session: Session, state: State | undefined): P
   return description;
 }
 
-/** A hold with the names of its process, as far as they can be found out quickly. Never rejects. */
+/** Adds its process to a hold, if the record can be read within 200 ms. Never rejects. */
 export async function describeHolder(session: Asked, holder: HolderState): Promise<Holder> {
   return toHolder(holder, await identify(session, parseOwner(holder.owner)?.clientId ?? ""));
 }
 
-/** So that callers who share an inspection also share the read of the holder's record. */
+/** Cached, so that callers that share an inspection also share the read of the holder's record. */
 const described = new WeakMap<HolderState, Promise<Holder>>();
 
-/** A claim with the names of its process, as far as they can be found out quickly. Never rejects. */
+/** Adds its process to a claim, if the record can be read within 200 ms. Never rejects. */
 export async function describeClaim(session: Session, owner: string): Promise<WaitingClaim> {
   const parsed = parseOwner(owner);
   return { owner, label: parsed?.label, ...(await identify(session, parsed?.clientId ?? "")) };
@@ -97,7 +109,7 @@ function toHolder(
   },
 ): Holder {
   const parsed = parseOwner(owner);
-  // A foreign client takes the key without a token, so the last one on record is not its own.
+  // A client of another library takes the key without a token, so the last token on record is not its own.
   const ownToken = parsed === undefined ? undefined : token;
   return {
     owner,
@@ -109,7 +121,7 @@ function toHolder(
   };
 }
 
-/** Asked for the sake of a message, so it must not hold up the message. */
+/** Longest time for reading a record, in ms, because error messages must not be delayed by it. */
 const IDENTIFY_MS = 200;
 
 async function identify(

@@ -1,27 +1,31 @@
 import { quote } from "./error-messages.js";
 
 /**
- * From a lock's name to its keys, and the checks on what comes from data: names, labels, prefixes.
+ * The keys of a lock, and the checks of names, labels, prefixes and other text from data.
  *
- * Invariants: two locks never share a key, whatever their names are; and all keys of a lock are in one slot of
- * a Redis Cluster, which hashes what stands between the first `{` of a key and the next `}`.
+ * Invariants:
+ * - Two locks never share a key, whatever their names are.
+ * - All keys of a lock are in one slot of a Redis Cluster, which hashes the text between the first `{` and the next
+ *   `}`.
  */
 
-/** Keys of one lock. */
+/** The keys of one lock. */
 export interface LockKeys {
-  /** What stands in the hash tag. */
+  /** The text in the hash tag. */
   readonly tag: string;
-  /** The key that holds the lock. */
+  /** The key that stores the lock. */
   readonly lock: string;
-  /** What a suffix such as `:queue` makes the other keys of; the lock's own, unless that was given. */
+  /**
+   * The base of the other keys, which add a suffix such as `:queue`. Equal to `lock`, unless the user chose that key.
+   */
   readonly base: string;
 }
 
 /**
- * Keys of the lock `name`, e.g. `hf:mutex:{order:42}`.
+ * Returns the keys of the lock `name`, for example `hf:mutex:{order:42}`.
  *
- * An empty tag would make a cluster hash the whole key, so a name that begins with `}` gets a `%` before it;
- * and so does one that begins with `%`, to keep the two apart.
+ * A name that begins with `}` would make an empty tag, and a cluster would hash the whole key. So it gets the prefix
+ * `%`. A name that begins with `%` gets the prefix too, so that two names never have the same key.
  */
 export function lockKeys(prefix: string, kind: string, name: string): LockKeys {
   const escaped = name.startsWith("}") || name.startsWith("%") ? `%${name}` : name;
@@ -31,61 +35,70 @@ export function lockKeys(prefix: string, kind: string, name: string): LockKeys {
 }
 
 /**
- * Keys of a lock whose main key is given, so that clients of other libraries can share it.
+ * Returns the keys of a lock with a given main key, which clients of other libraries can share.
  *
- * The other keys must land in the slot of that key: its own hash tag serves, or else the whole key becomes one.
+ * The other keys must be in the slot of that key. So they contain its hash tag or, if it has none, the whole key as
+ * tag.
  */
 export function mappedKeys(prefix: string, kind: string, key: string): LockKeys {
   const tag = /\{([^}]+)\}/.exec(key)?.[1] ?? key;
   return {
     lock: key,
     tag,
-    // Two words, because the keys `a` and `{a}` are two locks.
+    // Two different words, because the keys `a` and `{a}` are two locks.
     base: tag === key ? `${prefix}:${kind}:mapped:{${key}}` : `${prefix}:${kind}:mapped-tag:${key}`,
   };
 }
 
-/** @throws TypeError, RangeError  unless the name is a string of 1 to 512 bytes that UTF-8 can express */
+/**
+ * Checks and returns a lock name.
+ *
+ * @throws TypeError, RangeError  not a well-formed string of 1 to 512 bytes of UTF-8
+ */
 export function checkName(name: unknown): string {
   return checkText("name", name, 1, 512);
 }
 
-/** @throws TypeError, RangeError  unless the label is a string of at most 256 bytes */
+/** Checks and returns a label. @throws TypeError, RangeError  not a string of at most 256 bytes */
 export function checkLabel(label: unknown): string {
   return checkText("label", label, 0, 256);
 }
 
-/** @throws TypeError, RangeError  unless the option is a string of 1 to 256 bytes: what a person says */
+/** Checks and returns free text, such as a reason. @throws TypeError, RangeError  not a string of 1 to 256 bytes */
 export function checkWords(option: string, words: unknown): string {
   return checkText(option, words, 1, 256);
 }
 
-/** @throws TypeError, RangeError  unless the caller id is a string of 1 to 256 bytes */
+/** Checks and returns a caller id. @throws TypeError, RangeError  not a string of 1 to 256 bytes */
 export function checkCallerId(callerId: unknown): string {
   return checkText("callerId", callerId, 1, 256);
 }
 
-/** @throws TypeError, RangeError  unless the resource is a string of 1 to 512 bytes */
+/** Checks and returns the name of a resource. @throws TypeError, RangeError  not a string of 1 to 512 bytes */
 export function checkResource(resource: unknown): string {
   return checkText("resource", resource, 1, 512);
 }
 
-/** @throws TypeError, RangeError  unless the request id is a string of 1 to 256 bytes */
+/** Checks and returns a request id. @throws TypeError, RangeError  not a string of 1 to 256 bytes */
 export function checkRequestId(requestId: unknown): string {
   return checkText("requestId", requestId, 1, 256);
 }
 
-/** @throws TypeError, RangeError  unless the value is a string of at most 65,536 bytes */
+/** Checks and returns a value. @throws TypeError, RangeError  not a string of at most 65,536 bytes */
 export function checkValue(value: unknown): string {
   return checkText("value", value, 0, 65_536);
 }
 
-/** @throws TypeError, RangeError  unless the client name is a string of at most 256 bytes */
+/** Checks and returns a client name. @throws TypeError, RangeError  not a string of at most 256 bytes */
 export function checkClientName(clientName: unknown): string {
   return checkText("clientName", clientName, 0, 256);
 }
 
-/** @throws TypeError, RangeError  unless the key is a string of 1 to 512 bytes without a stray closing brace */
+/**
+ * Checks and returns a key.
+ *
+ * @throws TypeError, RangeError  not a string of 1 to 512 bytes, or its first `}` does not close a hash tag
+ */
 export function checkKey(key: unknown): string {
   const text = checkText("key", key, 1, 512);
   if (text.includes("}") && !/^[^{}]*\{[^}]+\}/.test(text)) {
@@ -94,7 +107,11 @@ export function checkKey(key: unknown): string {
   return text;
 }
 
-/** @throws TypeError, RangeError  unless the prefix is 1 to 64 printable ASCII characters without space or brace */
+/**
+ * Checks and returns a prefix.
+ *
+ * @throws TypeError, RangeError  not a string of 1 to 64 printable ASCII characters without spaces and braces
+ */
 export function checkPrefix(prefix: unknown): string {
   const text = checkText("prefix", prefix, 1, 64);
   if (!/^[!-z|~]+$/.test(text)) {
@@ -108,7 +125,7 @@ function checkText(option: string, value: unknown, minBytes: number, maxBytes: n
     throw new TypeError(`${option} must be a string of ${minBytes} to ${maxBytes} bytes; got ${show(value)}`);
   }
   const bytes = value.length > maxBytes ? value.length : Buffer.byteLength(value);
-  // ASCII and neither too short nor too long, as most are.
+  // Fast path for ASCII text of valid length, which most text is.
   if (bytes === value.length && bytes >= minBytes && bytes <= maxBytes) return value;
   if (bytes === 0)
     throw new RangeError(`${option} must be ${minBytes} to ${maxBytes} bytes of UTF-8; got an empty string`);
@@ -117,14 +134,14 @@ function checkText(option: string, value: unknown, minBytes: number, maxBytes: n
       `${option} must be ${minBytes} to ${maxBytes} bytes of UTF-8; got ${bytes}${bytes === value.length && value.length > maxBytes ? " or more" : ""}`,
     );
   }
-  // Every lone surrogate becomes the same three bytes, so two such names would be one lock.
+  // UTF-8 encodes every lone surrogate as the same three bytes, so two such names would be one lock.
   if (/\p{Surrogate}/u.test(value)) {
     throw new RangeError(`${option} must be well-formed Unicode; got ${quote(value)}, half of a pair`);
   }
   return value;
 }
 
-/** A value as an error message shows it: short, on one line, and never throwing. */
+/** Formats a value for an error message: short and on one line. Never throws. */
 export function show(value: unknown): string {
   if (typeof value === "string") return quote(value.length > 80 ? `${value.slice(0, 80)}…` : value);
   if (typeof value === "function" || typeof value === "symbol") return `a ${typeof value}`;
@@ -132,7 +149,7 @@ export function show(value: unknown): string {
   return Array.isArray(value) ? "an array" : "an object";
 }
 
-/** The error for an option that does not exist. It suggests the nearest name, if one is near. */
+/** Creates the error for an option that does not exist. It suggests a similar name, if there is one. */
 export function unknownOption(option: string, known: readonly string[]): TypeError {
   const wanted = option.toLowerCase();
   const [nearest] = known
@@ -143,7 +160,7 @@ export function unknownOption(option: string, known: readonly string[]): TypeErr
   return new TypeError(`there is no option ${show(option)}; ${hint} options are ${known.join(", ")}`);
 }
 
-/** How many letters must be inserted, removed or replaced to make one text of the other (Levenshtein 1965). */
+/** Returns the number of letters to insert, remove or replace to turn one text into the other (Levenshtein 1965). */
 function editsBetween(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (let i = 0; i < one.length; i += 1) {

@@ -1,73 +1,75 @@
 /**
- * Options of callers: what is accepted, the defaults, and the error for anything else.
+ * Options of callers: their defaults and their checks. Holdfast rejects a wrong value and never corrects it.
  */
 import { checkLabel, show, unknownOption } from "./keys.js";
 
-// --- What a caller may ask for, its defaults, and the checks: once, at the door. A wrong value is refused, never corrected.
-
-/** How claims of several callers follow each other. See `AcquireOptions.fairness`. */
+/** The order in which callers are served. See `AcquireOptions.fairness`. */
 export type Fairness = "cohort" | "strict";
 
-/** How to acquire without waiting. */
+/** Options of `tryAcquire`. */
 export interface TryAcquireOptions {
   /**
-   * Length of the lease on the server. Longer rides out longer pauses of the holder and leaves more spare
-   * renewals; shorter frees the lock sooner after a crash. Whole milliseconds, 100 to 31,536,000,000 (a year).
+   * Length of the lease on the server. A longer lease survives longer pauses of the holder and more failed renewals. A
+   * shorter lease frees the lock sooner after a crash. Whole milliseconds, 100 to 31,536,000,000 (a year).
    * @default 30_000
    */
   readonly leaseMs?: number | undefined;
 
   /**
-   * Whether the lease is renewed, every third of `leaseMs`, for as long as it is held. With false it ends
-   * `leaseMs` after it was granted, unless `extend` is called; a claim that several callers share was granted a little
-   * before the lease of the last of them began.
+   * Whether Holdfast renews the lease, every third of `leaseMs`, for as long as it is held. With false it ends
+   * `leaseMs` after the grant, unless you call `extend`. If callers share a claim, that grant is a little earlier than
+   * the start of the last caller's lease.
    * @default true
    */
   readonly renew?: boolean | undefined;
 
   /**
-   * Longest hold in spite of renewal: then the lease counts as lost and is no longer renewed. Shorter cuts a
-   * hung holder off sooner. Whole milliseconds, 100 to 31,536,000,000, or Infinity.
+   * Longest hold. After it, the lease counts as lost and is no longer renewed. A smaller value ends the hold of a hung
+   * holder sooner. Whole milliseconds, 100 to 31,536,000,000, or Infinity.
    * @default Infinity
    */
   readonly maxHoldMs?: number | undefined;
 
-  /** Free text shown to whoever waits for the lock or inspects it, at most 256 bytes. */
+  /** Free text, which inspections and error messages of waiters show. At most 256 bytes. */
   readonly label?: string | undefined;
 }
 
-/** How to acquire, and how long to try. */
+/** Options of `acquire` and `run`. */
 export interface AcquireOptions extends TryAcquireOptions {
   /**
-   * Longest wait. Longer rides out more contention; shorter fails sooner; 0 makes one attempt, Infinity never
-   * gives up. Milliseconds, 0 or more.
+   * Longest wait. A longer wait survives more contention, a shorter one fails sooner. 0 makes one attempt; Infinity
+   * never gives up. Milliseconds, 0 or more.
    * @default 10_000
    */
   readonly waitMs?: number | undefined;
 
-  /** Ends the wait, and rejects with the signal's reason; never ends a hold. */
+  /** Aborting the signal ends the wait, which rejects with the signal's reason. It never ends a hold. */
   readonly signal?: AbortSignal | undefined;
 
   /**
-   * Of a mutex or reentrant mutex; others are always served strictly. `"strict"` serves callers first come, first served
-   * across all processes. With `"cohort"` callers of one process, with the same `leaseMs` and `label`, wait with one place
-   * in the queue; when it is granted those who were waiting follow each other without a round trip, 32 at most (128 after a full
-   * batch) and for 20 ms at most, before another process is served: faster under load. With either, every waiter in the queue
-   * is served in the end, as long as holders release and messages reach it. A client that cannot subscribe stands in no queue,
-   * and may wait without limit on a busy lock.
+   * The order in which callers are served. For mutexes and reentrant mutexes only; all other kinds are strict.
+   *
+   * - `"strict"`: first come, first served across all processes
+   * - `"cohort"`: callers of one process with the same `leaseMs` and `label` share one place in the queue. When it is
+   *   granted, the waiting callers hold the lock one after the other without round trips: at most 32 (128 after a full
+   *   batch), for at most 20 ms. Then the next process is served. This is faster under load.
+   *
+   * In both modes every waiter in the queue is served in the end, as long as holders release and messages reach it. A
+   * client that cannot subscribe has no place in the queue, and may wait without limit on a busy lock.
    * @default "cohort"
    */
   readonly fairness?: Fairness | undefined;
 
   /**
-   * Whether to wait while somebody has paused the lock, for `waitMs` at most. With false it rejects with PausedError at once,
-   * since a person may take days; whoever stood in the queue before the pause began keeps its place all the same.
+   * Whether to wait while the lock is paused, for `waitMs` at most. With false the call rejects with PausedError
+   * immediately, because a pause may last for days. Callers that were in the queue before the pause began keep their
+   * places anyway.
    * @default false
    */
   readonly throughPause?: boolean | undefined;
 }
 
-/** Every default, in one place. */
+/** The defaults of all options. */
 export const DEFAULTS: Readonly<{
   leaseMs: number;
   renew: boolean;
@@ -86,15 +88,15 @@ export const DEFAULTS: Readonly<{
   throughPause: false,
 });
 
-/** What `AcquireOptions` come to when defaults are filled in. */
+/** `AcquireOptions` with defaults filled in. */
 export type ResolvedOptions = typeof DEFAULTS & {
   readonly signal: AbortSignal | undefined;
-  /** What the claim asks for; see `Claim`. Set by the kind, not by the caller. */
+  /** The amount that the claim requests; see `Claim`. Set by the kind, not by the caller. */
   readonly amount: number;
 };
 
 const LEASE_MIN_MS = 100;
-/** Beyond a year a lease is a leak; the bound also keeps the server from refusing the expiry. */
+/** A lease of more than a year is a leak. The limit also keeps the expiry in the range that the server accepts. */
 const LEASE_MAX_MS = 31_536_000_000;
 
 const CHECKS: Readonly<Record<string, (value: unknown) => void>> = {
@@ -124,7 +126,7 @@ const CHECKS: Readonly<Record<string, (value: unknown) => void>> = {
   },
 };
 
-/** Names of the options of `acquire` that `createHoldfast` takes as defaults. */
+/** Names of the options of `acquire` that `createHoldfast` accepts as defaults. */
 export const DEFAULTABLE: readonly string[] = Object.keys(DEFAULTS);
 
 /** Names of the options of every `acquire`. */
@@ -133,7 +135,7 @@ export const ACQUIRE_OPTIONS: readonly string[] = Object.keys(CHECKS);
 /**
  * Checks the given options and fills in the rest from `defaults`.
  *
- * @param names  what the verb takes, with those options of its own that it has taken out already
+ * @param names  the options that the method accepts, including its own, which it has removed from `options` before
  * @throws TypeError, RangeError  an option that does not exist or has a wrong value; the message names both
  */
 export function resolve(
@@ -155,19 +157,24 @@ export function resolve(
     check(value);
     resolved[option] = option === "signal" ? nativeSignal(value as AbortSignal) : value;
   }
-  // Every key of ResolvedOptions came from `defaults` and has passed its check.
+  // `defaults` has every key of ResolvedOptions, and each value has passed its check.
   return resolved as ResolvedOptions;
 }
 
-/** Options of a call that gave none: the defaults need no second check. */
+/** The options of a call without options. `resolve` recognizes this object and returns the defaults unchecked. */
 export const NONE: AcquireOptions = Object.freeze({});
 
-/** @throws TypeError, RangeError  unless a lease can last that long */
+/** Checks the length of a lease. @throws TypeError, RangeError  not a whole number from 100 to 31,536,000,000 */
 export function checkLeaseMs(leaseMs: unknown): void {
   checkWhole("leaseMs", leaseMs, LEASE_MIN_MS, LEASE_MAX_MS);
 }
 
-/** @throws TypeError, RangeError  unless the value is a whole number of that range */
+/**
+ * Checks a whole number.
+ *
+ * @param or  text for the error message about further valid values
+ * @throws TypeError, RangeError  not a whole number from `min` to `max`
+ */
 export function checkWhole(option: string, value: unknown, min: number, max: number, or = ""): void {
   const range = `a whole number from ${min} to ${max}${or}`;
   if (typeof value !== "number") throw new TypeError(`${option} must be ${range}; got ${show(value)}`);
@@ -176,14 +183,16 @@ export function checkWhole(option: string, value: unknown, min: number, max: num
   }
 }
 
-/** Options with a value for each: what their defaults were filled into. */
+/** The same options with defaults filled in, so that none is undefined. */
 export type Filled<Options> = { [Option in keyof Options]-?: Exclude<Options[Option], undefined> };
 
-// --- Abort signals of callers: what is accepted as one, and one listener for all who wait on it.
-//
-// Node warns of a leak when a signal has more than ten listeners, and callers often share one signal.
+// --- Abort signals. All waits on one signal share one listener, because Node warns of a leak if a signal has more than
+// ten listeners, and callers often share one signal.
 
-/** What a caller may pass as `signal`; those of another realm or of a polyfill are no instances of this realm's class. */
+/**
+ * Returns whether a value is accepted as `signal`. It need not be an instance of this realm's class, because signals of
+ * another realm or of a polyfill are not.
+ */
 export function isAbortSignal(value: unknown): value is AbortSignal {
   if (value instanceof AbortSignal) return true;
   if (typeof value !== "object" || value === null) return false;
@@ -193,14 +202,14 @@ export function isAbortSignal(value: unknown): value is AbortSignal {
 
 const natives = new WeakMap<AbortSignal, AbortSignal>();
 
-/** The signal itself; for one that is no instance of this realm's class, an instance that aborts with it. */
+/** Returns the signal, or an AbortSignal of this realm that aborts together with it if its class is another. */
 export function nativeSignal(signal: AbortSignal): AbortSignal {
   if (signal instanceof AbortSignal) return signal;
   const known = natives.get(signal);
   if (known !== undefined) return known;
   const foreign: AbortSignal = signal;
   const controller = new AbortController();
-  // Polyfills have no reason; then it is an AbortError, as with Node's own.
+  // Polyfills may have no reason; then the new signal's reason is an AbortError, as Node's default.
   const abort = (): void => controller.abort(foreign.reason);
   if (foreign.aborted) abort();
   else foreign.addEventListener("abort", abort, { once: true });
@@ -216,17 +225,17 @@ interface Shared {
 const shared = new WeakMap<AbortSignal, Shared>();
 
 /**
- * Calls `callback` when the signal aborts; at most once, and not if it has aborted before.
+ * Calls `callback` when the signal aborts: at most once, and never if the signal has aborted before.
  *
- * @returns ends that; calling it again does nothing
+ * @returns a function that removes the callback; calling it again does nothing
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
-  // An object of its own, so that one callback can be given twice.
+  // A new function, so that the same callback can be registered twice.
   const entry = (): void => callback();
   const { callbacks } = shared.get(signal) ?? listenTo(signal);
   callbacks.add(entry);
   return () => {
-    // Also while it aborts: who is ended by another callback is not called any more.
+    // This works even while the signal aborts: a callback removed by an earlier callback is not called.
     if (!callbacks.delete(entry) || callbacks.size > 0) return;
     const present = shared.get(signal);
     if (present?.callbacks !== callbacks) return;
@@ -243,7 +252,7 @@ function listenTo(signal: AbortSignal): Shared {
       try {
         callback();
       } catch (error) {
-        // As Node does with a listener of its own that throws: the others are called all the same.
+        // Like Node with a listener that throws: call the other callbacks, and report an uncaught exception.
         process.nextTick(() => {
           throw error;
         });

@@ -1,26 +1,30 @@
 /**
- * When a waiter asks again by itself, and what it knows of the server meanwhile.
+ * Schedules the requests of a waiter, and tracks which of its requests may have run without a reply.
  */
 
 import { asUncertain, StoreError } from "./errors.js";
 import type { Runtime, Timer } from "./runtime.js";
 
-/** A deadline that is nearer than this does not make a call give up sooner: it would fail on any hiccup. */
+/**
+ * Shortest timeout of a call, in ms, even if the deadline is nearer. A shorter timeout would fail at any small delay.
+ */
 export const SHORTEST_CALL_MS = 200;
 
-/** The present lease must be over on the server too when a waiter asks at its end. */
+/**
+ * Delay after the end of the current lease, in ms, so that the lease is over on the server too when the waiter asks.
+ */
 const AFTER_LEASE_MS = 5;
-/** As long as a server is quiet it is asked this often, in case another one has taken its place. */
+/** Interval between requests to a server that does not grant yet, in ms, because another server may replace it. */
 const QUIET_MS = 5_000;
-/** Before jitter, which takes off up to a half: nobody asks sooner than after 10 ms. */
+/** Shortest polling delay, in ms. Jitter subtracts up to half, so a waiter asks after 10 ms at the earliest. */
 const POLL_MIN_MS = 20;
 const POLL_MAX_MS = 500;
 
 /**
- * When a waiter asks again by itself. A waiter in the queue asks in case a message was lost: when the present lease must be
- * over, and every 3 s. A waiter that cannot queue, or gets no messages, asks with growing pauses.
+ * Schedules the next request of a waiter. A waiter in the queue asks in case a message was lost: when the current lease
+ * must be over, and every 3 s. A waiter that cannot queue, or gets no messages, asks with growing delays.
  *
- * One timer, which keeps the process alive.
+ * It has one timer, which keeps the process alive.
  */
 export class Polling {
   readonly #runtime: Runtime;
@@ -28,81 +32,88 @@ export class Polling {
   #timer: Timer | undefined;
   #pollMs = POLL_MIN_MS;
 
+  /** @param ask  sends the next request */
   constructor(runtime: Runtime, ask: () => void) {
     this.#runtime = runtime;
     this.#ask = ask;
   }
 
-  /** In the queue, behind a lease that is over in `restMs`, or that has no end if that is negative; after `mostMs` in any case. */
+  /**
+   * Schedules the next request of a waiter in the queue.
+   *
+   * @param restMs  rest of the current lease, in ms; negative if it has no end
+   * @param mostMs  longest delay, in ms, without jitter
+   */
   queued(restMs: number, mostMs: number): void {
     const jitterMs = this.#runtime.random() * 20;
     const leaseEndMs = restMs < 0 ? Infinity : restMs + AFTER_LEASE_MS + jitterMs;
     this.in(Math.min(leaseEndMs, mostMs + jitterMs));
   }
 
-  /** Outside of the queue, or in the queue of a client that gets no messages: later each time. */
+  /** Schedules the next request of a waiter that is not in the queue or gets no messages. The delay grows each time. */
   poll(): void {
     this.in(this.#pollMs * (0.5 + this.#runtime.random() / 2));
     this.#pollMs = Math.min(this.#pollMs * 2, POLL_MAX_MS);
   }
 
-  /** The server may not grant before `restMs` have passed; or somewhat later, if others tell it of longer leases. */
+  /**
+   * Schedules the next request to a server that grants nothing for another `restMs`. That time may grow if other
+   * clients report longer leases to it.
+   */
   quiet(restMs: number): void {
     this.in(Math.min(restMs, QUIET_MS) + this.#runtime.random() * 20);
   }
 
-  /** In place of what was planned before. */
+  /** Schedules the next request in `delayMs`, and cancels the one scheduled before. */
   in(delayMs: number): void {
     this.#timer?.cancel();
     this.#timer = this.#runtime.startTimer(this.#ask, delayMs, true);
   }
 
-  /** Nothing is planned any more. */
+  /** Cancels the scheduled request. */
   cancel(): void {
     this.#timer?.cancel();
   }
 }
 
 /**
- * What a waiter does not know: whether a request of its claim has run, and since when the server has not answered.
- *
- * One for each claim on its way.
+ * Tracks failed requests of one claim: whether any of them may have run, and since when the server has not replied.
  */
 export class UncertainReply {
-  /** True if a request may have queued this claim, or been granted, without our knowing. */
+  /** True if a failed request may have queued or granted this claim on the server. */
   isUncertain = false;
   #failingSinceMs: number | undefined;
   #last: StoreError | undefined;
 
-  /** The failure that goes on; undefined while the server answers. */
+  /** The latest error of the ongoing failure; undefined while the server replies. */
   get last(): StoreError | undefined {
     return this.#failingSinceMs === undefined ? undefined : this.#last;
   }
 
-  /** The server has answered. */
+  /** Called when the server has replied. */
   answered(): void {
     this.#failingSinceMs = undefined;
   }
 
-  /** A request has failed. */
+  /** Called when a request has failed. */
   failed(error: unknown): void {
     if (error instanceof StoreError && error.mayHaveRun) this.isUncertain = true;
   }
 
-  /** The wait goes on in spite of a failure. */
+  /** Called when the wait continues despite an error. */
   goesOn(error: StoreError): void {
     this.#last = error;
   }
 
-  /** How long the server has not answered by now, in ms: 0 at the first failure. */
+  /** Returns how long the server has not replied, in ms: 0 at the first failure. */
   failingMs(nowMs: number): number {
     this.#failingSinceMs ??= nowMs;
     return nowMs - this.#failingSinceMs;
   }
 
   /**
-   * What to tell of a failure: the last try may be known not to have run, but what matters is whether any of them may
-   * have, or stands in the queue.
+   * Returns the error for the caller. It is marked as uncertain if the claim is in the queue or any earlier request may
+   * have run, even if the last one certainly has not.
    */
   told(error: unknown, isQueued: boolean, lockName: string): unknown {
     const isInDoubt = this.isUncertain || isQueued;

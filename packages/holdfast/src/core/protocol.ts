@@ -1,37 +1,39 @@
 /**
- * What core asks of a kind of lock, what a kind answers, and the owner ids that all kinds share.
+ * The protocol interface that each kind of lock implements, its replies, and the owner ids that all kinds share.
  */
 import type { Pause } from "./error-messages.js";
 import type { Runtime } from "./runtime.js";
 import type { Moment } from "./time.js";
 
-// --- What a lock kind supplies. Each method is one script call: short, atomic, never waiting, never retrying.
-// Waiting, renewal, deadlines and clean-up live in core, once, for all kinds.
+// --- The interface of a lock kind. Each method is one script call: short, atomic, without waiting or retries.
+// Core implements waiting, renewal, deadlines and cleanup once for all kinds.
 //
-// Every method rejects with StoreError when the answer is unknown, and gives the same answer when it is called
-// again for the same claim; core relies on both.
+// Core relies on two properties of every method: it rejects with StoreError if the outcome is unknown, and it gives the
+// same reply if it is called again for the same claim.
 
 /**
- * What this process holds, or waits for, in the store: one owner id, one lease on the server.
+ * A claim on a lock, which waits or holds: one owner id, one lease on the server.
  *
- * A copy is a spread and the id: that may be made when it is asked for, and then a spread alone leaves it out; and a kind
- * may keep more in its claims than core knows of.
+ * To copy a claim, spread it and set `owner`: the owner id may be a getter, which a spread leaves out. Use no fixed
+ * list of members, because a kind may add members that core does not know.
  */
 export interface Claim {
   /**
-   * `<clientId>/<number>/<leaseMs>/<amount>`, then `/<label>` percent-encoded if there is one, or `/<label>;<handOffMs>`. Never
-   * used for a second request.
+   * `<clientId>/<number>/<leaseMs>/<amount>`, then `/<label>` if there is a label, or `/<label>;<handOffMs>`. The label
+   * is percent-encoded. Each claim has its own owner id.
    */
   readonly owner: string;
-  /** Tells the claims of one client apart; grants name it. */
+  /** Number of the claim, unique within its client. Messages name the claim by it. */
   readonly number: number;
   /** Length of the lease that the server grants, in ms. */
   readonly leaseMs: number;
-  /** What the claim asks for: of a mutex, how many tokens a grant reserves; of permits, how many. */
+  /**
+   * The amount that the claim requests: of a mutex, the number of tokens that a grant reserves; otherwise, of permits.
+   */
   readonly amount: number;
   /**
-   * How long a grant by message lasts until it is confirmed, in ms, at most `leaseMs`. Undefined for claims that are never granted
-   * by message.
+   * How long a grant by message lasts until it is confirmed, in ms, at most `leaseMs`. Undefined for claims that are
+   * never granted by message.
    */
   readonly handOffMs?: number | undefined;
 }
@@ -41,126 +43,139 @@ export interface Grant {
   readonly claim: Claim;
   /** Fencing token. */
   readonly token: number;
-  /** Numbers of the permits that were granted, smallest first; empty for kinds that do not number them. */
+  /** Slot numbers of the granted permits, smallest first; empty for kinds without slot numbers. */
   readonly slots: readonly number[];
 }
 
-/** The two answers to an attempt, the second with or without a place in the queue. */
+/**
+ * The reply to an acquire request: granted; or not granted, with ("waiting") or without ("refused") a place in the
+ * queue.
+ */
 export type AcquireReply =
   | { readonly outcome: "granted"; readonly token: number; readonly slots?: readonly number[] }
   | {
       readonly outcome: "waiting" | "refused";
-      /** When the present lease, or else the pause, ends at the latest, in ms from the answer; -1 if it has no end. */
+      /** Latest end of the current lease or, without one, of the pause, in ms from the reply; -1 if it has no end. */
       readonly restMs: number;
-      /** The server's clock when it answered, in µs since 1970. */
+      /** The server's clock at the reply, in µs since 1970. */
       readonly nowUs: number;
-      /** The text of the pause that is in its way, if there is one. */
+      /** The text of the pause that prevents the grant, if there is one. */
       readonly pauses?: readonly string[] | undefined;
     };
 
 /**
- * Why the server says that a claim does not hold.
+ * The reply of a server for a claim that does not hold the lock.
  *
- * - `unclaimed`: it ended, and nobody was granted since
- * - `claimed`: it ended, and somebody else was granted since
- * - `forgotten`: the server does not know that it ever was
+ * - `unclaimed`: the claim ended, and no other claim was granted after it
+ * - `claimed`: the claim ended, and another claim was granted after it
+ * - `forgotten`: the server has no record that the claim ever held the lock
  */
 export type NotHeld = "unclaimed" | "claimed" | "forgotten";
 
-/** Something that can be looked at. */
+/** The protocol of something whose state can be inspected. */
 export interface InspectProtocol {
+  /** Kind of the lock, such as `mutex`. */
   readonly kind: string;
+  /** Name of the lock. */
   readonly name: string;
-  /** Of one side of a read-write lock: which one. */
+  /** The side of a read-write lock; undefined for other kinds. */
   readonly mode?: "read" | "write" | undefined;
-  /** The key that stands for it on the server. Those with the same kind, mode, name and key share inspections; without one nobody does. */
+  /**
+   * The main key on the server. Callers with the same kind, mode, name and key share inspections; without a key, none
+   * do.
+   */
   readonly key?: string | undefined;
 
-  /** Who holds and who waits; `ahead` is how many wait before `owner`, or undefined. */
+  /** Reads the holders and the waiters. `ahead` in the result is the number of waiters before `owner`, or undefined. */
   inspect(owner: string | undefined, timeoutMs: number): Promise<State>;
 }
 
-/** Something that can be waited for in the server's queue of one name. */
+/** The protocol of something that claims can wait for in a queue on the server. */
 export interface WaitProtocol extends InspectProtocol {
-  /** True if it is an event that is waited for: no lease begins with a grant, so no answer can come too late. */
+  /** True if claims wait for an event: a grant begins no lease, so a reply cannot come too late. */
   readonly holdsNothing?: true | undefined;
 
   /**
-   * True where no message of this library tells a waiter that it is granted, as with the locks of other systems: who was
-   * refused asks again when the `restMs` of that answer have passed.
+   * True if waiters get no messages of this library, as with the locks of other systems. After a "refused" reply a
+   * waiter asks again when the `restMs` of that reply have passed.
    */
   readonly asksAgain?: true | undefined;
 
   /**
-   * True if a place in the queue stands in the way of others although its client is gone: then whoever has left makes sure of
-   * it for as long as a request may be under way, however short the lease.
+   * True if a place in the queue blocks other waiters even after its client is gone. Then the cleanup of a claim
+   * repeats `leave` for as long as a request may be under way, even if the lease is shorter.
    */
   readonly keepsPlaces?: true | undefined;
 
   /**
-   * What a client id is appended to for the channel on which a grant comes, if the script that grants has to know whether
-   * anybody listens; see `Session.inboxOf`. Undefined if the client's own channel will do.
+   * Prefix of the channel that carries grants; the client id follows it. Set if the granting script must know whether
+   * the channel has a subscriber, see `Session.inboxOf`. Undefined if grants come through the client's own channel.
    */
   readonly inbox?: string | undefined;
 
   /**
-   * Longest pause of a waiter that stands in the queue, in ms, where clients of other libraries release the lock without a
-   * word. Absent: as long as messages can be trusted.
+   * Longest time between two re-checks of a waiter in the queue, in ms. Set if clients of other libraries release the
+   * lock without a message. If absent, the session decides.
    */
   readonly recheckMs?: number | undefined;
 
   /**
-   * One attempt; with `enqueue` a refused claim waits in the queue and is granted through the client's inbox, unless
-   * somebody has paused the lock and it does not wait already: then only with `throughPause`.
+   * Tries once to acquire.
+   *
+   * @param enqueue  whether a claim that is not granted joins the queue, to be granted through the client's inbox
+   * @param throughPause  whether the claim may join the queue of a paused lock; a claim in the queue keeps its place
+   *                      anyway
    */
   acquire(claim: Claim, enqueue: boolean, timeoutMs: number, throughPause?: boolean): Promise<AcquireReply>;
 
   /**
-   * Begins the lease of a grant anew, with the first of its tokens, on a store where a grant counts only then. Absent on
-   * all others.
+   * Confirms a grant by renewing its lease, with the first of its tokens. Present only on stores where a grant counts
+   * only after that.
    */
   readonly confirm?: ((granted: Grant, timeoutMs: number) => Promise<"extended" | NotHeld>) | undefined;
 
   /**
-   * The same for a grant by message, which lasts only for `Claim.handOffMs` before. Absent for kinds that are never granted by
-   * message.
+   * Confirms a grant by message, which lasts only for `Claim.handOffMs` before. Absent for kinds that are never granted
+   * by message.
    */
   readonly confirmHandOff?: ((granted: Grant, timeoutMs: number) => Promise<"extended" | NotHeld>) | undefined;
 
-  /** True if a grant by message is confirmed before the caller hears of it, however short the last hold was. */
+  /** True if a grant by message is confirmed before the caller gets it, even if the last hold was short. */
   readonly confirmsFirst?: true | undefined;
 
-  /** Takes the claim out of the queue and, if it was granted meanwhile, passes the grant on. */
+  /** Removes the claim from the queue. If it was granted in the meantime, passes the grant on. */
   leave(claim: Claim, timeoutMs: number): Promise<void>;
 }
 
-/** One lock of one kind, as atomic requests. */
+/** The protocol of one lock: each method is one atomic request. */
 export interface LockProtocol extends WaitProtocol {
   /**
-   * Whether what that owner holds is not given back before its work has ended, whatever becomes of this Holdfast: then `leave`
-   * does nothing, and others get it when it has run out. Absent where `close` gives everything back.
+   * Returns whether the hold of that owner is kept until its work has ended, even if this Holdfast closes. Then `leave`
+   * does nothing, and others get the lock when the lease expires. Absent if `close` gives back every hold.
    */
   readonly isKept?: ((owner: string) => boolean) | undefined;
 
   /**
-   * The key that stands for the lock on the server: two locks that exclude each other have the same, whatever
-   * their kinds. Also the order in which several locks are taken, which must be the same for everybody.
+   * The main key on the server. Two locks that exclude each other have the same key, whatever their kinds. Acquiring
+   * several locks follows the order of their keys, because all processes must use the same order.
    */
   readonly key: string;
 
-  /** How many permits this process declares there to be; absent where there are none to be counted. */
+  /** The number of permits that this process declares; absent for kinds without permits. */
   readonly permits?: number | undefined;
 
-  /** What `adopt` needs beside the name to find the same lock; undefined if leases of this kind cannot move. */
+  /**
+   * What `adopt` needs besides the name to find the same lock; undefined if leases of this kind cannot be handed over.
+   */
   readonly exported: { readonly key?: string } | undefined;
 
-  /** Begins the lease anew, never ending it sooner than before. */
+  /** Renews the lease for at least `leaseMs`. Never shortens it. */
   extend(grant: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld>;
 
   /**
-   * Begins several leases of this kind anew by one request. Absent where that cannot be.
+   * Renews several leases of this kind with one request. Absent if the kind or the store cannot do that.
    *
-   * @returns the places in `leases` of those that were not
+   * @returns the indexes in `leases` of those that were not renewed
    */
   readonly renewAll?:
     | ((
@@ -170,61 +185,71 @@ export interface LockProtocol extends WaitProtocol {
     | undefined;
 
   /**
-   * Puts back a lease that is still good, where the server lacks it because it took over from another. Absent where no
-   * server can be known to have done that; `refused` where it has not, or where the lock went on to others.
+   * Restores a valid lease on a server that lost it when it took over from another server. Absent if the store cannot
+   * detect such a failover. Resolves to `refused` if there was none, or if the lock was granted to others.
    */
   readonly reclaim?:
     | ((grant: Grant, leaseMs: number, timeoutMs: number) => Promise<"reclaimed" | "refused">)
     | undefined;
 
-  /** Gives the lock to the next waiter, or back. */
+  /** Releases the lock, and grants it to the next waiter if there is one. */
   release(grant: Grant, timeoutMs: number): Promise<"released" | NotHeld>;
 
-  /** Moves a lease that `from` holds to `to.claim`. */
+  /** Moves the lease of the owner id `from` to `to.claim`. */
   adopt(from: string, to: Grant, timeoutMs: number): Promise<"adopted" | NotHeld>;
 
-  /** Ends a hold that the caller names by owner, token, or both; false if that is not who holds it. */
+  /** Force-releases the hold of a given owner, token, or both. Resolves to false if they do not match a holder. */
   forceRelease(whose: ForcedRelease, timeoutMs: number): Promise<boolean>;
 }
 
-/** Whose hold is to end by force. */
+/** The hold that a forced release ends, named by owner, token, or both. */
 export interface ForcedRelease {
+  /** Owner id of the hold. */
   readonly owner?: string | undefined;
+  /** Fencing token of the hold. */
   readonly token?: number | undefined;
-  /** What the message to the holder ends with: see `core/inbox.ts`. Absent or empty for nothing. */
+  /** End of the message to the holder, from `forcedNote` in `core/inbox.ts`. Absent or empty for none. */
   readonly note?: string | undefined;
 }
 
-/** What the server says about one lock. */
+/** The state of one lock on the server. */
 export interface State {
   readonly holders: readonly HolderState[];
-  /** Last token issued; undefined if none is on record. */
+  /** Last token issued; undefined if the server has no record of one. */
   readonly token: number | undefined;
+  /** Number of claims in the queue. */
   readonly waiterCount: number;
   /** Owners of the first waiters, next one first. */
   readonly waiters: readonly string[];
+  /** Number of waiters before the claim in question; undefined if it is not known. */
   readonly ahead: number | undefined;
-  /** Set if the claim asked about may wait behind those in `waiters`, and nothing more is known of its place. */
+  /** Set if the claim in question may wait behind those in `waiters`, at an unknown place. */
   readonly isPlaceUnknown?: true | undefined;
-  /** The pause that keeps everybody from being granted; absent if there is none. */
+  /** The pause of the lock, which prevents all grants; absent if there is none. */
   readonly pause?: Pause | undefined;
 }
 
-/** One hold as the server sees it. */
+/** One hold on the server. */
 export interface HolderState {
+  /** Owner id of the holder's claim, or what a client of another library wrote. */
   readonly owner: string;
+  /** Fencing token of the hold; undefined if the server has no record of one. */
   readonly token: number | undefined;
+  /** Rest of the lease on the server, in ms; Infinity if it has no end. */
   readonly leaseLeftMs: number;
-  /** True if the token does not tell the time of the grant. */
+  /** True if the token does not encode the time of the grant. */
   readonly isUntimed?: true | undefined;
 }
 
-// --- Owner ids: made here, and read here. The hand-off script reads the same fields.
+// --- Owner ids. The hand-off script reads the same fields.
 
-/** Longest lease of a grant by message before the holder confirms it, in ms: what a frozen process costs the others. */
+/**
+ * Longest lease of a grant by message before the holder confirms it, in ms. If the process of the holder is frozen, the
+ * other waiters lose this time.
+ */
 export const HAND_OFF_MS = 3_000;
 
-/** What a new claim is made of. */
+/** The fields of a new claim. */
 export interface ClaimFacts {
   readonly clientId: string;
   readonly number: number;
@@ -235,12 +260,14 @@ export interface ClaimFacts {
   readonly handOffMs: number | undefined;
 }
 
-/** A new claim. Its owner id carries what a hand-off and an operator need, so that neither reads another key. */
+/**
+ * Creates a claim. Its owner id contains all that a hand-off and an operator need, so neither has to read another key.
+ */
 export function newClaim(facts: ClaimFacts): Claim {
   return new OwnClaim(facts);
 }
 
-/** Makes the id when it is asked for: whoever holds many leases need not keep as many texts. */
+/** Builds the owner id on demand, so that a process with many leases need not keep a string for each of them. */
 class OwnClaim implements Claim {
   readonly number: number;
   readonly leaseMs: number;
@@ -267,7 +294,7 @@ class OwnClaim implements Claim {
   }
 }
 
-/** What an owner id tells; undefined if another kind of client wrote it. */
+/** Parses an owner id. Returns undefined if a client of another library wrote it. */
 export function parseOwner(
   owner: string,
 ): { readonly clientId: string; readonly amount: number; readonly label: string | undefined } | undefined {
@@ -277,10 +304,10 @@ export function parseOwner(
   return { clientId, amount: Number(amount), label: label === "" ? undefined : decodeWords(label) };
 }
 
-/** Ends of pauses that end when somebody resumes, in ms since 1970: no number says never, and keys want one. */
+/** The end of a pause without an end, in ms since 1970, because the text of a pause needs a number there. */
 export const NEVER_MS = 9_000_000_000_000;
 
-/** What the text of a pause tells; undefined if it is another text. */
+/** Parses the text of a pause. Returns undefined if it is not one. */
 export function parsePause(owner: string): Pause | undefined {
   const match = /^pause\/(\d+)\/(\d+)\/\d+\/[^/]*\/([^/]*)\/([^/]*)$/.exec(owner);
   if (match === null) return undefined;
@@ -289,7 +316,7 @@ export function parsePause(owner: string): Pause | undefined {
   return { by: decodeWords(by), label: decodeWords(label), sinceAtMs: Number(since), untilAtMs, owner };
 }
 
-/** Percent-encoded words of people, as they stand in owner ids and messages; what was not written by us is shown as it is. */
+/** Decodes percent-encoded text from owner ids and messages. Returns text that is not validly encoded as it is. */
 export function decodeWords(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -298,52 +325,62 @@ export function decodeWords(text: string): string {
   }
 }
 
-// --- What a server tells of a pause: read, and compared with the time.
+// --- Pauses in the state of a lock.
 
-/** The part of a state that tells of a pause. @param text  what the key of the pause holds; empty if there is none */
+/** Returns the `pause` member of a state. @param text  the value of the pause's key; empty if there is no pause */
 export function pauseOf(text: string): Pick<State, "pause"> {
   const pause = parsePause(text);
   return pause === undefined ? {} : { pause };
 }
 
-/** The pause of a lock, if it has not ended since the server told of it. */
+/** Returns the pause in a state, unless it has ended by this process's wall clock. */
 export function standingPause({ runtime }: { readonly runtime: Runtime }, state: State | undefined): Pause | undefined {
   const pause = state?.pause;
   return (pause?.untilAtMs ?? Infinity) > runtime.wallMs() ? pause : undefined;
 }
 
-// --- How a wait can end.
+// --- How a wait ends.
 
-/** A grant, and the earliest moment at which its lease can have begun. */
+/** A grant, with the earliest moment at which its lease can have begun. */
 export interface Granted extends Grant {
+  /** The earliest moment at which the lease can have begun. */
   readonly setAt: Moment;
-  /** How long the lease lasts unless it is confirmed, in ms; undefined if it lasts for all of `claim.leaseMs`. */
+  /** How long the lease lasts unless it is confirmed, in ms; undefined if it lasts for the full `claim.leaseMs`. */
   readonly provisionalMs?: number | undefined;
-  /** Whether it came by message, so that others wanted the lock as well. */
+  /** Whether the grant came by message, so the lock was contended. */
   readonly isHandedOver?: boolean | undefined;
+  /** Time from the call to the grant, in ms. */
   readonly waitedMs: number;
-  /** The call that it is for, as events name it. */
+  /** Identifies the call in events. */
   readonly call: object;
-  /** Whether a request of this claim may still be under way, to take the lock or queue for it once more. */
+  /** Returns whether a request of this claim may still be under way, and may acquire or queue again when it arrives. */
   readonly mayStillRun: () => boolean;
 }
 
-/** Of a claim whose requests are all answered, as most are: a hold need not keep its waiter to find that out. */
+/**
+ * `Granted.mayStillRun` for a claim whose requests all have a reply. Shared, so that most holds need not keep their
+ * waiter.
+ */
 export const NOTHING_RUNS = (): boolean => false;
 
-/** The wait ended without a grant, and without a trace. `state` is what the server said just before, if it was a wait. */
+/**
+ * A wait that ended without a grant and left nothing on the server. `state` is that of the lock just before the end, if
+ * the caller waited.
+ */
 export interface TimedOut {
   readonly state: State | undefined;
-  /** Why the server did not say it, if it was asked. */
+  /** Why the state could not be read, if it was requested. */
   readonly unseen?: unknown;
 }
 
-/** How a wait ends; each is called at most once, and one of the last three is. */
+/** Callbacks of a wait. Each is called at most once, and exactly one of the last three is called. */
 export interface WaitEnds {
-  /** The first answer was not a grant, or there was none: it will take a while. */
+  /** The first reply was not a grant, or the first request failed, so the caller waits. */
   readonly waiting?: (() => void) | undefined;
-  /** Called in the turn in which the grant arrives, so that no message that follows it finds nobody. */
+  /** Called in the same turn in which the grant arrives, so that a message that follows it finds the holder. */
   readonly granted: (granted: Granted) => void;
+  /** The wait ended without a grant because `waitMs` passed. */
   readonly timedOut: (end: TimedOut) => void;
+  /** The wait ended with an error, or with the reason of an aborted signal. */
   readonly failed: (error: unknown) => void;
 }

@@ -1,5 +1,5 @@
 /**
- * How a claim is given back: by its holder, by the cleanup of a wait that ended, and until the server has answered.
+ * Gives claims back: releases by the holder, and the cleanup of claims that no caller uses any longer.
  */
 import { asUncertain, StoreError } from "./errors.js";
 import type { Ended } from "./lease.js";
@@ -7,28 +7,30 @@ import type { Claim, Grant, LockProtocol, WaitProtocol } from "./protocol.js";
 import type { Timer } from "./runtime.js";
 import type { Occupant, Session } from "./session.js";
 
-// --- The end of a hold that its holder wants: what was held is given to the next one, whatever happens to the requests.
+// --- Releases. The lock goes to the next waiter even if requests or replies are lost.
 
-/** What is given back. */
+/** A hold to give back. */
 export interface Given {
   readonly session: Session;
   readonly protocol: LockProtocol;
+  /** The grant, with the token that the server compares. */
   readonly grant: Grant;
-  /** The claim, with the longest lease that it was ever given. */
+  /** The claim, with the longest lease that it ever had. */
   readonly claim: Claim;
-  /** Whether a request of the claim may still be under way, and is to be undone when it arrives. */
+  /** Returns whether a request of the claim may still be under way. Its effect must be undone when it arrives. */
   readonly mayStillRun: () => boolean;
-  /** Puts it back on a server that has lost it in a failover, if it is still good. @throws StoreError */
+  /** Restores a valid lease on a server that lost it in a failover. Resolves to whether it did. @throws StoreError */
   readonly reclaim: () => Promise<boolean>;
 }
 
 const PAUSE_MS = 50;
 
 /**
- * Gives back a lease that is still valid, so whoever comes next comes after the holder's work, however late the answers
- * are. Hence "not held" is a release and no loss if an earlier copy of the request may have run.
+ * Gives back a lease that is still valid, and retries for about two command timeouts. The next holder starts after this
+ * holder's work, even if replies are late. So a "not held" reply counts as a release if an earlier copy of the request
+ * may have run.
  *
- * @throws StoreError  no answer in time; it is tried further in the background until the lease is over anyway
+ * @throws StoreError  no reply in time, or the server refused; the cleanup goes on in the background
  */
 export async function giveBack({ session, protocol, grant, claim, mayStillRun, reclaim }: Given): Promise<Ended> {
   const { runtime, commandTimeoutMs } = session;
@@ -37,13 +39,13 @@ export async function giveBack({ session, protocol, grant, claim, mayStillRun, r
   for (let mayHaveRun = false, isPutBack = false; ; ) {
     try {
       const ended = await protocol.release(grant, commandTimeoutMs);
-      // That it could be put back shows that nobody was granted in between.
+      // If the lease can be restored, no other claim was granted in between. Then release again.
       if (ended !== "released" && !mayHaveRun && !isPutBack && (await isReclaimed(reclaim))) {
         isPutBack = true;
         continue;
       }
       mayHaveRun ||= reconnects !== session.commandReconnects;
-      // It would hold for nobody when it arrives.
+      // A request that arrives later would acquire the lock for no caller.
       if (mayStillRun()) void cleanUp(session, protocol, claim, true, commandTimeoutMs);
       return mayHaveRun && ended !== "forgotten" ? "released" : ended;
     } catch (error) {
@@ -57,7 +59,10 @@ export async function giveBack({ session, protocol, grant, claim, mayStillRun, r
   }
 }
 
-/** Not knowing it is no: what the release said stands, and a request that puts it back late is undone by `mayStillRun`. */
+/**
+ * Returns whether the lease was restored. No reply counts as no: the reply to the release stays valid, and
+ * `mayStillRun` causes a cleanup in case the request restores the lease later.
+ */
 async function isReclaimed(reclaim: () => Promise<boolean>): Promise<boolean> {
   try {
     return await reclaim();
@@ -68,10 +73,11 @@ async function isReclaimed(reclaim: () => Promise<boolean>): Promise<boolean> {
 }
 
 /**
- * Gives back a lease that is over by this process's clocks. Who is late may have been followed by others, and may even
- * hold again, by a late copy of its own request: only the token tells, and extending compares it.
+ * Gives back a lease that has expired by this process's clocks. Other claims may have been granted since, and a late
+ * copy of an own request may even have acquired the lock again. Only the token shows that, so this extends the lease,
+ * which compares the token, and then cleans up.
  *
- * @throws StoreError  as `giveBack`
+ * @throws StoreError  no reply in time, or the server refused
  */
 export async function giveBackLate({ session, protocol, grant, claim, mayStillRun }: Given): Promise<Ended> {
   const { commandTimeoutMs } = session;
@@ -79,29 +85,30 @@ export async function giveBackLate({ session, protocol, grant, claim, mayStillRu
     const outcome = await insist(session, () => protocol.extend(grant, grant.claim.leaseMs, commandTimeoutMs));
     return outcome === "extended" ? "released" : outcome;
   } finally {
-    // Whatever it is that the server holds for this claim, nobody uses it any more.
+    // No caller uses what the server may still hold for this claim.
     await cleanUp(session, protocol, claim, mayStillRun(), commandTimeoutMs);
   }
 }
 
-// --- Giving a claim up for good, although it may be unknown what the server has done for it.
+// --- Cleanup: gives a claim up for good, even if it is unknown what the server has done for it.
 //
-// A request whose answer was lost may still be on its way, and may queue or even hold when it arrives. So as long as
-// any is unaccounted for, `leave` is sent again until the lease that it could have begun is over; and while the server
-// answers nothing at all, for a minute at least. A place in the queue that is left over after that is passed on by
-// whoever is granted it in the name of this claim.
+// A request whose reply was lost may still be on its way, and may queue or acquire when it arrives. So while such a
+// request exists, the cleanup repeats `leave` until the lease that the request could begin is over, for at most a
+// minute. If the server never replies, it goes on for at least a minute. If a place in the queue remains after that and
+// is granted, the session passes the grant on (`Session.remember`).
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 10_000;
-/** How long an unaccounted request can plausibly be under way. */
+/** Longest time that a request without a reply can plausibly be under way, in ms. */
 const STRAGGLER_MS = 60_000;
 
 /**
- * Leaves the queue, or releases what was granted meanwhile.
+ * Removes a claim from the queue, or releases it if it was granted in the meantime.
  *
  * @param isUncertain  whether a request for this claim may still be under way
- * @param onRefused    told why the first try failed, if another one would not fare better
- * @returns whether the first try was answered; clean-up goes on by itself. Never rejects.
+ * @param timeoutMs    longest wait for the reply to the first try, in ms
+ * @param onRefused    called with the error of the first try if a retry would fail in the same way
+ * @returns whether the server replied to the first try; further tries run in the background. Never rejects.
  */
 export function cleanUp(
   session: Session,
@@ -115,7 +122,7 @@ export function cleanUp(
 }
 
 class Cleanup implements Occupant {
-  /** It goes on by itself while a Holdfast that closes waits for others. */
+  /** False, because a cleanup runs in the background while a closing Holdfast waits for other occupants. */
   readonly waits = false;
   readonly #session: Session;
   readonly #protocol: WaitProtocol;
@@ -123,10 +130,14 @@ class Cleanup implements Occupant {
   readonly #startedAtMs: number;
   #isUncertain: boolean;
   #isAnswered = false;
-  /** The server will go on refusing, as with a key of another type: the rest is left to the lease. */
+  /**
+   * Whether retries are useless, for example because the key has another type. Then the claim expires with its lease.
+   */
   #isHopeless = false;
   #isOver = false;
-  /** Whether it was asked since this Holdfast began to close: once more is not worth a deadline. */
+  /**
+   * Whether a request was sent after this Holdfast began to close. Then `close` does not spend another timeout on it.
+   */
   #isLast = false;
   #pauseMs = FIRST_PAUSE_MS;
   #pause: Timer | undefined;
@@ -152,7 +163,7 @@ class Cleanup implements Occupant {
       await this.#session.cleanups.send(this.#lock, () => this.#protocol.leave(this.#claim, timeoutMs));
       this.#isAnswered = true;
     } catch (error) {
-      // Not answered is not "no": the claim may still stand in the queue, or hold.
+      // Without a reply the claim may still be in the queue, or hold the lock.
       isAnswered = false;
       this.#isUncertain = true;
       this.#isHopeless = error instanceof StoreError && !error.transient;
@@ -162,7 +173,7 @@ class Cleanup implements Occupant {
     return isAnswered;
   }
 
-  /** A grant to nobody: pass it on. */
+  /** Passes the grant on, because no caller uses it. */
   granted(): void {
     if (!this.#isOver) void this.leave(this.#session.commandTimeoutMs);
   }
@@ -185,7 +196,7 @@ class Cleanup implements Occupant {
     if (this.#isOver) return;
     const passedMs = this.#session.runtime.monotonicMs() - this.#startedAtMs;
     const { leaseMs } = this.#claim;
-    // Who was never answered may still stand in the queue, and what stands there has no lease that ends.
+    // Without any reply the claim may still be in the queue, and a place in the queue does not expire with the lease.
     const isSettled = this.#isAnswered || this.#isHopeless;
     const enoughMs =
       isSettled && this.#protocol.keepsPlaces !== true
@@ -214,10 +225,10 @@ class Cleanup implements Occupant {
 const INSIST_PAUSE_MS = 50;
 
 /**
- * Sends a request until it is answered, for about two command time-outs; the request must count once however
- * often it is sent.
+ * Sends a request until the server replies, for about two command timeouts. The request must be idempotent.
  *
- * @throws StoreError  it was not answered in that time, or never will be; `mayHaveRun` is true if any of the tries may have run
+ * @throws StoreError  no reply in that time, or the server refused; `mayHaveRun` is true if any of the tries may have
+ *                     run
  */
 export async function insist<Answer>(
   session: Pick<Session, "runtime" | "commandTimeoutMs">,

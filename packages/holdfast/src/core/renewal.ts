@@ -1,5 +1,5 @@
 /**
- * When a lease is renewed, and the renewal of many leases by one request.
+ * Schedules renewals, and renews many leases with one request.
  */
 
 import { StoreError } from "./errors.js";
@@ -11,67 +11,72 @@ import { type Moment, now, validUntil } from "./time.js";
 const RETRY_MIN_MS = 50;
 const RETRY_MAX_MS = 1_000;
 
-/** How long to wait for an answer: with the pause after a failure, short enough for three tries before the lease is over. */
+/**
+ * Returns how long to wait for the reply to a renewal, in ms. Together with the delay after a failure, that leaves time
+ * for three tries before the lease is over.
+ */
 export function answerInMs(leaseMs: number, commandTimeoutMs: number): number {
   return Math.min(commandTimeoutMs, leaseMs / 6);
 }
 
 /**
- * When a lease is renewed next: every third of it; and after a renewal that failed soon again, with growing pauses.
- *
- * Has no timer of its own.
+ * Schedules the renewals of one lease: after a third of it, or soon after a failure, with growing delays. It has no
+ * timer.
  */
 export class RenewalSchedule {
   readonly #runtime: Runtime;
   #nextAtMs: number;
   #retryMs = RETRY_MIN_MS;
   #isUnderWay = false;
-  /** A reason came while one was under way, which may have been answered before it. */
+  /** Whether a renewal was requested while another was under way, whose reply may be older than the reason. */
   #isDueAgain = false;
 
-  /** @param firstAtMs  on the monotonic clock; Infinity for a lease that is not renewed */
+  /**
+   * @param firstAtMs  time of the first renewal on the monotonic clock, in ms; Infinity for a lease that is not renewed
+   */
   constructor(runtime: Runtime, firstAtMs: number) {
     this.#runtime = runtime;
     this.#nextAtMs = firstAtMs;
   }
 
-  /** How long until the next one is to be sent, in ms; 0 or less if it is now, Infinity while one is under way. */
+  /** Returns the time until the next renewal, in ms: 0 or less if it is due, Infinity while one is under way. */
   dueInMs(nowMs: number = this.#runtime.monotonicMs()): number {
     return this.#isUnderWay ? Infinity : this.#nextAtMs - nowMs;
   }
 
-  /** One is under way, until `settled`. */
+  /** A renewal is under way, until `settled`. */
   begun(): void {
     this.#isUnderWay = true;
   }
 
-  /** It has ended, however. */
+  /** The renewal has ended, with any outcome. */
   settled(): void {
     this.#isUnderWay = false;
   }
 
-  /** The lease has begun anew. */
+  /** The server has renewed the lease. */
   succeeded(leaseMs: number, nowMs?: number): void {
     this.#retryMs = RETRY_MIN_MS;
     this.restart(leaseMs, nowMs);
   }
 
-  /** Nobody knows; short enough for three tries before the lease is over, however short it is. */
+  /** The outcome of a renewal is unknown. The delay leaves time for three tries before the lease is over. */
   failed(leaseMs: number): void {
     this.#nextAtMs = this.#runtime.monotonicMs() + Math.min(this.#retryMs, leaseMs / 12);
     this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);
   }
 
-  /** The caller has begun the lease anew, now and with this length. */
+  /** The lease begins again now, with this length. */
   restart(leaseMs: number, nowMs: number = this.#runtime.monotonicMs()): void {
     this.#nextAtMs = this.#isDueAgain ? nowMs : nowMs + leaseMs / 3;
     this.#isDueAgain = false;
   }
 
   /**
-   * The connection is back: the next one is due at once, if the last one failed or `isUrgent`.
+   * Makes the next renewal due immediately, if the last one failed or `isUrgent`. Called after a reconnect, for
+   * example.
    *
-   * @returns whether it is
+   * @returns whether it was made due
    */
   renewNow(isUrgent: boolean): boolean {
     if (this.#retryMs === RETRY_MIN_MS && !isUrgent) return false;
@@ -81,7 +86,7 @@ export class RenewalSchedule {
   }
 }
 
-/** Tells whoever watches how a renewal ended. */
+/** Publishes how a renewal ended. @param failure  the error; undefined if the server replied */
 export function publishRenew(
   protocol: InspectProtocol,
   { owner, token }: { readonly owner: string; readonly token: number },
@@ -98,58 +103,67 @@ export function publishRenew(
   channels.renew.publish(event);
 }
 
-/** Leases of one request: few enough that nobody else waits long for the server. */
+/** Most leases per request. Few enough that other clients do not wait long for the server. */
 const MOST = 128;
-/** Requests at a time, so that what others send comes in between; more where so many wait that it would take too long. */
+/**
+ * Requests at a time. A limit lets requests of others in between. It grows if so many leases wait that it would take
+ * too long.
+ */
 const AT_A_TIME = 4;
-/** In so many round trips all are through that wait; who has waited for too long by then, since each is slow, asks by itself. */
+/**
+ * Number of round trips in which all waiting leases are renewed. If round trips are so slow that a lease waits too
+ * long, it is renewed by its own request.
+ */
 const ROUND_TRIPS = 8;
 
 /** A lease whose renewal is due. */
 export interface Renewable {
-  /** Undefined if nobody wants it any more. */
+  /** The lease to renew; undefined if its hold has ended. */
   readonly renewed: { readonly protocol: LockProtocol; readonly grant: Grant; readonly leaseMs: number } | undefined;
-  /** It has begun anew, as was answered at `at`, and may be trusted until `until`. */
+  /** The server has renewed the lease. The reply came at `at`, and the holder may rely on the lease until `until`. */
   extended(until: Moment, at: Moment): void;
-  /** It was refused, or nobody knows: it has to ask by itself. */
+  /** The outcome is open: refused, unknown, or not sent. The lease must be renewed by its own request. */
   open(): void;
 }
 
 /**
- * Renews many leases by few requests.
+ * Renews many leases with few requests.
  *
- * Most processes hold a few leases, each of which is renewed by itself when a third of it is over. Where thousands are held,
- * a request, a timer and an answer for each of them cost more than half of a core for 100,000 leases of 30 s (docs/benchmarks.md). So the
- * watchdog, which comes by every lease once a second anyway, collects those that are due soon. What a request for
- * many cannot tell, each asks by itself: here nothing is ever lost.
+ * Most processes hold a few leases, and renew each with its own request when a third of it is over. With thousands of
+ * leases that is expensive: for 100,000 leases of 30 s, a request, a timer and a reply per lease use more than half a
+ * core (docs/benchmarks.md). So the watchdog, which looks at every lease once a second anyway, collects those that are
+ * due soon. A lease that the bulk request does not renew sends its own request. So no lease is declared lost here.
  *
- * One for each Holdfast.
+ * Each session has one instance.
  */
 export class BulkRenewal {
   readonly #runtime: Runtime;
   readonly #timeoutMs: number;
   #waiting: Renewable[] = [];
-  /** When each of them has waited for a sixth of its lease, so that there is time for two tries of its own; on the monotonic clock. */
+  /**
+   * For each waiting lease, the time on the monotonic clock when it has waited for a sixth of its length. Then there is
+   * still time for two own requests.
+   */
   #lateAtMs: number[] = [];
-  /** None of them is late before that, so that nobody has to look: tens of thousands may wait. */
+  /** The earliest of these times. Before it no search is needed, which matters because tens of thousands may wait. */
   #firstLateAtMs = Infinity;
   #underWay = 0;
   #atATime = AT_A_TIME;
   #isPlanned = false;
   #isRefused = false;
 
-  /** @param timeoutMs  longest wait for one answer */
+  /** @param timeoutMs  longest wait for the reply to one request, in ms */
   constructor(runtime: Runtime, timeoutMs: number) {
     this.#runtime = runtime;
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Whether the server runs requests for many: a proxy may refuse keys that a script computes. */
+  /** Whether the server accepts bulk renewals. A proxy may refuse keys that a script computes. */
   get isPossible(): boolean {
     return !this.#isRefused;
   }
 
-  /** Renews it with others that are added in this turn. */
+  /** Renews the lease together with others that are added in this turn. */
   add(lease: Renewable): void {
     this.#waiting.push(lease);
     const lateAtMs = this.#runtime.monotonicMs() + (lease.renewed?.leaseMs ?? 0) / 6;
@@ -187,7 +201,7 @@ export class BulkRenewal {
     for (const lease of late) lease.open();
   }
 
-  /** The first so many of those that wait, who wait no more. */
+  /** Removes the first `count` waiting leases and returns them. */
   #take(count: number): Renewable[] {
     this.#lateAtMs.splice(0, count);
     return this.#waiting.splice(0, count);
@@ -212,7 +226,7 @@ export class BulkRenewal {
     const sentAt = now(this.#runtime);
     try {
       const refused = new Set(await renewAll(asked, answerInMs(shortestMs, this.#timeoutMs)));
-      // The clocks are read once for all, and those of one length share one object: a tenth of what each of them takes.
+      // The clocks are read once, and leases of one length share one object. That saves a tenth of the cost per lease.
       const at = now(this.#runtime);
       const untilOf = new Map<number, Moment>();
       wanted.forEach((lease, place) => {
@@ -224,7 +238,7 @@ export class BulkRenewal {
       });
     } catch (error) {
       this.#isRefused ||= !(error instanceof StoreError) || !error.transient;
-      // Those that wait would find the same, each after a deadline.
+      // The waiting leases would get the same error, each request after a timeout.
       const rest = this.#take(this.#waiting.length);
       for (const lease of [...leases, ...rest]) lease.open();
     }

@@ -1,8 +1,5 @@
 /**
- * Keeps one hold alive, and notices its end: renewals, and a timer for whatever comes first, once that is near.
- *
- * Invariants: a renewal that was not answered is no loss; the truth is computed from the clocks at the call, and
- * timers only make sure that somebody who does not call is told too; after `stop` no timer runs and nothing is sent.
+ * The renewer of one hold: renews its lease and detects its end.
  */
 
 import type { LossReason } from "./errors.js";
@@ -14,46 +11,66 @@ import type { Session } from "./session.js";
 import { type Moment, now, Term, validUntil } from "./time.js";
 import { confirmAtMs, LOOK_MS, type Unconfirmed, type Watched } from "./watchdog.js";
 
-/** The watchdog comes by in time before what is further off, though it may be late itself. */
+/**
+ * Only events within this time, in ms, need a timer. For later ones the watchdog looks again in time, even if it is
+ * late.
+ */
 const NEAR_MS = 2 * LOOK_MS;
-/** Of leases that are renewed together: at the look that is nearest to a third of the lease. */
+/**
+ * How much before its due time a lease may be renewed in bulk, in ms, so that the nearest look of the watchdog renews
+ * it.
+ */
 const EARLY_MS = LOOK_MS / 2;
+/** Shortest lease that is renewed in bulk, in ms. */
 const BULK_LEASE_MS = 15_000;
 
-/** How a hold is kept. */
+/** The options that say how a hold is kept alive. See `TryAcquireOptions`. */
 export interface HoldOptions {
+  /** Whether the lease is renewed. */
   readonly renew: boolean;
+  /** Longest hold, in ms, or Infinity. */
   readonly maxHoldMs: number;
 }
 
-/** How the lease of a hold begins. */
+/** The first lease of a hold. */
 export interface FirstLease {
+  /** Length of the lease that renewals ask for, in ms. */
   readonly leaseMs: number;
-  /** When the server can have begun it at the earliest. */
+  /** The earliest moment at which the server can have begun the lease. */
   readonly setAt: Moment;
-  /** See `Granted.provisionalMs`. */
+  /** How long the lease lasts unless it is confirmed, in ms; see `Granted.provisionalMs`. */
   readonly provisionalMs: number | undefined;
-  /** Whether its batch confirms the claim when that is due. */
+  /** Whether the batch of the hold confirms its claim when that is due. */
   readonly isWatched: boolean;
-  /** See `HoldFacts.heldFrom`. */
+  /** When the hold began, if the clocks were just read; see `HoldFacts.heldFrom`. */
   readonly heldFrom: Moment | undefined;
 }
 
-/** What is kept. */
+/** The hold that a renewer keeps alive. */
 export interface Kept {
-  /** As the server has it now. */
+  /** The current grant on the server. */
   readonly grant: Grant;
   readonly lockName: string;
+  /** Length of the lease that renewals ask for, in ms. */
   readonly leaseMs: number;
   readonly owner: string;
   readonly token: number;
-  /** What is left of it; it ends if that is nothing. */
+  /** Returns how long the holder may rely on the lease, in ms. If that is 0, ends the hold as lost. */
   validForMs(): number;
+  /** Ends the hold as lost. */
   lose(reason: LossReason): void;
 }
 
-/** See the file header. One for each hold. */
+/**
+ * Keeps one hold alive with renewals, and detects its end.
+ *
+ * Invariants:
+ * - A renewal without a reply is not a loss.
+ * - Validity is computed from the clocks at each call. Timers only notify holders that make no call.
+ * - After `stop` no timer runs, and the renewer sends nothing.
+ */
 export class Renewer implements Watched, Renewable, Unconfirmed {
+  /** How long the lease is valid, and how long it has been held. */
   readonly term: Term;
   readonly #session: Session;
   readonly #protocol: LockProtocol;
@@ -61,19 +78,20 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   readonly #kept: Kept;
   readonly #renewal: RenewalSchedule;
   #isOver = false;
-  /** It does nothing by itself any more; once it is over it does not in any case. */
+  /** Whether the renewer has stopped renewing and watching. Always true once the hold is over. */
   #isResting = false;
   #timer: Timer | undefined;
   #timerDueAtMs = 0;
   #isAsGranted = true;
   #mayBePutBack = false;
-  /** How long the server has granted it for, in ms, as long as the holder has not confirmed it; see docs/adr/130. */
+  /** Length of a grant that is not confirmed yet, in ms; undefined once it is confirmed. See docs/adr/130. */
   #provisionalMs: number | undefined;
-  /** See `Unconfirmed`; Infinity where nothing but a renewal is due. */
+  /** When the grant must be confirmed; see `Unconfirmed`. Infinity if it needs no confirmation besides renewals. */
   readonly confirmAtMs: number;
 
   readonly #heldFrom: Moment;
 
+  /** Sends nothing until `start` is called. */
   constructor(session: Session, protocol: LockProtocol, options: HoldOptions, lease: FirstLease, kept: Kept) {
     this.#session = session;
     this.#protocol = protocol;
@@ -87,17 +105,20 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     this.confirmAtMs = this.#isShort(lease) ? confirmAtMs(session.runtime, lease) : Infinity;
   }
 
-  /** Whether the server has granted less than the lease that renewals go by, and no batch looks after that. */
+  /** Whether the server has granted less than the lease that renewals ask for, and no batch confirms the grant. */
   #isShort({ leaseMs, provisionalMs = leaseMs, isWatched }: FirstLease): boolean {
     return provisionalMs < leaseMs && this.#options.renew && !isWatched;
   }
 
-  /** A lease that is no longer than the grant is confirmed by its first renewal, and a shorter grant before there is one. */
+  /**
+   * The time of the first renewal. It also confirms a grant that covers the full lease. A shorter grant is confirmed
+   * before, which starts its renewals.
+   */
   #firstAtMs({ leaseMs, setAt, provisionalMs = leaseMs }: FirstLease): number {
     return this.#options.renew && provisionalMs >= leaseMs ? setAt.monotonicMs + leaseMs / 3 : Infinity;
   }
 
-  /** From now on it is watched, and renewed if that was asked for. */
+  /** Starts watching the hold and, if the options say so, renewing it. */
   start(): void {
     this.#session.watchdog.join(this.#kept.grant.claim.number, this);
     if (this.#provisionalMs !== undefined && !this.#options.renew) void this.#renew();
@@ -105,27 +126,28 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     this.#arm(this.#heldFrom);
   }
 
-  /** For the confirmations. */
+  /** Confirms the grant with a renewal. `Confirmations` calls this when it is due. */
   confirmNow(): void {
     this.check();
   }
 
-  /** Asks for the whole lease if the grant is provisional, without waiting for the answer. */
+  /** Requests the full lease if the grant is provisional, without waiting for the reply. */
   confirm(): void {
     if (this.#provisionalMs === undefined) return;
     this.#protocol.extend(this.#kept.grant, this.term.leaseMs, this.#session.commandTimeoutMs).catch(() => {
-      // Then it lasts for as long as it was granted, as if this had not been sent.
+      // The lease then ends when the provisional grant does, as without this request.
     });
   }
 
-  /** For the watchdog, once a second for each lease that is held: most of the time nothing is near. */
+  /** Called by the watchdog once a second. Usually returns early because no event is near. */
   look(at: Moment, isCrowded: boolean): void {
     const leftMs = this.term.leftMs(at);
     if (leftMs <= 0) {
       this.#kept.validForMs();
       return;
     }
-    // A timer that should have fired before the last look was lost, as in a test that fakes timers and restores the real ones.
+    // A timer that should have fired before the last look is lost: a test may fake timers and then restore the real
+    // ones.
     if (this.#timer !== undefined && at.monotonicMs <= this.#timerDueAtMs + LOOK_MS) return;
     const endsInMs = Math.min(leftMs, this.#options.maxHoldMs - this.term.heldMs(at.monotonicMs));
     const dueInMs = this.#renewal.dueInMs(at.monotonicMs);
@@ -133,7 +155,10 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     if (!(isCrowded && this.#leftToOthers(endsInMs, dueInMs))) this.#arm(at);
   }
 
-  /** Whether nothing comes soon but its renewal, which is one of many. */
+  /**
+   * Whether the bulk renewal handles this lease, so that no timer is needed. Adds the lease to it if the renewal is
+   * due.
+   */
   #leftToOthers(endsInMs: number, dueInMs: number): boolean {
     const { bulkRenewal } = this.#session;
     if (!this.#options.renew || this.term.leaseMs < BULK_LEASE_MS || this.#protocol.renewAll === undefined)
@@ -147,12 +172,13 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     return true;
   }
 
-  /** For the renewal of many. */
+  /** The lease for the bulk renewal; undefined if the renewer has stopped. */
   get renewed(): Renewable["renewed"] {
     if (this.#isResting) return undefined;
     return { protocol: this.#protocol, grant: this.#kept.grant, leaseMs: this.term.leaseMs };
   }
 
+  /** The bulk renewal has renewed the lease. */
   extended(until: Moment, at: Moment): void {
     this.#renewal.settled();
     if (this.#isResting) return;
@@ -161,18 +187,19 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     publishRenew(this.#protocol, this.#kept, undefined, () => this.#kept.validForMs());
   }
 
+  /** The bulk renewal has not renewed the lease, so send an own request. */
   open(): void {
     this.#renewal.settled();
     if (!this.#isResting) void this.#renew();
   }
 
-  /** The hold is over. */
+  /** Stops for good, because the hold is over. */
   stop(): void {
     this.#isOver = true;
     this.rest();
   }
 
-  /** Nothing is done by itself any more; its holder may still extend it, and so put it back. */
+  /** Stops renewing and watching. The holder may still extend the lease, and thereby restore it. */
   rest(): void {
     this.#isResting = true;
     this.#timer?.cancel();
@@ -180,17 +207,18 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     this.#session.watchdog.leave(this.#kept.grant.claim.number, this);
   }
 
-  /** A connection has come back: a renewal that failed meanwhile need not wait for its turn. */
+  /** Called after a reconnect: a renewal that failed in the meantime is due now. */
   renewNow(connection: "commands" | "inbox"): void {
     if (!this.#isKept) return;
-    // The server may be another one now, which has lost it: the sooner it is asked, the sooner it is put back.
+    // Another server may have taken over and lost the lease. The renewal restores it.
     const mayHaveLost = connection === "commands" && this.#protocol.reclaim !== undefined;
     if (this.#renewal.renewNow(mayHaveLost)) this.#arm();
-    // A forced release may have been told meanwhile. The watchdog comes by within a second, and asks for many at a time.
+    // The message of a forced release may be lost, so renew soon. No timer: the watchdog looks within a second, and can
+    // renew many leases together.
     else if (connection === "inbox") this.#renewal.renewNow(true);
   }
 
-  /** It may have been released by force without our hearing of it: a renewal finds that out. */
+  /** Renews now, because the message of a forced release may be lost, and the reply shows that. */
   check(): void {
     if (this.#isKept && this.#renewal.renewNow(true)) this.#arm();
   }
@@ -199,28 +227,34 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     return (this.#options.renew || this.#provisionalMs !== undefined) && !this.#isResting;
   }
 
-  /** The server has extended it: from now on it is renewed as any other lease, or not at all. */
+  /**
+   * Called after the server has extended the lease. The grant is then confirmed and renewed like any other, or not at
+   * all.
+   */
   #renewedFor(leaseMs: number): void {
     if (this.#provisionalMs !== undefined) this.#session.confirmations.remove(this);
     this.#provisionalMs = undefined;
     this.#renewal.succeeded(this.#options.renew ? leaseMs : Infinity);
   }
 
-  /** From now on it may hold something else than it was granted, and a server that has lost it would not know what. */
+  /** From now on the hold may differ from its grant. So it cannot be restored after a failover. */
   changes(): void {
     this.#isAsGranted = false;
   }
 
-  /** Whether a request that puts it back may still be under way. */
+  /** Whether a request that restores the lease may still be under way. */
   get mayBePutBack(): boolean {
     return this.#mayBePutBack;
   }
 
   /**
-   * Puts it back on a server that has lost it in a failover; only while it is still good, since once it may be over, others
-   * may have been granted.
+   * Restores the lease on a server that lost it in a failover, but only while it is valid: later, other claims may have
+   * been granted.
    *
-   * @throws StoreError
+   * @param leaseMs    length of the restored lease, in ms
+   * @param timeoutMs  longest wait for the reply, in ms
+   * @returns whether the server has restored it
+   * @throws StoreError  no reply in time; the request may still be under way
    */
   async reclaim(leaseMs: number, timeoutMs: number): Promise<boolean> {
     if (this.#protocol.reclaim === undefined || !this.#isAsGranted || this.term.leftMs() <= 0) return false;
@@ -232,7 +266,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     }
   }
 
-  /** Its holder asks for a lease of another length, which renewals go on with. @throws StoreError */
+  /** Extends the lease for its holder. Renewals use the new length from now on. @throws StoreError */
   async extend(leaseMs: number): Promise<"extended" | NotHeld> {
     const outcome = await this.#extend(leaseMs, this.#session.commandTimeoutMs, () => !this.#isOver);
     if (outcome === "extended") {
@@ -246,8 +280,8 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   }
 
   /**
-   * A timer for whatever comes first: the end of validity, the longest hold, the next renewal. Before it is near there is none:
-   * most holds are over by then, and where many are held, timers are most of what they take.
+   * Starts a timer for the next event: the end of validity, `maxHoldMs`, or the next renewal. Starts none while that is
+   * not near, because most holds end before, and for many leases timers are the largest cost.
    */
   #arm(at: Moment = now(this.#session.runtime)): void {
     this.#timer?.cancel();
@@ -297,7 +331,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     this.#arm();
   }
 
-  /** @param isWanted  whether it would still be put back for somebody, and not given back while the answer was on its way */
+  /** @param isWanted  returns whether the hold still needs the lease, so that it is restored if the server lost it */
   async #extend(leaseMs: number, timeoutMs: number, isWanted: () => boolean): Promise<"extended" | NotHeld> {
     const sentAt = now(this.#session.runtime);
     this.term.asked(leaseMs);
@@ -307,9 +341,12 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     return outcome;
   }
 
-  /** The server says that the claim does not hold. A forced release would have been told by a message. */
+  /**
+   * Handles the reply that the claim does not hold the lock. Not reported as a forced release, which has its own
+   * message.
+   */
   #refused(): void {
-    // Who holds by the same claim since has to ask as well.
+    // A later hold may use the same claim, and must ask as well.
     if (this.#isOver) this.#session.recheckClaim(this.#kept.grant.claim);
     else this.#kept.lose(this.term.leftMs() <= 0 ? "expired" : "server-lost");
   }

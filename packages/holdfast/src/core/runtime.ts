@@ -1,63 +1,65 @@
 /**
- * What core needs of the process that it runs in: clocks, timers, random numbers, client ids.
+ * The runtime that core needs: clocks, timers, random numbers and client ids.
  */
 
-// --- Time and chance: all that core takes from outside besides the server's answers.
+// --- Time and randomness.
 //
-// Core reads no clock, sets no timer and draws no random number of its own, so that a simulation can supply
-// all three and replay a run from its seed.
+// Core gets clocks, timers and random numbers only from here, so that a simulation can supply all three and replay a
+// run from its seed.
 
 /** A running timer. */
 export interface Timer {
-  /** Stops it. A second call, or one after it fired, does nothing. */
+  /** Stops the timer. A second call, or a call after the timer fired, does nothing. */
   cancel(): void;
 }
 
-/** What core needs to know about time and chance. */
+/** Clocks, timers and random numbers. */
 export interface Runtime {
-  /** Milliseconds from an arbitrary start. Never goes back, but may stand still while the host is suspended. */
+  /** Milliseconds since an arbitrary start. Never goes back, but may stop while the host is suspended. */
   monotonicMs(): number;
 
-  /** Milliseconds since 1970. May be set back or forward at any time. */
+  /** Milliseconds since 1970. May jump back or forward at any time. */
   wallMs(): number;
 
-  /** A number from 0 up to, and without, 1; for jitter. */
+  /** A random number from 0 (inclusive) to 1 (exclusive), for jitter. */
   random(): number;
 
-  /** An id that no other client has had, in this process or any other: 16 characters from A–Z a–z 0–9 - _. */
+  /** A new id that no client in any process has had: 16 characters from A–Z a–z 0–9 - _. */
   newClientId(): string;
 
   /**
-   * Calls `callback` once, after `delayMs` at the earliest, however large that is.
+   * Calls `callback` once, after `delayMs` at the earliest.
    *
-   * @param keepAlive  whether the process must not end before; true for whoever waits, false for held leases
+   * @param delayMs    delay in ms, of any size
+   * @param keepAlive  whether the timer keeps the process alive: true for waiters, false for held leases
    */
   startTimer(callback: () => void, delayMs: number, keepAlive: boolean): Timer;
 }
 
-/** Longest delay that Node's own timer accepts; a longer one would fire at once. */
+/** Longest delay that Node's timers accept, in ms. A longer one would fire immediately. */
 const TIMER_MAX_MS = 2_147_483_647;
 
-/** The machine's own clocks, timers and random source. */
+/** The clocks, timers and random source of this process. */
 export const systemRuntime: Runtime = {
   monotonicMs: () => performance.now(),
   wallMs: () => Date.now(),
   random: () => Math.random(),
-  // Not with a dash in front: on a command line, `--owner -x…` would look like another flag.
+  // The id must not begin with a dash: on a command line, `--owner -x…` would look like another flag.
   newClientId: () => crypto().randomBytes(12).toString("base64url").replace(/^-/, "_"),
   startTimer: (callback, delayMs, keepAlive) => new SystemTimer(callback, delayMs, keepAlive),
 };
 
-/** How long timers of waiters may keep the event loop in one turn. */
+/** How long timers of waiters may occupy the event loop in one turn, in ms. */
 const TURN_MS = 5;
 
 /**
- * The timers of waiters, when they fire: thousands may be due at the same time, and each of them makes an error or sends a request.
- * Those that find the turn used up run in one of the next turns, so that replies and renewals do not wait for all of them.
+ * Spreads due timers of waiters over several turns of the event loop. Thousands may be due at the same time, and each
+ * creates an error or sends a request. When a turn is used up, the rest run in later turns, so that replies and
+ * renewals do not wait for all of them.
  */
 class WaiterTurns {
   #late: SystemTimer[] = [];
-  /** Undefined if none has run in this turn. */
+  /** End of the current turn on the monotonic clock, in ms; undefined if no timer has run in this turn. */
   #endsAtMs: number | undefined;
 
   run(timer: SystemTimer): void {
@@ -104,12 +106,12 @@ class SystemTimer implements Timer {
     clearTimeout(this.#timeout);
   }
 
-  /** It is due, and it is its turn. */
+  /** Calls the callback, unless the timer was canceled. */
   run(): void {
     if (!this.#isCancelled) this.#callback();
   }
 
-  /** A held lease must not wait behind waiters. */
+  /** Runs timers of held leases immediately, because a lease must not wait behind waiters. */
   #due(): void {
     if (this.#keepAlive) waiterTurns.run(this);
     else this.run();
@@ -127,25 +129,28 @@ class SystemTimer implements Timer {
   }
 }
 
-// --- Modules of Node that take long to load, loaded when they are first used.
+// --- Node modules that take long to load. They are loaded at first use.
 //
-// `node:crypto` alone was a quarter of the time that importing this library takes. So was `node:process`: an import of it reads
-// every property of `process`, and so makes the standard streams. What the library takes of `process` is therefore read from
-// the global. A client library has loaded both by the time that the first lock is asked for.
+// `node:crypto` alone took a quarter of the time to import this library. `node:process` took another quarter, because
+// importing it reads every property of `process` and so creates the standard streams. So the library uses the global
+// `process`. A client library has usually loaded both modules before the first lock is requested.
 
-/** @returns `node:crypto` */
+/** Loads `node:crypto` at the first call, and returns it. */
 export function crypto(): typeof import("node:crypto") {
   return process.getBuiltinModule("node:crypto");
 }
 
-/** How late a timer may be before it counts as lost, in ms. A busy event loop is later than that only rarely, which does no harm. */
+/**
+ * A timer that is later than this, in ms, counts as lost. A blocked event loop rarely causes that, and then it is
+ * harmless.
+ */
 const LOST_AFTER_MS = 1_000;
 
 /**
- * One timer for a purpose that many share, such as looking at all leases.
+ * One timer that many objects share, for example to look at all leases.
  *
- * A timer may never fire: a test that fakes timers and restores the real ones forgets those that were set meanwhile. So the clock is
- * compared whenever the timer is needed, and one that should have fired long ago is replaced.
+ * A timer may never fire: a test that fakes timers and then restores the real ones drops timers set in between. So each
+ * use compares the clock, and replaces a timer that should have fired long ago.
  *
  * It never keeps the process alive.
  */
@@ -156,26 +161,27 @@ export class SharedTimer {
   #startedAtMs = 0;
   #dueAtMs = 0;
 
+  /** @param onDue  called when the timer fires */
   constructor(runtime: Runtime, onDue: () => void) {
     this.#runtime = runtime;
     this.#onDue = onDue;
   }
 
-  /** Whether it was started, has not fired, and can still be expected to. A clock that went back was a fake one. */
+  /** Whether it was started, has not fired, and is not lost. If the clock went back, a fake clock was restored. */
   get isRunning(): boolean {
     if (this.#timer === undefined) return false;
     const nowMs = this.#runtime.monotonicMs();
     return nowMs >= this.#startedAtMs && nowMs <= this.#dueAtMs + LOST_AFTER_MS;
   }
 
-  /** Starts it, unless it is running. */
+  /** Starts the timer with a delay in ms, unless it is running. Starts a lost timer without a delay. */
   ensure(delayMs: number): void {
     if (this.isRunning) return;
-    // A lost timer is due already. It is started without a delay, so that a slow process does not wait longer.
+    // A lost timer is overdue. If the process was only slow, a new delay would make it even later.
     this.start(this.#timer === undefined ? delayMs : 0);
   }
 
-  /** Starts it; one that is running is replaced. */
+  /** Starts the timer with a delay in ms. Replaces a running one. */
   start(delayMs: number): void {
     this.cancel();
     this.#startedAtMs = this.#runtime.monotonicMs();
@@ -187,26 +193,26 @@ export class SharedTimer {
     this.#timer = outsideRequests(() => this.#runtime.startTimer(onDue, delayMs, false));
   }
 
-  /** Stops it. It can be started again. */
+  /** Stops the timer. It can be started again. */
   cancel(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
   }
 }
 
-/**
- * Keeps what many callers share out of the async context of the one that happened to start it.
+/*
+ * Shared timers and connections must not run in the async context of the caller that happens to create them.
  *
- * Node hands the context of `AsyncLocalStorage` on to every timer and connection that is made in it. A subscriber connection or a
- * timer that is made during the first acquire would carry the context of that request for as long as the process runs: abort
- * handlers of other requests would read the wrong store, and that store could never be collected.
+ * Node passes the context of `AsyncLocalStorage` to every timer and connection created in it. A subscriber connection
+ * or a timer created during the first acquire would keep the context of that request for the life of the process. Abort
+ * handlers of other requests would read the wrong store, and that store could never be garbage-collected.
  */
 const { AsyncResource } = process.getBuiltinModule("node:async_hooks");
 
-/** Made when the library is loaded, so that it has the context of no request. */
+/** Created when the library is loaded, so that it has the context of no request. */
 const atLoad = new AsyncResource("Holdfast");
 
-/** Runs `work` in the async context in which the library was loaded; answers with what it returns. */
+/** Runs `work` in the async context in which the library was loaded, and returns its result. */
 export function outsideRequests<Result>(work: () => Result): Result {
   return atLoad.runInAsyncScope(work);
 }

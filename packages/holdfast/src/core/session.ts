@@ -1,5 +1,5 @@
 /**
- * What all locks of one `createHoldfast()` share: one client id, one inbox, one store, one clock.
+ * The session: the state that all locks of one `createHoldfast()` share.
  */
 
 import { RequestWindow } from "./call.js";
@@ -15,59 +15,63 @@ import { SharedInspections } from "./shared-inspections.js";
 import type { Inbox, Store } from "./store.js";
 import { Confirmations, ShortHolds, Watchdog } from "./watchdog.js";
 
-/** A claim that is alive in this process, in any state. */
+/** A claim of this process in any state: it waits, holds, or is being cleaned up. */
 export interface Occupant extends Recipient, Closable {
-  /** The inbox or the connection for commands was away: whatever was missed must be found out. */
+  /**
+   * Called after the inbox or the command connection reconnects: messages or replies may be lost, so ask the server.
+   */
   reconnected(connection: "commands" | "inbox"): void;
-  /** The client's own channel is heard from now on; what was told there before, such as a forced release, was missed. */
+  /** Called when the client's own channel is subscribed. Earlier messages, such as a forced release, are lost. */
   listening?(): void;
-  /** It is known that the server has ended the claim, before the message that tells how, if there is one. */
+  /** Called when a reply shows that the server has ended the claim. A message that says why may still follow. */
   ended?(): void;
 }
 
-/** How often a waiter asks although it was told to wait: a grant may have been lost without a trace. */
+/** Interval between re-checks of a waiter in the queue, because the message of a grant may be lost without a sign. */
 const RECHECK_MS = 3_000;
-/** Where it is not told, or the server may grant to whoever is gone and cannot know it. */
+/** The same for waiters that get no messages, or if the server cannot tell whether the client it grants to is gone. */
 const UNCOUNTED_RECHECK_MS = 1_000;
 
-/** How many requests that give a claim up are under way at most: about 10 ms of processor time if they are sent in one turn. */
+/** Most cleanup requests without a reply: about 10 ms of processor time if they are sent in one turn. */
 const MOST_DEPARTURES = 250;
 
-/** How many claims that have waited are remembered, in case a late copy of a request gets them a grant. */
+/** Most settled claims that the session remembers, in case a late copy of a request gets them a grant. */
 const REMEMBERED = 1_000;
 
 /**
- * What all locks of one `createHoldfast()` stand on: one client id, one inbox, one store, one clock.
- *
- * Made once by `createHoldfast`.
+ * The state that all locks of one `createHoldfast()` share: the client id, the inbox, the store and the clocks.
+ * `createHoldfast` creates one session.
  */
 export class Session {
+  /** The store that all locks of this session use. */
   readonly store: Store;
+  /** Clocks, timers and random numbers. */
   readonly runtime: Runtime;
-  /** Also knows who waits, holds or departs: all of them hear messages. */
+  /** Delivers messages to the claims of this session: those that wait, hold, or are being cleaned up. */
   readonly mailbox: Mailbox<Occupant>;
+  /** Reads and writes client records. */
   readonly records: ClientRecords;
-  /** Stands before every request that may take a lock. */
+  /** Checks the server before each request that may acquire a lock. */
   readonly guard: Guard;
-  /** Finds, for all leases that are held, what no timer tells. */
+  /** Checks all held leases once a second for changes that no timer reports. */
   readonly watchdog: Watchdog;
-  /** Renews what the watchdog finds to be due, where it looks at many. */
+  /** Renews leases together if this process holds many. */
   readonly bulkRenewal: BulkRenewal;
-  /** What callers whose wait has ended are told of a lock. */
+  /** Reads the state of a lock for callers whose wait has ended. */
   readonly inspections: SharedInspections;
-  /** Holds back clean-up for many claims at the same time. */
+  /** Limits how many cleanup requests run at the same time. */
   readonly cleanups: RequestWindow;
-  /** What a client id is appended to for the name of the client's own channel. */
+  /** Prefix of the client's own channel; the client id follows it. */
   readonly inboxPrefix: string;
-  /** Undefined where all names are on one server, and the client's own channel serves for all. */
+  /** Undefined if all locks are on one server; then the client's own channel serves all of them. */
   readonly #slotInboxes: SlotInboxes | undefined;
-  /** Undefined where nobody knows how to send an echo. */
+  /** Undefined if the session was created without `echo`. */
   readonly #checks: InboxChecks | undefined;
-  /** Longest wait for the answer to one script call, in ms. */
+  /** Longest wait for the reply to one script call, in ms. */
   readonly commandTimeoutMs: number;
-  /** Confirms grants by message whose sections are not short. */
+  /** Confirms grants by message if the lock is not held briefly. */
   readonly confirmations: Confirmations;
-  /** Which locks this process last held for a moment only. */
+  /** The locks that this process held only briefly the last time. */
   readonly shortHolds: ShortHolds = new ShortHolds();
   readonly #clientId: string;
   readonly #handOffMs: number;
@@ -82,7 +86,7 @@ export class Session {
   #isRefusing = false;
   #isClosing = false;
 
-  /** How often the connection that sends scripts has come back: a script may have been sent twice meanwhile. */
+  /** Number of reconnects of the command connection. A client library may send a script twice when it reconnects. */
   commandReconnects = 0;
 
   constructor(facts: {
@@ -93,10 +97,10 @@ export class Session {
     readonly commandTimeoutMs: number;
     readonly records: ClientRecords;
     readonly guard: Guard;
-    /** Longest lease of a grant by message before it is confirmed, in ms. @default HAND_OFF_MS */
+    /** How long a grant by message lasts at most until it is confirmed, in ms. @default HAND_OFF_MS */
     readonly handOffMs?: number | undefined;
     readonly closeStore: () => Promise<void>;
-    /** Without it inboxes are not checked. */
+    /** Sends the echoes that check the inboxes. If absent, inboxes are not checked. */
     readonly echo?: Echo | undefined;
   }) {
     this.store = facts.store;
@@ -142,12 +146,12 @@ export class Session {
     this.#stopListening = facts.store.onReconnect((connection) => this.#reconnected(connection));
   }
 
-  /** Id of this client, with which the owner ids of its claims begin. */
+  /** Id of this client. The owner ids of its claims begin with it. */
   get clientId(): string {
     return this.#clientId;
   }
 
-  /** Whether `close` was called, and its grace is over: nothing may be kept alive any more. */
+  /** Whether `close` was called and its grace is over. Then every lease and every wait must end. */
   get isClosing(): boolean {
     return this.#isClosing;
   }
@@ -157,18 +161,18 @@ export class Session {
     if (this.#isRefusing) throw new ClosedError(lockName);
   }
 
-  /** What a client id is appended to for the channel on which waiters for keys with that hash tag are granted. */
+  /** Returns the prefix of the channel that carries grants for keys with this hash tag; the client id follows it. */
   inboxOf(tag: string): string {
     return this.#slotInboxes === undefined ? this.inboxPrefix : `${this.inboxPrefix}{${tag}}:`;
   }
 
-  /** Whether the server can reach this client with a grant: only then may a claim queue. */
+  /** Whether the server can send a grant to this client. A claim may join the queue only then. */
   canBeTold({ inbox }: Pick<WaitProtocol, "inbox">): boolean {
     if (this.#slotInboxes === undefined || inbox === undefined) return this.mailbox.isOpen;
     return this.#slotInboxes.use(inbox) !== undefined;
   }
 
-  /** Resolves when it can. @throws StoreError, UnsupportedError */
+  /** Subscribes. Resolves when `canBeTold` is true. @throws StoreError, UnsupportedError */
   async listen({ inbox }: Pick<WaitProtocol, "inbox">, timeoutMs: number): Promise<void> {
     if (this.#slotInboxes === undefined || inbox === undefined) return this.mailbox.open(timeoutMs);
     try {
@@ -179,21 +183,21 @@ export class Session {
     }
   }
 
-  /** Longest pause of a waiter that stands in the queue, in ms. */
+  /** Returns the longest time between two re-checks of a waiter in the queue, in ms. */
   recheckMs({ inbox, recheckMs = RECHECK_MS }: Pick<WaitProtocol, "inbox" | "recheckMs">): number {
     return Math.min(recheckMs, this.#isCounted(inbox) ? RECHECK_MS : UNCOUNTED_RECHECK_MS);
   }
 
   #isCounted(inbox: string | undefined): boolean {
-    // Who waits without being told, as at a barrier, finds out by asking.
+    // Waiters that are never notified, such as those at a barrier, find out by asking.
     if (this.#slotInboxes === undefined || inbox === undefined) return this.mailbox.isOpen;
     return this.#slotInboxes.use(inbox)?.isCounted !== false;
   }
 
-  /** The check of the connection on which waiters with this protocol are notified; undefined while there is none. */
+  /** Returns the check of the connection that notifies waiters of this protocol; undefined while there is none. */
   inboxCheck({ inbox: prefix }: Pick<WaitProtocol, "inbox">): InboxCheck | undefined {
     if (this.#slotInboxes === undefined || prefix === undefined) {
-      // In a cluster this channel is heard on any server, and messages to it go to all of them.
+      // In a cluster this channel is subscribed on any server, so the server that runs a script cannot count it.
       const isCounted = this.#slotInboxes === undefined;
       const { inbox } = this.mailbox;
       return inbox && this.#checks?.of({ inbox, channel: this.inboxPrefix + this.#clientId, isCounted });
@@ -202,16 +206,17 @@ export class Session {
     return inbox && this.#checks?.of({ inbox, channel: prefix + this.#clientId, isCounted: true });
   }
 
-  /** Whether the claim of that owner is one of this session's. */
+  /** Whether the owner id belongs to a claim of this session. */
   isOwn(owner: string): boolean {
     return parseOwner(owner)?.clientId === this.#clientId;
   }
 
   /**
-   * A claim with an id of its own, for one request.
+   * Creates a claim with a new owner id.
    *
-   * @param isHandedOff  whether it can be granted by message
-   * @throws ClosedError
+   * @param leaseMs      length of the lease, in ms
+   * @param isHandedOff  whether the claim can be granted by message
+   * @throws ClosedError  `close` was called
    */
   newClaim(lockName: string, leaseMs: number, amount: number, label: string, isHandedOff = false): Claim {
     this.assertOpen(lockName);
@@ -226,13 +231,17 @@ export class Session {
     return this.#lastNumber;
   }
 
-  /** An id for one request that makes no claim, so that it counts once however often it is sent. @throws ClosedError */
+  /**
+   * Creates the id of a request without a claim, so that it counts once even if it is sent again.
+   *
+   * @throws ClosedError
+   */
   newRequestId(lockName: string): string {
     this.assertOpen(lockName);
     return this.runtime.newClientId();
   }
 
-  /** From now on `occupant` gets the messages for `claim` and is told of reconnects and of the end. */
+  /** Sends `occupant` the messages for `claim`, reconnects, and the close of this session from now on. */
   admit(claim: Claim, occupant: Occupant): void {
     this.mailbox.register(claim.number, occupant);
   }
@@ -242,17 +251,21 @@ export class Session {
     this.mailbox.unregister(claim.number, occupant);
   }
 
-  /** The server may have ended the claim: whoever holds by it asks. */
+  /** Makes the occupant of the claim ask the server, because the server may have ended the claim. */
   recheckClaim(claim: Claim): void {
     this.mailbox.recipient(claim.number)?.recheck();
   }
 
-  /** The server has ended the claim: whoever holds by it is told, if that is not known yet. */
+  /** Notifies the occupant of the claim that the server has ended it. */
   ended(claim: Claim): void {
     this.mailbox.recipient(claim.number)?.ended?.();
   }
 
-  /** A claim that stood in the queue is settled: a grant that reaches it later belongs to nobody, and is passed on. */
+  /**
+   * Remembers a settled claim that the server may still grant.
+   *
+   * @param passOn  called with the token of a grant that arrives later, because no caller uses that grant
+   */
   remember(claim: Claim, passOn: (token: number) => void): void {
     this.#cleanedUp.set(claim.number, passOn);
     const [oldest] = this.#cleanedUp.keys();
@@ -260,8 +273,8 @@ export class Session {
   }
 
   /**
-   * The grant of that token goes on elsewhere: its message, which may come later than the answer that told the same,
-   * is no reason to give it back. A later grant still belongs to nobody.
+   * Records that the grant with this token is still in use elsewhere. Its message may arrive after the reply that
+   * announced the same grant, and must not cause a release. A grant with a later token is still passed on.
    */
   handedOver(claim: Claim, token: number): void {
     const passOn = this.#cleanedUp.get(claim.number);
@@ -271,16 +284,16 @@ export class Session {
     });
   }
 
-  /** What this client holds. */
+  /** Returns all leases that this client holds. */
   held(): readonly HeldLease[] {
     return heldBy(this.mailbox.recipients());
   }
 
   /**
-   * Ends all waits, gives back all leases, closes what the store opened. A second call waits for the first.
+   * Ends all waits, gives back all leases and closes what the store opened. A second call waits for the first.
    *
-   * @param graceMs  how long to wait for the work under leases; undefined gives them back at once. A second call with 0 ends
-   *                 the grace of the first
+   * @param graceMs  longest wait for work under leases, in ms. If undefined, leases are given back immediately. A
+   *                 second call with 0 ends the grace of the first
    */
   close(graceMs?: number): Promise<CloseOutcome> {
     if (graceMs === 0) this.#cutGrace?.();
@@ -299,7 +312,7 @@ export class Session {
     this.#isClosing = true;
     this.#presence.close();
     const holders = this.mailbox.recipients().map((occupant) => ({ occupant, leases: occupant.held?.() ?? [] }));
-    // Waiters turn into cleanups, which are occupants too: until nobody is left.
+    // Closing a waiter starts a cleanup, which is an occupant too. So repeat until none is left.
     while (this.mailbox.size > 0) {
       await Promise.all(this.mailbox.recipients().map((occupant) => occupant.close()));
     }
@@ -320,23 +333,23 @@ export class Session {
     return outcome ?? { released, unsettled };
   }
 
-  /** Early, so that the first wait need not wait for it and a holder hears of a forced release. */
+  /** Subscribes early, so that the first wait is not delayed and holders are notified of a forced release. */
   #openMailbox(): void {
     this.mailbox.open(this.commandTimeoutMs).then(
       () => this.#listening(),
-      // Whoever has to wait opens it again and deals with the failure.
+      // The first claim that has to wait opens it again and handles the failure.
       () => {},
     );
   }
 
-  /** A connection of its own is made first, and that takes long enough for somebody to act meanwhile. */
+  /** Notifies existing claims, because messages may have been sent while the connection was being made. */
   #listening(): void {
-    // From now on it is known how long nothing has been received.
+    // Creates the check, which measures the time without messages from now on.
     this.inboxCheck({});
     for (const occupant of this.mailbox.recipients()) occupant.listening?.();
   }
 
-  /** A grant to nobody: the network has delivered a request twice, or very late. */
+  /** Passes on a grant that no claim waits for: the network delivered a request twice, or very late. */
   #stray(number: number, token: number): void {
     if (!this.isClosing) this.#cleanedUp.get(number)?.(token);
   }
@@ -355,33 +368,35 @@ export class Session {
   }
 }
 
-// --- Keeps the record of this client alive while it holds or waits, so that others can see which process it is.
+// --- The record of this client, which shows other processes what process a client id belongs to.
 //
-// It is for people only: failing to write it harms nothing, and it is tried again in time.
+// Only people use it. A failed write does no harm, because the next refresh tries again.
 
-/** Where client records are kept. */
+/** Storage of client records. */
 export interface ClientRecords {
-  /** Writes this client's record, and marks its protocol as in use; both count for `keepMs` from now. @throws StoreError */
+  /** Writes this client's record and marks its protocol as in use, both for `keepMs` from now. @throws StoreError */
   announce(keepMs: number): Promise<void>;
-  /** The record of any client; undefined if there is none. @throws StoreError */
+  /** Reads the record of any client; undefined if there is none. @throws StoreError */
   read(clientId: string, timeoutMs: number): Promise<ClientRecord | undefined>;
 }
 
-/** Which process a client is. */
+/** The process that a client id belongs to. */
 export interface ClientRecord {
+  /** Host name of the process. */
   readonly host: string;
+  /** Process id on that host. */
   readonly pid: number;
-  /** The `clientName` option; undefined if it gave none. */
+  /** The `clientName` option; undefined if the client gave none. */
   readonly clientName: string | undefined;
-  /** Version of the protocol that it speaks; 0 for clients from before there were versions. */
+  /** Protocol version of the client; 0 for clients older than protocol versions. */
   readonly protocol: number;
 }
 
-/** A record lives this much longer than the longest lease, so that it is still there when a dead holder is asked about. */
+/** A record outlives the longest lease by this time, in ms, so that a crashed holder can still be identified. */
 export const KEEP_MS = 60_000;
 const REFRESH_MS = 20_000;
 
-/** Writes the record when the client is first used, and again while it is in use. */
+/** Writes the record when the client is first used, and refreshes it while the client is in use. */
 export class Presence {
   readonly #records: ClientRecords;
   readonly #isInUse: () => boolean;
@@ -389,29 +404,30 @@ export class Presence {
   readonly #timer: SharedTimer;
   #closed = false;
 
+  /** @param isInUse  returns whether the client waits or holds, so that its record must be refreshed */
   constructor(records: ClientRecords, runtime: Runtime, isInUse: () => boolean) {
     this.#records = records;
     this.#isInUse = isInUse;
     this.#timer = new SharedTimer(runtime, () => this.#refresh());
   }
 
-  /** Called for every claim; does nothing but compare while the record is fresh. */
+  /** Called for every claim. Writes the record only if it is not fresh or the lease is longer than all before. */
   touch(leaseMs: number): void {
     const isLonger = leaseMs > this.#longestLeaseMs;
     if (isLonger) this.#longestLeaseMs = leaseMs;
     if (isLonger || !this.#timer.isRunning) this.announce();
   }
 
-  /** Writes the record now, e.g. because the server may have lost it. */
+  /** Writes the record now, for example because the server may have lost it. */
   announce(): void {
     if (this.#closed || this.#longestLeaseMs === 0) return;
     this.#timer.start(REFRESH_MS);
     this.#records.announce(this.#longestLeaseMs + KEEP_MS).catch(() => {
-      // The next refresh tries again; until then this client is known by its id alone.
+      // The next refresh tries again. Until then other processes see only the client id.
     });
   }
 
-  /** Stops refreshing. The record goes by itself. */
+  /** Stops refreshing. The record expires. */
   close(): void {
     this.#closed = true;
     this.#timer.cancel();

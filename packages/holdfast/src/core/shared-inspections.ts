@@ -1,32 +1,37 @@
 /**
- * Inspections on behalf of callers whose wait has ended: callers that give up on one lock at the same time share one request,
- * because thousands of requests in one turn would block the event loop and delay renewals.
- *
- * Invariant: a caller gets no answer to a request that was sent before its own call began. What the caller knew when it called,
- * such as a resume or a forced release of its own, is in the answer.
+ * Inspections for callers whose wait has ended.
  */
 
 import type { InspectProtocol, State } from "./protocol.js";
 import type { Runtime } from "./runtime.js";
 
-/** Who asks. */
+/** The caller of an inspection. */
 export interface Inspector {
-  /** The claim whose place in the queue is asked for; undefined for none. */
+  /** Owner id of the claim whose place in the queue is requested; undefined for none. */
   readonly owner?: string | undefined;
-  /** When the caller's own call began, on the monotonic clock. */
+  /** Start of the caller's acquire on the monotonic clock, in ms. */
   readonly calledAtMs: number;
+  /** Longest wait for the reply, in ms. */
   readonly timeoutMs: number;
 }
 
-/** A request whose answer has not come yet. */
+/** A request without a reply. */
 interface Pending {
   readonly sentAtMs: number;
-  /** The claim whose place the server is asked for. */
+  /** Owner id of the claim whose place this request asks for. */
   readonly owner: string | undefined;
   readonly state: Promise<State>;
 }
 
-/** See the file header. One for each session. */
+/**
+ * Inspects locks for callers whose wait has ended. Callers that give up on one lock at the same time share one request,
+ * because thousands of requests in one turn would block the event loop and delay renewals.
+ *
+ * Invariant: a caller never gets the reply to a request that was sent before its own call began. So the reply reflects
+ * what the caller did before, such as resuming or force-releasing the lock.
+ *
+ * Each session has one instance.
+ */
 export class SharedInspections {
   readonly #runtime: Pick<Runtime, "monotonicMs">;
   readonly #pending = new Map<string, Pending>();
@@ -35,7 +40,11 @@ export class SharedInspections {
     this.#runtime = runtime;
   }
 
-  /** The state of the lock, no older than the call of the asker; `ahead` is that of its claim. @throws StoreError */
+  /**
+   * Returns the state of the lock, no older than the caller's call. `ahead` is the number of waiters before its claim.
+   *
+   * @throws StoreError
+   */
   inspect(protocol: InspectProtocol, { owner, calledAtMs, timeoutMs }: Inspector): Promise<State> {
     const { kind, mode = "", name, key } = protocol;
     if (key === undefined) return protocol.inspect(owner, timeoutMs);
@@ -59,7 +68,9 @@ export class SharedInspections {
   }
 }
 
-/** The same state as the owner of another claim would have been told it. Only the first waiters are named. */
+/**
+ * Returns the state with `ahead` for another claim. If `waiters` is cut short, the place of that claim may be unknown.
+ */
 function seenBy(owner: string, state: State): State {
   const place = state.waiters.indexOf(owner);
   if (place >= 0) return { ...state, ahead: place };

@@ -1,31 +1,39 @@
 /**
- * What is watched for all leases of a process together, so that a lease needs no timer of its own.
+ * Timers that all leases of a process share, so that a lease needs no timer of its own.
  */
 import { Registry } from "./inbox.js";
 import { type Runtime, SharedTimer } from "./runtime.js";
 import { type Moment, now } from "./time.js";
 
-/** How long after the process runs on a lease that is over by any clock may go unnoticed; lease.ts promises it. */
+/**
+ * Longest time until an expired lease is noticed while the process runs, in ms. The documentation of `Lease` promises
+ * it.
+ */
 export const LOOK_MS = 1_000;
 
-/** Fewer are renewed each by itself, at its time. */
+/** Smallest number of leases that are renewed in bulk. Fewer leases each send their own request, at their own time. */
 const CROWD = 256;
 
-/** Finds out by its clocks whether it is over, or soon will be. */
+/** An object that the watchdog calls regularly, so that it can compare the clocks. */
 export interface Watched {
-  /** @param isCrowded  whether so many are looked at that they had better be renewed together */
+  /**
+   * Checks whether the lease has expired, or an event is near.
+   *
+   * @param at         the current time of both clocks
+   * @param isCrowded  whether there are so many leases that they should be renewed in bulk
+   */
   look(at: Moment, isCrowded: boolean): void;
 }
 
 /**
- * Looks at both clocks every now and then on behalf of all leases that are held.
+ * Checks all held leases against both clocks every `LOOK_MS`.
  *
- * A timer runs on the monotonic clock, which stands still in a suspended host and hears of no step of the wall clock;
- * what is over by the wall clock must be found by looking. One timer for all, since one for each lease would cost
- * 11 ms of processor time per second and 1,000 leases, and 400 bytes for each; and since nothing comes due between two
- * looks without a word, a lease needs a timer of its own only for what is near.
+ * A timer follows the monotonic clock, which stops on a suspended host and does not follow jumps of the wall clock. So
+ * the watchdog must compare the clocks to find leases that have expired by the wall clock. All leases share one timer,
+ * because a timer per lease would cost 400 bytes each, and 11 ms of processor time per second for 1,000 leases. A lease
+ * needs its own timer only for events that come due before the next looks.
  *
- * Has no timer for longer than a look after the last has left.
+ * After the last lease has left, the timer runs for at most one more look.
  */
 export class Watchdog {
   readonly #runtime: Runtime;
@@ -37,18 +45,18 @@ export class Watchdog {
     this.#timer = new SharedTimer(runtime, () => this.#lookAtAll());
   }
 
-  /** From now on it looks every `LOOK_MS`. */
+  /** Calls `watched.look` every `LOOK_MS` from now on. @param number  number of the claim */
   join(number: number, watched: Watched): void {
     this.#watched.set(number, watched);
     this.#timer.ensure(LOOK_MS);
   }
 
-  /** Undoes `join`, unless somebody else has joined with that number since. */
+  /** Undoes `join`, unless another object has joined with the same number since. */
   leave(number: number, watched: Watched): void {
     if (this.#watched.get(number) === watched) this.#watched.delete(number);
   }
 
-  /** Nobody is left. */
+  /** Stops the timer. */
   close(): void {
     this.#timer.cancel();
   }
@@ -61,18 +69,24 @@ export class Watchdog {
   }
 }
 
-/** Permits are granted to many at a time: their confirmations need not come at the same moment. */
+/**
+ * Longest jitter of a confirmation, in ms. It spreads confirmations, because permits are granted to many holders at a
+ * time.
+ */
 const JITTER_MS = 50;
 
-/** A grant that its holder has not confirmed. */
+/** A grant that its holder has not confirmed yet. */
 export interface Unconfirmed {
-  /** When it is to be confirmed, on the monotonic clock, in ms. */
+  /** When the confirmation is due, on the monotonic clock, in ms. */
   readonly confirmAtMs: number;
-  /** It is due. Called once. */
+  /** Confirms the grant. Called once, when that is due. */
   confirmNow(): void;
 }
 
-/** When a grant is to be confirmed that the server made at `setAt` and that lasts for `provisionalMs`. */
+/**
+ * Returns when to confirm a grant that the server made at `setAt` and that lasts for `provisionalMs`, on the monotonic
+ * clock, in ms.
+ */
 export function confirmAtMs(
   runtime: Runtime,
   { setAt, provisionalMs = Infinity }: { readonly setAt: Moment; readonly provisionalMs?: number | undefined },
@@ -81,12 +95,12 @@ export function confirmAtMs(
 }
 
 /**
- * Confirms grants by message when their sections turn out not to be short.
+ * Confirms grants by message if the lock is not released soon.
  *
- * One timer serves all of them, because most sections end before their confirmation is due. The timer may be set for a later one when
- * an earlier one is added. That delays the earlier one by at most the time until the timer fires, 300 ms.
+ * All grants share one timer, because most locks are released before their confirmation is due. If a grant is added
+ * that is due before the timer fires, its confirmation is delayed until then, by at most 300 ms.
  *
- * One for each Holdfast.
+ * Each session has one instance.
  */
 export class Confirmations {
   readonly #runtime: Runtime;
@@ -98,18 +112,18 @@ export class Confirmations {
     this.#timer = new SharedTimer(runtime, () => this.#look());
   }
 
-  /** From now on it is confirmed when it is due. */
+  /** Adds a grant, which is confirmed when that is due. */
   add(one: Unconfirmed): void {
     this.#waiting.add(one);
     this.#timer.ensure(Math.max(0, one.confirmAtMs - this.#runtime.monotonicMs()));
   }
 
-  /** It was confirmed, or is over. */
+  /** Removes a grant that was confirmed or whose hold is over. */
   remove(one: Unconfirmed): void {
     this.#waiting.delete(one);
   }
 
-  /** Nobody is left. */
+  /** Removes all grants and stops the timer. */
   close(): void {
     this.#waiting.clear();
     this.#timer.cancel();
@@ -135,29 +149,29 @@ export class Confirmations {
   }
 }
 
-/** Sections that end before that need no confirmation, in ms. */
+/** A hold shorter than this, in ms, needs no confirmation. */
 export const SHORT_HOLD_MS = 250;
 
-/** How many locks are remembered: those of which nothing is known are confirmed immediately, which is always safe. */
+/** Most locks that are remembered. Grants of unknown locks are confirmed immediately, which is always safe. */
 const REMEMBERED = 10_000;
 
 /**
- * Which locks this process last held for a short time.
+ * Remembers the locks whose last hold in this process was short.
  *
- * The holder of a grant by message has to confirm it (docs/adr/130). For short sections that would be one more message each, so where
- * the last hold of the lock was short, the confirmation waits until this one turns out to be longer.
+ * The holder of a grant by message has to confirm it (docs/adr/130), which is an extra request. So if the last hold of
+ * the lock was short, the confirmation is sent only if the current hold turns out to be longer.
  *
- * One for each Holdfast; only locks that were granted by message are entered.
+ * Each session has one instance. It contains only locks that were granted by message.
  */
 export class ShortHolds {
   readonly #keys = new Set<string>();
 
-  /** Whether the last hold of that lock here was short. */
+  /** Whether the last hold of this lock in this process was short. */
   has(key: string): boolean {
     return this.#keys.has(key);
   }
 
-  /** A hold of that lock has ended after `heldMs`. */
+  /** Records that a hold of this lock has ended after `heldMs`. */
   ended(key: string, heldMs: number): void {
     if (heldMs >= SHORT_HOLD_MS) {
       this.#keys.delete(key);

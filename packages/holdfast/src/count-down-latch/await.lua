@@ -1,16 +1,16 @@
 --[[
-  count-down-latch/await: go on if the count is zero or none is set; otherwise, if asked to, wait to be told.
+  count-down-latch/await: continue if the count is zero or not set; otherwise, if requested, wait for a message.
 
-  Whoever waits says which generation it waits for, as an earlier answer told it: when that one is over it goes on,
-  although a new count may be set by then. Waiting keeps the keys, so that no count is forgotten under a waiter.
+  A waiter names the generation that it waits for, as an earlier reply reported it. Once that generation is over it
+  continues, even if a new count is set by then. Waiting extends the keys, so that no count expires under a waiter.
 
   KEYS[1] latch    hash, count, initial, generation and setBy
   KEYS[2] counted  sorted set, id of a count-down that counted -> generation
   KEYS[3] waiters  sorted set, owner of a claim that waits -> arrival number
   ARGV[1] owner    id of this claim
-  ARGV[2] since    generation that it waits for; 0 if it does not know one yet
-  ARGV[3] enqueue  1 if it can be told, 0 if its client has no inbox or does not wait
-  ARGV[4] keepMs   how long the keys live from now, at least
+  ARGV[2] since    generation that it waits for; 0 if not known yet
+  ARGV[3] enqueue  1 if it waits for a message, 0 if its client has no inbox or does not wait
+  ARGV[4] keepMs   minimum lifetime of the keys from now
   REPLY   {0, generation, nowUs}  waiting
           {1, generation, nowUs}  refused: not zero, and not waiting
           {2}                     granted: zero, or not set
@@ -26,7 +26,7 @@ end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
--- Waiters ask again every few seconds, and must find the count then, however short it is kept without them.
+-- Waiters ask again every few seconds and must still find the count, even if `keepMs` is short.
 local waitedMs = math.max(tonumber(keepMs), 60000)
 if redis.call('PTTL', KEYS[1]) - waitedMs < 0 then
   redis.call('PEXPIRE', KEYS[1], waitedMs)
@@ -39,6 +39,6 @@ if not redis.call('ZSCORE', KEYS[3], owner) then
   local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
   redis.call('ZADD', KEYS[3], math.max(latest + 1, now), owner)
 end
--- Those that nobody asks about belong to processes that are gone.
+-- Waiters ask again every few seconds, so a queue without requests belongs to processes that are gone.
 redis.call('PEXPIRE', KEYS[3], 60000)
 return {0, tonumber(generation), now}

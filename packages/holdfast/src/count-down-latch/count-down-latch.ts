@@ -7,29 +7,29 @@ import { insist } from "../core/release.js";
 import type { Session } from "../core/session.js";
 import type { LatchProtocol } from "./protocol.js";
 
-/** What a latch can be told when it is made. */
+/** The configuration of a latch. */
 export interface LatchOptions {
   /**
-   * How long the count is kept after it was last changed or waited for. Longer serves jobs that take longer; shorter
-   * leaves less behind. Whole milliseconds, 1,000 to 31,536,000,000 (a year).
+   * How long the server keeps the count after the last change of it or the last wait for it. A longer time suits
+   * longer jobs; a shorter time frees memory earlier. Whole milliseconds from 1,000 to 31,536,000,000 (a year).
    * @default 86_400_000 (a day)
    */
   readonly keepMs?: number | undefined;
 }
 
-/** How to wait for something that is not held afterwards. */
+/** Options of `await`. */
 export type AwaitOptions = Pick<AcquireOptions, "waitMs" | "signal" | "label">;
 
-/** What `inspect` tells about a latch. A snapshot: it may have changed when you read it. */
+/** The state of a latch, from `inspect`. A snapshot: the state may have changed by the time you read it. */
 export interface LatchInspection {
   readonly kind: "count-down-latch";
   readonly name: string;
-  /** What is left; 0 when it is open or not set. */
+  /** The remaining count; 0 if the latch is open or not set. */
   readonly count: number;
-  /** What it was set to; 0 when it is not set. */
+  /** The count that the latch was set to; 0 if it is not set. */
   readonly initialCount: number;
   readonly waiterCount: number;
-  /** The first 100 of those who wait, the one that came first first. */
+  /** The first 100 waiters, in order of arrival. */
   readonly waiters: readonly WaitingClaim[];
 }
 
@@ -37,14 +37,14 @@ const AWAIT_OPTIONS: readonly string[] = ["waitMs", "signal", "label"];
 const COUNT_MAX = 1_000_000_000;
 
 /**
- * Lets any number of waiters go on, in all processes, once something has happened a number of times: all parts are
- * loaded, all workers have finished.
+ * Lets waiters in all processes continue once something has happened a number of times: for example, all parts are
+ * loaded, or all workers have finished.
  *
- * Nobody holds it and nothing of it is leased: a process that dies before it counted down is one count-down that does
- * not come. A caller id counts once, so a job that is started again cannot count twice. At zero all who wait are told
- * in one step, and whoever comes later goes on at once. Then a new count may be set.
+ * A latch has no holder and no lease, so the count-down of a process that crashed before it is missing. A caller id
+ * counts once, so a restarted job cannot count twice. When the count reaches zero, all waiters are notified in one
+ * step, and later callers do not wait. Then a new count may be set.
  *
- * A latch that was not set is open: set it before anybody waits.
+ * A latch that was not set is open, so set it before any process waits.
  */
 export class CountDownLatch {
   /** Name of the latch. */
@@ -53,7 +53,7 @@ export class CountDownLatch {
   readonly #protocol: LatchProtocol;
   readonly #defaults: ResolvedOptions;
 
-  /** Latches come from the factory of a Holdfast. @internal */
+  /** Use the factory of a Holdfast instance instead. @internal */
   constructor(session: Session, protocol: LatchProtocol, defaults: ResolvedOptions) {
     this.name = protocol.name;
     this.#session = session;
@@ -62,13 +62,13 @@ export class CountDownLatch {
   }
 
   /**
-   * Sets the count, unless one is set that has not reached zero. One round trip.
+   * Sets the count, unless a count is set that has not reached zero. One round trip.
    *
-   * @param count  whole number, 1 to 1,000,000,000
-   * @returns whether this call set it
-   * @throws StoreError   outcome unknown: look at `count()`
-   * @throws ClosedError  this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong count
+   * @param count  a whole number from 1 to 1,000,000,000
+   * @returns whether this call set the count
+   * @throws StoreError   outcome unknown; check `count()`
+   * @throws ClosedError  this Holdfast instance was closed
+   * @throws TypeError, RangeError  an invalid count; nothing was sent
    */
   async trySetCount(count: number): Promise<boolean> {
     checkWhole("count", count, 1, COUNT_MAX);
@@ -77,15 +77,16 @@ export class CountDownLatch {
   }
 
   /**
-   * Takes `by` off the count, but not below zero. One round trip, and at zero one message to each waiter.
+   * Subtracts `by` from the count, but not below zero. One round trip, and at zero one message to each waiter.
    *
-   * @param by       whole number, 1 to 1,000,000,000
-   * @param options  `callerId`: counts once until a new count is set, however often it is used, in any process;
-   *                 1 to 256 bytes. Without one each call counts, once however often it has to be sent
-   * @returns what is left; 0 also if no count is set
-   * @throws StoreError   outcome unknown: the same call with a `callerId` is safe, without one it may count twice
-   * @throws ClosedError  this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong argument
+   * @param by       a whole number from 1 to 1,000,000,000
+   * @param options  `callerId`, 1 to 256 bytes: all calls with the same id, in any process, count once until a new
+   *                 count is set. Without it, every call counts once, even if its request has to be sent again
+   * @returns the remaining count; 0 also if no count is set
+   * @throws StoreError   outcome unknown; repeating the call is safe with a `callerId`, and may count twice without
+   *                      one
+   * @throws ClosedError  this Holdfast instance was closed
+   * @throws TypeError, RangeError  an invalid argument; nothing was sent
    */
   async countDown(by = 1, options: { readonly callerId?: string | undefined } = {}): Promise<number> {
     checkWhole("by", by, 1, COUNT_MAX);
@@ -93,7 +94,7 @@ export class CountDownLatch {
       throw new TypeError(`options must be an object; got ${show(options)}`);
     }
     const { callerId, ...others } = options;
-    // A caller id that is not seen would count again and again.
+    // A misspelled `callerId` must not be ignored, because every repeated call would then count.
     const [unknown] = Object.keys(others);
     if (unknown !== undefined) throw unknownOption(unknown, ["callerId"]);
     if (callerId !== undefined) checkCallerId(callerId);
@@ -104,12 +105,13 @@ export class CountDownLatch {
   }
 
   /**
-   * Waits until the count is zero; at once if it is, or if none is set. One round trip, and a message.
+   * Waits until the count is zero. Resolves after one round trip if it already is or if no count is set; otherwise a
+   * message ends the wait.
    *
    * @throws WaitTimeoutError  after `waitMs` (by default as long as an acquire waits)
    * @throws the signal's reason, if it aborts the wait
    * @throws StoreError, EvictionError, ClosedError  as when a lock is acquired
-   * @throws TypeError, RangeError  a wrong option; nothing was sent
+   * @throws TypeError, RangeError  an invalid option; nothing was sent
    */
   async await(options: AwaitOptions = {}): Promise<void> {
     const resolved = resolve(options, this.#defaults, AWAIT_OPTIONS);
@@ -122,13 +124,13 @@ export class CountDownLatch {
     });
   }
 
-  /** What is left; 0 also if no count is set. One round trip. @throws StoreError, ClosedError */
+  /** Returns the remaining count; 0 also if no count is set. One round trip. @throws StoreError, ClosedError */
   async count(): Promise<number> {
     this.#session.assertOpen(this.name);
     return (await this.#protocol.inspect(undefined, this.#session.commandTimeoutMs)).count;
   }
 
-  /** The count, and who waits. Changes nothing. @throws StoreError, ClosedError */
+  /** Returns the count and the waiters. Read-only. @throws StoreError, ClosedError */
   async inspect(): Promise<LatchInspection> {
     this.#session.assertOpen(this.name);
     const state = await this.#protocol.inspect(undefined, this.#session.commandTimeoutMs);

@@ -1,18 +1,19 @@
 --[[
-  count-down-latch/count-down: take something off the count, once for each id; at zero, tell all who wait.
+  count-down-latch/count-down: decrease the count, once for each id; at zero, notify all waiters.
 
-  One step, so that exactly one count-down reaches zero, and nobody who waits by then is left out. A request counts once
-  ever, so that a copy that arrives when a new count is set does no harm; a caller's id counts once in each generation.
+  One atomic step, so that exactly one count-down reaches zero, and every waiter until then is notified. A request
+  counts only once ever, so that a copy that arrives after a new count is set does no harm. A caller id counts once in
+  each generation.
 
   KEYS[1] latch    hash, count, initial, generation and setBy
-  KEYS[2] counted  sorted set, caller that counted -> generation; request -> when it was carried out
+  KEYS[2] counted  sorted set, caller that counted -> generation; request -> time of its execution
   KEYS[3] waiters  sorted set, owner of a claim that waits -> arrival number
   ARGV[1] request  id of this request, beginning with /
   ARGV[2] caller   the caller's id, beginning with :, or empty
-  ARGV[3] by       how much to take off, 1 or more
-  ARGV[4] keepMs   how long the keys live from now
-  ARGV[5] inbox    what a client id is appended to for the channel that the client listens on
-  REPLY   count    counted: what is left, or was left if this id has counted before
+  ARGV[3] by       amount to subtract, 1 or more
+  ARGV[4] keepMs   lifetime of the keys from now
+  ARGV[5] inbox    prefix of inbox channels: the channel of a client is this plus its client id
+  REPLY   count    counted: the current count, which is unchanged if this id has counted before
 ]]
 local request, caller, by, keepMs, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -23,13 +24,14 @@ if redis.call('ZSCORE', KEYS[2], request) then
 end
 local time = redis.call('TIME')
 local now = string.format('%.0f', time[1] * 1000000 + time[2])
--- Also if it does nothing now: a copy that arrives when a new count is set is to do nothing either.
+-- Recorded even if the request does nothing now, so that a copy that arrives after a new count is set does nothing
+-- either.
 redis.call('ZADD', KEYS[2], now, request)
--- Never shortened: whoever waits counts on finding it, and another process may keep it for longer.
+-- Never shortens the lifetime, because waiters rely on the count, and another process may use a longer `keepMs`.
 local restMs = math.max(redis.call('PTTL', KEYS[1]), tonumber(keepMs))
 redis.call('PEXPIRE', KEYS[2], math.max(redis.call('PTTL', KEYS[2]), restMs))
 if count == 0 then
-  -- As when a count is set; else a latch that nobody sets would remember for ever.
+  -- Forgets old requests, as set-count does. Otherwise a latch whose count is never set would keep them forever.
   local forgottenUs = math.min(tonumber(generation or now), now - 600000000)
   redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('(%.0f', forgottenUs))
   return 0
@@ -46,7 +48,7 @@ count = math.max(0, count - by)
 redis.call('HSET', KEYS[1], 'count', string.format('%.0f', count))
 redis.call('PEXPIRE', KEYS[1], restMs)
 if count == 0 then
-  -- The bound keeps the call short; whoever is beyond it finds out when it asks.
+  -- The bound keeps the call short. Waiters beyond it learn of zero when they ask again.
   for _, waiter in ipairs(redis.call('ZRANGE', KEYS[3], 0, 9999)) do
     local client, number = string.match(waiter, '^([^/]+)/(%d+)/%d+/%d+')
     if client then

@@ -1,12 +1,12 @@
 --[[
-  count-down-latch/inspect: the count, and who waits for zero. Changes nothing.
+  count-down-latch/inspect: the count and the waiters. Changes nothing.
 
   KEYS[1] latch    hash, count, initial, generation and setBy
   KEYS[2] waiters  sorted set, owner of a claim that waits -> arrival number
-  ARGV[1] owner    a claim whose place is asked for; empty for none
-  ARGV[2] most     how many waiters to name, 1 or more
+  ARGV[1] owner    claim whose place to report; empty for none
+  ARGV[2] most     maximum number of waiters to list, 1 or more
   REPLY   {0, count, initial, waiters, ahead, owners...}  unset: count and initial are 0
-          {1, count, initial, waiters, ahead, owners...}  set: ahead is the place of the claim, -1 if it does not wait
+          {1, count, initial, waiters, ahead, owners...}  set: ahead is the number of waiters before the claim, or -1
 ]]
 local owner, most = ARGV[1], ARGV[2]
 

@@ -2,7 +2,7 @@
   count-down-latch/leave: stop waiting.
 
   KEYS[1] waiters  sorted set, owner of a claim that waits -> arrival number
-  ARGV[1] owner    id of the claim that gives up
+  ARGV[1] owner    id of the claim that stops waiting
   REPLY   0        absent: it did not wait
           1        left
 ]]

@@ -1,4 +1,4 @@
-/** The protocol of a count-down latch: each one script call, with the keys of one name. */
+/** The protocol of a count-down latch. Each method is one script call with the keys of one latch. */
 import { call } from "../core/call.js";
 import type { InspectProtocol, State, WaitProtocol } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
@@ -10,41 +10,41 @@ import {
   countDownLatchSetCount,
 } from "../generated/scripts.js";
 
-/** How many waiters `inspect` names. */
+/** Most waiters that `inspect` lists. */
 const NAMED_WAITERS = 100;
 
-/** What the protocol of one latch needs to know. */
+/** What the protocol of one latch needs. */
 export interface LatchPlace {
   readonly store: Store;
   readonly name: string;
-  /** The latch's key; a suffix makes the others. */
+  /** The key of the latch, and the prefix of its other keys. */
   readonly base: string;
-  /** What a client id is appended to for its channel. */
+  /** Prefix of inbox channels: the channel of a client is this plus its client id. */
   readonly inbox: string;
   readonly keepMs: number;
 }
 
-/** What the server says about a latch. */
+/** The state of a latch on the server. */
 export interface LatchState extends State {
   readonly count: number;
   readonly initialCount: number;
 }
 
-/** The protocol of the latch at a place. */
+/** The protocol of one latch. */
 export interface LatchProtocol extends InspectProtocol {
   inspect(owner: string | undefined, timeoutMs: number): Promise<LatchState>;
 
-  /** Sets the count unless one is still counting; once for each request. */
+  /** Sets the count, unless a count above zero is set. Idempotent for each `request`. @returns whether it was set */
   setCount(count: number, request: string, timeoutMs: number): Promise<boolean>;
 
-  /** Takes `by` off the count, once for each request, and once for each counter that is not empty; what is left. */
+  /** Subtracts `by` from the count, once per `request` and once per nonempty `counter`. @returns the remaining count */
   countDown(request: string, counter: string, by: number, timeoutMs: number): Promise<number>;
 
-  /** The protocol of one wait for zero. */
+  /** Returns the protocol of one wait for a count of zero. */
   wait(): WaitProtocol;
 }
 
-/** The protocol of the latch at `place`. */
+/** Creates the protocol of one latch. */
 export function latchProtocol({ store, name, base: latch, inbox, keepMs }: LatchPlace): LatchProtocol {
   const caller = { store, name };
   const counted = `${latch}:counted`;
@@ -94,7 +94,7 @@ export function latchProtocol({ store, name, base: latch, inbox, keepMs }: Latch
           const reply = await call(caller, countDownLatchAwait, { latch, counted, waiters }, args, timeoutMs);
           if (reply.outcome === "granted") return { outcome: "granted", token: since };
           since = reply.generation;
-          // No lease stands in the way, whose end would be a time to ask.
+          // A latch has no lease, so there is no end of lease at which to ask again.
           return { outcome: reply.outcome, restMs: -1, nowUs: reply.nowUs };
         },
 

@@ -1,9 +1,8 @@
 --[[
-  election/announce: tell all who observe that they are to look again.
+  election/announce: notify all observers that the state may have changed.
 
-  KEYS[1] lock     string, owner of the claim that leads. It is looked at so that a server of a cluster, which may ask for a key,
-                   runs the script
-  ARGV[1] channel  where observers listen
+  KEYS[1] lock     string, owner id of the leader. Read only because a server of a cluster may require a key
+  ARGV[1] channel  channel of the observers
   REPLY   1        announced
 ]]
 redis.call('EXISTS', KEYS[1])

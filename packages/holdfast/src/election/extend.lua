@@ -1,18 +1,18 @@
 --[[
-  election/extend: begin the leader's lease anew, if it is still its own, and keep its value as long.
+  election/extend: renew the leader's lease if it is still its own, and keep its value as long.
 
-  KEYS[1] lock     string, owner of the claim that leads; expires with its lease
+  KEYS[1] lock     string, owner id of the leader; expires with its lease
   KEYS[2] fence    string, last term
-  KEYS[3] handed   string, client that was granted by message and has not confirmed
-  KEYS[4] record   hash, term, value, owner and number of the last proclamation, and how many terms there were
+  KEYS[3] handed   string, client whose grant by message is not confirmed yet
+  KEYS[4] record   hash: term, value, owner and number of the last proclamation, and terms, the number of terms
   ARGV[1] owner    id of the claim that leads
   ARGV[2] term     its term
   ARGV[3] leaseMs  length of the lease, counted from now
   RENEWS
   REPLY   1        extended
-          2        unclaimed: it had ended, and nobody leads since
-          3        claimed: it had ended, and somebody else has led since
-          4        forgotten: the server does not know that it ever led
+          2        unclaimed: the lease had ended, and no claim has led since
+          3        claimed: the lease had ended, and another claim has led since
+          4        forgotten: the server has no record of the term
 ]]
 local owner, term, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 

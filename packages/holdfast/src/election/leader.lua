@@ -1,14 +1,13 @@
 --[[
-  election/leader: who leads, and what for. Changes nothing.
+  election/leader: the leader and its value. Changes nothing.
 
-  A claim that was granted leads from its first proclamation on: until then there is no leader.
+  A claim that was granted leads from its first proclamation on. Until then there is no leader.
 
-  KEYS[1] lock    string, owner of the claim that leads; expires with its lease
+  KEYS[1] lock    string, owner id of the leader; expires with its lease
   KEYS[2] fence   string, last term
-  KEYS[3] record  hash, term, value, owner and number of the last proclamation, and how many terms there were
+  KEYS[3] record  hash: term, value, owner and number of the last proclamation, and terms, the number of terms
   REPLY   {0}                                 vacant
-          {1, restMs, term, terms, texts...}  led: for restMs at least, as one of so many terms, by the owner and for the value
-                                      that are the texts
+          {1, restMs, term, terms, texts...}  led: for at least restMs; terms as in record; texts are owner and value
 ]]
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])

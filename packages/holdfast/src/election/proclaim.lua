@@ -1,22 +1,23 @@
 --[[
-  election/proclaim: say what the leader stands for, if it still leads, and tell all who observe.
+  election/proclaim: store the leader's value if it still leads, and notify all observers.
 
-  The value is kept with the term, so that it is never taken for that of a later leader. A late copy of an earlier
-  proclamation of the same leader changes nothing. The first one of a term counts it.
+  The value is stored with the term, so that it is never mistaken for that of a later leader. A late copy of an
+  earlier proclamation of the same leader does nothing. The first proclamation of a term increases the number of
+  terms.
 
-  KEYS[1] lock     string, owner of the claim that leads; expires with its lease
+  KEYS[1] lock     string, owner id of the leader; expires with its lease
   KEYS[2] fence    string, last term
-  KEYS[3] record   hash, term, value, owner and number of the last proclamation, and how many terms there were
+  KEYS[3] record   hash: term, value, owner and number of the last proclamation, and terms, the number of terms
   ARGV[1] owner    id of the claim that leads
   ARGV[2] term     its term
-  ARGV[3] value    what it stands for
-  ARGV[4] number   number of this proclamation among those of the same claim
+  ARGV[3] value    its new value
+  ARGV[4] number   number of this proclamation; rises with each one of the same claim
   ARGV[5] leaseMs  length of its lease
-  ARGV[6] channel  where observers listen
+  ARGV[6] channel  channel of the observers
   REPLY   1        proclaimed
-          2        unclaimed: its lease had ended, and nobody leads since
-          3        claimed: its lease had ended, and somebody else has led since
-          4        forgotten: the server does not know that it ever led
+          2        unclaimed: the lease had ended, and no claim has led since
+          3        claimed: the lease had ended, and another claim has led since
+          4        forgotten: the server has no record of the term
 ]]
 local owner, term, value, number, leaseMs, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 

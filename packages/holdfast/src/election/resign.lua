@@ -1,24 +1,25 @@
 --[[
-  election/resign: stop leading, and tell all who observe; the next candidate leads at once.
+  election/resign: stop leading, grant to the next candidate, and notify all observers.
 
-  Of the record the count of terms stays, until it expires. The term is compared too: a claim that was ended by force is granted
-  anew by a late copy of its request, and must learn that its own term had ended.
+  The number of terms stays in the record until the record expires. Compares the term too: a late copy of its request
+  can grant the lock again to a claim whose hold was force-released, and that claim must learn that its own term
+  ended.
 
-  KEYS[1] lock     string, owner of the claim that leads; expires with its lease
+  KEYS[1] lock     string, owner id of the leader; expires with its lease
   KEYS[2] fence    string, last term
   KEYS[3] queue    sorted set, owner of a candidate -> arrival number
-  KEYS[4] handed   string, client that was granted by message and has not confirmed
-  KEYS[5] pause    string, the pause that keeps everybody from being elected; expires at its end
-  KEYS[6] record   hash, term, value, owner and number of the last proclamation, and how many terms there were
+  KEYS[4] handed   string, client whose grant by message is not confirmed yet
+  KEYS[5] pause    string, the current pause, during which no candidate is elected; expires at its end
+  KEYS[6] record   hash: term, value, owner and number of the last proclamation, and terms, the number of terms
   ARGV[1] owner    id of the claim that leads
   ARGV[2] term     its term
-  ARGV[3] inbox    what a client id is appended to for the channel that the client listens on
-  ARGV[4] channel  where observers listen
+  ARGV[3] inbox    prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[4] channel  channel of the observers
   GRANTS  by hand-off
   REPLY   1        released
-          2        unclaimed: its lease had ended, and nobody leads since
-          3        claimed: its lease had ended, and somebody else has led since
-          4        forgotten: the server does not know that it ever led
+          2        unclaimed: the lease had ended, and no claim has led since
+          3        claimed: the lease had ended, and another claim has led since
+          4        forgotten: the server has no record of the term
 ]]
 local owner, term, inbox, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

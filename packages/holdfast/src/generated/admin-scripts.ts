@@ -2,7 +2,7 @@
 
 import { sha1Of } from "../core/store.js";
 
-/** admin/append-history: add to what is told of a name, and forget the oldest. */
+/** admin/append-history: add entries to the history of a name, and remove the oldest ones. */
 export const adminAppendHistory = {
   name: "admin/append-history",
   keys: ["history"],
@@ -26,7 +26,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** admin/here: what a key is called on the server, and what time it is there. Changes nothing. */
+/** admin/here: return a key as it arrives on the server, and the server's time. Read-only. */
 export const adminHere = {
   name: "admin/here",
   keys: ["key"],
@@ -43,7 +43,7 @@ return {0, time[1] * 1000 + math.floor(time[2] / 1000), string.format('%s', KEYS
   grants: false,
 } as const;
 
-/** admin/read-client: which process a client is, and when it was last heard of. Changes nothing. */
+/** admin/read-client: return the process of a client, and when it last wrote its record. Read-only. */
 export const adminReadClient = {
   name: "admin/read-client",
   keys: ["client"],
@@ -67,7 +67,7 @@ return {1, nowMs, fields[1], fields[2] or '', fields[3] or '', fields[4] or '', 
   grants: false,
 } as const;
 
-/** admin/read-history: what is told of a name, newest first. Changes nothing. */
+/** admin/read-history: return the history of a name, newest first. Read-only. */
 export const adminReadHistory = {
   name: "admin/read-history",
   keys: ["history"],
@@ -94,7 +94,7 @@ return reply` as string,
   grants: false,
 } as const;
 
-/** admin/scan: one page of the keys of this server that stand for something. Changes nothing. */
+/** admin/scan: return one page of the keys of this server that show a lock or another record. Read-only. */
 export const adminScan = {
   name: "admin/scan",
   keys: [],
@@ -161,7 +161,7 @@ return reply` as string,
   grants: false,
 } as const;
 
-/** admin/waiters: since when the first ones in a queue wait. Changes nothing. */
+/** admin/waiters: return when the first waiters joined a queue. Read-only. */
 export const adminWaiters = {
   name: "admin/waiters",
   keys: ["queue"],

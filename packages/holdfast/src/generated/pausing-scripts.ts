@@ -337,7 +337,7 @@ local function tell(channel, message)
   return type(reply) ~= 'table'
 end`;
 
-/** pausing/extend: give a pause another end, of whichever kind the lock is. */
+/** pausing/extend: change the end of a pause, of any kind of lock. */
 export const pausingExtend = {
   name: "pausing/extend",
   keys: ["pause"],
@@ -370,7 +370,7 @@ return {1, nowMs}` as string,
   grants: false,
 } as const;
 
-/** pausing/pause-permits: pause permits, so that whoever holds some goes on and nobody is granted after. */
+/** pausing/pause-permits: pause permits. Current holders keep theirs, and nothing is granted until the pause ends. */
 export const pausingPausePermits = {
   name: "pausing/pause-permits",
   keys: ["state", "fence", "holders", "slots", "queue", "pause", "resumed"],
@@ -445,7 +445,7 @@ return {1, nowMs, pause}` as string,
   },
 } as const;
 
-/** pausing/pause: pause a mutex, so that whoever holds it goes on and nobody is granted after. */
+/** pausing/pause: pause a mutex. The current holder keeps it, and nothing is granted until the pause ends. */
 export const pausingPause = {
   name: "pausing/pause",
   keys: ["lock", "fence", "queue", "handed", "pause", "resumed"],
@@ -518,7 +518,7 @@ return {1, nowMs, pause}` as string,
   },
 } as const;
 
-/** pausing/resume-permits: end the pause of permits, and grant all those who wait and fit. */
+/** pausing/resume-permits: end the pause of permits, and grant all waiters that fit. */
 export const pausingResumePermits = {
   name: "pausing/resume-permits",
   keys: ["state", "fence", "holders", "slots", "queue", "pause", "resumed"],
@@ -592,7 +592,7 @@ return {1, nowMs, waiters, pause}` as string,
   },
 } as const;
 
-/** pausing/resume: end the pause of a mutex, and grant the first of those who wait. */
+/** pausing/resume: end the pause of a mutex, and grant the first waiter. */
 export const pausingResume = {
   name: "pausing/resume",
   keys: ["lock", "fence", "queue", "handed", "pause", "resumed"],

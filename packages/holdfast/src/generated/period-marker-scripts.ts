@@ -2,7 +2,7 @@
 
 import { sha1Of } from "../core/store.js";
 
-/** period-marker/end: note how the last run has ended. */
+/** period-marker/end: record how the last run ended. */
 export const periodMarkerEnd = {
   name: "period-marker/end",
   keys: ["marker"],
@@ -32,7 +32,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** period-marker/read: the last run, and what time it is. Changes nothing. */
+/** period-marker/read: the last run and the server's time. Changes nothing. */
 export const periodMarkerRead = {
   name: "period-marker/read",
   keys: ["marker"],
@@ -59,7 +59,7 @@ return reply` as string,
   grants: false,
 } as const;
 
-/** period-marker/start: whether a run may start in its period, and if so the note that it has. */
+/** period-marker/start: whether a run may start in its period; if so, record it. */
 export const periodMarkerStart = {
   name: "period-marker/start",
   keys: ["lock", "holders", "marker"],

@@ -242,7 +242,7 @@ const luaWhyLost = `local function whyLost(holder, token)
   return 3
 end`;
 
-/** recipes/cache/extend: begin the lease of a load anew, never ending it sooner than before. */
+/** recipes/cache/extend: renew the lease of a load, never shortening it. */
 export const recipesCacheExtend = {
   name: "recipes/cache/extend",
   keys: ["entry"],
@@ -276,7 +276,7 @@ return {1}` as string,
   grants: false,
 } as const;
 
-/** recipes/cache/fail: give up a load that has failed, and let one of those who wait try it, or tell all that it is no use. */
+/** recipes/cache/fail: end a load that has failed, and let one waiting process try, or report the error to all. */
 export const recipesCacheFail = {
   name: "recipes/cache/fail",
   keys: ["entry"],
@@ -317,7 +317,7 @@ return {verdict}` as string,
   grants: false,
 } as const;
 
-/** recipes/cache/fill: keep what was loaded, if the load is still the one that the entry waits for, and tell those who wait. */
+/** recipes/cache/fill: store a loaded value if the entry still waits for this load, and notify waiting processes. */
 export const recipesCacheFill = {
   name: "recipes/cache/fill",
   keys: ["entry"],
@@ -354,7 +354,7 @@ return {1}` as string,
   grants: false,
 } as const;
 
-/** recipes/cache/invalidate: forget the value, and whatever is being loaded. */
+/** recipes/cache/invalidate: remove the value and revoke a running load. */
 export const recipesCacheInvalidate = {
   name: "recipes/cache/invalidate",
   keys: ["entry"],
@@ -384,7 +384,7 @@ return {1}` as string,
   grants: false,
 } as const;
 
-/** recipes/cache/leave: give up a load that has come to nothing, without counting it as a failure. */
+/** recipes/cache/leave: give up a load without counting a failure. */
 export const recipesCacheLeave = {
   name: "recipes/cache/leave",
   keys: ["entry"],
@@ -411,7 +411,7 @@ return {1}` as string,
   grants: false,
 } as const;
 
-/** recipes/cache/look: read an entry and, where it has no fresh value and nobody loads one, become the one who does. */
+/** recipes/cache/look: read an entry, and grant the load to this caller if there is no fresh value and no other load. */
 export const recipesCacheLook = {
   name: "recipes/cache/look",
   keys: ["entry"],
@@ -464,7 +464,7 @@ return {1, token}` as string,
   grants: false,
 } as const;
 
-/** recipes/coalesce/acquire: run now if nobody runs; otherwise wait, and hear what has become of the wait. */
+/** recipes/coalesce/acquire: run now if no call runs; otherwise wait, and learn how the wait ended. */
 export const recipesCoalesceAcquire = {
   name: "recipes/coalesce/acquire",
   keys: ["lock", "fence", "waiting", "joining", "run"],
@@ -560,7 +560,7 @@ return {enqueue == '1' and 1 or 2, redis.call('PTTL', KEYS[1]), now, arrival}` a
   grants: true,
 } as const;
 
-/** recipes/coalesce/begin: the call that was granted begins, and so supersedes all that came before it. */
+/** recipes/coalesce/begin: begin the call that was granted, and supersede all calls that arrived before it. */
 export const recipesCoalesceBegin = {
   name: "recipes/coalesce/begin",
   keys: ["lock", "fence", "waiting", "joining", "run"],
@@ -612,7 +612,7 @@ return reply` as string,
   grants: false,
 } as const;
 
-/** recipes/coalesce/end: a run has ended; tell those who join it with what, and grant the next caller. */
+/** recipes/coalesce/end: end a run, pass its result to claims that joined it, and grant the next claim. */
 export const recipesCoalesceEnd = {
   name: "recipes/coalesce/end",
   keys: ["lock", "fence", "waiting", "joining", "run"],
@@ -712,7 +712,7 @@ return whyLost(holder, token)` as string,
   },
 } as const;
 
-/** recipes/coalesce/extend: begin the lease anew, if it is still ours. */
+/** recipes/coalesce/extend: renew the lease if the claim still holds it. */
 export const recipesCoalesceExtend = {
   name: "recipes/coalesce/extend",
   keys: ["lock", "fence", "run"],
@@ -742,7 +742,7 @@ return whyLost(redis.call('GET', KEYS[1]), token)` as string,
   renews: true,
 } as const;
 
-/** recipes/coalesce/heed: whether somebody has asked the call that runs to end. Changes nothing. */
+/** recipes/coalesce/heed: whether a claim has asked the current run to end. Changes nothing. */
 export const recipesCoalesceHeed = {
   name: "recipes/coalesce/heed",
   keys: ["run"],
@@ -763,7 +763,7 @@ return {0}` as string,
   grants: false,
 } as const;
 
-/** recipes/coalesce/inspect: who runs and who waits. Changes nothing. */
+/** recipes/coalesce/inspect: the claim that runs and the claims that wait. Changes nothing. */
 export const recipesCoalesceInspect = {
   name: "recipes/coalesce/inspect",
   keys: ["lock", "fence", "waiting", "joining"],
@@ -798,7 +798,7 @@ return reply` as string,
   grants: false,
 } as const;
 
-/** recipes/coalesce/leave: stop waiting; and if the grant was made meanwhile, pass it on. */
+/** recipes/coalesce/leave: stop waiting; if the claim was granted meanwhile, release it and grant the next claim. */
 export const recipesCoalesceLeave = {
   name: "recipes/coalesce/leave",
   keys: ["lock", "fence", "waiting", "joining", "run"],
@@ -848,7 +848,7 @@ return math.min(hasLeft, 1)` as string,
   },
 } as const;
 
-/** recipes/coalesce/reclaim: put back a run whose lease is still good, where a failover has lost it. */
+/** recipes/coalesce/reclaim: restore a run that a failover has lost, while its lease is still valid. */
 export const recipesCoalesceReclaim = {
   name: "recipes/coalesce/reclaim",
   keys: ["lock", "fence", "waiting", "joining", "run", "marker"],
@@ -893,7 +893,7 @@ return 1` as string,
   renews: true,
 } as const;
 
-/** recipes/counter/change: take from a count or put to it, unless it would go below its least, once for each request. */
+/** recipes/counter/change: take from a count or add to it, within its limits, once for each request. */
 export const recipesCounterChange = {
   name: "recipes/counter/change",
   keys: ["count", "request"],
@@ -939,7 +939,7 @@ return {1, left}` as string,
   grants: false,
 } as const;
 
-/** recipes/counter/read: what is left. Changes nothing. */
+/** recipes/counter/read: the current count. Changes nothing. */
 export const recipesCounterRead = {
   name: "recipes/counter/read",
   keys: ["count"],
@@ -955,7 +955,7 @@ return tonumber(redis.call('GET', KEYS[1]) or '0')` as string,
   grants: false,
 } as const;
 
-/** recipes/fence/set: write a value, unless somebody has been there whose lock was granted later. */
+/** recipes/fence/set: write a value, unless a later holder of the lock has already written it. */
 export const recipesFenceSet = {
   name: "recipes/fence/set",
   keys: ["data", "mark"],
@@ -996,7 +996,7 @@ return {1}` as string,
   grants: false,
 } as const;
 
-/** recipes/keyed/check: whether an event is still to be applied to its object. Changes nothing. */
+/** recipes/keyed/check: whether an event must still be applied to its object. Changes nothing. */
 export const recipesKeyedCheck = {
   name: "recipes/keyed/check",
   keys: ["applied", "event"],
@@ -1021,7 +1021,7 @@ return {0}` as string,
   grants: false,
 } as const;
 
-/** recipes/keyed/record: record that an event was applied to its object, if the object is still its own. */
+/** recipes/keyed/record: record that an event was applied, if its object still belongs to this claim. */
 export const recipesKeyedRecord = {
   name: "recipes/keyed/record",
   keys: ["lock", "fence", "applied", "event"],
@@ -1058,7 +1058,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** recipes/once/begin: begin a call that is to be done once, or say what has become of it. */
+/** recipes/once/begin: begin a call that must run only once, or report its state. */
 export const recipesOnceBegin = {
   name: "recipes/once/begin",
   keys: ["record"],
@@ -1124,7 +1124,7 @@ return begin()` as string,
   grants: true,
 } as const;
 
-/** recipes/once/extend: begin the lease of an attempt anew, never ending it sooner than before. */
+/** recipes/once/extend: renew the lease of an attempt, never shortening it. */
 export const recipesOnceExtend = {
   name: "recipes/once/extend",
   keys: ["record"],
@@ -1156,7 +1156,7 @@ return {1}` as string,
   renews: true,
 } as const;
 
-/** recipes/once/inspect: what has become of a call. Changes nothing. */
+/** recipes/once/inspect: the state of a call. Changes nothing. */
 export const recipesOnceInspect = {
   name: "recipes/once/inspect",
   keys: ["record"],
@@ -1182,7 +1182,7 @@ return {1, tonumber(record[4]), tonumber(record[5]), tonumber(record[6]), tonumb
   grants: false,
 } as const;
 
-/** recipes/once/leave: give up an attempt that nobody has begun to work on. */
+/** recipes/once/leave: give up an attempt whose work has not begun. */
 export const recipesOnceLeave = {
   name: "recipes/once/leave",
   keys: ["record"],
@@ -1210,7 +1210,7 @@ return {1}` as string,
   grants: false,
 } as const;
 
-/** recipes/once/reclaim: put back an attempt whose lease is still good, where a failover has lost it. */
+/** recipes/once/reclaim: restore an attempt that a failover has lost, while its lease is still valid. */
 export const recipesOnceReclaim = {
   name: "recipes/once/reclaim",
   keys: ["record", "marker"],
@@ -1258,7 +1258,7 @@ return 1` as string,
   renews: true,
 } as const;
 
-/** recipes/once/resolve: end a call that is blocked, by whoever has found out how it ended. */
+/** recipes/once/resolve: record the outcome of a blocked call, after an operator has found it out. */
 export const recipesOnceResolve = {
   name: "recipes/once/resolve",
   keys: ["record"],
@@ -1287,7 +1287,7 @@ return {1}` as string,
   grants: false,
 } as const;
 
-/** recipes/once/save: keep how far an attempt has come, for the attempt after it. */
+/** recipes/once/save: save data of an attempt for the attempt after it. */
 export const recipesOnceSave = {
   name: "recipes/once/save",
   keys: ["record"],
@@ -1312,7 +1312,7 @@ return {1}` as string,
   grants: false,
 } as const;
 
-/** recipes/once/settle: end an attempt with what has become of it, if the call is still its own. */
+/** recipes/once/settle: end an attempt and record its outcome, if the call still belongs to it. */
 export const recipesOnceSettle = {
   name: "recipes/once/settle",
   keys: ["record"],
@@ -1343,7 +1343,7 @@ return {1}` as string,
   grants: false,
 } as const;
 
-/** recipes/versioned/read: the value as it is. Changes nothing. */
+/** recipes/versioned/read: the value and its version. Changes nothing. */
 export const recipesVersionedRead = {
   name: "recipes/versioned/read",
   keys: ["record"],
@@ -1363,7 +1363,7 @@ return {1, tonumber(record[1] or 0)}` as string,
   grants: false,
 } as const;
 
-/** recipes/versioned/write: set the value, or delete it, if it still has the version that the writer has seen. */
+/** recipes/versioned/write: set or delete the value, if it still has the version that the writer has read. */
 export const recipesVersionedWrite = {
   name: "recipes/versioned/write",
   keys: ["record", "requests"],
@@ -1416,7 +1416,7 @@ return {1, version}` as string,
   grants: false,
 } as const;
 
-/** recipes/worker-slot/before: until when the holder before may have used a number. Changes nothing. */
+/** recipes/worker-slot/before: the last time at which the previous holder may have used a number. Changes nothing. */
 export const recipesWorkerSlotBefore = {
   name: "recipes/worker-slot/before",
   keys: ["ends"],
@@ -1439,7 +1439,7 @@ return {1, tonumber(before)}` as string,
   grants: false,
 } as const;
 
-/** recipes/worker-slot/end: note that a number is in use no longer than until now, since its holder gives it back. */
+/** recipes/worker-slot/end: note the last use of a number that its holder is about to release. */
 export const recipesWorkerSlotEnd = {
   name: "recipes/worker-slot/end",
   keys: ["ends"],
@@ -1465,7 +1465,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** recipes/worker-slot/keep: begin the lease of a number anew, with its rest after it, and note until when it may be in use. */
+/** recipes/worker-slot/keep: renew the lease of a number, including its rest time, and note when its use may end. */
 export const recipesWorkerSlotKeep = {
   name: "recipes/worker-slot/keep",
   keys: ["state", "fence", "holders", "slots", "ends"],

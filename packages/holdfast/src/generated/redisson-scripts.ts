@@ -173,7 +173,7 @@ local function endWrite(writer, channel, how)
   end
 end`;
 
-/** interop/redisson/acquire: take the lock of Redisson if it is free. */
+/** interop/redisson/acquire: take the Redisson lock if it is free. */
 export const interopRedissonAcquire = {
   name: "interop/redisson/acquire",
   keys: ["lock", "fence"],
@@ -220,7 +220,7 @@ return {1, token}` as string,
   grants: true,
 } as const;
 
-/** interop/redisson/expirable-semaphore/acquire: take permits if so many are free, each under an id that was never used. */
+/** interop/redisson/expirable-semaphore/acquire: take permits if enough are free, each under a unique id. */
 export const interopRedissonExpirableSemaphoreAcquire = {
   name: "interop/redisson/expirable-semaphore/acquire",
   keys: ["permits", "timeout", "leases"],
@@ -280,7 +280,7 @@ return {0, nowUs}` as string,
   grants: true,
 } as const;
 
-/** interop/redisson/expirable-semaphore/add-permits: put permits in, or take some away, beside those that are held. */
+/** interop/redisson/expirable-semaphore/add-permits: add free permits, or remove some. Held permits do not change. */
 export const interopRedissonExpirableSemaphoreAddPermits = {
   name: "interop/redisson/expirable-semaphore/add-permits",
   keys: ["permits", "request", "leases"],
@@ -311,7 +311,7 @@ return answer(1)` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/expirable-semaphore/count: how many permits are free and how many are held, after reaping. */
+/** interop/redisson/expirable-semaphore/count: return the number of free and held permits, after taking back ended ones. */
 export const interopRedissonExpirableSemaphoreCount = {
   name: "interop/redisson/expirable-semaphore/count",
   keys: ["permits", "timeout", "leases"],
@@ -344,7 +344,7 @@ return {0, count, redis.call('ZCARD', KEYS[2])}` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/expirable-semaphore/extend: begin the lease of permits anew, if all of them are still there. */
+/** interop/redisson/expirable-semaphore/extend: renew the lease of permits if all of them are still held. */
 export const interopRedissonExpirableSemaphoreExtend = {
   name: "interop/redisson/expirable-semaphore/extend",
   keys: ["timeout"],
@@ -376,7 +376,7 @@ return 1` as string,
   renews: true,
 } as const;
 
-/** interop/redisson/expirable-semaphore/inspect: how many permits are free, and the ids of those that are held. */
+/** interop/redisson/expirable-semaphore/inspect: return the number of free permits and the ids of held ones. Read-only. */
 export const interopRedissonExpirableSemaphoreInspect = {
   name: "interop/redisson/expirable-semaphore/inspect",
   keys: ["permits", "timeout"],
@@ -406,7 +406,7 @@ return reply` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/expirable-semaphore/lease-time: what is left of the lease of a permit, whoever acquired it. */
+/** interop/redisson/expirable-semaphore/lease-time: return the remaining lease of a permit of any client. */
 export const interopRedissonExpirableSemaphoreLeaseTime = {
   name: "interop/redisson/expirable-semaphore/lease-time",
   keys: ["timeout"],
@@ -436,7 +436,7 @@ return {0, leftMs}` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/expirable-semaphore/release: give back those of the permits that are still there, and tell who waits. */
+/** interop/redisson/expirable-semaphore/release: release the given permits that are still held, and notify waiters. */
 export const interopRedissonExpirableSemaphoreRelease = {
   name: "interop/redisson/expirable-semaphore/release",
   keys: ["permits", "timeout"],
@@ -475,7 +475,7 @@ return missing == 0 and 1 or 2` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/expirable-semaphore/set-permits: change how many permits there are, counting those that are held. */
+/** interop/redisson/expirable-semaphore/set-permits: change the total number of permits, including those that are held. */
 export const interopRedissonExpirableSemaphoreSetPermits = {
   name: "interop/redisson/expirable-semaphore/set-permits",
   keys: ["permits", "request", "timeout", "leases"],
@@ -514,7 +514,7 @@ return answer(1)` as string,
   grants: true,
 } as const;
 
-/** interop/redisson/expirable-semaphore/try-release-all: give back several permits by their ids, all or none. */
+/** interop/redisson/expirable-semaphore/try-release-all: release several permits by their ids, all or none. */
 export const interopRedissonExpirableSemaphoreTryReleaseAll = {
   name: "interop/redisson/expirable-semaphore/try-release-all",
   keys: ["permits", "request", "timeout"],
@@ -553,7 +553,7 @@ return answer(1)` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/expirable-semaphore/try-release: give back a permit that the caller names by its id, whoever acquired it. */
+/** interop/redisson/expirable-semaphore/try-release: release a permit of any client by its id. */
 export const interopRedissonExpirableSemaphoreTryRelease = {
   name: "interop/redisson/expirable-semaphore/try-release",
   keys: ["permits", "request", "timeout"],
@@ -587,7 +587,7 @@ return answer(ends - (time[1] * 1000 + math.floor(time[2] / 1000)) <= 0 and 2 or
   grants: false,
 } as const;
 
-/** interop/redisson/expirable-semaphore/update-lease: let the lease of a permit end at another time, whoever acquired it. */
+/** interop/redisson/expirable-semaphore/update-lease: change the end of the lease of a permit of any client. */
 export const interopRedissonExpirableSemaphoreUpdateLease = {
   name: "interop/redisson/expirable-semaphore/update-lease",
   keys: ["permits", "timeout"],
@@ -620,7 +620,7 @@ return {0, 1}` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/extend: begin the lease of a lock anew, if it is still ours. */
+/** interop/redisson/extend: renew the lease of a lock if the claim still holds it. */
 export const interopRedissonExtend = {
   name: "interop/redisson/extend",
   keys: ["lock"],
@@ -646,7 +646,7 @@ return 1` as string,
   renews: true,
 } as const;
 
-/** interop/redisson/fair/acquire: take the fair lock of Redisson if it is free and nobody stands before us; else queue for it. */
+/** interop/redisson/fair/acquire: take the fair lock if it is free and the claim is first; otherwise queue for it. */
 export const interopRedissonFairAcquire = {
   name: "interop/redisson/fair/acquire",
   keys: ["lock", "queue", "timeout"],
@@ -710,7 +710,7 @@ return {2, restMs, nowUs}` as string,
   grants: true,
 } as const;
 
-/** interop/redisson/fair/force-release: end the hold of a named owner, and wake whoever stands first. */
+/** interop/redisson/fair/force-release: release the lock of a given owner, and notify the first waiter. */
 export const interopRedissonFairForceRelease = {
   name: "interop/redisson/fair/force-release",
   keys: ["lock", "queue", "timeout"],
@@ -749,7 +749,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/fair/inspect: who holds the fair lock, and who waits for it. */
+/** interop/redisson/fair/inspect: return the holder of the fair lock and its waiters. */
 export const interopRedissonFairInspect = {
   name: "interop/redisson/fair/inspect",
   keys: ["lock", "queue"],
@@ -785,7 +785,7 @@ return reply` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/fair/leave: leave the queue; and if the lock was granted meanwhile, give it back. */
+/** interop/redisson/fair/leave: leave the queue, and release the lock if it was granted in the meantime. */
 export const interopRedissonFairLeave = {
   name: "interop/redisson/fair/leave",
   keys: ["lock", "queue", "timeout"],
@@ -831,7 +831,7 @@ return isBehind and 1 or 0` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/fair/release: give the fair lock back, if it is still ours, and wake whoever stands first. */
+/** interop/redisson/fair/release: release the fair lock if the claim still holds it, and notify the first waiter. */
 export const interopRedissonFairRelease = {
   name: "interop/redisson/fair/release",
   keys: ["lock", "queue", "timeout", "latch"],
@@ -869,7 +869,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/force-release: end the hold of a named owner, and wake a waiter. */
+/** interop/redisson/force-release: release the lock of a given owner, and notify the waiters. */
 export const interopRedissonForceRelease = {
   name: "interop/redisson/force-release",
   keys: ["lock", "fence"],
@@ -904,7 +904,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/inspect: who holds the lock. */
+/** interop/redisson/inspect: return the holder of the lock. */
 export const interopRedissonInspect = {
   name: "interop/redisson/inspect",
   keys: ["lock", "fence"],
@@ -941,7 +941,7 @@ return reply` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/latch/count-down: take one off the count, once for each request; at zero, let everybody go on. */
+/** interop/redisson/latch/count-down: decrement the count once per request, and notify all waiters at zero. */
 export const interopRedissonLatchCountDown = {
   name: "interop/redisson/latch/count-down",
   keys: ["latch", "request"],
@@ -975,7 +975,7 @@ return answer(math.max(0, count - 1))` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/latch/count: what is left to count. */
+/** interop/redisson/latch/count: return the count. */
 export const interopRedissonLatchCount = {
   name: "interop/redisson/latch/count",
   keys: ["latch"],
@@ -997,7 +997,7 @@ return {0, math.max(0, count), time[1] * 1000000 + time[2]}` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/latch/delete: forget the count, and let everybody go on. */
+/** interop/redisson/latch/delete: delete the count, and let all waiters continue. */
 export const interopRedissonLatchDelete = {
   name: "interop/redisson/latch/delete",
   keys: ["latch", "request"],
@@ -1053,7 +1053,7 @@ return answer(1)` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/leave: stop waiting; and if the lock was granted meanwhile, give it back. */
+/** interop/redisson/leave: stop waiting, and release the lock if it was granted in the meantime. */
 export const interopRedissonLeave = {
   name: "interop/redisson/leave",
   keys: ["lock"],
@@ -1079,7 +1079,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/read-write/downgrade: go on reading where one has written, without a moment in which others write. */
+/** interop/redisson/read-write/downgrade: turn a write hold into a read hold, without letting another writer in. */
 export const interopRedissonReadWriteDowngrade = {
   name: "interop/redisson/read-write/downgrade",
   keys: ["lock", "hold"],
@@ -1115,7 +1115,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/read-write/inspect: who reads, or who writes. */
+/** interop/redisson/read-write/inspect: return the readers or the writer. */
 export const interopRedissonReadWriteInspect = {
   name: "interop/redisson/read-write/inspect",
   keys: ["lock"],
@@ -1152,7 +1152,7 @@ return reply` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/read-write/read-acquire: read under the lock of Redisson, unless somebody writes. */
+/** interop/redisson/read-write/read-acquire: take the read side, unless another claim writes. */
 export const interopRedissonReadWriteReadAcquire = {
   name: "interop/redisson/read-write/read-acquire",
   keys: ["lock", "hold"],
@@ -1198,7 +1198,7 @@ return {1, nowUs}` as string,
   grants: true,
 } as const;
 
-/** interop/redisson/read-write/read-extend: begin the lease of a read hold anew, if it is still there. */
+/** interop/redisson/read-write/read-extend: renew the lease of a read hold if it still exists. */
 export const interopRedissonReadWriteReadExtend = {
   name: "interop/redisson/read-write/read-extend",
   keys: ["lock", "hold"],
@@ -1228,7 +1228,7 @@ return 1` as string,
   renews: true,
 } as const;
 
-/** interop/redisson/read-write/read-leave: end the read holds of an owner, if it has any. */
+/** interop/redisson/read-write/read-leave: release all read holds of an owner, if it has any. */
 export const interopRedissonReadWriteReadLeave = {
   name: "interop/redisson/read-write/read-leave",
   keys: ["lock"],
@@ -1263,7 +1263,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/read-write/read-release: end a read hold, and wake who waits to write if it was the last. */
+/** interop/redisson/read-write/read-release: release a read hold, and notify the waiters if it was the last. */
 export const interopRedissonReadWriteReadRelease = {
   name: "interop/redisson/read-write/read-release",
   keys: ["lock", "latch"],
@@ -1296,7 +1296,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/read-write/write-acquire: write under the lock of Redisson if nobody reads or writes. */
+/** interop/redisson/read-write/write-acquire: take the write side if no other claim reads or writes. */
 export const interopRedissonReadWriteWriteAcquire = {
   name: "interop/redisson/read-write/write-acquire",
   keys: ["lock"],
@@ -1337,7 +1337,7 @@ return {1, nowUs}` as string,
   grants: true,
 } as const;
 
-/** interop/redisson/read-write/write-leave: end the write hold of an owner, if it has one. */
+/** interop/redisson/read-write/write-leave: release the write hold of an owner, if it has one. */
 export const interopRedissonReadWriteWriteLeave = {
   name: "interop/redisson/read-write/write-leave",
   keys: ["lock"],
@@ -1373,7 +1373,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/read-write/write-release: end a write hold, and wake everybody. */
+/** interop/redisson/read-write/write-release: release a write hold, and notify all waiters. */
 export const interopRedissonReadWriteWriteRelease = {
   name: "interop/redisson/read-write/write-release",
   keys: ["lock", "latch"],
@@ -1406,7 +1406,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/release: give the lock back, if it is still ours, and wake a waiter. */
+/** interop/redisson/release: release the lock if the claim still holds it, and notify the waiters. */
 export const interopRedissonRelease = {
   name: "interop/redisson/release",
   keys: ["lock", "latch"],
@@ -1435,7 +1435,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/semaphore/acquire: take permits if so many are free, and record who has them. */
+/** interop/redisson/semaphore/acquire: take permits if enough are free, and record their holder. */
 export const interopRedissonSemaphoreAcquire = {
   name: "interop/redisson/semaphore/acquire",
   keys: ["permits", "leases", "grants", "timeout"],
@@ -1491,7 +1491,7 @@ return {0, nowUs}` as string,
   grants: true,
 } as const;
 
-/** interop/redisson/semaphore/add: put permits in, or take some away, whoever had them. */
+/** interop/redisson/semaphore/add: add permits, or remove some, no matter which client held them. */
 export const interopRedissonSemaphoreAdd = {
   name: "interop/redisson/semaphore/add",
   keys: ["permits", "request", "timeout", "leases", "grants"],
@@ -1529,7 +1529,7 @@ return answer(1)` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/semaphore/count: how many permits are free, after those of dead holders were taken back. */
+/** interop/redisson/semaphore/count: return the number of free permits, after taking back those of ended leases. */
 export const interopRedissonSemaphoreCount = {
   name: "interop/redisson/semaphore/count",
   keys: ["permits", "leases", "grants", "timeout"],
@@ -1566,7 +1566,7 @@ return {0, count}` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/semaphore/drain: take all permits that are free, for good. */
+/** interop/redisson/semaphore/drain: remove all free permits permanently. */
 export const interopRedissonSemaphoreDrain = {
   name: "interop/redisson/semaphore/drain",
   keys: ["permits", "request", "timeout"],
@@ -1595,7 +1595,7 @@ return answer(count)` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/semaphore/extend: begin the lease of permits anew, if they are still ours. */
+/** interop/redisson/semaphore/extend: renew the lease of permits if the claim still holds them. */
 export const interopRedissonSemaphoreExtend = {
   name: "interop/redisson/semaphore/extend",
   keys: ["permits", "leases", "grants"],
@@ -1627,7 +1627,7 @@ return 1` as string,
   renews: true,
 } as const;
 
-/** interop/redisson/semaphore/force-release: take permits away from a holder of ours that the caller names, and tell those who wait. */
+/** interop/redisson/semaphore/force-release: release the permits of a given Holdfast holder, and notify waiters. */
 export const interopRedissonSemaphoreForceRelease = {
   name: "interop/redisson/semaphore/force-release",
   keys: ["permits", "leases", "grants"],
@@ -1673,7 +1673,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/semaphore/inspect: how many permits are free, and who of this library's holders has how many. */
+/** interop/redisson/semaphore/inspect: return the number of free permits and the Holdfast holders. Read-only. */
 export const interopRedissonSemaphoreInspect = {
   name: "interop/redisson/semaphore/inspect",
   keys: ["permits", "leases", "grants"],
@@ -1707,7 +1707,7 @@ return reply` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/semaphore/release: give permits back, if they are ours, and tell those who wait. */
+/** interop/redisson/semaphore/release: release permits if the claim holds them, and notify waiters. */
 export const interopRedissonSemaphoreRelease = {
   name: "interop/redisson/semaphore/release",
   keys: ["permits", "leases", "grants"],
@@ -1744,7 +1744,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/semaphore/try-set-permits: say how many permits there are, unless somebody has. */
+/** interop/redisson/semaphore/try-set-permits: set the number of permits, unless it is already set. */
 export const interopRedissonSemaphoreTrySetPermits = {
   name: "interop/redisson/semaphore/try-set-permits",
   keys: ["permits", "request", "other", "leases", "grants"],
@@ -1784,7 +1784,7 @@ return answer(1)` as string,
   grants: true,
 } as const;
 
-/** interop/redisson/unlatch: forget what a release did, once its answer has come. */
+/** interop/redisson/unlatch: delete the latch of a release after its reply has arrived. */
 export const interopRedissonUnlatch = {
   name: "interop/redisson/unlatch",
   keys: ["latch"],

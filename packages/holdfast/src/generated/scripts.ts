@@ -468,7 +468,7 @@ const luaWhyLost = `local function whyLost(holder, token)
   return 3
 end`;
 
-/** barrier/arrive: arrive at the barrier, or say that one is still there; the last to arrive lets all go on. */
+/** barrier/arrive: arrive at the barrier, or confirm that the party still waits; the last arrival releases all parties. */
 export const barrierArrive = {
   name: "barrier/arrive",
   keys: ["barrier", "arrived", "leases", "ended"],
@@ -575,7 +575,7 @@ return {2, generation, own}` as string,
   grants: false,
 } as const;
 
-/** barrier/inspect: which generation it is, and who has arrived or who broke it. Changes nothing. */
+/** barrier/inspect: the current generation, and which parties have arrived or which one broke it. Changes nothing. */
 export const barrierInspect = {
   name: "barrier/inspect",
   keys: ["barrier", "arrived"],
@@ -601,7 +601,7 @@ return reply` as string,
   grants: false,
 } as const;
 
-/** barrier/leave: give an arrival up, which breaks its generation for all others. */
+/** barrier/leave: give up an arrival, which breaks its generation for all others. */
 export const barrierLeave = {
   name: "barrier/leave",
   keys: ["barrier", "arrived", "leases", "ended"],
@@ -638,7 +638,7 @@ return {fraction == 0.5 and 1 or 0}` as string,
   grants: false,
 } as const;
 
-/** barrier/reset: begin a new generation, for as many parties as the caller says; break the present one if anybody waits. */
+/** barrier/reset: begin a new generation with a given number of parties; break the current one if any party waits. */
 export const barrierReset = {
   name: "barrier/reset",
   keys: ["barrier", "arrived", "leases", "ended"],
@@ -671,7 +671,7 @@ return generation` as string,
   grants: false,
 } as const;
 
-/** client-record/announce: write who a client is, and keep that record for a while. */
+/** client-record/announce: write the record of a client, and keep it for a while. */
 export const clientRecordAnnounce = {
   name: "client-record/announce",
   keys: ["client"],
@@ -704,7 +704,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** client-record/mark: mark the protocol of this client as in use, unless another one is. */
+/** client-record/mark: mark the protocol of this client as in use, unless another one is in use. */
 export const clientRecordMark = {
   name: "client-record/mark",
   keys: ["marker"],
@@ -751,7 +751,7 @@ return {1}` as string,
   grants: false,
 } as const;
 
-/** client-record/read: which process a client is. Changes nothing. */
+/** client-record/read: the process of a client. Changes nothing. */
 export const clientRecordRead = {
   name: "client-record/read",
   keys: ["client"],
@@ -772,7 +772,7 @@ return {1, fields[1], fields[2], fields[3], fields[4], fields[5] or '0'}` as str
   grants: false,
 } as const;
 
-/** condition/inspect: who waits for a signal. Changes nothing. */
+/** condition/inspect: the claims that wait for a signal. Changes nothing. */
 export const conditionInspect = {
   name: "condition/inspect",
   keys: ["condition"],
@@ -798,7 +798,7 @@ return reply` as string,
   grants: false,
 } as const;
 
-/** condition/leave: stop waiting for a signal; and if it was given already, pass it on. */
+/** condition/leave: stop waiting for a signal; if the signal was already given, pass it on. */
 export const conditionLeave = {
   name: "condition/leave",
   keys: ["lock", "fence", "queue", "handed", "pause", "condition"],
@@ -895,7 +895,7 @@ return 0` as string,
   },
 } as const;
 
-/** condition/signal: let waiters of a condition go on, as soon as they get the mutex. */
+/** condition/signal: signal waiters of a condition, which continue as soon as they get the mutex. */
 export const conditionSignal = {
   name: "condition/signal",
   keys: ["lock", "fence", "queue", "condition", "signalled"],
@@ -933,7 +933,7 @@ return {1, moved, redis.call('ZCARD', KEYS[4])}` as string,
   grants: false,
 } as const;
 
-/** condition/wait: give the mutex to its next waiter, and wait for a signal under a new claim. */
+/** condition/wait: release the mutex to its next waiter, and wait for a signal with a new claim. */
 export const conditionWait = {
   name: "condition/wait",
   keys: ["lock", "fence", "queue", "handed", "pause", "condition"],
@@ -1027,7 +1027,7 @@ return {whyLost(holder, token)}` as string,
   },
 } as const;
 
-/** count-down-latch/await: go on if the count is zero or none is set; otherwise, if asked to, wait to be told. */
+/** count-down-latch/await: continue if the count is zero or not set; otherwise, if requested, wait for a message. */
 export const countDownLatchAwait = {
   name: "count-down-latch/await",
   keys: ["latch", "counted", "waiters"],
@@ -1069,7 +1069,7 @@ return {0, tonumber(generation), now}` as string,
   grants: false,
 } as const;
 
-/** count-down-latch/count-down: take something off the count, once for each id; at zero, tell all who wait. */
+/** count-down-latch/count-down: decrease the count, once for each id; at zero, notify all waiters. */
 export const countDownLatchCountDown = {
   name: "count-down-latch/count-down",
   keys: ["latch", "counted", "waiters"],
@@ -1122,7 +1122,7 @@ return count` as string,
   grants: false,
 } as const;
 
-/** count-down-latch/inspect: the count, and who waits for zero. Changes nothing. */
+/** count-down-latch/inspect: the count and the waiters. Changes nothing. */
 export const countDownLatchInspect = {
   name: "count-down-latch/inspect",
   keys: ["latch", "waiters"],
@@ -1214,7 +1214,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** election/announce: tell all who observe that they are to look again. */
+/** election/announce: notify all observers that the state may have changed. */
 export const electionAnnounce = {
   name: "election/announce",
   keys: ["lock"],
@@ -1232,7 +1232,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** election/extend: begin the leader's lease anew, if it is still its own, and keep its value as long. */
+/** election/extend: renew the leader's lease if it is still its own, and keep its value as long. */
 export const electionExtend = {
   name: "election/extend",
   keys: ["lock", "fence", "handed", "record"],
@@ -1263,7 +1263,7 @@ return whyLost(redis.call('GET', KEYS[1]), term)` as string,
   renews: true,
 } as const;
 
-/** election/leader: who leads, and what for. Changes nothing. */
+/** election/leader: the leader and its value. Changes nothing. */
 export const electionLeader = {
   name: "election/leader",
   keys: ["lock", "fence", "record"],
@@ -1286,7 +1286,7 @@ return {1, redis.call('PTTL', KEYS[1]), tonumber(last), tonumber(proclaimed[3] o
   grants: false,
 } as const;
 
-/** election/proclaim: say what the leader stands for, if it still leads, and tell all who observe. */
+/** election/proclaim: store the leader's value if it still leads, and notify all observers. */
 export const electionProclaim = {
   name: "election/proclaim",
   keys: ["lock", "fence", "record"],
@@ -1322,7 +1322,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** election/resign: stop leading, and tell all who observe; the next candidate leads at once. */
+/** election/resign: stop leading, grant to the next candidate, and notify all observers. */
 export const electionResign = {
   name: "election/resign",
   keys: ["lock", "fence", "queue", "handed", "pause", "record"],
@@ -1379,7 +1379,7 @@ return 1` as string,
   },
 } as const;
 
-/** inbox/echo: send a client a message through its own inbox, so that it finds out whether messages reach it. */
+/** inbox/echo: send a client a message to its own inbox, so that it learns whether messages reach it. */
 export const inboxEcho = {
   name: "inbox/echo",
   keys: ["inbox"],
@@ -1414,7 +1414,7 @@ return 0` as string,
   grants: false,
 } as const;
 
-/** multi-lock/acquire: take several mutexes if each is free and nobody waits for any; otherwise take none. */
+/** multi-lock/acquire: take several mutexes if each is free and has no waiters; otherwise take none. */
 export const multiLockAcquire = {
   name: "multi-lock/acquire",
   keys: ["keys..."],
@@ -1466,7 +1466,7 @@ return reply` as string,
   grants: true,
 } as const;
 
-/** mutex/acquire: take the mutex if it is free and nobody waits for it; otherwise, if asked to, queue for it. */
+/** mutex/acquire: take the mutex if it is free and has no waiters; otherwise, if requested, join its queue. */
 export const mutexAcquire = {
   name: "mutex/acquire",
   keys: ["lock", "fence", "queue", "handed", "pause"],
@@ -1595,7 +1595,7 @@ return whyLost(holder, token)` as string,
   grants: true,
 } as const;
 
-/** mutex/extend: begin the lease anew, if it is still ours; also how a claim learns that it still holds. */
+/** mutex/extend: renew the lease if it is still ours; a claim also uses this to check that it still holds. */
 export const mutexExtend = {
   name: "mutex/extend",
   keys: ["lock", "fence", "handed"],
@@ -1624,7 +1624,7 @@ return whyLost(redis.call('GET', KEYS[1]), token)` as string,
   renews: true,
 } as const;
 
-/** mutex/force-release: take the mutex away from the holder that the caller has seen, and tell that holder. */
+/** mutex/force-release: take the mutex away from a specific holder, and notify that holder. */
 export const mutexForceRelease = {
   name: "mutex/force-release",
   keys: ["lock", "fence", "queue", "handed", "pause"],
@@ -1705,7 +1705,7 @@ return 1` as string,
   },
 } as const;
 
-/** mutex/inspect: who holds the mutex and who waits for it. Changes nothing. */
+/** mutex/inspect: the holder and the waiters of the mutex. Changes nothing. */
 export const mutexInspect = {
   name: "mutex/inspect",
   keys: ["lock", "fence", "queue", "pause"],
@@ -1739,7 +1739,7 @@ return reply` as string,
   grants: false,
 } as const;
 
-/** mutex/leave: stop waiting; and if the grant was made meanwhile, pass it on. */
+/** mutex/leave: stop waiting; if the mutex was granted meanwhile, pass it on. */
 export const mutexLeave = {
   name: "mutex/leave",
   keys: ["lock", "fence", "queue", "handed", "pause"],
@@ -1785,7 +1785,7 @@ return redis.call('ZREM', KEYS[3], owner)` as string,
   },
 } as const;
 
-/** mutex/reclaim: put back a lease that is still good, where a failover has lost it. */
+/** mutex/reclaim: put back a valid lease that a failover has lost. */
 export const mutexReclaim = {
   name: "mutex/reclaim",
   keys: ["lock", "fence", "queue", "handed", "marker"],
@@ -1826,7 +1826,7 @@ return 1` as string,
   renews: true,
 } as const;
 
-/** mutex/release: give the mutex back, if it is still ours, to the next waiter. */
+/** mutex/release: release the mutex if it is still ours, and grant it to the next waiter. */
 export const mutexRelease = {
   name: "mutex/release",
   keys: ["lock", "fence", "queue", "handed", "pause"],
@@ -1899,7 +1899,7 @@ return whyLost(holder, token)` as string,
   },
 } as const;
 
-/** mutex/renew: begin the leases of many mutexes anew, each as mutex/extend does. */
+/** mutex/renew: renew the leases of many mutexes, each as in mutex/extend. */
 export const mutexRenew = {
   name: "mutex/renew",
   keys: ["keys..."],
@@ -1934,7 +1934,7 @@ return reply` as string,
   grants: false,
 } as const;
 
-/** permits/acquire: take permits if they are free and nobody waits for any; otherwise, if asked to, queue for them. */
+/** permits/acquire: take permits if enough are free and no claim waits; otherwise, if requested, join the queue. */
 export const permitsAcquire = {
   name: "permits/acquire",
   keys: ["state", "fence", "holders", "slots", "queue", "pause"],
@@ -2103,7 +2103,7 @@ return whyLost(nil, token)` as string,
   grants: true,
 } as const;
 
-/** permits/confirm: begin the leases of grants by message anew, each as permits/extend does. */
+/** permits/confirm: confirm many grants by message and renew their leases, each as in permits/extend. */
 export const permitsConfirm = {
   name: "permits/confirm",
   keys: ["state", "fence", "holders", "slots"],
@@ -2140,7 +2140,7 @@ return reply` as string,
   renews: true,
 } as const;
 
-/** permits/extend: begin the lease anew, if it is still ours; also how a claim learns that it still holds. */
+/** permits/extend: renew the lease if it is still ours; a claim also uses this to check that it still holds. */
 export const permitsExtend = {
   name: "permits/extend",
   keys: ["state", "fence", "holders", "slots"],
@@ -2188,7 +2188,7 @@ return whyLost(nil, token)` as string,
   renews: true,
 } as const;
 
-/** permits/force-release: take permits away from the holder that the caller has seen, and tell that holder. */
+/** permits/force-release: take permits away from a specific holder, and notify that holder. */
 export const permitsForceRelease = {
   name: "permits/force-release",
   keys: ["state", "fence", "holders", "slots", "queue", "pause"],
@@ -2263,7 +2263,7 @@ return 0` as string,
   },
 } as const;
 
-/** permits/inspect: how many permits there are, who holds them and who waits. Changes nothing. */
+/** permits/inspect: the capacity, the holders and the waiters. Changes nothing. */
 export const permitsInspect = {
   name: "permits/inspect",
   keys: ["state", "fence", "holders", "queue", "pause"],
@@ -2310,7 +2310,7 @@ return reply` as string,
   grants: false,
 } as const;
 
-/** permits/leave: stop waiting; and if permits were granted meanwhile, pass them on. */
+/** permits/leave: stop waiting; if permits were granted meanwhile, pass them on. */
 export const permitsLeave = {
   name: "permits/leave",
   keys: ["state", "fence", "holders", "slots", "queue", "pause"],
@@ -2364,7 +2364,7 @@ return left` as string,
   },
 } as const;
 
-/** permits/reclaim: put back permits whose lease is still good, where a failover has lost them. */
+/** permits/reclaim: put back permits with a valid lease that a failover has lost. */
 export const permitsReclaim = {
   name: "permits/reclaim",
   keys: ["state", "fence", "holders", "slots", "queue", "marker"],
@@ -2450,7 +2450,7 @@ return 1` as string,
   renews: true,
 } as const;
 
-/** permits/release: give permits back, if they are still ours, to those who wait. */
+/** permits/release: release permits if they are still ours, and grant them to waiters. */
 export const permitsRelease = {
   name: "permits/release",
   keys: ["state", "fence", "holders", "slots", "queue", "pause"],
@@ -2537,7 +2537,7 @@ return isHeld and 1 or whyLost(nil, token)` as string,
   },
 } as const;
 
-/** permits/resize: change how many permits there are, whoever holds or waits. */
+/** permits/resize: change the number of permits, regardless of holders and waiters. */
 export const permitsResize = {
   name: "permits/resize",
   keys: ["state", "fence", "holders", "slots", "queue", "pause"],
@@ -2613,7 +2613,7 @@ return 1` as string,
   },
 } as const;
 
-/** permits/reweigh: change how many permits a holder has, without a moment in which it has none. */
+/** permits/reweigh: change the number of permits of a holder, without a moment in which it holds none. */
 export const permitsReweigh = {
   name: "permits/reweigh",
   keys: ["state", "fence", "holders", "slots", "queue", "pause"],
@@ -2669,7 +2669,7 @@ return {1, tonumber(latest)}` as string,
   grants: true,
 } as const;
 
-/** redlock/acquire: take the lock on this server, one of several that know nothing of each other. */
+/** redlock/acquire: take the lock on this server, one of several independent servers. */
 export const redlockAcquire = {
   name: "redlock/acquire",
   keys: ["lock", "fence"],
@@ -2705,7 +2705,7 @@ return {0, token}` as string,
   grants: true,
 } as const;
 
-/** redlock/confirm: raise this server to the token of the grant, if the lock is held here as when it was asked for. */
+/** redlock/confirm: raise this server to the token of the grant, if it still holds the lock for this grant. */
 export const redlockConfirm = {
   name: "redlock/confirm",
   keys: ["lock", "fence"],
@@ -2733,7 +2733,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** redlock/extend: begin the lease on this server anew, if it is still ours. Never makes a lock that has ended. */
+/** redlock/extend: renew the lease on this server, if it is still ours. Never creates a lock that has ended. */
 export const redlockExtend = {
   name: "redlock/extend",
   keys: ["lock", "fence"],
@@ -2761,7 +2761,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** redlock/inspect: who holds the lock on this server. Changes nothing. */
+/** redlock/inspect: the holder of the lock on this server. Changes nothing. */
 export const redlockInspect = {
   name: "redlock/inspect",
   keys: ["lock", "fence"],
@@ -2780,7 +2780,7 @@ return {holder and 1 or 0, token, redis.call('PTTL', KEYS[1]), holder or nil}` a
   grants: false,
 } as const;
 
-/** redlock/release: give the lock back on this server, if it is ours, and tell those who wait. */
+/** redlock/release: release the lock on this server if it is ours, and notify the waiters. */
 export const redlockRelease = {
   name: "redlock/release",
   keys: ["lock"],
@@ -2804,7 +2804,7 @@ return {1, type(listeners) == 'number' and listeners or 0}` as string,
   grants: false,
 } as const;
 
-/** server/lineage: whether this server may grant locks, or from when on it may again. */
+/** server/lineage: whether this server may grant locks, and if not, when it may. */
 export const serverLineage = {
   name: "server/lineage",
   keys: ["marker"],
@@ -2876,7 +2876,7 @@ return {0, allMs, run}` as string,
   grants: false,
 } as const;
 
-/** server/memory: what the server does when its memory is full. Changes nothing. */
+/** server/memory: what the server does when it runs out of memory. Changes nothing. */
 export const serverMemory = {
   name: "server/memory",
   keys: [],
@@ -2902,7 +2902,7 @@ return {1, maxmemory, policy}` as string,
   grants: false,
 } as const;
 
-/** server/shard: whether the server that has a slot of a cluster is known to have all that was ever granted in it. */
+/** server/shard: whether the server of a cluster slot is known to have all grants that were ever made in the slot. */
 export const serverShard = {
   name: "server/shard",
   keys: ["marker"],

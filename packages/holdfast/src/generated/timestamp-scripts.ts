@@ -80,7 +80,7 @@ local function standing(found, value, sinceMs, skewMs, latestMs)
   return 'claimed'
 end`;
 
-/** interop/timestamp/acquire: take the lock if it is free, or if the time in its value is over. */
+/** interop/timestamp/acquire: take the lock if it is free, or if the time in its value has passed. */
 export const interopTimestampAcquire = {
   name: "interop/timestamp/acquire",
   keys: ["lock", "record", "fence"],
@@ -150,7 +150,7 @@ return {0, tonumber(granted)}` as string,
   grants: true,
 } as const;
 
-/** interop/timestamp/extend: begin the lease anew, if it is still ours; also where a client that came too late to take it has */
+/** interop/timestamp/extend: renew the lease if the claim still holds the lock. */
 export const interopTimestampExtend = {
   name: "interop/timestamp/extend",
   keys: ["lock", "record", "fence"],
@@ -196,7 +196,7 @@ return 1` as string,
   renews: true,
 } as const;
 
-/** interop/timestamp/force-release: take the lock away from the holder that the caller has seen, and tell that holder if it */
+/** interop/timestamp/force-release: release the lock of a given holder, and notify that holder if it uses Holdfast. */
 export const interopTimestampForceRelease = {
   name: "interop/timestamp/force-release",
   keys: ["lock", "record", "fence"],
@@ -247,7 +247,7 @@ return 1` as string,
   grants: false,
 } as const;
 
-/** interop/timestamp/inspect: who holds the lock. Changes nothing. */
+/** interop/timestamp/inspect: return the holders of the lock. Read-only. */
 export const interopTimestampInspect = {
   name: "interop/timestamp/inspect",
   keys: ["lock", "record", "fence"],
@@ -300,7 +300,7 @@ return {0, last}` as string,
   grants: false,
 } as const;
 
-/** interop/timestamp/release: give the lock back, if it is still ours, and tell our own clients who wait. */
+/** interop/timestamp/release: release the lock if the claim still holds it, and notify Holdfast waiters. */
 export const interopTimestampRelease = {
   name: "interop/timestamp/release",
   keys: ["lock", "record", "fence"],

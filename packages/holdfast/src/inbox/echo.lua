@@ -1,22 +1,22 @@
 --[[
-  inbox/echo: send a client a message through its own inbox, so that it finds out whether messages reach it.
+  inbox/echo: send a client a message to its own inbox, so that it learns whether messages reach it.
 
-  The subscriber is counted as in a hand-off, because a subscriber that is not counted is granted nothing, even if messages
-  reach it: a master that was demoted still delivers what its new master publishes.
+  Counts the subscriber as a hand-off does, because a subscriber that is not counted is granted nothing, even if
+  messages reach it: a demoted master still delivers what its new master publishes.
 
-  KEYS[1] inbox    name of the channel; nothing is stored there. In a cluster its hash tag brings the script to the server of
-                   the slot
+  KEYS[1] inbox    name of the channel; nothing is stored there. In a cluster its hash tag selects the server that runs
+                   the script
   ARGV[1] channel  name of the channel
-  ARGV[2] number   number of the echo; no claim of the client has it
-  ARGV[3] counted  1 if hand-offs count the subscribers of this channel; 0 if it is a client's own channel in a cluster, whose
-                   subscriber may be connected to any server
+  ARGV[2] number   number of the echo; no claim of the client has this number
+  ARGV[3] counted  1 if hand-offs count the subscribers of this channel; 0 if it is a client's own channel in a cluster,
+                   because its subscriber may be connected to any server
   REPLY   1        sent
           0        uncounted: this server has no subscriber for the channel
 ]]
 local channel, message = ARGV[1], '=' .. ARGV[2]
 
 -- include tell
--- A server of a cluster checks that it has the slot of each key that a script uses.
+-- Makes a cluster server check that it owns the slot, as it does for each key that a script uses.
 redis.call('EXISTS', KEYS[1])
 if ARGV[3] == '0' then
   redis.call('PUBLISH', channel, message)
@@ -25,7 +25,8 @@ end
 if tell(channel, message) then
   return 1
 end
--- Nobody is there, or the server refuses to count or to send. Nothing was written, so that may be raised here.
+-- There is no subscriber, or the server refuses to count or to publish. Nothing was written, so this may raise the
+-- error.
 if string.find(channel, '}:', 1, true) and countShard(channel) then
   redis.call('PUBSUB', 'SHARDNUMSUB', channel)
   redis.call('SPUBLISH', channel, message)

@@ -1,4 +1,4 @@
-/** Sends a message from a client to itself, and warns the operator if none arrives. See core/inbox-check.ts. */
+/** Sends a message from a client to itself and warns the operator if none arrives; core/inbox-check.ts decides when. */
 import { call } from "../core/call.js";
 import type { StoreError } from "../core/errors.js";
 import { serverOf } from "../core/events.js";
@@ -9,8 +9,8 @@ import { inboxEcho } from "../generated/scripts.js";
 /**
  * Creates the echo of a store.
  *
- * @param isOwnStore  true for a custom store of the application. No warning is emitted then, because the application knows
- *                    what its store does
+ * @param isOwnStore  true for a custom store of the application. No warning is emitted then, because the application
+ *                    knows what its store does
  */
 export function echoOn(store: Store, isOwnStore: boolean): Echo {
   return {

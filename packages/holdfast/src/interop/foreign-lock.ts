@@ -17,31 +17,38 @@ import {
 import { type ForeignWait, ForeignWaiter, type Pauses } from "./foreign-waiter.js";
 import { lineOf, lineOfOne } from "./line.js";
 
-/** What a lock in the format of another system is made of. */
+/** The parts of a lock in the format of another system. */
 export interface ForeignParts<Held extends Lease> {
+  /** The session of the Holdfast that runs all requests. */
   readonly session: Session;
+  /** Sends the requests. */
   readonly protocol: LockProtocol;
+  /** Values for options that a caller omits. */
   readonly defaults: ResolvedOptions;
+  /** Makes the lease for a hold. */
   readonly make: MakeLease<Held>;
+  /** The pauses between two requests of a waiter. */
   readonly pauses: Pauses;
-  /** How to hear of changes, if the protocol tells of them. */
+  /** Subscribes to changes, if the protocol publishes them. */
   readonly listen?: ForeignWait["listen"] | undefined;
-  /** How often the server is asked by one acquire; Infinity, unless it is said, to go by time alone. */
+  /** Maximum number of requests of one acquire, 1 or more. Default Infinity: only time ends the wait. */
   readonly attempts?: number | undefined;
-  /** What the format calls a claim with that number; the owner id of this library, unless it is said. */
+  /** Owner id of a claim in the foreign format. Default: the owner id of Holdfast. */
   readonly ownerOf?: ForeignWait["ownerOf"] | undefined;
   /**
-   * Callers of one process that name the same are served in turn, and one of them asks for all. Undefined where the server
-   * keeps an order of its own, which has to see each of them.
+   * Key of the local line. Callers in one process with the same key are served in order, and only the first one sends
+   * requests. Undefined if the server keeps the order, because then it must see every caller.
    */
   readonly line: string | undefined;
 }
 
-/** A lock that clients of another system share: its waiting is not that of the server's queue, all else is core's. */
+/**
+ * A lock that is shared with clients of another system. It waits without Holdfast's queue, and is a `Lock` otherwise.
+ */
 export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
   readonly #parts: ForeignParts<Held>;
 
-  /** Locks come from the factories of their format. @internal */
+  /** @internal */
   constructor(parts: ForeignParts<Held>) {
     super(parts.session, parts.protocol, parts.defaults, parts.make);
     this.#parts = parts;
@@ -50,15 +57,15 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
   /**
    * Waits until the lock is free, then holds it.
    *
-   * One round trip if it is free. Otherwise it asks again when the present lease must be over, and before that in pauses; and
-   * whenever the protocol tells that it was released, if it does.
+   * One round trip if the lock is free. Otherwise Holdfast asks again after a pause, when the current lease must be
+   * over, and when the protocol publishes a release.
    *
-   * @returns a lease; its token orders this grant among those of Holdfast alone, unless the format has one of its own
-   * @throws AcquireTimeoutError  after `waitMs`; nothing is held; says who has it, as far as the format tells
-   * @throws StoreError           the server did not answer; what may have been granted is given back or expires
-   * @throws EvictionError        the server may evict locks, and that was not allowed; nothing is held
+   * @returns a lease; its token orders this grant only among grants of Holdfast, unless the format has its own tokens
+   * @throws AcquireTimeoutError  not granted within `waitMs`; nothing is held; names the holder if the format shows it
+   * @throws StoreError           the server did not reply; a grant that may have been made is released or expires
+   * @throws EvictionError        the server may evict locks and this was not allowed; nothing is held
    * @throws ClosedError          this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong option; nothing was sent
+   * @throws TypeError, RangeError  invalid option; nothing was sent
    * @throws the signal's reason, if it aborts the wait; nothing is held
    */
   override async acquire(options: AcquireOptions = NONE): Promise<Held> {
@@ -67,7 +74,7 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
     const startedAtMs = runtime.monotonicMs();
     const end = await this.#wait(resolved);
     if (end instanceof Hold) return this.#made(end);
-    // It may have asked as often as it was to, and then it did not wait as long as it might have.
+    // A wait that `attempts` ended was shorter than `waitMs`. The error reports how long it took.
     const waitMs = Math.min(resolved.waitMs, Math.max(1, Math.ceil(runtime.monotonicMs() - startedAtMs)));
     throw await timeoutError(this.session, this.protocol, { ...resolved, waitMs }, end, startedAtMs);
   }
@@ -75,18 +82,18 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
   /**
    * Takes the lock only if it is free now. One round trip.
    *
-   * @returns null if someone else holds it
-   * @throws StoreError   the server did not answer; what may have been granted is given back or expires
-   * @throws EvictionError  the server may evict locks, and that was not allowed; nothing is held
+   * @returns null if another claim holds it
+   * @throws StoreError   the server did not reply; a grant that may have been made is released or expires
+   * @throws EvictionError  the server may evict locks and this was not allowed; nothing is held
    * @throws ClosedError  this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong option; nothing was sent
+   * @throws TypeError, RangeError  invalid option; nothing was sent
    */
   override async tryAcquire(options: TryAcquireOptions = NONE): Promise<Held | null> {
     const end = await this.#wait({ ...this.resolved(options), waitMs: 0 });
     return end instanceof Hold ? this.#made(end) : null;
   }
 
-  /** What cannot be told to its caller is given back: nobody else would. */
+  /** Makes the lease. If that throws, releases the hold because the caller never gets a lease to release. */
   #made(hold: Hold): Held {
     try {
       return this.make(hold);
@@ -96,12 +103,16 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
     }
   }
 
-  /** What the options of an acquire come to; a format that has more of them takes its own out. @internal */
+  /**
+   * Resolves the options of an acquire. A format with more options overrides this and removes its own first.
+   *
+   * @internal
+   */
   protected resolved(options: AcquireOptions): ResolvedOptions {
     return resolve(options, this.defaults);
   }
 
-  /** A hold has begun. For formats in which something is to be looked after then. @internal */
+  /** Called when a hold begins. A format that must check on its holds overrides this. @internal */
   protected begun(_hold: Hold): void {}
 
   #wait(options: ResolvedOptions): Promise<Hold | TimedOut> {
@@ -116,7 +127,7 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
         listen,
         attempts,
         ownerOf,
-        // Who does not wait has nobody to stand behind.
+        // `tryAcquire` never joins the local line.
         line: line === undefined || options.waitMs === 0 ? lineOfOne(session) : lineOf(session, line),
         ends: {
           granted: (granted) => {

@@ -1,10 +1,7 @@
 /**
- * One caller on its way to a lock that other systems share: ask, and ask again. The server keeps no place for it and sends
- * no grant, so it sleeps until the present lease must be over, for `pauses` at most, or until the protocol's own message.
- *
- * What a claim does on its way is core's waiter, once it stands in front of its line: a lost reply is asked for again under
- * the same owner id; an abort, the deadline and `close` undo what the server may have done. Listening begins at the first
- * refusal, and then it asks once more before it sleeps.
+ * Waits for a lock that is shared with clients of another system. The server has no queue of Holdfast's and pushes no
+ * grant. So the waiter sleeps until the current lease must be over, at most for `pauses`, or until a message of the
+ * foreign protocol.
  */
 import { ClosedError } from "../index.js";
 import {
@@ -25,45 +22,61 @@ import {
 } from "../internal.js";
 import type { InLine, Line, Listen } from "./line.js";
 
-/** How long a waiter sleeps at most, if nothing wakes it: `delayMs` less a random part of `jitterMs`. */
+/** Longest sleep of a waiter between two requests: `delayMs` minus a random part of `jitterMs`. */
 export interface Pauses {
+  /** Longest sleep, in ms. */
   readonly delayMs: number;
-  /** At most `delayMs`; larger keeps those who wait further apart from each other. */
+  /** In ms, 0 to `delayMs`. Larger spreads the requests of different waiters further apart. */
   readonly jitterMs: number;
 }
 
-/** What a wait is made of. */
+/** The parts of one wait. */
 export interface ForeignWait {
+  /** The session of the Holdfast that runs all requests. */
   readonly session: Session;
+  /** Sends the requests. */
   readonly protocol: WaitProtocol;
+  /** The options of the caller. */
   readonly options: ResolvedOptions;
+  /** Called when the wait ends. */
   readonly ends: WaitEnds;
+  /** The pauses between two requests. */
   readonly pauses: Pauses;
-  /** Where it stands behind others of its process; see `lineOf` and `lineOfOne`. */
+  /** Local line of callers in this process, from `lineOf` or `lineOfOne`. */
   readonly line: Line;
-  /** How to hear of changes, if the protocol tells of them; for the claim of whoever asks first. */
+  /** Subscribes to changes, if the protocol publishes them. `claim` is that of the first caller in line. */
   readonly listen?: ((claim: Claim, onNews: () => void) => ReturnType<Listen>) | undefined;
-  /** How often the server is asked at most, 1 or more, but for what a message calls for; Infinity to go by time alone. */
+  /** Maximum number of requests, 1 or more, not counting those caused by a message. Default: Infinity. */
   readonly attempts?: number | undefined;
-  /** What the format calls a claim with that number; the owner id of this library, unless it is said. */
+  /** Owner id of a claim in the foreign format. Default: the owner id of Holdfast. */
   readonly ownerOf?: ((claimNumber: number) => string) | undefined;
 }
 
-/** See the file header. */
+/**
+ * One caller that waits for a foreign lock.
+ *
+ * At the front of its line it delegates to core's `Waiter`. That one resends a request without a reply under the same
+ * owner id, and undoes what the server may have done if the wait ends by abort, deadline or `close`. The first refusal
+ * starts the subscription. Once subscribed, the waiter asks again before it sleeps.
+ */
 export class ForeignWaiter implements Occupant, InLine {
   readonly #wait: ForeignWait;
   readonly #ends: WaitEnds;
   readonly #call: ToldCall;
   readonly #claim: Claim;
   readonly #deadline: Deadline;
-  /** Once it is in front. */
+  /** Set once this caller is at the front of its line. */
   #waiter: Waiter | undefined;
   #attempts = 0;
-  /** Something has told it to ask, so that the next question is none of those that it may ask by itself. */
+  /** A message has arrived. The request that it causes does not count as an attempt. */
   #isCalled = false;
   #isSettled = false;
 
-  /** Asks at once, unless others of its line stand before it. @throws ClosedError */
+  /**
+   * Sends the first request immediately, unless other callers are ahead in the line.
+   *
+   * @throws ClosedError  Holdfast is closed
+   */
   constructor(wait: ForeignWait) {
     const { session, protocol, options, line } = wait;
     this.#wait = wait;
@@ -83,11 +96,12 @@ export class ForeignWaiter implements Occupant, InLine {
     if (this.#waiter === undefined && !this.#isSettled) this.#deadline.stay();
   }
 
+  /** Called by the line when this caller reaches the front: starts to send requests. */
   advance(): void {
     const { session, options, protocol } = this.#wait;
-    // `close` tells whoever is left.
+    // `close` rejects the callers that are left.
     if (this.#isSettled || session.isClosing) return;
-    // Of several who share a signal each leaves in turn, and this one has not been told yet.
+    // Callers that share a signal leave one after another, and this one has not received its abort event yet.
     if (options.signal?.aborted === true) {
       this.#abort();
       return;
@@ -102,7 +116,7 @@ export class ForeignWaiter implements Occupant, InLine {
     const ends = this.#ends;
     this.#waiter = new Waiter(session, this.#protocol(), { ...options, waitMs: Math.max(0, leftMs) }, this.#claim, {
       ...(ends.waiting === undefined ? {} : { waiting: ends.waiting }),
-      // Told before the next one is in front, so that no message that follows the grant finds nobody.
+      // Notifies the caller before the next one advances, so that a message that follows the grant finds a recipient.
       granted: (granted) =>
         this.#end(() => {
           if (protocol.holdsNothing === true) publishUngranted(this.#call, "passed");
@@ -114,27 +128,31 @@ export class ForeignWaiter implements Occupant, InLine {
     this.#waiter.ask();
   }
 
+  /** Called by the line when a message arrives: sends a request. */
   heard(): void {
     this.#isCalled = true;
     this.#waiter?.reconnected();
   }
 
+  /** Does nothing: the server pushes no grants of foreign locks. */
   granted(): void {}
 
+  /** Does nothing: the inner `Waiter` handles rechecks. */
   recheck(): void {}
 
+  /** Does nothing: a caller behind others has no claim on the server. */
   revoked(): void {}
 
-  reconnected(): void {
-    // Whoever is in front is its waiter, which is told by itself.
-  }
+  /** Does nothing: the inner `Waiter` of the caller in front is notified separately, and others have sent nothing. */
+  reconnected(): void {}
 
+  /** Ends the wait with a ClosedError. */
   async close(): Promise<void> {
     if (this.#waiter !== undefined) await this.#waiter.close();
     else this.#end(() => this.#ends.failed(new ClosedError(this.#wait.protocol.name)));
   }
 
-  /** The steps as one waiter takes them: with pauses of its own between two questions, and with an end to them. */
+  /** The protocol for the inner `Waiter`, with the pauses between requests and the limit on their number. */
   #protocol(): WaitProtocol {
     const { protocol } = this.#wait;
     const { confirm, holdsNothing, mode, key } = protocol;
@@ -147,9 +165,9 @@ export class ForeignWaiter implements Occupant, InLine {
       ...(protocol.keepsPlaces === true ? { keepsPlaces: true } : {}),
       ...(holdsNothing === undefined ? {} : { holdsNothing }),
       ...(confirm === undefined ? {} : { confirm: (granted, timeoutMs) => confirm.call(protocol, granted, timeoutMs) }),
-      // Whether it may stand in a queue of the protocol does not depend on our own channel.
+      // Replaces `_enqueue`, which depends on Holdfast's own channel. A queue of the foreign protocol does not.
       acquire: async (claim, _enqueue, timeoutMs) => {
-        // A message that comes while this is under way calls for the next question, not for this one.
+        // A message that arrives during this request causes the next request, not this one.
         const isCalled = this.#isCalled;
         this.#isCalled = false;
         return this.#answered(await protocol.acquire(claim, this.#wait.options.waitMs > 0, timeoutMs), isCalled);
@@ -163,14 +181,14 @@ export class ForeignWaiter implements Occupant, InLine {
     if (attempt.outcome === "granted" || this.#isSettled || this.#wait.options.waitMs === 0) return attempt;
     const { session, line, listen, attempts = Infinity, pauses } = this.#wait;
     if (!isCalled) this.#attempts += 1;
-    // Later than this answer, which its waiter has yet to hear.
+    // Deferred because the inner `Waiter` has not processed this reply yet.
     if (this.#attempts >= attempts) session.runtime.startTimer(() => this.#giveUp(), 0, true);
     if (listen !== undefined) line.listen((onNews) => listen(this.#claim, onNews));
     const pauseMs = pauses.delayMs - pauses.jitterMs * session.runtime.random();
     return { ...attempt, restMs: Math.max(0, Math.min(attempt.restMs < 0 ? Infinity : attempt.restMs, pauseMs)) };
   }
 
-  /** It has asked as often as it may. */
+  /** Ends the wait because `attempts` is used up. */
   #giveUp(): void {
     if (this.#isSettled || this.#waiter === undefined) return;
     this.#waiter.giveUp(this.#wait.options.waitMs).then(
@@ -179,7 +197,7 @@ export class ForeignWaiter implements Occupant, InLine {
     );
   }
 
-  /** Behind others, and then nothing is held and nothing was asked. */
+  /** Ends a wait that timed out behind other callers. It has sent no request, so it holds nothing. */
   #timeUp(): void {
     const { session, protocol } = this.#wait;
     const ends = this.#ends;

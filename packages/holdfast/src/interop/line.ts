@@ -1,32 +1,32 @@
 /**
- * Those of one Holdfast who want the same lock of another system: one of them asks, the others stand behind it, first come,
- * first served, so that a crowd in one process costs the server no more than one. They share one subscriber connection as well.
+ * The local line of callers that want the same foreign lock. Only the caller in front sends requests, so many callers
+ * in one process cost the server no more than one.
  */
 import { type Inbox, UnsupportedError } from "../index.js";
 import type { Session, Timer } from "../internal.js";
 
-/** Somebody in a line. */
+/** A caller in a line. */
 export interface InLine {
-  /** From now on it is in front. */
+  /** Called when the caller reaches the front. */
   advance(): void;
-  /** Something may have changed: ask. Only the one in front is told. */
+  /** Called on the caller in front when the lock may have changed: it sends a request. */
   heard(): void;
 }
 
 /**
- * Listens where the protocol tells of changes, and calls `onNews` for each message after which asking may be worth it.
+ * Subscribes to the messages of the protocol. Calls `onNews` for each message after which a request may succeed.
  *
- * @throws UnsupportedError  this client cannot listen, and never will
- * @throws StoreError        it could not listen now
+ * @throws UnsupportedError  this client can never subscribe
+ * @throws StoreError        the subscription failed this time
  */
 export type Listen = (onNews: () => void) => Promise<Inbox>;
 
-/** A subscriber connection is kept for so long after the last waiter: a busy lock has the next one soon. */
+/** How long a subscription is kept after the last waiter, in ms, because a busy lock soon has the next one. */
 const LINGER_MS = 5_000;
 
 const lines = new WeakMap<Session, Map<string, Line>>();
 
-/** The line of all callers of that session who name the same `key`. */
+/** The line of all callers of `session` with the same `key`. */
 export function lineOf(session: Session, key: string): Line {
   const ofSession = lines.get(session) ?? new Map<string, Line>();
   lines.set(session, ofSession);
@@ -35,12 +35,12 @@ export function lineOf(session: Session, key: string): Line {
   return line;
 }
 
-/** A line for one caller alone, for a lock whose server keeps an order of its own. */
+/** A line for a single caller, for locks whose server keeps the order and for callers that do not wait in line. */
 export function lineOfOne(session: Session): Line {
   return new Line(session, 0, () => {});
 }
 
-/** See the file header. */
+/** Callers that want the same lock, first come, first served. They share one subscription. */
 export class Line {
   readonly #session: Session;
   readonly #lingerMs: number;
@@ -53,14 +53,14 @@ export class Line {
   #isClosed = false;
   #linger: Timer | undefined;
 
-  /** @param onEmpty  called once when nobody has stood in it for `lingerMs`, and never used again then */
+  /** @param onEmpty  called once, when the line has been empty for `lingerMs`; the line must not be used after that */
   constructor(session: Session, lingerMs: number, onEmpty: () => void) {
     this.#session = session;
     this.#lingerMs = lingerMs;
     this.#onEmpty = onEmpty;
   }
 
-  /** Stands in line; whoever is first there is told to advance, in this turn. */
+  /** Joins the line at its end. If the line is empty, calls `member.advance()` synchronously. */
   join(member: InLine): void {
     this.#linger?.cancel();
     this.#members.add(member);
@@ -69,7 +69,7 @@ export class Line {
     member.advance();
   }
 
-  /** Leaves it, from any place. A second call does nothing. */
+  /** Leaves the line from any position. If `member` was in front, the next one advances. A second call does nothing. */
   leave(member: InLine): void {
     if (!this.#members.delete(member)) return;
     if (this.#front === member) {
@@ -83,7 +83,7 @@ export class Line {
     else this.#linger = this.#session.runtime.startTimer(() => this.#close(), this.#lingerMs, false);
   }
 
-  /** Listens from now on, if it does not yet. What was told before that is asked for once it does. */
+  /** Subscribes, unless it already has. The caller in front asks again then, because earlier messages were missed. */
   listen(open: Listen): void {
     if (this.#subscriber !== undefined || this.#isOpening || this.#isDeaf || this.#isClosed) return;
     this.#isOpening = true;
@@ -100,7 +100,7 @@ export class Line {
       this.#subscriber = subscriber;
       this.#front?.heard();
     } catch (error) {
-      // Any other failure may pass, and the next refusal tries it again; until then whoever waits asks by the clock.
+      // Other failures may be temporary. The next refusal tries again; until then the waiter polls.
       if (error instanceof UnsupportedError) this.#isDeaf = true;
     } finally {
       this.#isOpening = false;

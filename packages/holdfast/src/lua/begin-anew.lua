@@ -1,7 +1,9 @@
 --[[
-  lua/begin-anew: begin the lease of a lock that is held anew, as one server of a quorum does it.
+  lua/begin-anew: renew the lease of a held lock, on one server of a quorum.
 
-  A lease is never shortened, because the request may be a late copy that arrives after a longer extension. Uses
+  Never shortens a lease, because the request may be a late copy that arrives after a longer extension. Uses KEYS[1]
+  lock. Returns for how many ms the fence must live: 10 minutes more than the rest of the lease.
+
   KEYS[1] lock. Returns how long the fence has to live, in ms: ten minutes more than all that the lease has left.
 ]]
 local function beginAnew(leaseMs)

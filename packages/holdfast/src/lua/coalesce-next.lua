@@ -1,13 +1,14 @@
 --[[
-  lua/coalesce-next: grant a coalesced call to the newest caller that is still there.
+  lua/coalesce-next: grant a coalesced call to the newest caller that is still subscribed.
 
-  Of those who want the newest to win only callers that have come after the last one that began may follow, or that very one, if it has lost its
-  grant before it knew that it had begun; where there is none,
-  the oldest of those who would join is granted, and the others share what it finds. A caller whose inbox nobody listens to is
-  dropped. The others keep their places: a grant is not a beginning, and if this one is never used, they are next.
+  Among the callers in KEYS[3], for which the newest wins, only those may follow that arrived after the last call that
+  began, or that caller itself if it lost its grant before it knew that it had begun. If there is none, the oldest
+  caller in KEYS[4] is granted, and the others there share its result. A caller whose inbox has no subscriber is
+  dropped. The others keep their places because a granted call may never begin; then they are next.
 
-  Needs lua/tell. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] waiting, KEYS[4] joining, KEYS[5] run. `self` is the caller's own
-  claim, which needs no message. Returns the claim granted and its token, or nothing when nobody is left.
+  Needs lua/tell. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] waiting, KEYS[4] joining, KEYS[5] run. `self` is the
+  caller's own claim: it gets a reply, not a message. Returns the granted claim and its token, or nil if no caller is
+  left.
 ]]
 local function handOff(inbox, now, self)
   local last = redis.call('GET', KEYS[2])

@@ -1,10 +1,9 @@
 --[[
-  lua/extend-lease: begin the lease of a mutex anew, if the claim holds it by the very grant that it names.
+  lua/extend-lease: renew the lease of a mutex, if the claim holds it with exactly the given grant.
 
-  The same claim may have been granted twice, and only the later grant is good. A lease is never shortened, because
-  the request may be a late copy that arrives after a longer extension. Uses KEYS[1] lock, KEYS[2] fence.
-  Returns whether it was extended, and what the lease then has left: the fence, and what else tells of the lease,
-  must outlive all of it.
+  The same claim may have been granted twice, and only the later grant is valid. Never shortens a lease, because the
+  request may be a late copy that arrives after a longer extension. Uses KEYS[1] lock, KEYS[2] fence. Returns whether
+  the lease was extended, and how many ms are left: the fence and other records of the lease must outlive them.
 ]]
 local function extendLease(owner, token, leaseMs)
   if redis.call('GET', KEYS[1]) ~= owner then
@@ -19,7 +18,7 @@ local function extendLease(owner, token, leaseMs)
     redis.call('PEXPIRE', KEYS[1], leaseMs)
     restMs = leaseMs
   else
-    -- A full server accepts this first write, and then the others (docs/adr/135).
+    -- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
     redis.call('PEXPIRE', KEYS[2], restMs + 600000)
   end
   redis.call('SET', KEYS[2], token, 'PX', restMs + 600000)

@@ -1,22 +1,22 @@
 --[[
-  lua/hand-off: grant the mutex to the first waiter that is still there.
+  lua/hand-off: grant the mutex to the first waiter that is still subscribed.
 
-  Used by every script that can end a hold, so that "who is next" is decided in one place. A waiter whose inbox
-  nobody listens to is dropped, and the next one is asked. While there is a pause, nobody is granted and the queue stays
-  as it is. The bound keeps one call short however many dead stand in the queue; what it leaves is taken up by the next
-  caller.
+  Every script that can end a hold uses this, so that only one place decides which waiter is next. A waiter whose
+  inbox has no subscriber is dropped, and the next one is tried. During a pause nothing is granted and the queue stays
+  as it is. One call tries at most 10,000 waiters. The next call tries the others.
 
-  A grant by message lasts only for the `handOffMs` at the end of the waiter's id, until the new holder confirms it with
-  mutex/extend: the subscriber of a frozen process or a dead connection still counts as there. KEYS[4] remembers the
-  client until then, so that lua/lose-places can tell a lease that nobody confirmed. A waiter of protocol 0 has no
-  `handOffMs` and gets its full lease, and so does the caller itself, whom the reply reaches.
+  A grant by message lasts only for the `handOffMs` at the end of the waiter's id, until the new holder confirms it
+  with mutex/extend, because the subscription of a frozen process or a dead connection still counts. KEYS[4] stores
+  the client until then, so that lua/lose-places can recognize a lease that was never confirmed. A waiter of protocol
+  0 has no `handOffMs` and gets its full lease. So does the caller itself, because it gets the grant in the reply.
 
-  Needs lua/tell. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] queue, KEYS[4] handed, KEYS[5] pause. `self` is the caller's own claim, which
-  needs no message. `now` is the time, for a caller that has read it: a script reads it once.
-  Returns the claim granted and its first token, or nothing when nobody is granted.
+  Needs lua/tell. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] queue, KEYS[4] handed, KEYS[5] pause. `self` is the
+  caller's own claim: it gets a reply, not a message. `now` is the time if the caller has read it: a script reads it
+  only once. Returns the granted claim and its first token, or nil if nothing was granted.
 ]]
--- The lock is free under a pause of `restMs` more. The fence moves as for a grant, so that an earlier holder which comes
--- late, or puts its lease back after a failover, is refused. It stays for ten minutes more than the pause, or than a day.
+-- The lock is free during a pause that lasts `restMs` more. The fence moves as for a grant, so that an earlier holder
+-- that is late, or reclaims its lease after a failover, is refused. It outlives the pause, or one day if that is less,
+-- by 10 minutes.
 local function moveFence(restMs, now)
   if not now then
     local time = redis.call('TIME')
@@ -29,7 +29,7 @@ end
 local function handOff(inbox, self, now)
   local pausedMs = redis.call('PTTL', KEYS[5])
   if pausedMs ~= -2 then
-    -- A full server accepts this first write, and then the others (docs/adr/135).
+    -- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
     redis.call('ZREM', KEYS[3], '')
     moveFence(pausedMs, now)
     return
@@ -58,7 +58,7 @@ local function handOff(inbox, self, now)
     end
     if isGranted then
       local handOffMs = waiter ~= self and string.match(waiter, ';(%d+)$')
-      -- What is no lease fails here, and the fence still tells of the holder that there is.
+      -- An invalid lease fails here, before the fence is written, so the fence still belongs to the current holder.
       redis.call('SET', KEYS[1], waiter, 'PX', handOffMs or leaseMs)
       redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
       if handOffMs then

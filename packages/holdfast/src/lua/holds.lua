@@ -1,7 +1,7 @@
 --[[
-  lua/holds: whether a claim holds the mutex by the very grant that it names.
+  lua/holds: whether a claim holds the mutex with exactly the given grant.
 
-  The token is compared too: the same claim may have been granted twice, and only the later grant is good.
+  Compares the token too, because the same claim may have been granted twice, and only the later grant is valid.
   Uses KEYS[1] lock, KEYS[2] fence.
 ]]
 local function holds(owner, token)

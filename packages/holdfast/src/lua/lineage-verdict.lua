@@ -1,16 +1,18 @@
 --[[
-  lua/lineage-verdict: for how long a server is to grant nothing, from what it knows of itself and of its marker.
+  lua/lineage-verdict: for how long a server must grant nothing, given what it knows of itself and of its marker.
 
-  The one place that decides it. Pure: it reads nothing, writes nothing and asks no clock.
+  This is the only place that decides it. It is a pure function: no reads, no writes, no clock.
 
-  `run` is this run of this server; `settled` the run for which the marker says that it may grant, and `pending` the
-  one that waits since `sinceMs`, false if there is none. A server without a marker is used for the first time, unless
-  it was promoted; or, where `isStrict`, has been up for less than the longest lease, and may have forgotten all of it.
-  `isShard` if the marker moves from server to server with its slot: then one of another run does not show that this
-  server took over, and a server that was not promoted can have lost something only when it was started.
-  `isAlone` if it is a server of a quorum, and too few of the others have told how long leases are since it began this
-  run: a lease that it has forgotten may be longer than any that it knows of, so it waits for an hour at least.
-  Returns how long to wait from now, 0 if it may grant, and since when it waits.
+  - `run` is this run of this server.
+  - `settled` is the run that may grant according to the marker, and `pending` the one that waits since `sinceMs`;
+    each is false if there is none.
+  - A server without a marker counts as new, unless it was promoted. With `isStrict`, a server that has been up for
+    less than the longest lease may also have forgotten its locks.
+  - `isShard` is true if the marker moves between servers with its slot. Then a marker of another run does not show
+    that this server took over: a server that was not promoted can have lost something only when it was started.
+  - `isAlone` is true for a server of a quorum if too few of the others have reported their longest lease since this
+    run began. A forgotten lease may be longer than any known one, so the server waits at least one hour.
+  Returns for how many ms to wait from now, 0 if the server may grant, and since when it waits.
 ]]
 local function verdict(
   run, isPromoted, upMs, settled, pending, sinceMs, longestMs, isStrict, nowMs, isShard, isAlone
@@ -29,6 +31,6 @@ local function verdict(
       sinceMs = nowMs - upMs
     end
   end
-  -- A clock that was set back makes the wait no longer than it would be if it began now.
+  -- If the clock was set back, the wait is at most as long as one that begins now.
   return math.max(0, math.min(longestMs, sinceMs + longestMs - nowMs)), sinceMs
 end

@@ -1,10 +1,10 @@
 --[[
-  lua/lose-places: take the places of a client out of the queue whose last grant ended without confirmation.
+  lua/lose-places: remove all places in the queue of a client whose last grant expired unconfirmed.
 
-  Only for a script that has found no holder. Whoever holds deletes KEYS[4] when it confirms or releases, so a lock that is
-  free while KEYS[4] stands belonged to a process that never answered: it is frozen, dead or deaf. Its other claims
-  would cost the next waiters as much each. Every claim is told, so that a client that is alive after all queues again.
-  The bounds keep one call short.
+  Only for a script that has found no holder. A holder deletes KEYS[4] when it confirms or releases. So if the lock is
+  free while KEYS[4] exists, it was granted to a process that never replied: it is frozen, dead or unreachable. Each
+  of its other claims would delay the next waiters as much. Each removed claim gets a message, so that a client that
+  is alive queues again. One call looks at 10,000 waiters and removes 1,000 at most.
 
   Needs lua/tell. Uses KEYS[3] queue, KEYS[4] handed. Returns whether there was such a client.
 ]]

@@ -1,19 +1,20 @@
 --[[
-  lua/permits-grant: give permits to claims, in the order in which they came.
+  lua/permits-grant: grant permits to waiting claims, first come, first served.
 
-  The one place that decides who is next, for every script that can make room. The head of the queue is never
-  overtaken: while it does not fit, nobody behind it is granted, however little they ask for. Everybody who fits
-  is granted in the same call, so a writer that leaves lets all readers up to the next writer in at once. A head
-  whose process is gone is dropped, whether or not it fits: else it would hold up all the others for as long as
-  somebody holds. One that asks for more than there is by now is told to ask again, and gets the reason. While there
-  is a pause, nobody is granted and the queue stays as it is. The bound keeps one call short; what it leaves is taken up by
-  the next caller.
+  Every script that can free permits uses this, so that only one place decides which claim is next. The rules:
+  - The head of the queue is never overtaken. While it does not fit, no claim behind it is granted, however small.
+  - All heads that fit are granted in the same call, so a writer that leaves lets in all readers up to the next
+    writer.
+  - A head whose process is gone is dropped even if it does not fit, because it would hold up all others.
+  - A head that wants more than the capacity is notified; when it asks again, it gets the reason.
+  - During a pause nothing is granted and the queue stays as it is.
+  - One call handles at most 10,000 claims. The next call handles the others.
 
-  Needs lua/tell and lua/permits, KEYS[6] pause, the local `inbox`, and the local `numbered`: the heaviest grant whose permits
-  are numbered.
+  Needs lua/tell and lua/permits, KEYS[6] pause, the local `inbox`, and the local `numbered`: the largest weight that
+  gets slot numbers.
 ]]
 local lastToken
--- Whether permits were held when this call began. Counted as held before they are paused, so that the fence moves then.
+-- Whether permits were held when this call began. pausing/pause-permits sets it to true, so that the fence moves.
 local wasHeld = tonumber(state[3] or 0) > 0
 
 local function nextToken()
@@ -42,7 +43,7 @@ local function takeSlots(weight)
   return table.concat(slots, ',')
 end
 
--- `handOffMs` is how long a grant by message lasts until it is confirmed, as in lua/hand-off; nothing for any other grant.
+-- `handOffMs` is how long an unconfirmed grant by message lasts, as in lua/hand-off. It is nil for any other grant.
 local function grantTo(holder, weight, leaseMs, token, slots, handOffMs)
   local ends = now + (handOffMs or leaseMs) * 1000
   if used == 0 or ends < first then
@@ -61,7 +62,7 @@ local function grantTo(holder, weight, leaseMs, token, slots, handOffMs)
   keepLease(holder, ends)
 end
 
--- As lua/lose-places: what the client of an unconfirmed grant waits for besides would be lost as well.
+-- Like lua/lose-places: a client that did not confirm a grant would not confirm its next grants either.
 local function losePlaces()
   local left = #gone > 0 and 1000 or 0
   for _, waiter in ipairs(left > 0 and redis.call('ZRANGE', KEYS[5], 0, 9999) or {}) do
@@ -78,13 +79,14 @@ local function losePlaces()
   gone = {}
 end
 
--- `self` is the caller's own claim, which needs no message. Returns its token and slots if it was granted.
+-- `self` is the caller's own claim: it gets a reply, not a message. Returns its token and slots if it was granted.
 local function grantHeads(self)
   losePlaces()
-  -- A key that is named twice counts twice.
+  -- EXISTS counts a repeated key twice, so a result above 1 means that there is a pause.
   local found = used < capacity and redis.call('EXISTS', KEYS[5], KEYS[6], KEYS[6]) or 0
   if found > 1 and used == 0 and wasHeld then
-    -- Free under a pause: an earlier holder that comes late is refused as after a grant.
+    -- The permits became free during a pause. The fence moves so that a late earlier holder is refused as after a
+    -- grant.
     redis.call('SET', KEYS[2], nextToken(), 'PX', keptMs())
   end
   if found ~= 1 then

@@ -1,14 +1,18 @@
 --[[
-  lua/permits-state: the permits of one name as they stand.
+  lua/permits-state: read the current permits of one name.
 
-  Read once, together with the grant of the local `owner` (an empty one if the script has none), which is `record`.
+  Reads them once, together with `record`, the grant of the local `owner` (an empty string if the script has none).
   A grant is `<weight>/<token>/<slot>,<slot>…`, and after a change of weight also `/<first token>/<number of the
-  change>`. One that was made by message and is not confirmed yet ends in `/!`.
+  change>`. A grant by message that is not confirmed yet ends in `/!`.
 
-  Invariants: `used` is the sum of the weights of all grants in KEYS[1], which are those in KEYS[3]; slot numbers
-  below `top` that no grant has are the `free` members of KEYS[4]; no lease ends before `first`, so that nothing
-  need be looked for until then; no key goes before a lease in it ends, and none before `until`. The member `-` of
-  KEYS[3], which never ends, is nobody: it keeps the key, and with it the expiry, while holders come and go.
+  Invariants:
+  - `used` is the sum of the weights of all grants in KEYS[1].
+  - The holders in KEYS[1] are those in KEYS[3].
+  - The slot numbers below `top` that no grant has are the `free` members of KEYS[4].
+  - No lease ends before `first`, so no script looks for ended leases until then.
+  - No key expires before a lease in it ends, and none before `until`.
+  - The member `-` of KEYS[3] never ends. It is a placeholder that keeps the key and its expiry while holders come and
+    go.
 
   Uses KEYS[1] state.
 ]]

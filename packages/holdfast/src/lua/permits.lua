@@ -1,18 +1,18 @@
 --[[
-  lua/permits: how permits come back, and how their keys stay.
+  lua/permits: return permits, and keep their keys alive.
 
-  What changes the state writes it at once, so that it is whole after every step.
+  Each function writes its changes immediately, so that the state is consistent after every step.
 
   Needs lua/permits-state. Uses KEYS[1] state, KEYS[2] fence, KEYS[3] holders, KEYS[4] slots.
 ]]
--- Clients whose last grant has ended without confirmation, for lua/permits-grant.
+-- Clients whose last grant expired unconfirmed, for lua/permits-grant.
 local gone = {}
 
 local function keptMs()
   return math.floor((keepUntil - now) / 1000)
 end
 
--- The keys live in steps of five minutes beyond what is needed, so that most calls need not touch their expiry.
+-- Extends the expiry in steps of 5 minutes more than needed, so that most calls need not write it.
 local function lengthen(leaseMs)
   local needed = now + math.max(keepMs, leaseMs + 60000) * 1000
   if keepUntil < needed then
@@ -26,7 +26,7 @@ local function lengthen(leaseMs)
   end
 end
 
--- All fields and the member that is nobody, so that holders can be counted in both places.
+-- Writes all fields and the placeholder member `-`, so that the number of holders follows from the size of either key.
 local function begin(size, declared)
   redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
   capacity, used, top, free, first, keepUntil, record = tonumber(size), 0, 0, 0, 0, 0, false
@@ -36,7 +36,7 @@ local function begin(size, declared)
   lengthen(0)
 end
 
--- Never shortens. A key that was not there was deleted or evicted, and `first` then has the next call look into it.
+-- Never shortens a lease. If the key was missing, it was deleted or evicted: `first` = 0 makes the next call check it.
 local function keepLease(holder, ends)
   if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', ends, holder) == 2 then
     redis.call('PEXPIRE', KEYS[3], keptMs())
@@ -44,7 +44,7 @@ local function keepLease(holder, ends)
   end
 end
 
--- Holders whose ends were lost get one lease more from now on: who is alive renews it, and who is dead does not.
+-- Holders whose end was lost get one more lease from now on. Live holders renew it, and dead ones do not.
 local function mend()
   if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
     local fields = redis.call('HGETALL', KEYS[1])
@@ -59,7 +59,7 @@ end
 
 local function putBack(slots)
   if used == 0 then
-    -- Numbers begin anew when nobody holds, so the free ones need not be kept.
+    -- Without holders the slot numbers start at 0 again, so the free ones need not be kept.
     if free > 0 then
       redis.call('DEL', KEYS[4])
     end
@@ -93,12 +93,12 @@ local function giveBack(holder, grant)
   end
 end
 
--- Without the mark of a grant that nobody has confirmed.
+-- Removes the mark of an unconfirmed grant.
 local function confirmed(grant)
   return (string.gsub(grant, '/!$', ''))
 end
 
--- A holder that died gives its permits back here, at the first call after its lease, by the server's clock.
+-- Takes back the permits of dead holders, at the first call after the end of their lease on the server's clock.
 local function reap()
   if used == 0 or first - now > 0 then
     return
@@ -127,8 +127,8 @@ local function reap()
   end
 end
 
--- Whether the grant is the one that its holder knows by that token. A change of weight may have issued another
--- one since, which the holder has not heard of yet.
+-- Whether `token` belongs to this grant. A change of weight may have issued a newer token that the holder does not know
+-- yet.
 local function isUnder(grant, token)
   local last, first = string.match(grant, '^%d+/(%d+)/[%d,]*/?(%d*)')
   if first == '' then

@@ -1,8 +1,9 @@
 --[[
-  lua/redisson-count: read the count of a semaphore or latch, and refuse a key that is of something else.
+  lua/redisson-count: read the count of a semaphore or latch, and refuse a key that belongs to something else.
 
-  A key of another type is refused by the server itself. A client that puts something before its keys does not do so with
-  channels and the names that Redisson makes of the key, so both sides would work beside each other.
+  The server itself refuses a key of another type. A client that adds a prefix to its keys adds it neither to channels
+  nor to the names that Redisson derives from the key. Both libraries would then use different names, so this refuses
+  the key.
 
   Needs `name`. Uses KEYS[1], a string.
 ]]

@@ -1,11 +1,12 @@
 --[[
-  lua/redisson-fair: the queue of a FairLock without those at its head whose time is over.
+  lua/redisson-fair: remove the expired waiters from the head of the queue of a FairLock.
 
-  KEYS[2] is the queue and KEYS[3] the deadlines, in every script of the fair lock. Only the head is looked at, as Redisson
-  does: the deadlines behind it are counted from those before. A head without a deadline would stay for ever and is
-  removed as well; if it is alive, it queues again by itself. What is left over after a thousand is for the next call.
+  KEYS[2] is the queue and KEYS[3] the deadlines, in every script of the fair lock. Like Redisson, this looks only at
+  the head, because each deadline is computed from those before it. A head without a deadline would stay forever, so
+  it is removed as well; if it is alive, it queues again. One call removes at most 1,000. The next call removes the
+  others.
 
-  Returns the head and its deadline in ms since 1970, or nothing.
+  Returns the head and its deadline in ms since 1970, or nil if the queue is empty.
 ]]
 local function headOfQueue(nowMs)
   for _ = 1, 1000 do

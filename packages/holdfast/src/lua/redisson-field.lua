@@ -1,16 +1,17 @@
 --[[
-  lua/redisson-field: look at the hash of a lock where the key may be of another type.
+  lua/redisson-field: read the hash of a lock, whose key may be of another type.
 
-  KEYS[1] is the hash. A user who may not look is refused as everywhere: only a key of another type is an answer.
+  KEYS[1] is the hash. An error for a user without permission is raised. Only a key of another type is a regular
+  result.
 ]]
--- 1 or 0; neither if the key is of another type.
+-- Returns 1 or 0, or nil if the key has another type.
 local function has(field)
   local found = redis.pcall('HEXISTS', KEYS[1], field)
   if type(found) ~= 'table' then
     return found
   end
   if not string.find(found.err, 'WRONGTYPE', 1, true) then
-    -- Asked again, it raises.
+    -- Repeats the command to raise the error.
     redis.call('HEXISTS', KEYS[1], field)
   end
 end

@@ -1,7 +1,7 @@
 --[[
-  lua/redisson-ids: permit ids, which are raw bytes on the server and hexadecimal text everywhere else.
+  lua/redisson-ids: convert permit ids, which are raw bytes on the server and hexadecimal text everywhere else.
 
-  Client libraries differ in what they do with bytes that are no text, so they never see any.
+  Client libraries differ in how they treat bytes that are not text, so these bytes never reach them.
 ]]
 local function toBytes(id)
   return (string.gsub(id, '%x%x', function(pair) return string.char(tonumber(pair, 16)) end))

@@ -1,11 +1,11 @@
 --[[
-  lua/redisson-leases: take back the permits of our holders whose leases are over.
+  lua/redisson-leases: take back the permits of Holdfast's own holders whose leases have ended.
 
-  The count of a plain semaphore names no holders, so only those who acquired through this library can be found, by what
-  is recorded beside it. At most 100 a call: who comes next takes the rest.
+  The count of a plain semaphore names no holders. Only those that acquired with Holdfast can be found, in the records
+  beside it. One call takes back at most 100 leases. The next call takes the others.
 
-  Needs `count`, `now`, `publish`, `how`, `channel`. Uses KEYS[1] permits, KEYS[2] leases, KEYS[3] grants. Returns whether some
-  may be left.
+  Needs `count`, `now`, `publish`, `how`, `channel`. Uses KEYS[1] permits, KEYS[2] leases, KEYS[3] grants. Returns
+  whether some may be left.
 ]]
 local function takeBack()
   local lapsed = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 100)

@@ -1,10 +1,10 @@
 --[[
-  lua/redisson-life: let what is recorded beside the count of a plain semaphore live as long as the count.
+  lua/redisson-life: keep the records beside the count of a plain semaphore exactly as long as the count.
 
-  Shorter, and the permits of a holder that dies would be lost; longer, and they would come back to a semaphore that they
-  were not taken from. Somebody may have given the count a life of another length since. Of a count without an end nobody
-  tells when it is deleted, so the record ends by itself, 100 days after the last lease that it knows of: until then
-  somebody has to ask for permits once, or those of a holder that died stay taken.
+  If they expired earlier, the permits of a holder that crashes would be lost. If they expired later, the permits
+  would be returned to a semaphore that they were not taken from. The expiry of the count may have been changed since.
+  A count without expiry gives no notice when it is deleted, so its records expire 100 days after the last known
+  lease. If no client requests permits until then, the permits of crashed holders stay taken.
 
   Needs leaseMs. Uses KEYS[1] permits, KEYS[2] leases, KEYS[3] grants.
 ]]

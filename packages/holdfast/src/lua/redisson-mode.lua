@@ -1,14 +1,15 @@
 --[[
-  lua/redisson-mode: how a read-write lock is held, where the key may be of something else.
+  lua/redisson-mode: the mode of a read-write lock, whose key may be of another type.
 
-  KEYS[1] is the hash. A user who may not look is refused as everywhere: only a key of another type is an answer.
+  KEYS[1] is the hash. An error for a user without permission is raised. Only a key of another type is a regular
+  result.
 ]]
--- False if it is free; nothing if the key is of something else.
+-- Returns false if the lock is free, and nil if the key belongs to something else.
 local function modeOf()
   local mode = redis.pcall('HGET', KEYS[1], 'mode')
   if type(mode) == 'table' then
     if not string.find(mode.err, 'WRONGTYPE', 1, true) then
-      -- Asked again, it raises.
+      -- Repeats the command to raise the error.
       redis.call('HGET', KEYS[1], 'mode')
     end
     return nil

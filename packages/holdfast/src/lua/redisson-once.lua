@@ -1,8 +1,8 @@
 --[[
-  lua/redisson-once: give a request that was carried out before the answer that it had.
+  lua/redisson-once: reply to a repeated request with its first reply.
 
-  The wire format knows no requests, so one whose answer was lost could not be told from a second one: permits would be
-  given twice, an event counted twice. A key of our own beside it, which no other library looks at, remembers the answer.
+  The wire format has no request ids, so a request whose reply was lost looks like a new one: permits would be given
+  back twice, or an event counted twice. An additional key, which no other library reads, stores the reply.
 
   Needs `keepMs`. Uses KEYS[2] request, a string.
 ]]

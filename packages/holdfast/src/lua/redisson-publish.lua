@@ -1,8 +1,8 @@
 --[[
-  lua/redisson-publish: wake whoever waits, with the command that its client listens for.
+  lua/redisson-publish: wake the waiters with the publish command that their client subscribes with.
 
-  Called before the first write: a user who may not publish is told so while nothing is undone yet. A server without
-  sharded channels has no listeners on them, so that it lacks the command is of no account where both are used.
+  Runs before the first write, so that a missing permission to publish raises an error before anything is changed. A
+  server without sharded channels has no subscribers on them, so its missing SPUBLISH is ignored.
 ]]
 local function publish(how, channel, message)
   if how ~= 'sharded' then

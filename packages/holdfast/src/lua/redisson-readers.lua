@@ -1,11 +1,11 @@
 --[[
-  lua/redisson-readers: end the read holds of one owner, and leave the lock as long as others need it.
+  lua/redisson-readers: end the read holds of one owner, and keep the lock as long as others need it.
 
-  Each read hold has a key of its own that expires with its lease. What is left of the longest of them is what the common
-  hash keeps; whoever leaves sets it, for the readers of all clients. KEYS[1] is the hash. The keys of the holds are made
-  from what it lists, so they cannot be declared; they are in its slot.
+  Each read hold has its own key, which expires with its lease. The common hash lives as long as the longest of them.
+  A reader that leaves sets this expiry for the readers of all clients. KEYS[1] is the hash. The keys of the holds are
+  derived from its fields, so they cannot be declared, but they are in its slot.
 
-  Returns whether anybody is left.
+  Returns whether other holders are left.
 ]]
 local function holdOf(holdBase, owner, n)
   return holdBase .. ':' .. owner .. ':rwlock_timeout:' .. string.format('%.0f', n)

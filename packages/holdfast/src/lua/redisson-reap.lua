@@ -1,9 +1,11 @@
 --[[
-  lua/redisson-reap: take back the permits whose time is over, whoever holds them.
+  lua/redisson-reap: take back the permits whose leases have ended, of all holders.
 
-  By their scores, so that no list of ids is built, and at most about 1000 a call: who comes next takes the rest.
+  Removes them by score, so that no list of ids is built, and at most about 1,000 per call. The next call takes the
+  others.
 
-  Needs `count`, `now`, `publish`, `how`, `channel`. Uses KEYS[1] permits, KEYS[2] timeout. Returns whether some are left.
+  Needs `count`, `now`, `publish`, `how`, `channel`. Uses KEYS[1] permits, KEYS[2] timeout. Returns whether some are
+  left.
 ]]
 local function reap()
   local last = redis.call('ZRANGEBYSCORE', KEYS[2], 0, now, 'WITHSCORES', 'LIMIT', 999, 1)[2]

@@ -1,12 +1,12 @@
 --[[
-  lua/redisson-writer: tell those who wait for a writer's end, and end the write hold of one owner.
+  lua/redisson-writer: notify the waiters of the end of a write hold, and end the write hold of one owner.
 
-  Redisson's own message, 1, wakes only the threads that sleep already: one that has asked and was refused, but does not sleep
-  yet, never hears of it, and then sleeps for as long as the lock had left. 0 is kept for the next that goes to sleep. So 1
-  is for all, and 0 after it for the one in between.
+  Redisson's own message, 1, wakes only the threads that already sleep. A thread that was refused but does not sleep
+  yet misses it and then sleeps for what was left of the lock. The message 0 is kept for the next thread that goes to
+  sleep. So 1 wakes all sleeping threads, and the 0 after it wakes the one in between.
 
-  Whoever has read under its own write lock goes on reading, and then readers may join: they are woken as well, which
-  Redisson leaves out. KEYS[1] is the hash.
+  An owner that has read under its own write lock keeps reading, and other readers may join. So these are woken as
+  well, which Redisson omits. KEYS[1] is the hash.
 ]]
 local function tellOfWriter(channel, how)
   publish(how, channel, '1')

@@ -1,11 +1,11 @@
 --[[
-  lua/run-id: the id of this run of this server, which no other server and no other run has.
+  lua/run-id: the id of this run of this server, unique among servers and runs.
 
-  A run is a time in which a process is master without a break: it ends when the process does, and when the server is
-  demoted. So a master that was demoted and promoted again has begun another one, though its process is the same. A
-  process that was never promoted shows no second replication id; one that was has taken a new first one then. (A master
-  that had no replica for `repl-backlog-ttl`, an hour if nobody has set it, shows none either.)
-  Returns false where the server does not show it.
+  A run is an uninterrupted time as a master. It ends when the process ends or when the server is demoted. So a master
+  that was demoted and promoted again has begun another run in the same process. A process that was never promoted
+  shows no second replication id, and one that was promoted got a new first one then. (A master that had no replica
+  for `repl-backlog-ttl`, one hour by default, shows no second id either.)
+  Returns the id and whether the server was promoted; false and false if the server does not show the id.
 ]]
 local function runId(info, replication)
   local process = type(info) == 'string' and string.match(info, 'run_id:(%x+)')

@@ -1,12 +1,12 @@
 --[[
-  lua/signal-next: move waiters from a condition to the end of the mutex's queue, the one that came first first.
+  lua/signal-next: move waiters from a condition to the end of the mutex's queue, first come, first served.
 
-  A waiter whose inbox nobody listens to is dropped, and the next one is asked: a signal to a process that is gone
-  would be lost. If such a waiter is alive after all it finds itself in no queue when it asks, and goes on: that is
-  a spurious wake-up. The bound keeps one call short; the caller is told what is left and asks again.
+  A waiter whose inbox has no subscriber is dropped and the next one is tried, because a signal to a process that is
+  gone would be lost. If such a waiter is alive, it finds itself in no queue when it asks, and continues: a spurious
+  wake-up. One call tries at most 10,000 waiters. The caller learns how many are left and asks again.
 
-  Needs lua/tell. Uses KEYS[3] queue. `pop` takes the first waiter out of the condition, since its key has another place in
-  each script. Returns how many were moved, `most` at the most.
+  Needs lua/tell. Uses KEYS[3] queue. `pop` removes the first waiter from the condition, because its key has a
+  different index in each script. Returns how many were moved, at most `most`.
 ]]
 local function signalNext(inbox, most, pop)
   local moved = 0

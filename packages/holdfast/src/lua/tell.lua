@@ -1,26 +1,27 @@
 --[[
-  lua/tell: send a message to a client's inbox, if the client is there to hear it.
+  lua/tell: send a message to the inbox of a client, if the client is subscribed to it.
 
-  A hand-off to a process that is gone would block everybody for a whole lease. PUBLISH's own answer also counts
-  whoever listens by a pattern, such as a person who watches with PSUBSCRIBE, so the subscribers of the very
-  channel are counted.
+  A grant to a process that is gone would block the lock for a whole lease, so the subscribers are counted before the
+  message is sent. PUBLISH also counts subscribers of patterns, such as an operator with PSUBSCRIBE. So the script
+  counts the subscribers of the exact channel.
 
-  In a cluster the inbox ends in the hash tag of the keys and a colon, and the channel is a sharded one: only of these
-  does the server of a slot know all subscribers. It knows none while the slot is on its way to it, or just after it took over, so
-  whoever is passed over is told so, on the client's own channel: if it is alive it asks, and queues again. A server
-  older than Redis 7 has no sharded channels and cannot know who is there; then everybody counts as there.
+  In a cluster the inbox ends in the hash tag of the keys and a colon, and its channel is a sharded one, because only
+  for these does the server of a slot know all subscribers. It knows none while the slot migrates to it, or just after
+  it took over. So a client that is skipped is notified on its own channel. If it is alive, it asks and queues again.
+  A server older than Redis 7 has no sharded channels and cannot count, so it treats every client as subscribed.
 
-  A user may lack the permission to count or to publish, and some managed servers refuse either inside a script. The scripts that
-  use this have written by then and must not stop half done, so a refusal counts as "not there": waiters poll. inbox/echo raises it.
+  A user may lack the permission to count or to publish, and some managed servers refuse either inside a script. The
+  calling scripts have written by then and must not stop half done, so a refusal counts as "not subscribed", and the
+  waiters poll. inbox/echo raises the error.
 
-  Returns whether there is one.
+  Returns whether the message was sent to a subscriber.
 ]]
 local function passOver(channel, number)
   redis.pcall('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
   return false
 end
 
--- Nothing, if this server has no sharded channels. To count everybody as there after a refusal would grant to the dead.
+-- Returns nil if this server has no sharded channels, and 0 after a refusal, because a grant to a dead client is worse.
 local function countShard(channel)
   local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
   if not reply.err then
@@ -38,8 +39,8 @@ local function isThere(channel, number)
 end
 
 local function tell(channel, message)
-  -- Counted first: a message that nobody here hears still reaches subscribers of this server's replicas, who would
-  -- believe it.
+  -- Counts first, because a message without a subscriber here still reaches those of the replicas, who would believe
+  -- it.
   if not isThere(channel, string.match(message, '%d+')) then
     return false
   end

@@ -1,8 +1,9 @@
 --[[
-  lua/timestamp-rest: how long a lock that is there counts as held, by its value or its expiry, whichever is sooner.
+  lua/timestamp-rest: for how long an existing lock counts as held: until its value or its expiry, whichever is
+  sooner.
 
-  Compared in the unit of the value, as the other clients compare. Returns whether it is held, and for how many ms more; -1
-  if there is no end.
+  Compares in the unit of the value, as the other clients do. Returns whether it is held and for how many more ms; -1
+  if it has no end.
 
   Uses KEYS[1] lock; and nowMs, unitMs, marginMs, reached.
 ]]

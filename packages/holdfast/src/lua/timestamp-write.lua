@@ -1,8 +1,8 @@
 --[[
-  lua/timestamp-write: begin the lease of an owner, never ending it sooner than before.
+  lua/timestamp-write: write the lease of an owner, never ending it earlier than before.
 
-  Rounded up to the unit, so that a lease is never shorter than was asked for; and the keys outlive the value by graceMs,
-  so that the value alone says when it is over.
+  Rounds up to the unit, so that a lease is never shorter than requested. The keys outlive the value by graceMs, so
+  that the value alone decides when the lease ends.
 
   Uses KEYS[1] lock, KEYS[2] record; and nowMs, leaseMs, unitMs, padding, before, after, graceMs.
 ]]

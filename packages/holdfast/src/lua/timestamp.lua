@@ -1,31 +1,32 @@
 --[[
-  lua/timestamp: the value that clients of other systems read and write, and the record beside it that says whose it is.
+  lua/timestamp: the value that clients of other systems read and write, and the record beside it that names the
+  owner.
 
-  The record is `<value> <sinceMs> <token> <owner>`: what its writer has written to the lock, when it was granted, its token
-  and its id. Clients of other systems know nothing of it. A claim owns the lock if the record names it and the lock has
-  the value of the record.
+  The record is `<value> <sinceMs> <token> <owner>`: what its writer wrote to the lock, when the lock was granted, the
+  token and the owner id. Clients of other systems do not know it. A claim owns the lock if the record names the claim
+  and the lock has the value of the record.
 
-  Uses KEYS[1] lock, KEYS[2] record; and unitMs, which is 0 for a lock whose value is no time, and nowMs.
+  Uses KEYS[1] lock, KEYS[2] record; and unitMs, which is 0 for a lock whose value is not a time, and nowMs.
 ]]
--- Nothing if it is a key of another type, false if there is none.
+-- Returns nil if the key has another type, and false if it does not exist.
 local function readValue()
   local found = redis.pcall('GET', KEYS[1])
   if type(found) ~= 'table' then
     return found
   end
   if not string.find(found.err, 'WRONGTYPE', 1, true) then
-    -- Refused, as to a user who may not: asked again, it raises.
+    -- The command was refused, for example for lack of permission. Repeats it to raise the error.
     redis.call('GET', KEYS[1])
   end
 end
 
--- Nothing if there is no record.
+-- Returns nil if there is no record.
 local function readRecord()
   local value, sinceMs, token, owner = string.match(redis.call('GET', KEYS[2]) or '', '^(%S+) (%d+) (%d+) (%S+)$')
   return value, sinceMs, token, owner
 end
 
--- The whole seconds or milliseconds of a value; nothing if it is no number, or one of the other unit.
+-- The whole seconds or milliseconds of a value; nil or false if it is not a number, or has the other unit.
 local function unitsOf(value)
   local whole = string.match(value, '^(%d+)$') or (unitMs == 1000 and string.match(value, '^(%d+)%.%d+$'))
   local units = whole and #whole <= 15 and tonumber(whole)
@@ -34,7 +35,7 @@ local function unitsOf(value)
   end
 end
 
--- Whether the writer of a record may still work, as far as its own clock and ours may differ.
+-- Whether the writer of a record may still work, when its clock and ours may differ by `skewMs`.
 local function isLive(value, skewMs)
   if unitMs == 0 then
     return redis.call('PTTL', KEYS[2]) > 0
@@ -43,9 +44,9 @@ local function isLive(value, skewMs)
   return units ~= nil and units * unitMs - skewMs > nowMs
 end
 
--- What became of the lock of a claim that the record names: own, deleted, overwritten or claimed.
--- A client that saw an expired value, and then came too late, has overwritten the lock with what it computed before we
--- were granted, so its value ends before one that was written since; whoever finds a later one has lost the lock.
+-- The state of the lock of a claim that the record names: own, deleted, overwritten or claimed. A client that saw an
+-- expired value may overwrite the lock too late, with a value that it computed before our grant. Such a value ends
+-- earlier than any value computed since. A claim that finds a later value has lost the lock.
 local function standing(found, value, sinceMs, skewMs, latestMs)
   if found == value then
     return 'own'

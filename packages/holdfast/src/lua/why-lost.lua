@@ -1,8 +1,8 @@
 --[[
   lua/why-lost: what a claim that no longer holds the mutex may assume.
 
-  The fence tells: it moves with every grant, so as long as it stands at the claim's own token nobody was
-  granted since. Uses KEYS[2] fence.
+  The fence shows it: every grant moves it, so while it equals the claim's own token, nothing was granted since.
+  Uses KEYS[2] fence.
   Returns 2 unclaimed, 3 claimed, 4 forgotten.
 ]]
 local function whyLost(holder, token)

@@ -1,20 +1,20 @@
 --[[
-  multi-lock/acquire: take several mutexes if each is free and nobody waits for any; otherwise take none.
+  multi-lock/acquire: take several mutexes if each is free and has no waiters; otherwise take none.
 
-  One step, so that nobody ever sees half of them taken, and two callers who name them in opposite order cannot
-  wait for each other. Each mutex gets a claim of its own, as if it had been acquired alone: from then on the
-  scripts of the mutex extend and release it. Sent again with the same owners it gives the same answer.
+  One atomic step, so that no other client sees half of them taken, and two callers that name them in opposite order
+  cannot deadlock. Each mutex gets its own claim, as if it were acquired alone, and from then on the scripts of the
+  mutex extend and release it. A repeated request with the same owners gets the same reply.
 
-  The number of mutexes differs from call to call, so this script computes the n of KEYS[n].
-  A proxy that refuses that costs nothing but speed: the mutexes are then acquired one by one, in order.
+  The number of mutexes differs between calls, so this script computes the n of KEYS[n]. A proxy that refuses this
+  only costs speed: the mutexes are then acquired one by one, in order.
 
   ARGV[1]   leaseMs  length of each lease
-  ARGV[2]   owners   ids of the claims, one for each mutex, with a space between; no id contains one
-  KEYS[...] keys     of each mutex in turn: lock, fence, queue, handed and pause, as in mutex/acquire
+  ARGV[2]   owners   ids of the claims, one for each mutex, separated by spaces, which no id contains
+  KEYS[...] keys     for each mutex: lock, fence, queue, handed and pause, as in mutex/acquire
   GRANTS  by itself
-  REPLY     {0, member, restMs, nowUs}  refused: that mutex, counted from 1, is held, waited for or paused; its lease
-                                        ends in restMs, or never if -1; -2 if it is free but waited for or paused
-            {1, tokens...}              granted: the token of each mutex in turn
+  REPLY     {0, member, restMs, nowUs}  refused: mutex number `member`, from 1, is held, paused or has waiters; its
+                                        lease ends in restMs; -1 if never, -2 if it is not held
+            {1, tokens...}              granted: one token for each mutex
 ]]
 local leaseMs = ARGV[1]
 
@@ -38,12 +38,12 @@ for member, owner in ipairs(owners) do
   local last = tonumber(redis.call('GET', KEYS[5 * member - 3]) or 0)
   local token = now
   if isOurs[member] and last > 0 then
-    -- The first reply was lost. Nobody was granted since, so the last token is ours.
+    -- The first reply was lost. Nothing was granted since, so the last token is ours.
     token = last
   elseif last >= now then
     token = last + 1
   end
-  -- A lease that is ours is never shortened: this may be a late copy that arrives after an extension.
+  -- Never shortens a lease that is ours, because this may be a late copy that arrives after an extension.
   if redis.call('PTTL', KEYS[5 * member - 4]) - leaseMs < 0 then
     redis.call('SET', KEYS[5 * member - 4], owner, 'PX', leaseMs)
   end

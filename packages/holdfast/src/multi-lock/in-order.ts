@@ -14,7 +14,9 @@ import type { AcquireOptions, ResolvedOptions } from "../core/options.js";
 import { onAbort } from "../core/options.js";
 import { releaseAll } from "./multi-hold.js";
 
-/** Sorts locks into the order in which all callers take them. Compares code units, because locales differ between hosts. */
+/**
+ * Sorts locks into the order in which all callers take them. Compares code units, because locales differ between hosts.
+ */
 export function inOrder(locks: readonly Lock[], keyOf: (lock: Lock) => string): readonly Lock[] {
   return locks.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
@@ -76,7 +78,9 @@ class Ascent {
     this.#request = request;
   }
 
-  /** @returns the leases of all locks; or the name of a lock that was lost meanwhile, and then the pass must start over */
+  /**
+   * @returns the leases of all locks; or the name of a lock that was lost meanwhile, and then the pass must start over
+   */
   async climb(): Promise<{ readonly held: readonly Lease[] } | { readonly lost: string }> {
     const { locks, given, resolved, leftMs } = this.#request;
     resolved.signal?.throwIfAborted();
@@ -109,7 +113,8 @@ class Ascent {
   async #failed(lock: Lock, error: unknown): Promise<unknown> {
     const givingBack = releaseAll(this.#held);
     if (!(error instanceof AcquireTimeoutError || error instanceof PausedError)) return error;
-    // These errors promise that nothing is held, so wait for the releases. If one is uncertain, return its error instead.
+    // These errors promise that nothing is held, so wait for the releases. If one is uncertain, return its error
+    // instead.
     for (const end of await givingBack) if (end.status === "rejected" && isUnknown(end.reason)) return end.reason;
     if (error instanceof PausedError) return error;
     const { holder, isOwn, waitersAhead, pause } = error;

@@ -1,8 +1,8 @@
 /**
  * Several leases that act as one.
  *
- * Invariants: the whole is valid only while each member is. As soon as one member is lost, the whole is lost, once, and the
- * other members are released, because work that needs all of them has to stop.
+ * Invariants: the whole is valid only while each member is. As soon as one member is lost, the whole is lost, once, and
+ * the other members are released, because work that needs all of them has to stop.
  */
 import { type Forced, LeaseLostError, type LossReason, UnsupportedError } from "../core/errors.js";
 import type { Ended, ExportedLease, Holding, LossListener } from "../core/lease.js";
@@ -106,7 +106,9 @@ export class MultiHold implements Holding {
   }
 }
 
-/** Releases all leases and resolves to the outcomes. Each failed release is retried in the background. Never rejects. */
+/**
+ * Releases all leases and resolves to the outcomes. Each failed release is retried in the background. Never rejects.
+ */
 export function releaseAll(leases: readonly Lease[]): Promise<readonly PromiseSettledResult<ReleaseOutcome>[]> {
   return Promise.allSettled(leases.map((lease) => lease.release()));
 }

@@ -13,15 +13,15 @@ import { MultiHold } from "./multi-hold.js";
 import { acquireTogether, type MutexParts, type Together } from "./together.js";
 
 const MOST_MEMBERS = 64;
-/** Whose servers, or proxies before them, do not run a script with computed keys: asked once, and not again. */
+/** Sessions whose server or proxy does not run a script with computed keys. They are asked only once. */
 const refusing = new WeakSet<Session>();
 
 /**
- * All members of a multi-lock, held as one.
+ * A lease on all members of a multi-lock, which end together.
  *
  * `token` and `owner` are those of the member with the highest token, which rises with every grant of the same
- * members. Give each resource the token of its own member, from `leases`: only that one is compared with what
- * others bring who lock the resource alone. Release the whole, not a part.
+ * members. Pass each resource the token of its own member, from `leases`, because clients that lock only this resource
+ * use tokens of that member. Release the multi-lease, not single members.
  */
 export class MultiLease extends Lease {
   /** The members' own leases, in the order in which the members were given. */
@@ -34,36 +34,36 @@ export class MultiLease extends Lease {
   }
 }
 
-/** What `inspect` tells about a multi-lock: of all members together, and of each. */
+/** The state of a multi-lock, from `inspect`: of all members together, and of each member. */
 export interface MultiInspection extends Inspection {
-  /** In the order in which the members were given. */
+  /** The state of each member, in the order in which the members were given. */
   readonly members: readonly Inspection[];
 }
 
 /**
- * Several locks, all or none, with one deadline.
+ * Acquires several locks, all or none, with one deadline.
  *
- * If all are mutexes, in a cluster with one hash tag, the first attempt is one script that takes them all if all are
- * free: one round trip. If that does not succeed, or if kinds are mixed, they are acquired one after the other in an order that is the same for
- * everybody, so that multi-locks never wait for each other in a circle, in whatever order their members are
- * given. While it waits for one member it holds those before it. A wait that ends, by time, abort or error,
- * gives back what was taken; one in which a member is lost begins anew.
+ * If all members are mutexes, and in a cluster have the same hash tag, the first attempt is one script that acquires
+ * all of them if all are free: one round trip. If that fails, or if kinds are mixed, the members are acquired one
+ * after the other. The order is the same for all callers, whatever order the members are given in, so multi-locks
+ * never deadlock. While it waits for one member, it holds those before it. A wait that ends through a timeout, an
+ * abort or an error releases the members it holds. A wait in which a member is lost starts over.
  *
- * As soon as one member is lost the lease is lost, and the other members are given back. A release gives back
- * all of them, and the worst outcome counts.
+ * Losing any member loses the whole lease, and the other members are released. A release releases all members, and the
+ * worst outcome counts.
  */
 export class MultiLock {
-  /** Names of the members, with ", " between them. */
+  /** Names of the members, joined with ", ". */
   readonly name: string;
-  /** The members, as they were given. */
+  /** The members, in the order in which they were given. */
   readonly members: readonly Lock[];
   readonly #session: Session;
   readonly #defaults: ResolvedOptions;
   readonly #inOrder: readonly Lock[];
-  /** The members, if one script can take them all. */
+  /** The members, if one script can acquire all of them. */
   readonly #mutexes: readonly MutexParts[] | undefined;
 
-  /** Locks come from the factories of a Holdfast. @throws TypeError, RangeError @internal */
+  /** Use the factory of a Holdfast instance instead. @throws TypeError, RangeError @internal */
   constructor(session: Session, defaults: ResolvedOptions, members: readonly Lock[]) {
     checkMembers(session, members);
     this.name = members.map(({ name }) => name).join(", ");
@@ -71,11 +71,11 @@ export class MultiLock {
     this.#session = session;
     this.#defaults = defaults;
     this.#inOrder = inOrder(members, keyOf);
-    // A single one is taken, or queued for, in one call anyway.
+    // A single member needs only one request anyway.
     const areMutexes = members.length > 1 && members.every((member) => member instanceof Mutex);
-    // The protocol of a mutex are those of `MutexProtocol`.
+    // The protocol of a Mutex is always a MutexProtocol.
     const mutexes = areMutexes ? members.map((member) => Lock.partsOf(member) as MutexParts) : undefined;
-    // Where each slot has an inbox of its own, a script reaches the keys of one slot.
+    // If each cluster slot has its own inbox, a script can use only the keys of one slot.
     const areTogether = mutexes?.every(({ protocol: { inbox } }) => inbox === mutexes[0]?.protocol.inbox);
     this.#mutexes = areTogether === true ? mutexes : undefined;
   }
@@ -83,14 +83,14 @@ export class MultiLock {
   /**
    * Waits until all members are held.
    *
-   * @throws AcquireTimeoutError  after `waitMs`; nothing is held; `lockName` is the member that was not had in
-   *                              time, and `holder` who has it
-   * @throws PausedError          somebody has paused a member; nothing is held
-   * @throws StoreError           the server did not answer; what may have been granted is given back or expires
-   * @throws EvictionError        the server may evict locks, and that was not allowed; nothing is held
-   * @throws ClosedError          this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong option; nothing was sent
-   * @throws the signal's reason, if it aborts the wait; what was taken is being given back
+   * @throws AcquireTimeoutError  after `waitMs`; nothing is held; `lockName` is the member that was not acquired in
+   *                              time, and `holder` is its holder
+   * @throws PausedError          a member is paused; nothing is held
+   * @throws StoreError           no reply; members that may have been granted are released or expire
+   * @throws EvictionError        the server may evict locks, and `allowEviction` is not set; nothing is held
+   * @throws ClosedError          this Holdfast instance was closed
+   * @throws TypeError, RangeError  an invalid option; nothing was sent
+   * @throws the signal's reason, if it aborts the wait; members that were acquired are being released
    */
   async acquire(options: AcquireOptions = NONE): Promise<MultiLease> {
     const request = this.#request(options);
@@ -105,9 +105,9 @@ export class MultiLock {
   }
 
   /**
-   * Takes all members only if all are free now. One round trip if all are mutexes, else one for each member.
+   * Acquires all members only if all are free now. One round trip if all are mutexes, otherwise one per member.
    *
-   * @returns null if any is held or waited for by somebody else; then nothing is held
+   * @returns null if any member is held or has waiters; then nothing is held
    * @throws as `acquire`, but never AcquireTimeoutError
    */
   async tryAcquire(options: TryAcquireOptions = NONE): Promise<MultiLease | null> {
@@ -118,7 +118,7 @@ export class MultiLock {
     return leases === null ? null : this.#lease(this.#asGiven(leases), request);
   }
 
-  /** Runs `work` while holding all members. As `run` of every lock. */
+  /** Runs `work` while holding all members, like `Lock.run`. @throws as `acquire`; then `work` was not called */
   async run<Result>(
     work: (lease: MultiLease) => Result | Promise<Result>,
     options: AcquireOptions = NONE,
@@ -126,7 +126,11 @@ export class MultiLock {
     return run(() => this.acquire(options), work);
   }
 
-  /** Who holds the members, and who waits for any of them. Each is read by itself, not all at one moment. @throws StoreError */
+  /**
+   * Returns the holders and the waiters of the members. Each member is read separately, not at the same moment.
+   *
+   * @throws StoreError
+   */
   async inspect(): Promise<MultiInspection> {
     const members = await Promise.all(this.members.map((member) => member.inspect()));
     const tokens = members.flatMap(({ token }) => token ?? []);
@@ -142,7 +146,7 @@ export class MultiLock {
     };
   }
 
-  /** @throws UnsupportedError  always: the members have holders of their own, and `forceRelease` for them */
+  /** Not supported: use `forceRelease` of a member instead. @throws UnsupportedError  always */
   async forceRelease(_whose: ForceReleaseOptions): Promise<boolean> {
     const names = this.members.map(({ name }) => show(name)).join(", ");
     const message = `A multi-lock is released by force member by member, each by its own forceRelease: ${names}.`;
@@ -157,7 +161,9 @@ export class MultiLock {
     return { locks: this.#inOrder, given, resolved, leftMs, startedAtMs };
   }
 
-  /** Undefined if that cannot be tried here, or did not come to an answer that would be the last word. */
+  /**
+   * Tries to acquire all members in one request. Returns undefined if that is impossible or had no definite outcome.
+   */
   async #together(resolved: ResolvedOptions): Promise<Together | undefined> {
     if (this.#mutexes === undefined || refusing.has(this.#session)) return undefined;
     try {

@@ -1,8 +1,8 @@
 /**
  * Takes several mutexes in one script call.
  *
- * The attempt implements WaitProtocol, but it never queues. So it shares with all other locks the code that retries after
- * a lost reply and the code that gives up a claim that may have been granted.
+ * The attempt implements WaitProtocol, but it never queues. So it shares with all other locks the code that retries
+ * after a lost reply and the code that gives up a claim that may have been granted.
  */
 import { waitForGrant } from "../core/acquire.js";
 import { call } from "../core/call.js";
@@ -24,8 +24,8 @@ export type Together = { readonly leases: readonly Lease[] } | { readonly taken:
 /**
  * Makes one attempt.
  *
- * @throws StoreError   outcome unknown; what may have been granted is released or expires. Not transient if this server or
- *                      proxy does not run the script at all
+ * @throws StoreError   outcome unknown; what may have been granted is released or expires. Not transient if this server
+ *                      or proxy does not run the script at all
  * @throws ClosedError, signal.reason
  */
 export async function acquireTogether(

@@ -1,27 +1,27 @@
 --[[
-  mutex/acquire: take the mutex if it is free and nobody waits for it; otherwise, if asked to, queue for it.
+  mutex/acquire: take the mutex if it is free and has no waiters; otherwise, if requested, join its queue.
 
-  One step, so that a holder never exists without its token, and nobody waits for a mutex that is free. Sent
-  again with the same owner it gives the same answer: the first reply may have been lost. The token is the
-  server's time in microseconds, or the last token + 1 if that is more, so it rises even when the fence key is
-  gone or a replica without it was promoted.
+  One atomic step, so that a holder always has a token and no claim waits for a free mutex. A repeated request with
+  the same owner gets the same reply, because the first reply may have been lost. The token is the server's time in
+  microseconds, or the last token + 1 if that is higher. So it rises even if the fence key is gone or a replica
+  without it was promoted.
 
-  KEYS[1] lock     string, owner of the claim that holds; expires with its lease
+  KEYS[1] lock     string, owner id of the holder; expires with its lease
   KEYS[2] fence    string, last token issued
-  KEYS[3] queue    sorted set, owner of a waiting claim -> arrival, the time in microseconds or the last one + 1 if that is more
-  KEYS[4] handed   string, client that was granted by message and has not confirmed
-  KEYS[5] pause    string, the pause that keeps everybody from being granted; expires at its end
+  KEYS[3] queue    sorted set, owner of a waiting claim -> arrival: time in microseconds, or the last one + 1 if higher
+  KEYS[4] handed   string, client whose grant by message is not confirmed yet
+  KEYS[5] pause    string, the current pause, during which nothing is granted; expires at its end
   ARGV[1] owner    id of this claim
   ARGV[2] leaseMs  length of the lease
-  ARGV[3] fenceMs  how long the fence outlives the grant; sent ready, because sums become text slowly here
-  ARGV[4] block    how many tokens this claim may spend, 1 or more
-  ARGV[5] enqueue  1 if the claim may wait in the queue, but not begin to while there is a pause; 2 if it may in any
-                   case; 0 if its client has no inbox or does not wait
-  ARGV[6] inbox    what a client id is appended to for the channel that the client listens on
+  ARGV[3] fenceMs  expiry of the fence; an argument because Lua converts computed numbers to text slowly
+  ARGV[4] block    number of tokens that this claim reserves, 1 or more
+  ARGV[5] enqueue  1 if the claim may queue but not join during a pause; 2 if it may join during a pause too; 0 if its
+                   client has no inbox or does not wait
+  ARGV[6] inbox    prefix of inbox channels: the channel of a client is this plus its client id
   GRANTS  by itself
   REPLY   token                granted; the first token of the block
-          {0, restMs, nowUs, pauses...}  waiting in the queue; the present lease ends in restMs, or never if -1; the
-                                         text is the pause, if there is one, which ends in restMs where nobody holds
+          {0, restMs, nowUs, pauses...}  waiting in the queue; the current lease ends in restMs, or never if -1; pauses
+                                         is the current pause, if any; without a holder, the pause ends in restMs
           {1, restMs, nowUs, pauses...}  refused, and not in the queue
 ]]
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -40,8 +40,8 @@ end
 
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
-  -- The first reply was lost. Nobody was granted since, so the last token is ours. The lease is never
-  -- shortened: this request may be a late copy that arrives after an extension.
+  -- The first reply was lost. Nothing was granted since, so the last token is ours. Never shortens the lease, because
+  -- this request may be a late copy that arrives after an extension.
   if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
     redis.call('PEXPIRE', KEYS[1], leaseMs)
   end
@@ -58,7 +58,7 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
--- Takes a place in the queue, unless the claim has one or may not. Returns the pause, if there is one.
+-- Joins the queue, unless the claim is in it or may not join. Returns the pause, or nil.
 local function queue()
   local pause = redis.call('GET', KEYS[5])
   local isQueued = redis.call('ZSCORE', KEYS[3], owner)
@@ -69,14 +69,14 @@ local function queue()
       local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
       redis.call('ZADD', KEYS[3], math.max(latest + 1, now), owner)
     end
-    -- Waiters ask again every few seconds; a queue that nobody asks about belongs to processes that are gone.
+    -- Waiters ask again every few seconds, so a queue without requests belongs to processes that are gone.
     redis.call('PEXPIRE', KEYS[3], 60000)
   end
   return pause or nil
 end
 
 if holder then
-  -- What follows is not even defined for those who only wait, as most do on a busy lock.
+  -- Returns before the functions below are defined. That saves time because on a busy lock most calls end here.
   local pause = nil
   if enqueue ~= '0' then
     pause = queue()
@@ -90,15 +90,16 @@ end
 local isUnconfirmed = losePlaces(inbox)
 local pause = queue()
 if pause then
-  -- A fence that outlives a lease is kept for ten minutes more, and one that a pause has moved for longer than that. So is
-  -- that of a grant which nobody has confirmed: it was over before its lease would have been.
+  -- A fence with more than 10 minutes left was already moved for this pause. The exception is the fence of an
+  -- unconfirmed grant, because that grant ended earlier than its lease would have.
   if isUnconfirmed or redis.call('PTTL', KEYS[2]) <= 600000 then
     moveFence(redis.call('PTTL', KEYS[5]), now)
   end
   return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[5]), now, pause}
 end
 
--- A holder died. Whoever asks first promotes the head of the queue, which may be the caller itself.
+-- The last holder's lease expired. The first request after that grants to the head of the queue, maybe the caller
+-- itself.
 local granted, token = handOff(inbox, owner, now)
 if granted == owner then
   return token

@@ -1,20 +1,20 @@
 --[[
-  mutex/force-release: take the mutex away from the holder that the caller has seen, and tell that holder.
+  mutex/force-release: take the mutex away from a specific holder, and notify that holder.
 
-  The caller names the holder by owner, by token, or by both, and nothing happens if it has changed meanwhile.
-  The fence moves even when nobody waits, so that the old holder's own release learns that it was too late.
+  The caller names the holder by owner, by token, or by both. Nothing happens if the holder has changed. The fence
+  moves even without waiters, so that a late release of the old holder learns that the lock was taken away.
 
-  KEYS[1] lock    string, owner of the claim that holds; expires with its lease
+  KEYS[1] lock    string, owner id of the holder; expires with its lease
   KEYS[2] fence   string, last token issued
   KEYS[3] queue   sorted set, owner of a waiting claim -> arrival number
-  KEYS[4] handed  string, client that was granted by message and has not confirmed
-  KEYS[5] pause   string, the pause that keeps everybody from being granted; expires at its end
-  ARGV[1] owner   whose hold to end; empty to go by the token alone
-  ARGV[2] token   which grant to end, by any token of its block; empty to go by the owner alone
-  ARGV[3] inbox   what a client id is appended to for the channel that the client listens on
-  ARGV[4] note    what the holder is told beside; empty for nothing
+  KEYS[4] handed  string, client whose grant by message is not confirmed yet
+  KEYS[5] pause   string, the current pause, during which nothing is granted; expires at its end
+  ARGV[1] owner   claim whose hold to end; empty to identify it by the token only
+  ARGV[2] token   any token of the grant to end; empty to identify it by the owner only
+  ARGV[3] inbox   prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[4] note    text appended to the message to the holder; may be empty
   GRANTS  by hand-off
-  REPLY   0      unchanged: free, or held by somebody else
+  REPLY   0      unchanged: free, or held by another claim
           1      released
 ]]
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -28,7 +28,7 @@ if not holder or (owner ~= '' and holder ~= owner) then
   return 0
 end
 if token ~= '' then
-  -- A claim may have reserved several tokens, of which its holder knows one.
+  -- A claim may have reserved several tokens, and its holder knows only one of them.
   local block = string.match(holder, '^[^/]+/%d+/%d+/(%d+)') or 1
   local after = last and last - token
   if not after or after < 0 or after - block >= 0 then
@@ -36,7 +36,7 @@ if token ~= '' then
   end
 end
 
--- Told first: where both are of one client, it hears by whom and why before it hears of the next grant.
+-- Sent before the hand-off: if the next grant goes to the same client, it learns first who released the lock and why.
 local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
 if client then
   tellHolder(inbox, client, '-' .. number .. note)

@@ -1,17 +1,17 @@
 --[[
-  mutex/inspect: who holds the mutex and who waits for it. Changes nothing.
+  mutex/inspect: the holder and the waiters of the mutex. Changes nothing.
 
-  KEYS[1] lock   string, owner of the claim that holds; expires with its lease
+  KEYS[1] lock   string, owner id of the holder; expires with its lease
   KEYS[2] fence  string, last token issued
   KEYS[3] queue  sorted set, owner of a waiting claim -> arrival number
-  KEYS[4] pause  string, the pause that keeps everybody from being granted; expires at its end
-  ARGV[1] owner  a claim whose place in the queue is asked for; empty for none
-  ARGV[2] most   how many waiters to name, 1 or more
-  REPLY   {0, restMs, token, waiters, ahead, owners...}  free; restMs is -2, token 0 if there was none;
-                 ahead is the place of the claim asked for, -1 if it does not wait; the first of the owners is the
-                 pause, empty if there is none, and the others wait
-          {1, restMs, token, waiters, ahead, owners...}  held; restMs is -1 if the key has no expiry;
-                 the first of the owners is the pause, as above, the second the holder, and the others wait
+  KEYS[4] pause  string, the current pause, during which nothing is granted; expires at its end
+  ARGV[1] owner  claim whose place in the queue to report; empty for none
+  ARGV[2] most   maximum number of waiters to list, 1 or more
+  REPLY   {0, restMs, token, waiters, ahead, owners...}  free; restMs is -2; token is 0 if there was none;
+                 ahead is the number of waiters before the claim, -1 if it does not wait; owners are the pause (empty if
+                 there is none) and then the waiters
+          {1, restMs, token, waiters, ahead, owners...}  held; restMs is -1 if the key has no expiry; owners are
+                 the pause as above, then the holder, then the waiters
 ]]
 local owner, most = ARGV[1], ARGV[2]
 

@@ -1,19 +1,19 @@
 --[[
-  mutex/leave: stop waiting; and if the grant was made meanwhile, pass it on.
+  mutex/leave: stop waiting; if the mutex was granted meanwhile, pass it on.
 
-  A waiter that gives up cannot know whether its grant is already on the way, so both are undone in one step.
+  A waiter that gives up cannot know whether its grant is already on the way, so one atomic step undoes both.
 
-  KEYS[1] lock    string, owner of the claim that holds; expires with its lease
+  KEYS[1] lock    string, owner id of the holder; expires with its lease
   KEYS[2] fence   string, last token issued
   KEYS[3] queue   sorted set, owner of a waiting claim -> arrival number
-  KEYS[4] handed  string, client that was granted by message and has not confirmed
-  KEYS[5] pause   string, the pause that keeps everybody from being granted; expires at its end
-  ARGV[1] owner   id of the claim that gives up
-  ARGV[2] inbox   what a client id is appended to for the channel that the client listens on
+  KEYS[4] handed  string, client whose grant by message is not confirmed yet
+  KEYS[5] pause   string, the current pause, during which nothing is granted; expires at its end
+  ARGV[1] owner   id of the claim that stops waiting
+  ARGV[2] inbox   prefix of inbox channels: the channel of a client is this plus its client id
   GRANTS  by hand-off
   REPLY   0      absent: it neither waited nor held
           1      left the queue
-          2      released what had been granted
+          2      released the grant that was made meanwhile
 ]]
 local owner, inbox = ARGV[1], ARGV[2]
 

@@ -14,14 +14,16 @@ import type { MutexProtocol } from "./protocol.js";
  * Not reentrant: a holder that acquires again waits for itself.
  *
  * Waiters queue on the server, first come, first served. A release hands the mutex to the first waiter that is still
- * subscribed, in one atomic step. Callers in one process share a place in the queue unless they set `fairness: "strict"`.
+ * subscribed, in one atomic step. Callers in one process share a place in the queue unless they set `fairness:
+ * "strict"`.
  *
- * A holder that crashes blocks the others until its lease ends. A process that freezes while it waits delays the others by
- * at most 3 s, because a hand-off is provisional until it is confirmed. A holder that was paused or lost its connection
- * learns from `lease.signal` and `lease.assertHeld()` that it lost the lock, before the lease ends on the server. Holdfast
- * cannot stop what the holder does after that; only a resource that checks `lease.token` can.
+ * A holder that crashes blocks the others until its lease ends. A process that freezes while it waits delays the others
+ * by at most 3 s, because a hand-off is provisional until it is confirmed. A holder that was paused or lost its
+ * connection learns from `lease.signal` and `lease.assertHeld()` that it lost the lock, before the lease ends on the
+ * server. Holdfast cannot stop what the holder does after that; only a resource that checks `lease.token` can.
  *
- * Algorithm: our own (docs/adr/001-queue-on-the-server.md). One key holds the owner, one the last token, and one the queue.
+ * Algorithm: our own (docs/adr/001-queue-on-the-server.md). One key holds the owner, one the last token, and one the
+ * queue.
  */
 export class Mutex extends Lock {
   readonly #protocol: MutexProtocol;

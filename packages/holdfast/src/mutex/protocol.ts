@@ -32,7 +32,10 @@ export interface MutexPlace {
   readonly keys: Pick<LockKeys, "base" | "lock">;
   /** Prefix of inbox channels: the channel of a client is this plus its client id. */
   readonly inbox: string;
-  /** See `WaitProtocol.recheckMs`. */
+  /**
+   * Longest time between re-checks of a waiter, in ms, if clients of other libraries release the lock without a
+   * message.
+   */
   readonly recheckMs?: number | undefined;
 }
 
@@ -149,7 +152,8 @@ export class MutexProtocol implements LockProtocol {
     const [pause = "", ...owners] = reply.owners;
     const [holder = "", ...rest] = owners;
     const leaseLeftMs = reply.restMs < 0 ? Infinity : reply.restMs;
-    // The fence is the last token that the holder's claim reserved. Report the first, because most claims serve one lease.
+    // The fence is the last token that the holder's claim reserved. Report the first, because most claims serve one
+    // lease.
     const reserved = reply.outcome === "held" ? (parseOwner(holder)?.amount ?? 1) : 1;
     const token = reply.token === 0 ? undefined : reply.token - reserved + 1;
     return {
@@ -188,7 +192,7 @@ export class MutexProtocol implements LockProtocol {
     return reply.refused.map((place) => Number(place) - 1);
   }
 
-  /** See `LockProtocol.reclaim`. */
+  /** Writes a valid lease back to a server that lacks it after a failover. Implements `LockProtocol.reclaim`. */
   protected async putBack(
     { claim: { owner }, token }: Grant,
     leaseMs: number,

@@ -1,21 +1,21 @@
 --[[
-  mutex/reclaim: put back a lease that is still good, where a failover has lost it.
+  mutex/reclaim: put back a valid lease that a failover has lost.
 
-  Only while this server may not grant: nobody has been granted anything by it since it took over, so all that it
-  shows comes from the server before it, or was put back as well. What it shows may be out of date: a holder whose
-  token is lower than the caller's had been followed by the caller. A token that is higher means that the caller had
-  been followed by others. The fence is raised, so that the next token is higher than the one that was put back.
+  Works only while this server may not grant. It has granted nothing since it took over, so all its data comes from
+  the previous server, or was also put back. That data may be out of date. A holder with a lower token than the
+  caller's held the lock before the caller. A higher token means that others held it after the caller. This raises the
+  fence, so that the next token is higher than the one that was put back.
 
-  KEYS[1] lock     string, owner of the claim that holds; expires with its lease
+  KEYS[1] lock     string, owner id of the holder; expires with its lease
   KEYS[2] fence    string, last token issued
   KEYS[3] queue    sorted set, owner of a waiting claim -> arrival number
-  KEYS[4] handed   string, client that was granted by message and has not confirmed
+  KEYS[4] handed   string, client whose grant by message is not confirmed yet
   KEYS[5] marker   hash, run: the run of this server that may grant
   ARGV[1] owner    id of the claim that was granted
   ARGV[2] token    last token of its block
   ARGV[3] leaseMs  length of the lease, counted from now
   RENEWS
-  REPLY   0        refused: this server lacks nothing, or somebody else was granted since
+  REPLY   0        refused: this server lost nothing, or another claim was granted since
           1        reclaimed
 ]]
 local owner, token, leaseMs = ARGV[1], ARGV[2], ARGV[3]
@@ -32,7 +32,7 @@ if last and last - token > 0 then
   return 0
 end
 if holder and holder ~= owner then
-  -- A client that writes the key by itself issues no tokens, so nothing says that it came before.
+  -- A client that writes the key directly issues no tokens, so it may have acquired the lock after the caller.
   local isOurs = string.match(holder, '^[^/]+/%d+/%d+/%d+')
   if not isOurs or not last or last - token >= 0 then
     return 0

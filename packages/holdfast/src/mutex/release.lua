@@ -1,24 +1,24 @@
 --[[
-  mutex/release: give the mutex back, if it is still ours, to the next waiter.
+  mutex/release: release the mutex if it is still ours, and grant it to the next waiter.
 
-  One step, so that there is no moment in which the mutex is free while somebody waits. Sent again it answers
-  3, since the next claim has been granted by then; core knows that it asked twice. The token is compared too: a
-  claim that was ended by force is granted anew by a late copy of its request, and must learn that its own grant
-  had ended.
+  One atomic step, so that the mutex is never free while a claim waits. A repeated request gets 3 if the next claim
+  was granted meanwhile; the client knows that it sent the request twice. Compares the token too: a late copy of its
+  request can grant the mutex again to a claim whose hold was force-released, and that claim must learn that its own
+  grant ended.
 
-  KEYS[1] lock    string, owner of the claim that holds; expires with its lease
+  KEYS[1] lock    string, owner id of the holder; expires with its lease
   KEYS[2] fence   string, last token issued
   KEYS[3] queue   sorted set, owner of a waiting claim -> arrival number
-  KEYS[4] handed  string, client that was granted by message and has not confirmed
-  KEYS[5] pause   string, the pause that keeps everybody from being granted; expires at its end
+  KEYS[4] handed  string, client whose grant by message is not confirmed yet
+  KEYS[5] pause   string, the current pause, during which nothing is granted; expires at its end
   ARGV[1] owner   id of the claim that was granted
   ARGV[2] token   last token of its block
-  ARGV[3] inbox   what a client id is appended to for the channel that the client listens on
+  ARGV[3] inbox   prefix of inbox channels: the channel of a client is this plus its client id
   GRANTS  by hand-off
   REPLY   1      released
-          2      unclaimed: it had ended, and nobody was granted since
-          3      claimed: it had ended, and somebody else was granted since
-          4      forgotten: the server does not know that it ever was
+          2      unclaimed: the lease had ended, and nothing was granted since
+          3      claimed: the lease had ended, and another claim was granted since
+          4      forgotten: the server has no record of the grant
 ]]
 local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
 

@@ -1,4 +1,4 @@
-/** Another end for a pause that stands, later or earlier, without a moment in which somebody could be granted. */
+/** Moves the end of a current pause, later or earlier, without a moment in which the lock could be granted. */
 
 import { call } from "../core/call.js";
 import type { Pause } from "../core/errors.js";
@@ -12,11 +12,11 @@ import { checkKnown } from "../holdfast-options.js";
 import { internalsOf } from "../internals.js";
 import { checkPauseOwner, endHasPassed, type PauseKind, pauseIn, placeOf } from "./places.js";
 
-/** Which pause, and until when. */
+/** The pause to extend, and its new end. */
 export interface ExtendPauseOptions {
-  /** The `owner` of the pause that is meant, as `pause`, `inspect` and `survey` tell it: another one is left alone. */
+  /** The `owner` of the pause, as reported by `pause`, `inspect` and `survey`. Any other pause remains unchanged. */
   readonly pause: string;
-  /** When it ends by itself, in ms since 1970 by the server's clock. Absent: when somebody resumes, and not before. */
+  /** When the pause ends, in ms since 1970 by the server's clock. If absent, it ends only with `resume`. */
   readonly untilAtMs?: number | undefined;
   /** @default "mutex" */
   readonly kind?: PauseKind | undefined;
@@ -24,18 +24,20 @@ export interface ExtendPauseOptions {
   readonly key?: string | undefined;
 }
 
-/** What came of it. */
+/** The result of `extendPause`. */
 export type ExtendPauseOutcome =
   | { readonly outcome: "extended"; readonly pause: Pause }
-  /** It is paused by another pause, which was left as it is. */
+  /** The lock is under another pause, which remains unchanged. */
   | { readonly outcome: "other-pause"; readonly pause: Pause }
   | { readonly outcome: "not-paused" };
 
 /**
- * Gives a pause another end. Who paused it, why and since when stay as they are.
+ * Changes the end of a pause. Its author, its reason and its start remain unchanged.
  *
- * @throws StoreError  it may have been done all the same; calling it again with the same words is safe
- * @throws ClosedError, UnsupportedError, TypeError, RangeError  as `Holdfast.pause`; nothing was done
+ * @param name     name of the lock
+ * @param options  the pause and its new end; the end must not be in the past
+ * @throws StoreError  outcome unknown; repeating the call with the same options is safe
+ * @throws ClosedError, UnsupportedError, TypeError, RangeError  as `Holdfast.pause`; nothing was changed
  */
 export async function extendPause(
   holdfast: Holdfast,

@@ -1,14 +1,14 @@
 --[[
-  pausing/extend: give a pause another end, of whichever kind the lock is.
+  pausing/extend: change the end of a pause, of any kind of lock.
 
-  One step, because resuming and pausing again would grant somebody in between. The text of a pause says when it ends, so
-  another text takes its place. Sent again it gives the same answer.
+  One atomic step, because resuming and pausing again could grant the lock in between. The text of a pause contains
+  its end, so this replaces the text. A repeated request gets the same reply.
 
-  KEYS[1] pause    string, the pause that keeps everybody from being granted; expires at its end
-  ARGV[1] meant    the pause that is meant
+  KEYS[1] pause    string, the current pause, during which nothing is granted; expires at its end
+  ARGV[1] meant    the pause to change
   ARGV[2] renewed  the same pause with its new end
-  ARGV[3] untilMs  that end, in ms since 1970
-  REPLY   {0, nowMs, texts...}  other: another pause stands, which is the text; or none
+  ARGV[3] untilMs  the new end, in ms since 1970
+  REPLY   {0, nowMs, texts...}  other: texts is the current pause, a different one; or empty if there is none
           {1, nowMs}            extended
           {2, nowMs}            over: the new end has passed
 ]]

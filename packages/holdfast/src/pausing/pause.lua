@@ -1,22 +1,22 @@
 --[[
-  pausing/pause: pause a mutex, so that whoever holds it goes on and nobody is granted after.
+  pausing/pause: pause a mutex. The current holder keeps it, and nothing is granted until the pause ends.
 
-  If it is free the fence moves, as for a grant. Sent again it gives the same answer, and a copy that comes after somebody
-  has resumed pauses nothing.
+  If it is free, the fence moves, as for a grant. A repeated request gets the same reply, and a copy that arrives
+  after the pause was resumed does nothing.
 
-  KEYS[1] lock       string, owner of the claim that holds; expires with its lease
+  KEYS[1] lock       string, owner id of the holder; expires with its lease
   KEYS[2] fence      string, last token issued
   KEYS[3] queue      sorted set, owner of a waiting claim -> arrival number
-  KEYS[4] handed     string, client that was granted by message and has not confirmed
-  KEYS[5] pause      string, the pause that keeps everybody from being granted; expires at its end
-  KEYS[6] resumed    string, `<resume request> <waiters> <now in ms> <pause>` of the last that was resumed
+  KEYS[4] handed     string, client whose grant by message is not confirmed yet
+  KEYS[5] pause      string, the current pause, during which nothing is granted; expires at its end
+  KEYS[6] resumed    string, `<resume request> <waiters> <now in ms> <pause>` of the last pause that was resumed
   ARGV[1] request    id of this request
-  ARGV[2] untilMs    when it ends by itself, in ms since 1970
-  ARGV[3] words      who pauses and why, percent-encoded, with a slash between
-  ARGV[4] inbox      what a client id is appended to for the channel that the client listens on
+  ARGV[2] untilMs    end of the pause, in ms since 1970
+  ARGV[3] words      author and reason, percent-encoded, separated by a slash
+  ARGV[4] inbox      prefix of inbox channels: the channel of a client is this plus its client id
   GRANTS  by hand-off
-  REPLY   {0, nowMs, texts...}  standing: somebody has paused it before; the text is that pause
-          {1, nowMs, texts...}  paused: the text is the pause
+  REPLY   {0, nowMs, texts...}  standing: it was already paused; texts is that pause
+          {1, nowMs, texts...}  paused: texts is the pause
           {2, nowMs}            over: its end has passed
           {3, nowMs}            ended: it was resumed already
 ]]
@@ -41,7 +41,8 @@ end
 pause = string.format('pause/%.0f/%.0f/1/', nowMs, untilMs) .. request .. '/' .. words
 redis.call('SET', KEYS[5], pause, 'PX', string.format('%.0f', untilMs - nowMs))
 if not redis.call('GET', KEYS[1]) then
-  -- Grants nobody now, but moves the fence; not while this server may not grant, because a holder may put its lease back.
+  -- Grants nothing during the pause, but moves the fence. The variant of this script for a server that may not grant
+  -- yet does not move it, because a holder may still reclaim its lease.
   handOff(inbox, nil, now)
 end
 return {1, nowMs, pause}

@@ -1,8 +1,8 @@
 /**
- * A person takes a lock out of use for a while: whoever holds goes on, and nobody is granted until somebody resumes, or until
- * the end that was said.
+ * Pauses a lock for an operator. Holders keep the lock, but there are no new grants until the pause is resumed or
+ * reaches its end.
  *
- * Loaded when it is first used: a person who pauses can wait for a file to be read, and most processes never do.
+ * This module is loaded on first use, because most processes never pause a lock.
  */
 import { call } from "../core/call.js";
 import { type Holder, type Pause, StoreError } from "../core/errors.js";
@@ -24,10 +24,11 @@ import { checkPauseOwner, endHasPassed, type PauseKind, pauseIn, placeOf } from 
 
 export type { PauseKind } from "./places.js";
 
-/** Which lock to pause or resume. */
+/** The lock to pause or resume. */
 interface Which {
   /**
-   * What the lock is. Names of different kinds are different locks; a reentrant mutex is the mutex of its name.
+   * The kind of lock. The same name with another kind is another lock, except that a reentrant mutex is the mutex of
+   * that name.
    * @default "mutex"
    */
   readonly kind?: PauseKind | undefined;
@@ -35,64 +36,67 @@ interface Which {
   readonly key?: string | undefined;
 }
 
-/** What to pause, and what to say to whoever is refused. */
+/** Options of `pause`. Callers that are refused because of the pause see `label` and `by`. */
 export interface PauseOptions extends Which {
-  /** Why, 1 to 256 bytes. */
+  /** The reason for the pause, 1 to 256 bytes. */
   readonly label: string;
-  /** Who, 1 to 256 bytes: a person, in words that others know. */
+  /** The person who pauses the lock, 1 to 256 bytes. Use a name that other people recognize. */
   readonly by: string;
   /**
-   * When it ends by itself, in ms since 1970 by the server's clock, whether or not anybody is there then. Absent: when
-   * somebody resumes, and not before.
+   * When the pause ends without a call of `resume`, in ms since 1970 by the server's clock. No process has to be
+   * running then. If absent, the pause ends only with `resume`.
    */
   readonly untilAtMs?: number | undefined;
 }
 
-/** What to resume. */
+/** Options of `resume`. */
 export interface ResumeOptions extends Which {
-  /** Who, 1 to 256 bytes. */
+  /** The person who resumes the lock, 1 to 256 bytes. */
   readonly by: string;
   /**
-   * The `owner` of the pause that is meant: another one goes on. Who decided by what was shown a while ago names it.
-   * Absent: whichever stands.
+   * The `owner` of the pause to end. Any other pause continues. Set this if the decision to resume is based on an
+   * earlier view of the lock. If absent, ends the current pause.
    */
   readonly pause?: string | undefined;
 }
 
-/** How a pause was begun. */
+/** The result of `pause`. */
 export interface PauseOutcome {
-  /** `already-paused`: somebody else had paused it before, and that pause stands; this call has changed nothing. */
+  /** `already-paused`: the lock was under another pause, which continues. This call changed nothing. */
   readonly outcome: "paused" | "already-paused";
-  /** The pause that stands. */
+  /** The current pause. */
   readonly pause: Pause;
-  /** Who holds it all the same, since before: they go on, and may renew, until they release. */
+  /** The holders from before the pause. They keep the lock and may renew it until they release it. */
   readonly holders: readonly Holder[];
-  /** How many wait, and go on waiting: they are served in their order when it ends. */
+  /** The number of waiters. They stay in the queue and are served in order when the pause ends. */
   readonly waiterCount: number;
 }
 
-/** How a pause was ended. */
+/** The result of `resume`. */
 export type ResumeOutcome =
   | {
       readonly outcome: "resumed";
       /** The pause that has ended. */
       readonly pause: Pause;
-      /** How long it lasted, by the server's clock, in ms. */
+      /** How long the pause lasted, in ms by the server's clock. */
       readonly pausedForMs: number;
-      /** How many were waiting: the first of them is granted already, and the others follow in their order. */
+      /**
+       * The number of waiters at that time. If the lock is free, the first is granted already. The others follow in
+       * order.
+       */
       readonly waiterCount: number;
     }
   | { readonly outcome: "not-paused" }
-  /** Only where a `pause` was named: this one stands, and goes on. */
+  /** Only if the options name a `pause`: the lock is under this other pause, which continues. */
   | { readonly outcome: "other-pause"; readonly pause: Pause };
 
-/** What stands behind a Holdfast on one server. */
+/** The parts of a Holdfast instance on one server that `pause` and `resume` need. */
 export interface PausingOn {
   readonly session: Session;
   readonly prefix: string;
 }
 
-/** See `Holdfast.pause`. */
+/** Pauses a lock, like `Holdfast.pause`. @throws as `Holdfast.pause` */
 export async function pause(
   { session, prefix }: PausingOn,
   name: string,
@@ -109,7 +113,7 @@ export async function pause(
   if (untilAtMs !== undefined) checkWhole("untilAtMs", untilAtMs, 1, NEVER_MS - 1);
   const place = placeOf(session, prefix, name, kind, key);
   const request = session.newRequestId(name);
-  // Where a lock may be evicted, so may a pause.
+  // A server that may evict a lock may also evict a pause.
   if (!session.guard.isOpen) await session.guard.check(name);
   const reply = await insist(session, () => {
     const args = { request, untilMs: untilAtMs ?? NEVER_MS, words, inbox: place.protocol.inbox };
@@ -146,7 +150,7 @@ export async function pause(
   return { outcome: reply.outcome === "paused" ? "paused" : "already-paused", pause: begun, holders, waiterCount };
 }
 
-/** See `Holdfast.resume`. */
+/** Ends a pause, like `Holdfast.resume`. @throws as `Holdfast.resume` */
 export async function resume(
   { session, prefix }: PausingOn,
   name: string,

@@ -1,4 +1,4 @@
-/** Where the keys of a lock are that can be paused, by its kind and name. */
+/** Finds the keys of a lock that can be paused, from its kind and name. */
 import type { NamedStore } from "../core/call.js";
 import { type Pause, StoreError } from "../core/errors.js";
 import { checkKey, checkName, lockKeys, mappedKeys, show } from "../core/keys.js";
@@ -8,12 +8,12 @@ import type { Session } from "../core/session.js";
 import { MutexProtocol } from "../mutex/protocol.js";
 import { type PermitsProtocol, permitsProtocol } from "../permits/protocol.js";
 
-/** Kinds that can be paused: those that are held on one server. */
+/** The kinds of lock that can be paused: those that are held on one server. */
 export type PauseKind = "mutex" | "reentrant-mutex" | "semaphore" | "read-write-lock" | "election";
 
 const KINDS: readonly PauseKind[] = ["mutex", "reentrant-mutex", "semaphore", "read-write-lock", "election"];
 
-/** The heaviest grant of a semaphore whose permits are numbered. */
+/** The largest number of permits in one grant for which the semaphore assigns slot numbers. */
 const MOST_SLOTS = 1_000;
 
 interface ExclusiveKeys {
@@ -35,7 +35,7 @@ interface PermitKeys {
   readonly resumed: string;
 }
 
-/** A lock that can be paused, and the two forms in which its kind keeps it. */
+/** A lock that can be paused, in one of two forms: a lock with one holder, or permits. */
 export type PausedPlace = { readonly caller: NamedStore } & (
   | {
       readonly isPermits: false;
@@ -50,7 +50,12 @@ export type PausedPlace = { readonly caller: NamedStore } & (
     }
 );
 
-/** @throws TypeError, RangeError  a wrong name, kind or key */
+/**
+ * Returns the place of a lock.
+ *
+ * @param key  the `key` option of the mutex; not allowed for other kinds
+ * @throws TypeError, RangeError  an invalid name, kind or key
+ */
 export function placeOf(
   session: Session,
   prefix: string,
@@ -67,7 +72,7 @@ export function placeOf(
     const keys = lockKeys(prefix, kind, name);
     const inbox = session.inboxOf(keys.tag);
     const numbered = kind === "semaphore" ? MOST_SLOTS : 0;
-    // It declares nothing: how many permits there are is for whoever takes some to say.
+    // The declared number has no effect, because neither a pause nor a resume stores it on the server.
     const protocol = { ...permitsProtocol({ store, kind, name, keys, inbox, declared: 1, numbered }), inbox };
     const { base: state } = keys;
     const others = { fence: `${state}:fence`, holders: `${state}:holders`, slots: `${state}:slots` };
@@ -88,7 +93,7 @@ export function placeOf(
   return { caller, isPermits: false, protocol, keys: { ...protocol.keys, resumed: `${keys.base}:resumed` } };
 }
 
-/** The pause that a server has told. @throws StoreError  it cannot be read */
+/** Parses the pause in a reply of the server. @throws StoreError  the pause cannot be parsed */
 export function pauseIn(name: string, [text = ""]: readonly string[]): Pause {
   const found = parsePause(text);
   if (found !== undefined) return found;
@@ -96,7 +101,7 @@ export function pauseIn(name: string, [text = ""]: readonly string[]): Pause {
   throw new StoreError(name, { mayHaveRun: true, transient: false, cause });
 }
 
-/** Nobody can pause until a time that has been. */
+/** Creates the error for a pause whose end is in the past. @param nowMs  the server's time, in ms since 1970 */
 export function endHasPassed(untilAtMs: number | undefined, nowMs: number): RangeError {
   const serverTime = new Date(nowMs).toISOString();
   return new RangeError(
@@ -104,7 +109,7 @@ export function endHasPassed(untilAtMs: number | undefined, nowMs: number): Rang
   );
 }
 
-/** The `owner` of a pause that a caller has named. @throws TypeError  it is none */
+/** Checks and returns the `owner` of a pause that a caller passed. @throws TypeError  it is not the owner of a pause */
 export function checkPauseOwner(pause: unknown): string {
   if (typeof pause === "string" && parsePause(pause) !== undefined) return pause;
   throw new TypeError(`pause must be the owner of a pause, as inspect returns it; got ${show(pause)}`);

@@ -1,23 +1,23 @@
 --[[
-  pausing/resume-permits: end the pause of permits, and grant all those who wait and fit.
+  pausing/resume-permits: end the pause of permits, and grant all waiters that fit.
 
-  Sent again it gives the same answer, and a copy that comes after the next pause began ends nothing.
+  A repeated request gets the same reply, and a copy that arrives after the next pause began does nothing.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
   KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots     sorted set, free slot numbers below top
   KEYS[5] queue     sorted set, owner of a waiting claim -> arrival number
-  KEYS[6] pause     string, the pause that keeps everybody from being granted; expires at its end
-  KEYS[7] resumed   string, `<resume request> <waiters> <now in ms> <pause>` of the last that was resumed
+  KEYS[6] pause     string, the current pause, during which nothing is granted; expires at its end
+  KEYS[7] resumed   string, `<resume request> <waiters> <now in ms> <pause>` of the last pause that was resumed
   ARGV[1] request   id of this request
-  ARGV[2] inbox     what a client id is appended to for the channel that the client listens on
-  ARGV[3] only      the pause that is meant; empty for whichever stands
-  ARGV[4] numbered  the heaviest grant whose permits are numbered; 0 for none
+  ARGV[2] inbox     prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[3] only      the pause to end; empty for the current one, whichever it is
+  ARGV[4] numbered  grants up to this weight get slot numbers; 0 for none
   GRANTS  by hand-off
   REPLY   {0}                             running: there is no pause
-          {1, nowMs, waiters, texts...}  resumed: so many were waiting; the text is the pause that has ended
-          {2, nowMs, texts...}           other: another than the one that was meant stands, and goes on
+          {1, nowMs, waiters, texts...}  resumed: waiters is the number of waiters, texts the pause that ended
+          {2, nowMs, texts...}           other: texts is the current pause, a different one, which continues
 ]]
 local request, inbox, only, numbered, owner = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ''
 

@@ -1,21 +1,21 @@
 --[[
-  pausing/resume: end the pause of a mutex, and grant the first of those who wait.
+  pausing/resume: end the pause of a mutex, and grant the first waiter.
 
-  Sent again it gives the same answer, and a copy that comes after the next pause began ends nothing.
+  A repeated request gets the same reply, and a copy that arrives after the next pause began does nothing.
 
-  KEYS[1] lock     string, owner of the claim that holds; expires with its lease
+  KEYS[1] lock     string, owner id of the holder; expires with its lease
   KEYS[2] fence    string, last token issued
   KEYS[3] queue    sorted set, owner of a waiting claim -> arrival number
-  KEYS[4] handed   string, client that was granted by message and has not confirmed
-  KEYS[5] pause    string, the pause that keeps everybody from being granted; expires at its end
-  KEYS[6] resumed  string, `<resume request> <waiters> <now in ms> <pause>` of the last that was resumed
+  KEYS[4] handed   string, client whose grant by message is not confirmed yet
+  KEYS[5] pause    string, the current pause, during which nothing is granted; expires at its end
+  KEYS[6] resumed  string, `<resume request> <waiters> <now in ms> <pause>` of the last pause that was resumed
   ARGV[1] request  id of this request
-  ARGV[2] inbox    what a client id is appended to for the channel that the client listens on
-  ARGV[3] only     the pause that is meant; empty for whichever stands
+  ARGV[2] inbox    prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[3] only     the pause to end; empty for the current one, whichever it is
   GRANTS  by hand-off
   REPLY   {0}                             running: there is no pause
-          {1, nowMs, waiters, texts...}  resumed: so many were waiting; the text is the pause that has ended
-          {2, nowMs, texts...}           other: another than the one that was meant stands, and goes on
+          {1, nowMs, waiters, texts...}  resumed: waiters is the number of waiters, texts the pause that ended
+          {2, nowMs, texts...}           other: texts is the current pause, a different one, which continues
 ]]
 local request, inbox, only = ARGV[1], ARGV[2], ARGV[3]
 
@@ -40,7 +40,7 @@ redis.call('DEL', KEYS[5])
 local waiters = redis.call('ZCARD', KEYS[3])
 redis.call('SET', KEYS[6], request .. string.format(' %.0f %.0f ', waiters, nowMs) .. pause, 'PX', 600000)
 if not redis.call('GET', KEYS[1]) and not handOff(inbox, nil, now) then
-  -- Kept for the pause until now.
+  -- The pause has extended the expiry of the fence. Shorten it to the regular one.
   redis.call('PEXPIRE', KEYS[2], 600000)
 end
 return {1, nowMs, waiters, pause}

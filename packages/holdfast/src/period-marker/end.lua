@@ -1,13 +1,13 @@
 --[[
-  period-marker/end: note how the last run has ended.
+  period-marker/end: record how the last run ended.
 
-  Nothing is noted if another run has started since. Sent again it changes nothing.
+  Records nothing if another run has started since. A repeated request changes nothing.
 
   KEYS[1] marker  hash of the last run, see period-marker/start
   ARGV[1] owner   id of the claim under which the run was started
   ARGV[2] token   of its grant
   ARGV[3] code    how it ended; 0 is success
-  REPLY   0       superseded: another run has started since, or the note is gone
+  REPLY   0       superseded: another run has started since, or the record is gone
           1       noted
 ]]
 local owner, token, code = ARGV[1], ARGV[2], ARGV[3]

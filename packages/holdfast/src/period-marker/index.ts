@@ -1,6 +1,4 @@
-/**
- * `holdfast/period-marker`: at most one start in each hour, day or other period, whoever takes the lock.
- */
+/** `holdfast/period-marker`: allows at most one start per hour, day or other period among all holders of a lock. */
 export { type LastRun, lastRunOf, lookAtPeriod, type PeriodLook, serverTimeMs } from "./look.js";
 export type { Period } from "./period.js";
 export { type PeriodOptions, type PeriodStart, startOfPeriod } from "./period-marker.js";

@@ -1,4 +1,4 @@
-/** Looking at the notes of periods: what time it is, and who ran last. */
+/** Reads period markers: the server's time and the last run. */
 
 import { periodMarkerRead } from "../generated/period-marker-scripts.js";
 import type { Holdfast, Store } from "../index.js";
@@ -6,7 +6,7 @@ import { call, checkKnown } from "../internal.js";
 import { divisionOf, opensAtMs, type Period } from "./period.js";
 import { onMajority, type Place, placeOf } from "./place.js";
 
-/** A run that has started, as the server has it on record. */
+/** A run that has started, as recorded on the server. */
 export interface LastRun {
   readonly owner: string;
   readonly token: number;
@@ -16,34 +16,37 @@ export interface LastRun {
   readonly clientName: string | undefined;
   /** The `label` of the lease. */
   readonly label: string | undefined;
-  /** The time by which its period is counted, by the server's clock, in ms since 1970. */
+  /** The time that determines the period of the run, in ms since 1970 by the server's clock. */
   readonly readAtMs: number;
-  /** When it started, by the same. */
+  /** When the run started, in ms since 1970 by the server's clock. */
   readonly startedAtMs: number;
-  /** When it ended, by the same; undefined if it has not, or nobody told. */
+  /** When the run ended, in ms since 1970 by the server's clock; undefined if it has not reported its end. */
   readonly endedAtMs: number | undefined;
-  /** How it ended; 0 is success. */
+  /** The exit code of the run; 0 means success. Undefined like `endedAtMs`. */
   readonly exitCode: number | undefined;
 }
 
-/** The period of a name as it is now. */
+/** The current state of the period of a name. */
 export interface PeriodLook {
-  /** The server's time, in ms since 1970: what `startOfPeriod` wants to be told as `readAtMs`. */
+  /** The server's time, in ms since 1970. Pass it to `startOfPeriod` as `readAtMs`. */
   readonly nowMs: number;
-  /** Who ran last; undefined if nobody has for a week and twice a period. */
+  /** The last run; undefined if there was none for at least a week plus two periods. */
   readonly lastRun: LastRun | undefined;
   /**
-   * When the next one may start, by the server's clock, in ms since 1970; undefined if anybody may. Whoever has read the clock
-   * before that is refused by `startOfPeriod`, and need not take the lock to hear it.
+   * When the next run may start, in ms since 1970 by the server's clock; undefined if there is no last run.
+   * `startOfPeriod` refuses a run whose `readAtMs` is earlier, so such a run does not need to acquire the lock.
    */
   readonly opensAtMs: number | undefined;
 }
 
 /**
- * The time of the server that has a name, in ms since 1970; of several independent servers the middle one of their times.
- * Changes nothing.
+ * Returns the time of the server that stores a name, in ms since 1970. With several independent servers, returns the
+ * median of their times. Read-only.
  *
- * @throws StoreError   it did not answer. @throws QuorumError  no majority did. @throws ClosedError
+ * @param options  `key`: the `key` option of the mutex, if it has one
+ * @throws StoreError   no reply
+ * @throws QuorumError  no reply from a majority of the servers
+ * @throws ClosedError  this Holdfast instance was closed
  */
 export async function serverTimeMs(
   holdfast: Holdfast,
@@ -60,8 +63,9 @@ function middleOf(replies: readonly { readonly nowMs: number }[]): number {
 }
 
 /**
- * Who ran last; undefined if nobody has for a week and twice a period. Changes nothing.
+ * Returns the last run; undefined if there was none for at least a week plus two periods. Read-only.
  *
+ * @param options  `key`: the `key` option of the mutex, if it has one
  * @throws StoreError, QuorumError, ClosedError
  */
 export async function lastRunOf(
@@ -77,10 +81,11 @@ export async function lastRunOf(
 }
 
 /**
- * What time it is, who ran last, and when the next one may start. One request; changes nothing.
+ * Returns the server's time, the last run and when the next run may start. One request; read-only.
  *
+ * @param options  `every`: the period, as for `startOfPeriod`; `key`: the `key` option of the mutex, if it has one
  * @throws StoreError, QuorumError, ClosedError
- * @throws TypeError, RangeError  a wrong option; nothing was sent
+ * @throws TypeError, RangeError  an invalid option; nothing was sent
  */
 export async function lookAtPeriod(
   holdfast: Holdfast,
@@ -99,10 +104,10 @@ export async function lookAtPeriod(
   };
 }
 
-/** The fields of a note, in the order in which scripts give them. */
+/** The fields of a marker, in the order in which scripts return them. */
 export type Texts = readonly string[];
 
-/** A run, of the fields of its note. */
+/** Parses the fields of a marker. */
 export function lastRunIn([
   owner = "",
   token,

@@ -1,8 +1,8 @@
 /**
- * At most one start in each period, of all who take a lock in turn: a note beside the lock of who started last, and when.
+ * Allows at most one start per period among all holders of a lock. A marker next to the lock records the last start.
  *
- * Under a fresh grant one script checks that the lock is still held and that the period is free, and writes the note. So the
- * lock sees to it that one at a time asks, and the note that only one of them starts.
+ * After a grant, one script checks that the lock is still held and that the period is free, and writes the marker. The
+ * lock ensures that only one holder asks at a time; the marker ensures that only one of them starts.
  */
 import { hostname } from "node:os";
 import { pid } from "node:process";
@@ -13,18 +13,19 @@ import { type LastRun, lastRunIn } from "./look.js";
 import { divisionOf, opensAtMs, type Period } from "./period.js";
 import { keysOf, majorityOf, onMajority, type Place, placeOf } from "./place.js";
 
-/** Which period, and what counts in it. */
+/** Options of `startOfPeriod`. */
 export interface PeriodOptions {
   /**
-   * How often. A number of ms, counted from the last run: it is refused when that was less than nine tenths of it ago, so that
-   * who starts once a day, a second sooner than yesterday, skips no day. Or `"hour"`, `"day"` or `"week"` of the calendar in UTC,
-   * for what is tried more often and shall run once in each; a time up to 30 s before one begins counts as in it.
+   * The period. Either a number of ms since the last run, a whole number from 1,000 to 31,536,000,000, of which nine
+   * tenths must have passed. So a job that starts once a day, and a second earlier than the day before, skips no day.
+   * Or `"hour"`, `"day"` or `"week"` of the calendar in UTC, for a job that is tried more often and has to run once in
+   * each. A time up to 30 s before a calendar period counts as part of it.
    */
   readonly every: Period;
-  /** What `serverTimeMs` said before this one waited for the lock, in ms since 1970. */
+  /** The result of `serverTimeMs` from before the caller waited for the lock, in ms since 1970. */
   readonly readAtMs: number;
   /**
-   * Whether a run that failed, or has not been heard of since, leaves the period to the next one.
+   * Whether a run that failed, or that has not reported its end, leaves the period to the next run.
    * @default false
    */
   readonly untilSuccess?: boolean | undefined;
@@ -32,44 +33,52 @@ export interface PeriodOptions {
   readonly key?: string | undefined;
 }
 
-/** What came of it. */
+/** The result of `startOfPeriod`. */
 export type PeriodStart =
   | {
       readonly outcome: "started";
       /**
-       * Notes how the run has ended, for whoever is refused next, and with 0 that it succeeded. Whether the lock is still held
-       * is of no account.
+       * Records the exit code of the run, which callers that are refused later get in `lastRun`. The lock does not
+       * need to be held.
        *
-       * @param exitCode  whole, 0 to 255
-       * @returns false if another run has started since
-       * @throws StoreError, QuorumError  it may not be noted; trying again is safe
+       * @param exitCode  a whole number from 0 to 255; 0 means success
+       * @returns false if another run has started in the meantime, or if the server has forgotten this one
+       * @throws StoreError, QuorumError  outcome unknown; repeating the call is safe
+       * @throws TypeError, RangeError    an invalid `exitCode`; nothing was sent
        */
       end(exitCode: number): Promise<boolean>;
     }
   | {
       readonly outcome: "already";
       readonly lastRun: LastRun;
-      /** When the next one may start, by the server's clock, in ms since 1970, for who reads the clock then. */
+      /** The earliest `readAtMs` with which the next run may start, in ms since 1970 by the server's clock. */
       readonly opensAtMs: number;
     };
 
 const PERMITS: ReadonlySet<string> = new Set(["semaphore", "read-write-lock"]);
 const KINDS: ReadonlySet<string> = new Set(["mutex", "reentrant-mutex", "election", "redlock", ...PERMITS]);
 
-/** A note outlives its period, since who waits for long has read the clock long ago; and it says who ran last. */
+/**
+ * How much longer than two periods the server keeps a marker. A caller that has waited for long has an old `readAtMs`,
+ * and `lastRunOf` needs the marker.
+ */
 const KEEP_MS = 7 * 24 * 3_600_000;
 
 /**
- * Whether whoever holds that lease may start in this period; if so it is noted, and nobody else may.
+ * Starts a run if the period is still free. The start is then recorded, and no other run can start in this period.
  *
- * Asked again with the same lease it gives the same answer. If the answer is lost, the period may count as used.
+ * Calling it again with the same lease returns the same result. If the reply is lost, the period may count as used.
  *
- * @param lease  of a mutex, a semaphore, a read-write lock, an election or a redlock of that Holdfast, just granted
- * @throws LeaseLostError    it is over; nothing was noted
- * @throws StoreError        outcome unknown. @throws QuorumError  the same, of several servers
+ * @param lease  a lease, just granted, of a mutex, reentrant mutex, semaphore, read-write lock, election or redlock of
+ *               this Holdfast instance
+ * @returns "started" if this caller may run; otherwise "already", with the last run
+ * @throws LeaseLostError    the lease has ended; nothing was recorded, except possibly on a minority of several
+ *                           servers
+ * @throws StoreError        outcome unknown
+ * @throws QuorumError       outcome unknown, with several servers
  * @throws UnsupportedError  a lease of another kind
- * @throws ClosedError       this Holdfast was closed
- * @throws TypeError, RangeError  a wrong option; nothing was sent
+ * @throws ClosedError       this Holdfast instance was closed
+ * @throws TypeError, RangeError  an invalid option; nothing was sent
  */
 export async function startOfPeriod(holdfast: Holdfast, lease: Lease, options: PeriodOptions): Promise<PeriodStart> {
   if (!(lease instanceof Lease)) throw new TypeError(`lease must be what acquire returned; got ${show(lease)}`);
@@ -113,7 +122,7 @@ export async function startOfPeriod(holdfast: Holdfast, lease: Lease, options: P
         label: parseOwner(owner)?.label ?? "",
       },
     );
-  // Of several servers each is asked before any is told: one that has a note speaks for those that missed it.
+  // With several servers, read all markers before writing any, because some servers may have missed the last start.
   const looked = place.stores.length > 1 ? await onMajority(place, (store) => ask(store, false)) : [];
   const found = alreadyIn(looked);
   const started = (answers: Answers): number => answers.filter(({ outcome }) => outcome === "started").length;

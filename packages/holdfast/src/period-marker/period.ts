@@ -1,32 +1,36 @@
-/** Periods in which something is to run once: how long they are, and where they begin. */
+/** The periods of a period marker: their length, and where they begin. */
 import { checkWhole, show } from "../internal.js";
 
 /**
- * A length in ms, whole, 1,000 to 31,536,000,000, which begins with each run; or a stretch of the calendar, in UTC, weeks from
- * Monday.
+ * A period: either a length in ms that begins with each run, a whole number from 1,000 to 31,536,000,000; or a period
+ * of the calendar in UTC, where weeks begin on Monday.
  */
 export type Period = number | "hour" | "day" | "week";
 
-/** A period as the server is told of it. */
+/** A period in the form that the scripts use. */
 export interface Division {
   readonly periodMs: number;
-  /** What is added to a time before it is divided; -1 where periods begin with runs. */
+  /** Added to a time before it is divided by `periodMs`; -1 for periods that begin with a run. */
   readonly shiftMs: number;
 }
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Hosts whose clocks differ by less than this agree on which period a boundary begins. */
+/** A time this long before a boundary counts as after it. So hosts whose clocks differ by less agree on the period. */
 const SLACK_MS = 30_000;
 
 const CALENDAR: { readonly [Word in Exclude<Period, number>]: Division } = {
   hour: { periodMs: HOUR_MS, shiftMs: SLACK_MS },
   day: { periodMs: DAY_MS, shiftMs: SLACK_MS },
-  // The first day of 1970 was a Thursday.
+  // January 1, 1970 was a Thursday, so three days are added for weeks that begin on Monday.
   week: { periodMs: 7 * DAY_MS, shiftMs: SLACK_MS + 3 * DAY_MS },
 };
 
-/** @throws TypeError, RangeError  it is none */
+/**
+ * Validates a `Period` and returns it in the form that the scripts use.
+ *
+ * @throws TypeError, RangeError  not a `Period`
+ */
 export function divisionOf(every: unknown): Division {
   if (every === "hour" || every === "day" || every === "week") return CALENDAR[every];
   if (typeof every !== "number") {
@@ -36,7 +40,7 @@ export function divisionOf(every: unknown): Division {
   return { periodMs: every, shiftMs: -1 };
 }
 
-/** When the period is over that a run began which had read the clock at `readAtMs`. */
+/** Returns the earliest `readAtMs` of the next run, in ms since 1970, if the last run had the given `readAtMs`. */
 export function opensAtMs({ periodMs, shiftMs }: Division, readAtMs: number): number {
   if (shiftMs < 0) return Math.ceil(readAtMs + periodMs * 0.9);
   return (Math.floor((readAtMs + shiftMs) / periodMs) + 1) * periodMs - shiftMs;

@@ -1,4 +1,4 @@
-/** Where the notes beside locks are, on one server or on several, and how they are read. */
+/** Finds the period marker of a lock, on one server or several, and sends requests to these servers. */
 import { type Holdfast, QuorumError, type Store } from "../index.js";
 import {
   anyInternalsOf,
@@ -10,7 +10,7 @@ import {
   mappedKeys,
 } from "../internal.js";
 
-/** Where the note of a lock is, and how it is asked for. */
+/** The key of the marker of a lock, and the stores that hold it. */
 export interface Place {
   readonly internals: Internals;
   readonly name: string;
@@ -18,7 +18,13 @@ export interface Place {
   readonly stores: readonly Store[];
 }
 
-/** @throws TypeError, RangeError  a wrong name or key. @throws ClosedError */
+/**
+ * Returns the place of the marker of a lock.
+ *
+ * @param key  the `key` option of the mutex, if it has one
+ * @throws TypeError, RangeError  an invalid name or key
+ * @throws ClosedError  the Holdfast instance was closed
+ */
 export function placeOf(holdfast: Holdfast, name: string, key: string | undefined): Place {
   const found = anyInternalsOf(holdfast);
   checkName(name);
@@ -28,17 +34,23 @@ export function placeOf(holdfast: Holdfast, name: string, key: string | undefine
   return { internals: found, name, marker: keysOf(found.prefix, "period-marker", name, key).base, stores };
 }
 
-/** Keys of that kind for a name, or for the key that stands for it. */
+/** Returns the keys of the given kind for a lock: from its `key` option if it has one, otherwise from its name. */
 export function keysOf(prefix: string, kind: string, name: string, key: string | undefined): LockKeys {
   return key === undefined ? lockKeys(prefix, kind, name) : mappedKeys(prefix, kind, key);
 }
 
-/** How many servers must agree. */
+/** Returns the number of servers that are a majority. */
 export function majorityOf({ stores }: Place): number {
   return Math.floor(stores.length / 2) + 1;
 }
 
-/** Asks the one server; or all of several, of which a majority must answer. @throws StoreError, QuorumError */
+/**
+ * Sends a request to the only server, or to all of several servers, of which a majority must reply.
+ *
+ * @returns the replies of the servers that replied
+ * @throws StoreError   the only server did not reply
+ * @throws QuorumError  no reply from a majority of the servers
+ */
 export async function onMajority<Answer>(
   place: Place,
   ask: (store: Store) => Promise<Answer>,

@@ -1,9 +1,9 @@
 --[[
-  period-marker/read: the last run, and what time it is. Changes nothing.
+  period-marker/read: the last run and the server's time. Changes nothing.
 
   KEYS[1] marker  hash of the last run, see period-marker/start
-  REPLY   {0, nowMs, texts...}  none: the server's time in ms since 1970, and no text
-          {1, nowMs, texts...}  ran: the same, and the fields of the marker from owner to code, empty where there is none
+  REPLY   {0, nowMs, texts...}  none: no run is on record; nowMs is the server's time in ms since 1970
+          {1, nowMs, texts...}  ran: texts are the fields of the marker from owner to code, empty if missing
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)

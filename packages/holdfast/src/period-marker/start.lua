@@ -1,30 +1,30 @@
 --[[
-  period-marker/start: whether a run may start in its period, and if so the note that it has.
+  period-marker/start: whether a run may start in its period; if so, record it.
 
-  One step, under the grant of the lock: "is it still mine" and "was there a run" are answered at one moment, so that of all who
-  hold the lock in turn one starts in each period. What is compared is when each of them had read the server's clock, before
-  any of them waited. Sent again with the same grant it gives the same answer.
+  One atomic step under the grant of the lock. It checks the lock and the last run at the same moment, so that only
+  one of the successive holders starts in each period. It compares the times at which they read the server's clock,
+  before any of them waited. A repeated request with the same grant gets the same reply.
 
-  KEYS[1] lock     string, owner of the claim that holds; of permits the state
-  KEYS[2] holders  of permits: sorted set, owner -> end of its lease, in microseconds of the server's clock; else the lock again
-  KEYS[3] marker   hash of the last run: owner, token, host, pid, name, label, read, started, ended, code; ok, which is the
-                   read of the last one that succeeded
+  KEYS[1] lock     string, owner id of the holder; for permits, the state
+  KEYS[2] holders  for permits: sorted set, owner -> end of its lease, in µs of the server's clock; else the lock again
+  KEYS[3] marker   hash of the last run: owner, token, host, pid, name, label, read, started, ended, code; and ok, the
+                   `read` of the last run that succeeded
   ARGV[1] owner    id of the claim that holds
   ARGV[2] token    of its grant
-  ARGV[3] permits  1 if the lock hands out permits
-  ARGV[4] readMs   when this one had read the clock, in ms since 1970
+  ARGV[3] permits  1 if the lock grants permits
+  ARGV[4] readMs   when the caller read the server's clock, in ms since 1970
   ARGV[5] periodMs length of the period
-  ARGV[6] shiftMs  of a calendar period: what is added to a time before it is divided; -1 for a period that rolls
-  ARGV[7] needsOk  1 if only a run counts that succeeded
-  ARGV[8] write    1 to note it; 0 to look only
-  ARGV[9] keepMs   how long the note is kept
-  ARGV[10] host    where the run is
-  ARGV[11] pid     process id there
-  ARGV[12] name    clientName option there, or empty
-  ARGV[13] label   what it is for, or empty
-  REPLY   {0}            started: and noted, if that was asked for
-          {1, texts...}  already: the last run, as the fields of the marker from owner to code, and then the one that counts
-          {2}            lost: the lock is not held by that claim
+  ARGV[6] shiftMs  calendar period: added to a time before it is divided; -1 for a period that starts with each run
+  ARGV[7] needsOk  1 if only a successful run counts
+  ARGV[8] write    1 to record the run; 0 to check only
+  ARGV[9] keepMs   minimum lifetime of the record
+  ARGV[10] host    host name of the process
+  ARGV[11] pid     process id on that host
+  ARGV[12] name    clientName option of the process, or empty
+  ARGV[13] label   label of the lease, or empty
+  REPLY   {0}            started: the run may start; it is recorded if `write` is 1
+          {1, texts...}  already: the fields of the last run from owner to code, then the `read` of the run that counts
+          {2}            lost: the claim does not hold the lock
 ]]
 local owner, token, permits, readMs = ARGV[1], ARGV[2], ARGV[3] == '1', tonumber(ARGV[4])
 local periodMs, shiftMs, needsOk, write, keepMs = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7] == '1', ARGV[8], ARGV[9]
@@ -50,7 +50,7 @@ local counts = tonumber(needsOk and last[11] or not needsOk and last[7] or '')
 if counts then
   local isOver
   if shiftMs < 0 then
-    -- A tenth earlier than the period: who starts once a day, a second sooner than yesterday, is not to skip a day.
+    -- A tenth earlier than the period, so that a daily job that starts a second earlier than yesterday is not skipped.
     isOver = readMs - counts >= periodMs * 0.9
   else
     isOver = math.floor((readMs + shiftMs) / periodMs) > math.floor((counts + shiftMs) / periodMs)

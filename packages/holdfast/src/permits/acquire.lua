@@ -1,44 +1,43 @@
 --[[
-  permits/acquire: take permits if they are free and nobody waits for any; otherwise, if asked to, queue for them.
+  permits/acquire: take permits if enough are free and no claim waits; otherwise, if requested, join the queue.
 
-  One step, so that a permit is never given twice and nobody waits for permits that are free. Sent again with the
-  same owner it gives the same answer: the first reply may have been lost. The capacity is what the first caller
-  declared, until somebody resizes it. Who declares one that never was is refused, because two processes that
-  disagree would each be right in their own logs; one that was is taken for the present one, so that a resize does
-  not turn away the processes that are there. What the caller sees as waiting ends when the head of the queue fits,
-  or when a holder's lease ends and somebody asks.
+  One atomic step, so that no permit is granted twice and no claim waits for free permits. A repeated request with the
+  same owner gets the same reply, because the first reply may have been lost. The capacity is the one that the first
+  caller declared, until `resize` changes it. A caller that declares a capacity that was never in effect is refused,
+  because two processes with different configurations would otherwise each seem right. A former capacity counts as the
+  current one, so that a resize does not lock out running processes. A waiting claim is granted when the head of the
+  queue fits, or when a holder's lease ends and a request comes in.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
   KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots     sorted set, free slot numbers below top
   KEYS[5] queue     sorted set, owner of a waiting claim -> arrival number
-  KEYS[6] pause     string, the pause that keeps everybody from being granted; expires at its end
+  KEYS[6] pause     string, the current pause, during which nothing is granted; expires at its end
   ARGV[1] owner     id of this claim
   ARGV[2] leaseMs   length of the lease
-  ARGV[3] weight    how many permits, 1 or more
-  ARGV[4] enqueue   1 if the claim may wait in the queue, but not begin to while there is a pause; 2 if it may in any
-                    case; 0 if its client has no inbox or does not wait
-  ARGV[5] inbox     what a client id is appended to for the channel that the client listens on
+  ARGV[3] weight    number of permits, 1 or more
+  ARGV[4] enqueue   1 if the claim may queue but not join during a pause; 2 if it may join during a pause too; 0 if its
+                    client has no inbox or does not wait
+  ARGV[5] inbox     prefix of inbox channels: the channel of a client is this plus its client id
   ARGV[6] declared  the capacity that this client was configured with
-  ARGV[7] numbered  the heaviest grant whose permits are numbered; 0 for none
+  ARGV[7] numbered  grants up to this weight get slot numbers; 0 for none
   GRANTS  by itself
   REPLY   token                  granted, without numbers
-          {0, restMs, nowUs, pauses...}  waiting in the queue; the first lease of a holder ends in restMs, -1 if nobody
-                                         holds; the text is the pause, if there is one, which ends in restMs where
-                                         nobody holds
+          {0, restMs, nowUs, pauses...}  waiting in the queue; the earliest lease ends in restMs; pauses is the current
+                                         pause, if any; without a holder, restMs is the rest of the pause, or -1
           {1, restMs, nowUs, pauses...}  refused, and not in the queue
-          {2, token, slots...}   granted; slots is one text, the numbers with commas between
-          {3, present}           mismatch: the present capacity is another one, and so was every one before
-          {4, present}           heavy: more than the present capacity, so it can never be granted
+          {2, token, slots...}   granted; slots is one text: the slot numbers, separated by commas
+          {3, present}           mismatch: the declared capacity is not the current one and was never in effect
+          {4, present}           heavy: more than the current capacity, so it can never be granted
 ]]
 local owner, leaseMs, weight = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local enqueue, inbox, numbered = ARGV[4] ~= '0', ARGV[5], tonumber(ARGV[7])
 
 -- include permits-state
 local ends = now + leaseMs * 1000
--- What it nearly always is, without the machinery below, which costs more than the commands: the permits are free,
--- nobody waits, no lease is over, no numbers are to be filled in, and the keys live long enough.
+-- The common case, without the functions below, which cost more than the commands: the permits are free, no claim
+-- waits, no lease has ended, there are no gaps in the slot numbers, and the keys live long enough.
 if not record and used + weight <= capacity and (used == 0 or first - now > 0) and free == 0
   and (weight <= 10 or weight > numbered) and ARGV[6] - capacity == 0
   and keepUntil - ends >= 60000000 and keepUntil - now >= keepMs * 1000
@@ -92,7 +91,8 @@ reap()
 losePlaces()
 
 if record then
-  -- The first reply was lost. The lease is never shortened: this may be a late copy that arrives after an extension.
+  -- The first reply was lost. Never shortens the lease, because this may be a late copy that arrives after an
+  -- extension.
   lengthen(leaseMs)
   redis.call('HSET', KEYS[1], owner, confirmed(record))
   keepLease(owner, ends)
@@ -100,7 +100,7 @@ if record then
   return answer(token, slots)
 end
 
--- A key that is named twice counts twice.
+-- EXISTS counts a repeated key twice, so a result above 1 means that there is a pause.
 local found = redis.call('EXISTS', KEYS[5], KEYS[6], KEYS[6])
 if weight > capacity then
   if found > 0 then
@@ -132,7 +132,7 @@ if enqueue or (used < capacity and found > 0) then
       local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
       redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)
     end
-    -- Waiters ask again every few seconds; a queue that nobody asks about belongs to processes that are gone.
+    -- Waiters ask again every few seconds, so a queue without requests belongs to processes that are gone.
     redis.call('PEXPIRE', KEYS[5], 60000)
   end
   local token, slots = grantHeads(owner)

@@ -1,8 +1,8 @@
 --[[
   permits/adopt: move a held lease to another claim, as when one process hands its work to another.
 
-  The token, the permits and their numbers stay, so the resource sees one holder. From then on the first claim
-  holds nothing. Sent again by the adopting claim it gives the same answer.
+  The token, the permits and their slot numbers stay, so the resource sees one holder. From then on the first claim
+  holds nothing. A repeated request of the adopting claim gets the same reply.
 
   KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence    string, last token issued
@@ -14,9 +14,9 @@
   ARGV[4] leaseMs  length of the lease, counted from now
   GRANTS  by itself
   REPLY   1        adopted
-          2        unclaimed: it had ended, and nobody was granted since
-          3        claimed: it had ended, and somebody else was granted since
-          4        forgotten: the server does not know that it ever was
+          2        unclaimed: the lease had ended, and nothing was granted since
+          3        claimed: the lease had ended, and another claim was granted since
+          4        forgotten: the server has no record of the grant
 ]]
 local owner, from, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -30,7 +30,7 @@ local deadline = redis.call('ZSCORE', KEYS[3], holder)
 if grant and isUnder(grant, token) and deadline and deadline - now > 0 then
   redis.call('HDEL', KEYS[1], holder)
   redis.call('ZREM', KEYS[3], holder)
-  -- Without the number of the last change of weight: the new claim counts its own.
+  -- Omits the number of the last change of weight, because the new claim starts its own count.
   redis.call('HSET', KEYS[1], owner, string.match(grant, '^%d+/%d+/[%d,]*/?%d*'))
   lengthen(leaseMs)
   keepLease(owner, math.max(tonumber(deadline), now + leaseMs * 1000))

@@ -1,23 +1,23 @@
 --[[
-  permits/confirm: begin the leases of grants by message anew, each as permits/extend does.
+  permits/confirm: confirm many grants by message and renew their leases, each as in permits/extend.
 
-  A writer that leaves lets all waiting readers in at once, and a process may have a thousand of them: one request for each
-  would cost the server many times what this costs. Each is confirmed or refused by itself, whatever becomes of the others.
+  A writer that leaves lets in all waiting readers, and one process may have a thousand of them. One request for each
+  would cost the server many times more. Each grant is confirmed or refused independently of the others.
 
   KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence    string, last token issued
   KEYS[3] holders  sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots    sorted set, free slot numbers below top
-  ARGV[1] grants   of each in turn: id of the claim that was granted, token, and length of the lease, counted from now; all of
-                   them with a space between, and no id contains one
+  ARGV[1] grants   for each grant: id of the claim that was granted, token, and length of the lease, counted from now;
+                   separated by spaces, which no id contains
   RENEWS
-  REPLY   {1, refused...}  confirmed: all but those, counted from 1
+  REPLY   {1, refused...}  confirmed: all except the refused ones, which are numbered from 1
 ]]
 local owner = ''
 
 -- include permits-state
 -- include permits
--- A full server accepts this first write, and then the others (docs/adr/135).
+-- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 mend()
 local reply = {1}

@@ -1,4 +1,6 @@
-/** Confirms all permits that a process was granted in one event-loop turn with few requests; see `permits/confirm.lua`. */
+/**
+ * Confirms all permits that a process was granted in one event-loop turn with few requests; see `permits/confirm.lua`.
+ */
 import { call } from "../core/call.js";
 import type { Grant, NotHeld } from "../core/protocol.js";
 import type { Store } from "../core/store.js";

@@ -1,10 +1,9 @@
 --[[
-  permits/extend: begin the lease anew, if it is still ours; also how a claim learns that it still holds.
+  permits/extend: renew the lease if it is still ours; a claim also uses this to check that it still holds.
 
-  A lease that is over stays over, even if nobody has noticed yet that its permits are free. It is never
-  shortened, because this request may be a late copy that arrives after a longer extension. It also confirms a grant by
-  message, as in mutex/extend. And it concerns no
-  other holder: whoever renews every second ends nobody's lease of an hour.
+  A lease that has ended stays ended, even if no script has freed its permits yet. Never shortens a lease, because
+  this request may be a late copy that arrives after a longer extension. It also confirms a grant by message, as in
+  mutex/extend. It does not affect other holders.
 
   KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence    string, last token issued
@@ -15,16 +14,16 @@
   ARGV[3] leaseMs  length of the lease, counted from now
   RENEWS
   REPLY   1        extended
-          2        unclaimed: it had ended, and nobody was granted since
-          3        claimed: it had ended, and somebody else was granted since
-          4        forgotten: the server does not know that it ever was
+          2        unclaimed: the lease had ended, and nothing was granted since
+          3        claimed: the lease had ended, and another claim was granted since
+          4        forgotten: the server has no record of the grant
 ]]
 local owner, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 -- include permits-state
 if record and first - now > 0 and keepUntil - now >= math.max(keepMs, leaseMs + 60000) * 1000
   and token - string.match(record, '/(%d+)') == 0 then
-  -- A full server accepts this first write, and then the others (docs/adr/135).
+  -- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
   redis.call('HDEL', KEYS[1], '')
   if string.byte(record, -1) == 33 then
     redis.call('HSET', KEYS[1], owner, string.sub(record, 1, -3))

@@ -1,22 +1,22 @@
 --[[
-  permits/force-release: take permits away from the holder that the caller has seen, and tell that holder.
+  permits/force-release: take permits away from a specific holder, and notify that holder.
 
-  The caller names the holder by owner, by token, or by both, and nothing happens if it has changed meanwhile. The
-  fence moves even when nobody waits, so that the old holder's own release learns that it was too late.
+  The caller names the holder by owner, by token, or by both. Nothing happens if the holder has changed. The fence
+  moves even without waiters, so that a late release of the old holder learns that the permits were taken away.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
   KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots     sorted set, free slot numbers below top
   KEYS[5] queue     sorted set, owner of a waiting claim -> arrival number
-  KEYS[6] pause     string, the pause that keeps everybody from being granted; expires at its end
-  ARGV[1] owner     whose hold to end; empty to go by the token alone
-  ARGV[2] token     which grant to end; empty to go by the owner alone
-  ARGV[3] inbox     what a client id is appended to for the channel that the client listens on
-  ARGV[4] numbered  the heaviest grant whose permits are numbered; 0 for none
-  ARGV[5] note      what the holder is told beside; empty for nothing
+  KEYS[6] pause     string, the current pause, during which nothing is granted; expires at its end
+  ARGV[1] owner     claim whose hold to end; empty to identify it by the token only
+  ARGV[2] token     token of the grant to end; empty to identify it by the owner only
+  ARGV[3] inbox     prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[4] numbered  grants up to this weight get slot numbers; 0 for none
+  ARGV[5] note      text appended to the message to the holder; may be empty
   GRANTS  by hand-off
-  REPLY   0         unchanged: no such holder, or its grant is another one by now
+  REPLY   0         unchanged: no such holder, or it has another grant now
           1         released
 ]]
 local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
@@ -26,7 +26,7 @@ local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(
 -- include permits-state
 -- include permits
 -- include permits-grant
--- A full server accepts this first write, and then the others (docs/adr/135).
+-- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 local holders = owner == '' and redis.call('ZRANGE', KEYS[3], 0, 9999) or {owner}

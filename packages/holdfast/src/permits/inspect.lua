@@ -1,20 +1,20 @@
 --[[
-  permits/inspect: how many permits there are, who holds them and who waits. Changes nothing.
+  permits/inspect: the capacity, the holders and the waiters. Changes nothing.
 
-  Leases that are over are left out, although their permits are still to be given back.
+  Omits leases that have ended, even if their permits have not been taken back yet.
 
   KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence    string, last token issued
   KEYS[3] holders  sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] queue    sorted set, owner of a waiting claim -> arrival number
-  KEYS[5] pause    string, the pause that keeps everybody from being granted; expires at its end
-  ARGV[1] owner    a claim whose place in the queue is asked for; empty for none
-  ARGV[2] most     how many waiters to name, 1 or more
-  ARGV[3] mostHeld how many holders to name, 1 or more
-  REPLY   {0, capacity, used, token, waiters, ahead, named, rest...}  seen; capacity is 0 if none is on record, token
-                   0 if there was none; ahead is the place of the claim asked for, -1 if it does not wait; rest are
-                   the pause, empty if there is none, the owner, grant and rest of the lease in ms of as many holders
-                   as named, then those who wait
+  KEYS[5] pause    string, the current pause, during which nothing is granted; expires at its end
+  ARGV[1] owner    claim whose place in the queue to report; empty for none
+  ARGV[2] most     maximum number of waiters to list, 1 or more
+  ARGV[3] mostHeld maximum number of holders to list, 1 or more
+  REPLY   {0, capacity, used, token, waiters, ahead, named, rest...}  seen; capacity is 0 if none is on record;
+                   token is 0 if there was none; ahead is the number of waiters before the claim, -1 if it does not
+                   wait; rest are the pause (empty if there is none), then owner, grant and remaining lease in ms of
+                   `named` holders, then the waiters
 ]]
 local owner, most, mostHeld = ARGV[1], ARGV[2], ARGV[3]
 

@@ -1,22 +1,22 @@
 --[[
-  permits/leave: stop waiting; and if permits were granted meanwhile, pass them on.
+  permits/leave: stop waiting; if permits were granted meanwhile, pass them on.
 
-  A waiter that gives up cannot know whether its grant is already on the way, so both are undone in one step. Who
-  leaves from the head of the queue may have held up others that fit.
+  A waiter that gives up cannot know whether its grant is already on the way, so one atomic step undoes both. If the
+  waiter was the head of the queue, it may have blocked others that fit, so this grants to them.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
   KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots     sorted set, free slot numbers below top
   KEYS[5] queue     sorted set, owner of a waiting claim -> arrival number
-  KEYS[6] pause     string, the pause that keeps everybody from being granted; expires at its end
-  ARGV[1] owner     id of the claim that gives up
-  ARGV[2] inbox     what a client id is appended to for the channel that the client listens on
-  ARGV[3] numbered  the heaviest grant whose permits are numbered; 0 for none
+  KEYS[6] pause     string, the current pause, during which nothing is granted; expires at its end
+  ARGV[1] owner     id of the claim that stops waiting
+  ARGV[2] inbox     prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[3] numbered  grants up to this weight get slot numbers; 0 for none
   GRANTS  by hand-off
   REPLY   0         absent: it neither waited nor held
           1         left the queue
-          2         released what had been granted
+          2         released the grant that was made meanwhile
 ]]
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
@@ -24,7 +24,7 @@ local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- include permits-state
 -- include permits
 -- include permits-grant
--- A full server accepts this first write, and then the others (docs/adr/135).
+-- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 local left = redis.call('ZREM', KEYS[5], owner)

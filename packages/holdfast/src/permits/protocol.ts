@@ -1,8 +1,10 @@
 /**
- * The lock protocol of permits, shared by several kinds of lock. Each request is one script call on the keys of one name.
+ * The lock protocol of permits, shared by several kinds of lock. Each request is one script call with the keys of a
+ * name.
  *
  * The state is a capacity, holders with a weight each, and a queue whose head is never overtaken.
- * Algorithm: our own (docs/adr/001-queue-on-the-server.md). A release grants waiters from the head while their weights fit.
+ * Algorithm: our own (docs/adr/001-queue-on-the-server.md). A release grants waiters from the head while their weights
+ * fit.
  */
 import { call } from "../core/call.js";
 import { CapacityMismatchError } from "../core/errors.js";
@@ -77,7 +79,7 @@ export interface PermitsProtocol extends LockProtocol {
   reweigh(grant: Grant, weight: number, change: number, timeoutMs: number): Promise<number | null | NotHeld>;
 }
 
-/** Makes the protocol of the permits at `place`. */
+/** Creates the protocol of the permits at `place`. */
 export function permitsProtocol(place: PermitsPlace): PermitsProtocol {
   const { kind, name, inbox, declared, numbered } = place;
   const caller = { store: place.store, name };

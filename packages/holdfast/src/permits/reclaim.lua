@@ -1,10 +1,10 @@
 --[[
-  permits/reclaim: put back permits whose lease is still good, where a failover has lost them.
+  permits/reclaim: put back permits with a valid lease that a failover has lost.
 
-  Only while this server may not grant, as in mutex/reclaim. Whoever reclaims had its permits by right, so there is
-  room for them whatever the server shows: what it shows beside may be out of date, and then goes when its lease ends.
-  Until then more may be used than there is, and nobody is granted. A number belongs to one holder at a time, so a
-  holder with a lower token that is shown with one of the caller's numbers has given it back.
+  Works only while this server may not grant, as in mutex/reclaim. The caller held its permits rightfully, so there is
+  room for them whatever the server's data shows. Other holders in that data may be out of date; they go when their
+  leases end. Until then more permits may be in use than there are, and nothing is granted. A slot number belongs to
+  one holder at a time. So a holder with a lower token that has one of the caller's numbers has already returned it.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -15,11 +15,11 @@
   ARGV[1] owner     id of the claim that was granted
   ARGV[2] token     token of the grant
   ARGV[3] leaseMs   length of the lease, counted from now
-  ARGV[4] weight    how many permits it has
-  ARGV[5] numbers   of its permits, with commas between; empty if they have none
+  ARGV[4] weight    number of permits that it holds
+  ARGV[5] numbers   slot numbers of its permits, separated by commas; empty if they have none
   ARGV[6] declared  the capacity that this client was configured with
   RENEWS
-  REPLY   0         refused: this server lacks nothing, or somebody else was granted since
+  REPLY   0         refused: this server lost nothing, or another claim was granted since
           1         reclaimed
 ]]
 local owner, token, leaseMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])

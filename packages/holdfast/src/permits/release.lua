@@ -1,31 +1,31 @@
 --[[
-  permits/release: give permits back, if they are still ours, to those who wait.
+  permits/release: release permits if they are still ours, and grant them to waiters.
 
-  One step, so that there is no moment in which permits are free while the head of the queue fits. Only a grant
-  that is on record gives anything back, and only what it took: nobody can raise the capacity by releasing twice.
+  One atomic step, so that permits are never free while the head of the queue fits. Only a grant on record returns
+  permits, and only as many as it took, so releasing twice cannot raise the capacity.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
   KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots     sorted set, free slot numbers below top
   KEYS[5] queue     sorted set, owner of a waiting claim -> arrival number
-  KEYS[6] pause     string, the pause that keeps everybody from being granted; expires at its end
+  KEYS[6] pause     string, the current pause, during which nothing is granted; expires at its end
   ARGV[1] owner     id of the claim that was granted
   ARGV[2] token     token of the grant
-  ARGV[3] inbox     what a client id is appended to for the channel that the client listens on
-  ARGV[4] numbered  the heaviest grant whose permits are numbered; 0 for none
+  ARGV[3] inbox     prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[4] numbered  grants up to this weight get slot numbers; 0 for none
   GRANTS  by hand-off
   REPLY   1         released
-          2         unclaimed: it had ended, and nobody was granted since
-          3         claimed: it had ended, and somebody else was granted since
-          4         forgotten: the server does not know that it ever was
+          2         unclaimed: the lease had ended, and nothing was granted since
+          3         claimed: the lease had ended, and another claim was granted since
+          4         forgotten: the server has no record of the grant
 ]]
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 -- include permits-state
 if record and first - now > 0 then
-  -- What it nearly always is, without the machinery below: nobody waits, no lease is over, and no number is left
-  -- between those of others.
+  -- The common case, without the functions below: no claim waits, no lease has ended, and releasing leaves no gap in
+  -- the slot numbers.
   local weight, last, slots = string.match(record, '^(%d+)/(%d+)/([%d,]*)/?!?$')
   local rest = used - (weight or 0)
   if last and last - token == 0 and (slots == '' or rest == 0) and free == 0
@@ -45,7 +45,7 @@ end
 -- include permits
 -- include permits-grant
 -- include why-lost
--- A full server accepts this first write, and then the others (docs/adr/135).
+-- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 local isHeld = record and isUnder(record, token)

@@ -1,23 +1,23 @@
 --[[
-  permits/resize: change how many permits there are, whoever holds or waits.
+  permits/resize: change the number of permits, regardless of holders and waiters.
 
-  More permits are given at once to those who wait. With fewer, nobody is sent away: whoever holds keeps what it
-  has, and nobody is granted until what is used fits. Processes that declare the new number, or one that was in
-  force before, are accepted. The state lives long, so that a quiet weekend does not undo it. A late copy of one of the
-  last requests does nothing, so that it does not undo those that came after it.
+  If the number grows, this grants the new permits to waiters. If it shrinks, holders keep their permits, and nothing
+  is granted until the permits in use fit. Processes that declare the new number, or one that was in effect before,
+  are accepted. The state is kept for long, so that a quiet weekend does not undo the change. A late copy of one of
+  the last requests does nothing, so that it cannot undo later requests.
 
-  KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs, resizes; owner -> grant of each holder
+  KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs, resizes; owner -> grant of a holder
   KEYS[2] fence     string, last token issued
   KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots     sorted set, free slot numbers below top
   KEYS[5] queue     sorted set, owner of a waiting claim -> arrival number
-  KEYS[6] pause     string, the pause that keeps everybody from being granted; expires at its end
+  KEYS[6] pause     string, the current pause, during which nothing is granted; expires at its end
   ARGV[1] size      the new capacity
   ARGV[2] declared  the capacity that the caller was configured with
-  ARGV[3] keepMs    how long the state outlives its last use, at least
+  ARGV[3] keepMs    minimum time for which the state outlives its last use
   ARGV[4] request   id of this request
-  ARGV[5] inbox     what a client id is appended to for the channel that the client listens on
-  ARGV[6] numbered  the heaviest grant whose permits are numbered; 0 for none
+  ARGV[5] inbox     prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[6] numbered  grants up to this weight get slot numbers; 0 for none
   GRANTS  by hand-off
   REPLY   1         resized
 ]]
@@ -45,7 +45,7 @@ else
   redis.call('HSET', KEYS[1], 'capacity', size, 'declared', known, 'keepMs', keepMs)
   lengthen(0)
 end
--- The newest first, and no more than fit into so many bytes.
+-- Newest first, cut to 500 bytes.
 redis.call('HSET', KEYS[1], 'resizes', string.sub(request .. ',' .. resizes, 1, 500))
 grantHeads()
 return 1

@@ -1,29 +1,38 @@
-/** Values as text and back, for what is kept on the server. */
+/** Converts values to text and back, for storage on the server. */
 import { Buffer } from "node:buffer";
 import { show } from "../internal.js";
 
-/** How a value becomes text, and the text the value. Both are pure; `decode(encode(value))` equals `value`. */
+/** Converts values to text and back. Both functions must be pure, and `decode(encode(value))` must equal `value`. */
 export interface Codec {
-  /** @throws  the value cannot be kept; it counts as one that is too large */
+  /**
+   * Returns the text of a value.
+   *
+   * @throws if the value cannot be encoded; recipes treat it like a value that is too large
+   */
   encode(value: unknown): string;
+  /** Returns the value of a text from `encode`. */
   decode(text: string): unknown;
 }
 
-/** Begins the name of the one property of an object that stands for something else. */
+/** First character of the property name that marks a special value: an object with this property and no other. */
 const TAG = "$";
 
 /**
- * JSON, with what JSON lacks: undefined, bigint, Date, NaN and the infinities, -0, Map, Set, and bytes (`Uint8Array` and `Buffer`,
- * which both come back as `Buffer`). Objects of classes come back as plain ones. A cycle, a function or a symbol is refused.
+ * JSON, plus values that JSON lacks: undefined, bigint, Date, NaN, Infinity, -Infinity, -0, Map, Set, and bytes
+ * (`Uint8Array` and `Buffer`, which both decode to `Buffer`). Instances of classes decode to plain objects. Cycles,
+ * functions and symbols are refused with a TypeError.
  *
- * Any JSON text decodes to what it says, so that another program can write it.
+ * Plain JSON text decodes to the value it represents, so other programs can write it.
  */
 export const jsonCodec: Codec = {
   encode: (value) => JSON.stringify(toJson(value, new Set())),
   decode: (text) => fromJson(JSON.parse(text)),
 };
 
-/** @param path  what the value is in; with a copy for each level, a value that is deep would cost the square of its depth */
+/**
+ * @param path  the objects that contain the value. One set for all levels, because a copy for each would cost quadratic
+ *              time
+ */
 function toJson(value: unknown, path: Set<object>): unknown {
   switch (typeof value) {
     case "undefined":
@@ -64,7 +73,7 @@ function objectToJson(value: object, path: Set<object>): unknown {
   return Object.fromEntries(entries);
 }
 
-/** A property that looks like a tag gets one more sign in front. */
+/** Adds a second `$` to a property name that looks like a tag. */
 function escaped(name: string): string {
   return name.startsWith(TAG) ? TAG + name : name;
 }
@@ -78,13 +87,13 @@ function fromJson(value: unknown): unknown {
     const special = fromTag(first[0].slice(TAG.length), first[1]);
     if (special !== undefined) return special.value;
   }
-  // Not by assignment, since a property may be called __proto__.
+  // `fromEntries` instead of assignment, because a property may be named `__proto__`.
   return Object.fromEntries(
     entries.map(([name, each]) => [name.startsWith(TAG + TAG) ? name.slice(TAG.length) : name, fromJson(each)]),
   );
 }
 
-/** Undefined if that is no tag of ours. */
+/** Returns undefined if the tag is unknown. */
 function fromTag(tag: string, content: unknown): { readonly value: unknown } | undefined {
   switch (tag) {
     case "undefined":
@@ -106,7 +115,7 @@ function fromTag(tag: string, content: unknown): { readonly value: unknown } | u
   }
 }
 
-/** @throws TypeError  unless it encodes and decodes */
+/** @throws TypeError  `codec` lacks the functions `encode` and `decode` */
 export function checkCodec(codec: Codec): Codec {
   if (typeof codec?.encode !== "function" || typeof codec.decode !== "function") {
     throw new TypeError(`codec must have encode and decode; got ${show(codec)}`);

@@ -1,19 +1,23 @@
-/** An error as it is kept on the server, for callers in other processes. */
+/** Stores errors on the server, for callers in other processes. */
 import { jsonCodec } from "./codec.js";
 
 const TEXT_MAX = 500;
 
-/** An error as it is kept. */
+/** An error that was stored on the server. */
 export interface KeptFailure {
+  /** Name of the error, such as `TypeError`, at most 500 characters. For a thrown value that is no error: its type. */
   readonly name: string;
+  /** Message of the error, at most 500 characters. */
   readonly message: string;
-  /** Its own enumerable properties, such as a code, as far as they could be kept. */
+  /** The error's own enumerable properties, such as a code. Empty if they are too large or cannot be encoded. */
   readonly data: Readonly<Record<string, unknown>>;
 }
 
 /**
- * An error as text. What does not fit is left out, and its name and message are always there. By no codec of the user's: that is for
- * values, and may have no words for an error.
+ * Returns an error as text. Name and message are always included; the properties are left out if they do not fit.
+ * Always uses `jsonCodec`, because the user's codec is made for values and may not be able to encode an error.
+ *
+ * @param bytesMax  largest text with properties, in bytes
  */
 export function encodeFailure(error: unknown, bytesMax: number): string {
   const { name, message } = wordsOf(error);
@@ -23,17 +27,17 @@ export function encodeFailure(error: unknown, bytesMax: number): string {
     const text = jsonCodec.encode({ ...short, data: { ...error } });
     if (Buffer.byteLength(text) <= bytesMax) return text;
   } catch {
-    // As below.
+    // The properties cannot be encoded: leave them out.
   }
   return jsonCodec.encode(short);
 }
 
-/** What `encodeFailure` has made text of. */
+/** Returns the error that `encodeFailure` stored. */
 export function decodeFailure(text: string): KeptFailure {
   return jsonCodec.decode(text) as KeptFailure;
 }
 
-/** Name and message of whatever was thrown. Never throws itself, since anything can be thrown. */
+/** Returns the name and message of any thrown value. Never throws, although reading that value can. */
 export function wordsOf(error: unknown): { readonly name: string; readonly message: string } {
   try {
     if (error instanceof Error) return { name: String(error.name), message: String(error.message) };

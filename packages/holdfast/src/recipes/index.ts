@@ -1,4 +1,4 @@
-/** `holdfast/recipes`: what people build on a lock. */
+/** `holdfast/recipes`: common patterns built on locks. */
 
 export { Cache, type CacheGetOptions, cache } from "./cache/cache.js";
 export { CacheLoadError } from "./cache/errors.js";

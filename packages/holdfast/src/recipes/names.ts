@@ -1,12 +1,12 @@
-/** Names of what recipes keep, which come from data: checked, and escaped so that no two pairs have the same. */
+/** Validates names that come from data, and combines scope and key so that different pairs have different names. */
 import { show } from "../internal.js";
 
-/** A key in its scope: no two pairs have the same name, since an encoded scope has no slash. */
+/** Combines a scope and a key. Different pairs have different names, because an encoded scope contains no slash. */
 export function nameOf(scope: string | undefined, key: string): string {
   return `${scope === undefined ? "" : encodeURIComponent(scope)}/${key}`;
 }
 
-/** The key and the scope of which `nameOf` has made that name; undefined if it has not. */
+/** Returns the key and the scope of a name from `nameOf`, or undefined for any other name. */
 export function partsOf(name: string): { readonly key: string; readonly scope: string | undefined } | undefined {
   const slash = name.indexOf("/");
   if (slash < 0 || slash === name.length - 1) return undefined;
@@ -18,7 +18,7 @@ export function partsOf(name: string): { readonly key: string; readonly scope: s
   }
 }
 
-/** @throws TypeError, RangeError  unless it is a string of 1 to 255 bytes */
+/** Returns `value`. @throws TypeError, RangeError  `value` is not a well-formed string of 1 to 255 bytes */
 export function checkBytes(option: string, value: unknown): string {
   if (typeof value !== "string")
     throw new TypeError(`${option} must be a string of 1 to 255 bytes; got ${show(value)}`);

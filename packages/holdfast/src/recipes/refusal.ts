@@ -1,35 +1,37 @@
-/** "Not now" as an answer: who is in the way, since when and why, so that a refusal is never silent. */
+/** Refusals as return values: why a recipe did not run, who holds the lock, and since when. */
 import { AcquireTimeoutError, EvictionError, type Holder, PausedError, ProtocolError, StoreError } from "../index.js";
 
 /**
- * Why nothing was run.
+ * Why the work did not run.
  *
- * - `held`: somebody else has it
- * - `paused`: a person has taken it out of use
- * - `already-done`: it has been done for this period, or for this key
- * - `full`: as many wait as may
- * - `grace`: the server took over from another or was restarted, and grants nothing until what it may have forgotten is over
- * - `unavailable`: the server did not answer, or refused
+ * - `held`: another holder has the lock
+ * - `paused`: an operator has paused the lock
+ * - `already-done`: the work was already done for this period or this key
+ * - `full`: the allowed number of callers is already waiting
+ * - `grace`: the server was restarted or took over in a failover. It grants nothing until leases that it may have
+ *   forgotten have expired
+ * - `unavailable`: the server did not reply or refused, or the lease ended before the work could begin
  */
 export type RefusalReason = "held" | "paused" | "already-done" | "full" | "grace" | "unavailable";
 
-/** What a recipe resolves to where it did not run. */
+/** The result of a recipe that did not run the work. */
 export interface Refusal {
   readonly outcome: "refused";
+  /** Why the work did not run. */
   readonly reason: RefusalReason;
-  /** Who has it, if that is the reason and the server said. */
+  /** For `held` the current holder, for `already-done` the one that ran; absent if the server did not say. */
   readonly holder?: Holder | undefined;
-  /** Since when it is so, by the server's clock, in ms since 1970. */
+  /** When the hold, the pause or the earlier run began, in milliseconds since 1970 by the server's clock. */
   readonly sinceAtMs?: number | undefined;
-  /** In how many ms it may be otherwise, as far as is known: the rest of a lease, a pause or a grace. */
+  /** Milliseconds until the reason may end, if known: the rest of a lease, pause, grace time or period. */
   readonly leaseLeftMs?: number | undefined;
-  /** What the holder, or whoever paused it, said of it. */
+  /** The label of the holder or of the pause. */
   readonly label?: string | undefined;
-  /** What was thrown, for logs; absent if nothing was. */
+  /** The error behind the refusal, for logs; absent if there is none. */
   readonly error?: Error | undefined;
 }
 
-/** The refusal that an error of an acquire means; undefined for an error that is none. */
+/** Returns the refusal that corresponds to an error of an acquire, or undefined if the error must be thrown. */
 export function refusalOf(error: unknown): Refusal | undefined {
   if (error instanceof PausedError) return paused(error, error);
   if (error instanceof AcquireTimeoutError) {

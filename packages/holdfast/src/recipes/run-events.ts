@@ -1,57 +1,69 @@
 /**
- * What happens to runs that a scheduler starts, on `node:diagnostics_channel`. Nothing is built or sent while nobody listens.
+ * Events of scheduled runs on `node:diagnostics_channel`. They cost nothing unless someone subscribes.
  *
  * | channel | published |
  * |---|---|
- * | `holdfast:run:started` | this process has the run, and begins it |
- * | `holdfast:run:ended` | it has ended here |
- * | `holdfast:run:skipped` | this process was asked to run, and did not; `reason` says why |
+ * | `holdfast:run:started` | when this process begins a run |
+ * | `holdfast:run:ended` | when a run ends in this process |
+ * | `holdfast:run:skipped` | when this process is called and does not run; `reason` says why |
  *
- * The leases behind them are told on the channels of locks as well.
+ * The leases of the runs also appear on the channels of locks.
  */
 import { type Channel, channel } from "node:diagnostics_channel";
 import type { Refusal, RefusalReason } from "./refusal.js";
 
-/** What every message says. */
+/** Fields of every event. */
 export interface RunEvent {
-  /** Kind of the lock behind it, such as `mutex`. */
+  /** Kind of the lock that the run holds, such as `mutex`. */
   readonly kind: string;
-  /** Name of the job; for a coordinator its `name`. */
+  /** Name of the job; for a coordinator, its `name`. */
   readonly lockName: string;
-  /** Id of the client: several Holdfasts of one process tell on the same channels. */
+  /** Id of the client. It distinguishes several Holdfasts in one process, because they publish on the same channels. */
   readonly clientId: string;
-  /** Which time it was for: when it was called, as ISO 8601 by the server's clock; for a coordinator the key of the scheduler. */
+  /**
+   * Identifies the run: the time of the call, in ISO 8601 by the server's clock; for a coordinator, the scheduler's
+   * key.
+   */
   readonly tick: string;
 }
 
-/** `holdfast:run:started` */
+/** Event on `holdfast:run:started`. */
 export interface RunStartedEvent extends RunEvent {
+  /** Owner id of the run's claim. */
   readonly owner: string;
+  /** Fencing token of the run's lease. */
   readonly token: number;
 }
 
 /**
- * How a run ended: with a value, with an error of its own, or after its lease was lost. Of a coordinator `untold`: the scheduler
- * says that it has ended, and not how.
+ * How a run ended.
+ *
+ * - `succeeded`: the work returned
+ * - `failed`: the work threw an error
+ * - `lost`: the work returned after its lease was lost
+ * - `untold`: only for a coordinator, because the scheduler does not say how the run ended
  */
 export type RunEnding = "succeeded" | "failed" | "lost" | "untold";
 
-/** `holdfast:run:ended` */
+/** Event on `holdfast:run:ended`. */
 export interface RunEndedEvent extends RunStartedEvent {
+  /** How the run ended. */
   readonly outcome: RunEnding;
-  /** From its start to its end, in ms. */
+  /** Duration of the run in milliseconds. */
   readonly ranMs: number;
-  /** Of `failed` what was thrown, and of `lost` the LeaseLostError; absent otherwise. */
+  /** For `failed`, the thrown value; for `lost`, the LeaseLostError; otherwise absent. */
   readonly error?: unknown;
 }
 
-/** `holdfast:run:skipped` */
+/** Event on `holdfast:run:skipped`. */
 export interface RunSkippedEvent extends RunEvent {
+  /** Why this process did not run. */
   readonly reason: RefusalReason;
+  /** The refusal that the caller got. */
   readonly refusal: Refusal;
 }
 
-/** The channels. Publish only after `hasSubscribers`, so that no message is built for nobody. */
+/** The channels. Check `hasSubscribers` before building an event. */
 export const runChannels: { readonly started: Channel; readonly ended: Channel; readonly skipped: Channel } = {
   started: channel("holdfast:run:started"),
   ended: channel("holdfast:run:ended"),

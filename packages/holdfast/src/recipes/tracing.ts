@@ -1,6 +1,6 @@
 /**
- * Calls of recipes from their start to their end, on the tracing channels of `node:diagnostics_channel`, with the context of each as
- * the message. Nothing is built or sent while nobody listens.
+ * Traces calls of recipes on the tracing channels of `node:diagnostics_channel`. The message of each event is the trace
+ * object of its call. Tracing costs nothing unless someone subscribes.
  */
 import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
 import type { ServerAddress } from "../internal.js";
@@ -8,54 +8,68 @@ import type { ServerAddress } from "../internal.js";
 /** `tracing:holdfast:once:…`: a call of `once`. Node adds `result` or `error`. */
 export interface OnceTrace {
   readonly kind: "once";
-  /** With its scope; undefined until the arguments were checked. */
+  /** Scope and key of the call; undefined until the arguments are validated. */
   lockName: string | undefined;
-  /** Of the attempt that has run here; undefined if none has. */
+  /** Fencing token of the attempt that ran here; undefined if none did. */
   token: number | undefined;
+  /** Number of the attempt that ran here; undefined if none did. */
   attempt: number | undefined;
-  /** Where it is asked for; undefined until the arguments were checked, and if the client library does not say. */
+  /** Address of the server; undefined until the arguments are validated, or if the client library does not say. */
   server: ServerAddress | undefined;
 }
 
-/** `tracing:holdfast:lead:…`: a term of `lead`, from before its work to after its release. Node adds `result` or `error`. */
+/**
+ * `tracing:holdfast:lead:…`: a term of `lead`, from before its work to after its release. Node adds `result` or
+ * `error`.
+ */
 export interface LeadTrace {
   readonly kind: "election";
+  /** Name of the election. */
   readonly lockName: string;
+  /** Fencing token of the term. */
   readonly term: number;
-  /** Undefined if the client library does not say. */
+  /** Address of the server; undefined if the client library does not say. */
   readonly server: ServerAddress | undefined;
-  /** How it ended, as it is told to `stopped`. */
+  /** How the term ended, as passed to `stopped`; undefined until then. */
   outcome: string | undefined;
 }
 
 /**
- * How a caller of a cache got its value: `fresh` or `stale`, since it was there; `loaded`, by its own loader under the lease; `alone`,
- * by its own loader without one, as when the server does not answer or it has waited for too long; `joined`, after waiting for a load
- * of another caller, here or elsewhere. Or how it got none: `failed` or `aborted`.
+ * How a call of a cache ended.
+ *
+ * - `fresh`, `stale`: the value was in the cache
+ * - `loaded`: the caller's loader returned the value under the lease
+ * - `alone`: the caller's loader returned the value without a lease, for example because the server did not reply or
+ *   the wait took too long
+ * - `joined`: another caller, in this process or elsewhere, loaded the value
+ * - `failed`, `aborted`: the caller got no value
  */
 export type CacheOutcome = "fresh" | "stale" | "loaded" | "alone" | "joined" | "failed" | "aborted";
 
 /**
- * `tracing:holdfast:cache:…`: a call of `get`, unless it is refused before it asks for anything. Node adds `result` or `error`; the
- * result is the value itself.
+ * `tracing:holdfast:cache:…`: a call of `get` with valid arguments. Node adds `result`, which is the value, or `error`.
  */
 export interface CacheTrace {
   readonly kind: "cache";
-  /** Of the entry: the cache's own and the key. */
+  /** Name of the entry: the cache's name and the key. */
   readonly lockName: string;
+  /** Name of the cache. */
   readonly cacheName: string;
-  /** Undefined until it ends. */
+  /** How the call ended; undefined until then. */
   outcome: CacheOutcome | undefined;
 }
 
-/** See `OnceTrace`. */
+/** Channel for calls of `once`. */
 export const onceTracing: TracingChannel<unknown, OnceTrace> = tracingChannel("holdfast:once");
-/** See `LeadTrace`. */
+/** Channel for terms of `lead`. */
 export const leadTracing: TracingChannel<unknown, LeadTrace> = tracingChannel("holdfast:lead");
-/** See `CacheTrace`. */
+/** Channel for calls of `Cache.get`. */
 export const cacheTracing: TracingChannel<unknown, CacheTrace> = tracingChannel("holdfast:cache");
 
-/** Calls it, and tells of it if anybody listens. */
+/**
+ * Runs `call`, and traces it if the channel has subscribers. `call` gets the trace object, or undefined without
+ * subscribers.
+ */
 export function traced<Trace extends object, Value>(
   tracing: TracingChannel<unknown, Trace>,
   begin: () => Trace,

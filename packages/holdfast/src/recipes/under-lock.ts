@@ -1,4 +1,7 @@
-/** Work under a lock, for recipes that have to tell a refusal from an error of the work, and what ended too late from both. */
+/**
+ * Runs work under a lock and distinguishes a refused acquire, an error of the work, and work that ended after its
+ * lease.
+ */
 import {
   type AcquireOptions,
   type Forced,
@@ -10,30 +13,31 @@ import {
 } from "../index.js";
 import { anyInternalsOf } from "../internal.js";
 
-/** Whatever can be held: a mutex, a semaphore, a side of a read-write lock, a redlock. */
+/** Anything that can be held: a mutex, a semaphore, a side of a read-write lock, a redlock. */
 export interface Holdable {
+  /** Runs `work` while holding the lock, like `Lock.run`. */
   run<Result>(work: (lease: Lease) => Result | Promise<Result>, options?: AcquireOptions): Promise<Result>;
 }
 
-/** Makes the lock of that name, where it is to be another kind than a mutex. */
+/** Creates the lock with the given name, for callers that need another kind than a mutex. */
 export type MakeLock = (holdfast: Holdfast, name: string) => Holdable;
 
 /**
- * The mutex of that name; on several independent servers the redlock.
+ * Returns the mutex with that name, or the redlock if the Holdfast uses several independent servers.
  *
- * @throws TypeError, RangeError  a wrong name, or not what `createHoldfast` returned
+ * @throws TypeError, RangeError  an invalid name, or `holdfast` is not from `createHoldfast`
  */
 export function lockNamed(holdfast: Holdfast, name: string): Holdable {
   return anyInternalsOf(holdfast).servers === undefined ? holdfast.mutex(name) : holdfast.redlock(name);
 }
 
-/** What has become of it. */
+/** The result of `runUnder`. */
 export type UnderLock<Value> =
   | { readonly ran: true; readonly value: Value }
-  /** Nothing was acquired, and the work was not called: what `acquire` threw. */
+  /** Nothing was acquired, and the work was not called. `error` is the error of the acquire. */
   | { readonly ran: false; readonly error: unknown };
 
-/** The work ended, but its lease was lost meanwhile: what it did may have overlapped with another holder's. */
+/** The work ended, but its lease was lost before that. The work may have overlapped with that of another holder. */
 export class WorkLostError extends LeaseLostError {
   override readonly name: string = "WorkLostError";
 
@@ -56,11 +60,11 @@ export class WorkLostError extends LeaseLostError {
 }
 
 /**
- * Acquires, works, releases, as `lock.run`.
+ * Acquires the lock, runs `work` and releases the lock, like `lock.run`.
  *
- * @throws what `work` threw, the same object; otherwise
- * @throws WorkLostError  the work ended after its lease, be it known or not whether anybody was granted meanwhile
- * @throws StoreError     the work has released its lease itself, and the server did not answer
+ * @throws the error that `work` threw, unchanged; otherwise one of the following
+ * @throws WorkLostError  the work ended after its lease, whether or not another holder was granted meanwhile
+ * @throws StoreError     the work released its lease itself, and the server did not reply
  */
 export async function runUnder<Value>(
   lock: Holdable,
@@ -85,14 +89,17 @@ export async function runUnder<Value>(
   }
 }
 
-/** The loss, after work that has ended: that the server did not answer `run` tells only where the lease was over by then. */
+/**
+ * Returns the loss after the work returned. If the server did not reply to the release, that is a loss only if the
+ * lease is over.
+ */
 function lossOf(error: unknown, lease: Lease): LeaseLostError | undefined {
   if (error instanceof LeaseLostError) return error;
   if (!(error instanceof StoreError)) return undefined;
   try {
     lease.assertHeld();
   } catch (over) {
-    // Work may have released it itself, and then its answer was lost, and not the lease.
+    // If the work released the lease itself, only the reply to that release was lost, not the lease.
     if (over instanceof LeaseLostError && over.reason !== "released") return over;
   }
   return undefined;

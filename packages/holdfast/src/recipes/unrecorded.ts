@@ -1,6 +1,6 @@
 import { StoreError, type StoreFailure } from "../index.js";
 
-/** The work ended, and the server did not answer: that it was done may have been recorded, or not. */
+/** The work ended, but the server did not reply. The end of the work may or may not be recorded. */
 export class UnrecordedError extends StoreError {
   override readonly name: string = "UnrecordedError";
 

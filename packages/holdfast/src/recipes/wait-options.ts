@@ -1,16 +1,16 @@
-/** How long a caller of a recipe waits, checked as those of every acquire. */
+/** The wait options of recipes, validated like those of every acquire. */
 import { DEFAULTS } from "../index.js";
 import { resolve } from "../internal.js";
 
-/** How long to wait. */
+/** Options for the wait of a recipe. */
 export interface WaitOptions {
-  /** Longest wait. Milliseconds, 0 or more; Infinity never gives up. @default 10_000 */
+  /** Longest wait. Milliseconds, 0 or more; Infinity waits forever. @default 10_000 */
   readonly waitMs?: number | undefined;
-  /** Ends the wait, and rejects with its reason. */
+  /** Aborts the wait; the call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** @throws TypeError, RangeError  a wrong value, or an option beside these two */
+/** Validates the options and fills in defaults. @throws TypeError, RangeError  an invalid value or an unknown option */
 export function resolveWait(options: WaitOptions): {
   readonly waitMs: number;
   readonly signal: AbortSignal | undefined;

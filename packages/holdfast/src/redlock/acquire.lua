@@ -1,19 +1,19 @@
 --[[
-  redlock/acquire: take the lock on this server, one of several that know nothing of each other.
+  redlock/acquire: take the lock on this server, one of several independent servers.
 
-  The number that it answers is this server's own: the last one + 1, so that servers that have stood at one number
-  answer one number again, and a client needs no second round trip. Only a server that has none begins at its clock:
-  its last one is forgotten, or was long ago, and lies behind that. Sent again by the owner while it holds it gives the
-  same answer. A copy that arrives after the end of the lease takes the lock once more, under the next number; that is
-  how redlock/confirm knows it.
+  The number in the reply is this server's own: the last one + 1. So servers with equal numbers reply with equal
+  numbers again, and the client needs no second round trip. Only a server without a number starts with its clock: its
+  last number was forgotten, or is so old that the clock is ahead of it. A repeated request of the current holder gets
+  the same reply. A copy that arrives after the end of the lease takes the lock again with the next number, which is
+  how redlock/confirm recognizes it.
 
-  KEYS[1] lock     string, owner of the claim that holds on this server; expires with its lease
-  KEYS[2] fence    string, number that this server stands at
+  KEYS[1] lock     string, owner id of the holder on this server; expires with its lease
+  KEYS[2] fence    string, current number of this server
   ARGV[1] owner    id of this attempt
   ARGV[2] leaseMs  length of the lease
   GRANTS  by itself
-  REPLY   {0, token}   granted by this server; its own number, of which the client takes the maximum
-          {1, restMs}  held by somebody else, whose lease on this server ends in restMs, or never if -1
+  REPLY   {0, token}   granted by this server; token is its own number; the client takes the maximum of all
+          {1, restMs}  held by another claim, whose lease on this server ends in restMs, or never if -1
 ]]
 local owner, leaseMs = ARGV[1], ARGV[2]
 

@@ -1,13 +1,17 @@
 /**
- * One attempt to win a majority, under an owner id of its own that no other attempt ever has.
+ * One attempt to win a majority of the servers, under an owner id that no other attempt uses.
  *
- * All servers are asked at once, or one of them first. The token is the maximum of the numbers that a majority answered; if not a majority stands
- * at it, those below are raised, each only where it still holds for this attempt and stands where it said
- * (docs/adr/092-tokens-on-a-quorum.md says why that makes tokens rise without any assumption about time).
+ * Asks all servers in parallel, or one server first. Each server that grants replies with its own number, and the
+ * token is the maximum of the numbers of a majority. If fewer than a majority have that number, the attempt raises the
+ * other servers of this majority to the token. It raises a server only if the server still holds for this attempt and
+ * still has the number that it replied with. docs/adr/092-tokens-on-a-quorum.md explains why tokens then rise without
+ * any assumption about time.
  *
- * Invariants: validity counts from before the first request; nobody waits for stragglers once the answers decide; the
- * majority from which the token was taken is fixed at that moment, and only its members count; what a straggler grants
- * later belongs to the lease if there is one, and is given back if there is none.
+ * Invariants:
+ * - The lease counts from before the first request.
+ * - Once the replies decide the attempt, it does not wait for stragglers.
+ * - The majority from which the token was taken is fixed at that moment, and only its members count.
+ * - A later grant of a straggler belongs to the lease if there is one. Otherwise it is released.
  */
 import type { ServerAnswer } from "../core/error-messages.js";
 import { EvictionError, ProtocolError, type QuorumError, StoreError } from "../core/errors.js";
@@ -20,41 +24,41 @@ import { askForVote, mayHaveRun, type QuorumServer, quorumError, type RedlockPla
 import { reportOf, toAnswer, type Verdict, type Vote } from "./vote.js";
 
 /**
- * The server that those who come at the same moment ask first: whoever is the first there goes on alone, and the others
- * have taken nothing that stands in its way.
+ * The server that concurrent attempts ask first. Only the attempt that wins this server continues to the others, so
+ * the losing attempts have taken nothing that blocks it.
  */
 export interface FirstServer {
   readonly server: QuorumServer;
-  /** The others are asked all the same when it has been silent for so long. */
+  /** How long to wait for the first server, in ms, before asking the others anyway. */
   readonly patienceMs: number;
 }
 
-/** What an attempt needs to know. */
+/** What an attempt needs. */
 export interface BallotFacts {
   readonly runtime: Runtime;
   readonly servers: readonly QuorumServer[];
   readonly place: RedlockPlace;
   readonly claim: Claim;
-  /** Longest wait for each answer. */
+  /** Longest wait for each reply, in ms. */
   readonly timeoutMs: number;
-  /** Asked before all others, which are not asked at all if somebody else holds there; none by default. */
+  /** The server to ask before the others, which are not asked at all if another owner holds there. By default none. */
   readonly firstServer?: FirstServer | undefined;
-  /** Called once. */
+  /** Called once, when the attempt is decided; never after `abandon`. */
   readonly onVerdict: (verdict: Verdict) => void;
 }
 
-/** See the file header. */
+/** One attempt to win a majority of the servers. */
 export class Ballot {
   readonly #facts: BallotFacts;
   readonly #votes: (Vote | undefined)[];
   readonly #asked: boolean[];
   readonly #accounted: boolean[];
-  /** By server: in which run it was told of so long a lease before the first of them was asked. */
+  /** By server: the server run in which it knew of leases this long, before the first server was asked for this one. */
   readonly #toldIn: readonly (string | undefined)[];
   readonly #standings: (number | undefined)[];
-  /** Before the first request was sent. */
+  /** The moment before the first request was sent. */
   readonly startedAt: Moment;
-  /** `lost`: no majority grants it, and it is open whether a majority answers. */
+  /** `lost`: no majority can grant any more, but it is not yet known whether a majority replies. */
   #phase: "voting" | "raising" | "lost" | "elected" | "over" = "voting";
   #token = 0;
   #longestMs: number;
@@ -62,10 +66,10 @@ export class Ballot {
   readonly #raises: ConfirmAnswer[];
   #onLateVote: ((server: QuorumServer) => void) | undefined;
 
-  /** While the first server is asked, and nobody else is. */
+  /** Set while only the first server has been asked. */
   #firstServerTimer: Timer | undefined;
 
-  /** Asks at once. */
+  /** Sends the first requests immediately. */
   constructor(facts: BallotFacts) {
     const { runtime, servers, firstServer } = facts;
     this.#facts = facts;
@@ -85,7 +89,7 @@ export class Ballot {
     }
   }
 
-  /** The id of this attempt, and the lease that it asks for. */
+  /** The claim of this attempt: its owner id and the lease that it requests. */
   get claim(): Claim {
     return this.#facts.claim;
   }
@@ -94,60 +98,60 @@ export class Ballot {
     return this.#facts.place;
   }
 
-  /** The longest lease that the servers were asked for, in ms. */
+  /** The longest lease that was requested from the servers, in ms. */
   get longestMs(): number {
     return this.#longestMs;
   }
 
-  /** The servers are asked for another one. */
+  /** Records that the servers are asked to extend the lease to `leaseMs`. */
   asked(leaseMs: number): void {
     this.#longestMs = Math.max(this.#longestMs, leaseMs);
   }
 
-  /** Whether there is a lease of it, which nobody has given back yet. */
+  /** Whether this attempt was granted and has not been released yet. */
   get isElected(): boolean {
     return this.#phase === "elected";
   }
 
-  /** The server that was to be asked first, if any. */
+  /** The server that this attempt asks first, if any. */
   get firstServer(): QuorumServer | undefined {
     return this.#facts.firstServer?.server;
   }
 
-  /** By server; undefined where there is no answer yet. */
+  /** The votes by server; undefined where there is no reply yet. */
   get votes(): readonly (Vote | undefined)[] {
     return this.#votes;
   }
 
-  /** By server: the number that it is known to stand at while it holds for this attempt and for nobody in between. */
+  /** By server: the number that it is known to have, as long as it has held for this attempt without interruption. */
   get standings(): readonly (number | undefined)[] {
     return this.#standings;
   }
 
-  /** What each server has answered so far, for a report. */
+  /** The replies of the servers so far, for an error report. */
   get answers(): ServerAnswer[] {
     return reportOf(this.#votes);
   }
 
-  /** Whether that server was asked at all. */
+  /** Whether a request was sent to this server. */
   isAsked({ index }: QuorumServer): boolean {
     return this.#asked[index] === true;
   }
 
-  /** Whether it is certain that no request of this attempt can take the lock on that server any more. */
+  /** Whether it is certain that no acquire request of this attempt can still take the lock on this server. */
   isAccounted({ index }: QuorumServer): boolean {
     return this.#accounted[index] === true || this.#asked[index] !== true;
   }
 
-  /** What is left of the lease that a majority would have granted, in ms; 0 when it is over. */
+  /** The remaining lease if a majority grants it, in ms; 0 if it has ended. */
   leftMs(): number {
     return msUntil(validUntil(this.startedAt, this.claim.leaseMs), this.#facts.runtime);
   }
 
   /**
-   * Nobody wants it any more: there is no verdict from now on, and no lease.
+   * Ends the attempt. From now on there is no verdict and no lease.
    *
-   * @param onLateVote  told of each answer that comes from now on: what it has granted belongs to nobody
+   * @param onLateVote  called for each reply that arrives from now on, because its grant has to be released
    */
   abandon(onLateVote: (server: QuorumServer) => void): void {
     this.#phase = "over";
@@ -182,7 +186,10 @@ export class Ballot {
     else if (this.#phase === "over") this.#onLateVote?.(server);
   }
 
-  /** The vote, which is worth nothing if its server had not been told in time, or has begun another run since (redlock/memories.ts). */
+  /**
+   * Returns the vote if it counts. It does not if the server did not know the length of the lease in time, or has
+   * restarted since (see memories.ts).
+   */
   #counted(server: QuorumServer, vote: Vote): Vote {
     if (vote.outcome !== "granted") return vote;
     const { place, claim } = this.#facts;
@@ -214,7 +221,7 @@ export class Ballot {
     else this.#raiseAll(decision);
   }
 
-  /** A majority has granted: it is done when a majority of servers, among those, stands at the token. */
+  /** Raises the servers with a lower number. The attempt is granted when a majority of the servers has the token. */
   #raiseAll(unconfirmed: Unconfirmed): void {
     this.#phase = "raising";
     this.#unconfirmed = unconfirmed;
@@ -238,7 +245,7 @@ export class Ballot {
     return isRaised;
   }
 
-  /** @param answer  or what the server's vote is worth after all */
+  /** @param answer  "confirmed", or the vote that now counts for this server */
   #raised({ index }: QuorumServer, answer: "confirmed" | Vote): void {
     if (this.#phase !== "raising" || this.#unconfirmed === undefined) return;
     this.#raises[index] = answer === "confirmed" ? answer : "refused";
@@ -250,7 +257,7 @@ export class Ballot {
 
   #elect(): void {
     if (this.#refusesServer()) return;
-    // Read again after the majority: the answers may have waited in the socket of a process that stood still.
+    // Check the time here, because the process may have been suspended while the replies were in its socket.
     if (this.leftMs() <= 0) {
       this.#end({ outcome: "unreached", error: this.lateError() });
       return;
@@ -259,7 +266,7 @@ export class Ballot {
     for (const server of this.#facts.servers) this.#level(server);
   }
 
-  /** The error of answers that came when the lease was over. */
+  /** Returns the error for replies that were read after the lease had ended. */
   lateError(): QuorumError {
     return quorumError(this.place.name, this.answers, {
       why: "a majority of the servers granted it, but the lease was over when their answers were read",
@@ -267,8 +274,8 @@ export class Ballot {
   }
 
   /**
-   * Brings a server that granted too, with a lower number, to the token: the lease does not need it, but the next attempt then
-   * hears one number from all, and is done in one round trip.
+   * Raises a server that granted with a lower number to the token. This lease does not need it, but the next attempt
+   * then gets the same number from all servers and needs only one round trip.
    */
   #level(server: QuorumServer): void {
     const vote = this.#votes[server.index];
@@ -277,7 +284,7 @@ export class Ballot {
     this.#raise(server, vote.token).catch(() => {});
   }
 
-  /** No majority grants it. Whether others are in the way, or too few can be asked, may take more answers. */
+  /** No majority can grant. Whether a majority replies at all decides the verdict, and that may need more replies. */
   #giveUp(): void {
     if (this.#refusesServer()) return;
     const votes = this.#votes;

@@ -1,18 +1,19 @@
 --[[
-  redlock/confirm: raise this server to the token of the grant, if the lock is held here as when it was asked for.
+  redlock/confirm: raise this server to the token of the grant, if it still holds the lock for this grant.
 
-  Held by the same owner is not enough. The lease may have ended, somebody else may have had the lock with this very
-  token, and a late copy of the acquire may have taken it again: then the server stands at another number than it
-  reported, and the token belongs to somebody else. Sent again it gives the same answer, because it stands at the token.
+  Comparing the owner is not enough. The lease may have ended, another claim may have held the lock with this very
+  token, and a late copy of the acquire may have taken the lock again. Then the server has another number than it
+  reported, and the token belongs to another claim. A repeated request gets the same reply, because the number then
+  equals the token.
 
-  KEYS[1] lock      string, owner of the claim that holds on this server; expires with its lease
-  KEYS[2] fence     string, number that this server stands at
+  KEYS[1] lock      string, owner id of the holder on this server; expires with its lease
+  KEYS[2] fence     string, current number of this server
   ARGV[1] owner     id of the attempt
-  ARGV[2] reported  number that this server answered to it
-  ARGV[3] token     the maximum that all of them answered, no less than reported
-  ARGV[4] leaseMs   length of the lease, which begins anew
-  REPLY   1         confirmed: it stands at the token for the owner
-          2         refused: it may have been somebody else's since, or it stands above the token
+  ARGV[2] reported  number that this server replied to the acquire
+  ARGV[3] token     maximum of the numbers of all servers that granted, at least `reported`
+  ARGV[4] leaseMs   length of the lease, counted from now
+  REPLY   1         confirmed: the server has the token, for this owner
+          2         refused: another claim may have held the lock since, or the number is above the token
 ]]
 local owner, reported, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

@@ -1,71 +1,80 @@
 /**
- * What the answers of N independent servers come to: whether an attempt is granted, and under which token.
+ * Decides from the replies of N independent servers whether an attempt is granted, and with which token.
  *
- * Pure, so that the exhaustive search in verify/ decides by the very same functions. Lists are indexed by server, and
- * their length is N. Time plays no part here: that the lease still runs when the majority is there is judged by whoever
- * calls. Why the token rises is told in docs/adr/092-tokens-on-a-quorum.md.
+ * The functions are pure, so that the exhaustive search in verify/ can use them. Lists are indexed by server and have
+ * length N. Time plays no part here: the caller checks that the lease has not ended when the majority is reached.
+ * docs/adr/092-tokens-on-a-quorum.md explains why the token rises.
  */
 
-/** What one server has answered to redlock/acquire. No answer in time, and an error, count as `refused` too. */
+/** The reply of one server to redlock/acquire. An error or no reply in time counts as `refused`. */
 export type ServerAnswer =
   | { readonly outcome: "pending" }
   | { readonly outcome: "refused" }
   /** `token` is the server's own number. */
   | { readonly outcome: "granted"; readonly token: number };
 
-/** What one server has answered to redlock/confirm. No answer in time, and an error, count as `refused` too. */
+/** The reply of one server to redlock/confirm. An error or no reply in time counts as `refused`. */
 export type ConfirmAnswer = "pending" | "confirmed" | "refused";
 
-/** A server that granted with less than the token. */
+/** A server that granted with a number lower than the token. */
 export interface Behind {
   readonly server: number;
-  /** The number that it answered, for redlock/confirm to compare. */
+  /** The number in its reply, which redlock/confirm compares. */
   readonly reported: number;
 }
 
 /**
- * A majority has granted, but fewer stand at the token: it has to be written to those who are `behind`.
+ * A majority has granted, but fewer than a majority have the token as their number. The token has to be written to the
+ * servers in `behind`.
  *
- * Together with those that are `standing` they are the decided set. A server that grants later is none of it and is
- * never counted: it may stand above the token, by a grant to somebody else.
+ * The servers in `behind` and `standing` are the decided set. A server that grants later is not part of it and is
+ * never counted, because its number may be higher than the token after a grant to another owner.
  */
 export interface Unconfirmed {
   readonly outcome: "confirm";
   readonly token: number;
-  /** Servers that answered the token itself. */
+  /** Servers that replied with the token itself. */
   readonly standing: readonly number[];
   readonly behind: readonly Behind[];
 }
 
-/** What to do next about an attempt. */
+/** The next step of an attempt. */
 export type Decision =
-  /** It is held, under this token. */
+  /** The lock is held with this token. */
   | { readonly outcome: "granted"; readonly token: number }
   | Unconfirmed
   /** A majority may still be reached. */
   | { readonly outcome: "wait" }
-  /** A majority cannot be reached any more: release everywhere, and try again as a new owner. */
+  /** A majority can no longer be reached. Release on all servers and retry with a new owner id. */
   | { readonly outcome: "refused" };
 
-/** How many of `servers` are a majority of them; two of these always share a server. */
+/** Returns the number of servers that form a majority of `servers`. Any two majorities share a server. */
 export function quorumOf(servers: number): number {
   return Math.floor(servers / 2) + 1;
 }
 
-/** What `yes` answers, and `open` ones to come, of `servers` mean for what needs a majority. */
+/**
+ * Decides whether a majority is reached.
+ *
+ * @param yes      number of servers that agreed
+ * @param open     number of servers without a reply
+ * @param servers  number of all servers
+ * @returns "refused" if a majority can no longer be reached
+ */
 export function tally(yes: number, open: number, servers: number): "granted" | "wait" | "refused" {
   if (yes >= quorumOf(servers)) return "granted";
   return yes + open >= quorumOf(servers) ? "wait" : "refused";
 }
 
 /**
- * Decides an attempt by what has been answered so far.
+ * Decides an attempt from the replies so far.
  *
- * The token is the maximum of the numbers of all that granted. If a majority answered exactly that, one round trip
- * was enough. `confirm` is the answer as soon as a majority has granted, even while others are pending; whoever calls
- * may confirm at once, or wait for more and ask again, which may save the second round trip and widens the decided set.
+ * The token is the maximum of the numbers of all servers that granted. If a majority replied with exactly that number,
+ * one round trip was enough. The result is `confirm` as soon as a majority has granted, even while other replies are
+ * pending. The caller may confirm immediately, or wait for more replies and decide again. Waiting may save the second
+ * round trip, and it enlarges the decided set.
  *
- * @param answers  one for each server; a number beyond the safe integers is no grant, because it may have been rounded
+ * @param answers  one per server; a number that is not a safe integer is not a grant, because it may have been rounded
  */
 export function decide(answers: readonly ServerAnswer[]): Decision {
   const granted = answers.flatMap((answer, server) =>
@@ -82,10 +91,10 @@ export function decide(answers: readonly ServerAnswer[]): Decision {
 }
 
 /**
- * Decides an attempt by what has been answered to redlock/confirm so far.
+ * Decides an attempt from the replies to redlock/confirm so far.
  *
- * @param unconfirmed  what `decide` said, whatever has been granted since
- * @param answers      one for each server; those of servers that are not behind are not looked at
+ * @param unconfirmed  the result of `decide`, regardless of later grants
+ * @param answers      one per server; those of servers that are not in `behind` are ignored
  */
 export function confirmed(
   { standing, behind }: Unconfirmed,

@@ -1,4 +1,4 @@
-/** The factories of a Holdfast on several independent servers: one kind is right there, and the others say why they are not. */
+/** The factories of a Holdfast instance on independent servers. Only `redlock` works; the others throw the reason. */
 
 import type { CloseOptions, CloseOutcome, HeldLease } from "../core/closing.js";
 import { quote } from "../core/error-messages.js";
@@ -10,10 +10,10 @@ import { withInternals } from "../internals.js";
 import { Quorum, type QuorumFacts } from "./quorum.js";
 import { Redlock } from "./redlock.js";
 
-/** A factory that refuses. */
+/** A factory that throws an UnsupportedError. */
 type Refuse = (name: unknown, ...rest: readonly unknown[]) => never;
 
-/** What stands behind `createHoldfast({ redlock })`. */
+/** The factories and methods behind `createHoldfast({ redlock })`. */
 export interface QuorumFactories {
   redlock(name: string, ...rest: readonly unknown[]): Redlock;
   readonly mutex: Refuse;
@@ -35,7 +35,7 @@ export interface QuorumFactories {
 const ONE_QUEUE =
   "its queue and its hand-over need one order, which independent servers do not have; use redlock(name)";
 
-/** Makes the session of a quorum, and its factories. */
+/** Creates a quorum with its session, and returns its factories. */
 export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): QuorumFactories {
   const quorum = new Quorum(facts);
   const { prefix, clientName, stores } = facts;
@@ -109,7 +109,11 @@ const cannotPause = refuse(
     "long leaseMs",
 );
 
-/** The factory of a Holdfast on one server. @throws UnsupportedError */
+/**
+ * The `redlock` factory of a Holdfast instance on one server.
+ *
+ * @throws UnsupportedError  always, after `name` is checked
+ */
 export function noQuorumHere(name: unknown): never {
   checkName(name);
   throw new UnsupportedError(

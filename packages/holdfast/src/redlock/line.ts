@@ -1,6 +1,6 @@
 /**
- * Those of one Holdfast who want the same lock: one of them tries, the others stand behind it, so that a process does not
- * split the votes with itself. Each of them makes attempts of its own when it is in front; nothing is shared but the place.
+ * The local queue of the callers of one Holdfast instance that want the same lock. Only the caller at the front makes
+ * attempts, so that a process does not split the votes with itself.
  */
 
 import type { Timer } from "../core/runtime.js";
@@ -9,24 +9,27 @@ import { type Pace, RECHECK_MS } from "./pace.js";
 import type { QuorumServer } from "./servers.js";
 import { Subscribers } from "./subscribers.js";
 
-/** Somebody in a line. */
+/** A caller in a line. */
 export interface InLine {
-  /** From now on it is in front. */
+  /** Called when this caller is at the front. */
   advance(): void;
-  /** Somebody's hold has ended on that server. */
+  /** Called when a hold of the lock has ended on this server. */
   released(server: number): void;
 }
 
-/** Subscriptions are kept for so long after the last waiter: a busy lock has the next one soon. */
+/** How long subscriptions are kept after the last waiter, because a busy lock soon has the next one. */
 const LINGER_MS = 5_000;
 
 const LEAST_CROWDING = 1;
 const MOST_CROWDING = 64;
-/** So that of some four who come to the first server one is the first there, and the number of those who come stays as it is. */
+/**
+ * Factors of `crowding` after an attempt lost or won the first server. They balance when about one in four attempts
+ * wins there, so the number of attempts stays stable.
+ */
 const MORE = 1.4;
 const LESS = 0.4;
 
-/** See the file header. */
+/** The local queue for one lock. */
 export class Line {
   readonly subscribers: Subscribers;
   readonly pace: Pace;
@@ -36,16 +39,16 @@ export class Line {
   #front: InLine | undefined;
   #linger: Timer | undefined;
   /**
-   * The server that an attempt asks first, while others want the lock too: the first one at which somebody else was met.
-   * Processes that see the same servers come to the same one.
+   * The server that an attempt asks first while other processes want the lock too: the first one at which another
+   * owner was found. Processes that reach the same servers choose the same one.
    */
   firstServer: number | undefined;
-  /** Of how many winnings' time those who come to the first server after a release choose a moment. */
+  /** Attempts after a release start at a random moment within this many times `Pace.winMs`, to spread them. */
   crowding: number = LEAST_CROWDING;
   #wantedUntilMs = Number.NEGATIVE_INFINITY;
-  /** When somebody gave back at the first server, or all servers were asked. */
+  /** When the lock was last released at the first server, or all servers were last asked. */
   #movedAtMs = Number.NEGATIVE_INFINITY;
-  /** Why the last attempt failed, while no server majority can be reached. */
+  /** The error of the last attempt, while no majority of the servers can be reached. */
   failure: unknown;
 
   constructor(
@@ -64,7 +67,7 @@ export class Line {
     });
   }
 
-  /** Stands in line; whoever is first there is told to advance, in this turn. */
+  /** Adds a caller. If the line was empty, calls its `advance` in the same turn. */
   join(member: InLine): void {
     this.#linger?.cancel();
     this.#members.add(member);
@@ -73,7 +76,7 @@ export class Line {
     member.advance();
   }
 
-  /** Leaves it, from any place. A second call does nothing. */
+  /** Removes a caller, wherever it is in the line. A second call has no effect. */
   leave(member: InLine): void {
     if (!this.#members.delete(member)) return;
     if (this.#front === member) {
@@ -85,32 +88,35 @@ export class Line {
   }
 
   /**
-   * What was given back here on that server was heard by others. They come now, by a message and after a delay: who comes back
-   * at once would be there before them every time.
+   * Records that other processes received the message about a release of this Holdfast instance on that server. They
+   * come after a delay, so a local caller that came back immediately would win every time.
    */
   heardByOthers(server: number): void {
     this.#wantedUntilMs = this.#session.runtime.monotonicMs() + this.pace.patienceMs;
-    // Where they meet: the first server at which they met whoever has given back.
+    // The other processes first ask the lowest server at which they found this owner.
     this.firstServer = Math.min(this.firstServer ?? server, server);
     this.#lingerIfEmpty();
   }
 
-  /** Whether others are on their way because of what was given back here. */
+  /** Whether other processes are about to try because of a release of this Holdfast instance. */
   get isWanted(): boolean {
     return this.#session.runtime.monotonicMs() < this.#wantedUntilMs;
   }
 
-  /** An attempt goes to all servers at once. */
+  /** Records that an attempt asks all servers in parallel. */
   asksAll(): void {
     this.#moved();
   }
 
-  /** The server that an attempt asks first; undefined for all at once, also if the first server has not moved for so long that something may stand there. */
+  /**
+   * The server that an attempt asks first; undefined to ask all in parallel. Also undefined if nothing has changed at
+   * the first server for RECHECK_MS, because a leftover hold may block it.
+   */
   get whereFirst(): number | undefined {
     return this.#session.runtime.monotonicMs() - this.#movedAtMs < RECHECK_MS ? this.firstServer : undefined;
   }
 
-  /** Somebody was first at the first server, or was not. */
+  /** Records whether an attempt won the first server. */
   passedFirst(isFirst: boolean): void {
     this.crowding = Math.min(MOST_CROWDING, Math.max(LEAST_CROWDING, this.crowding * (isFirst ? LESS : MORE)));
   }
@@ -125,7 +131,7 @@ export class Line {
     this.#linger = this.#session.runtime.startTimer(() => this.close(), LINGER_MS, false);
   }
 
-  /** Nobody waits any more. */
+  /** Closes the line and its subscriptions. */
   close(): void {
     this.#linger?.cancel();
     this.#onEmpty(this);

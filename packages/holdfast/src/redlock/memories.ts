@@ -1,16 +1,17 @@
 /**
- * What the servers of a quorum remember of how long leases are (docs/adr/131-longest-lease-on-a-quorum.md).
+ * Makes sure that the servers of a quorum know the length of the longest lease
+ * (docs/adr/131-longest-lease-on-a-quorum.md).
  *
- * A server that forgot its leases stays out for the longest of them, and only the other servers can tell how long that is.
- * Two rules make sure that they can:
+ * A server that lost its leases may not grant until the longest of them has ended, and only the other servers know how
+ * long that is. Two rules ensure that they do:
  *
- * - No server is asked for a lease before a majority was told how long it is. A vote counts only if its server was told
- *   before the first one was asked, and has not been restarted since.
- * - A server that forgot votes again when a majority of the others, of which none is in the same case, were asked after it
- *   came back, and the longest lease that they know of is over.
+ * - No server is asked for a lease before a majority has been informed of its length. A vote counts only if its server
+ *   was informed before the first server was asked, and has not restarted since.
+ * - A server that lost its leases votes again once two things have happened: a majority of servers that have not lost
+ *   theirs were asked after its restart, and the longest lease that they reported has ended.
  *
- * Two majorities share a server, so one of those that were asked was told. Servers whose store asks them nothing look after
- * all that themselves. On the path of an acquire this costs one comparison for each server.
+ * Two majorities share a server, so at least one of the servers that are asked was informed. A server whose store has
+ * no `memory` is assumed to handle this itself. On the path of an acquire, this costs one comparison per server.
  */
 import type { ServerAnswer } from "../core/error-messages.js";
 import { type QuorumError, StoreError } from "../core/errors.js";
@@ -19,26 +20,31 @@ import { quietFailure, type Standing } from "../core/store.js";
 import { quorumOf } from "./decision.js";
 import { failed, type QuorumServer, quorumError } from "./servers.js";
 
-/** Between two rounds in which servers are asked because another one forgot. */
+/** Shortest time between two rounds that ask all servers because one of them lost its leases, in ms. */
 const ROUND_MS = 1_000;
-/** When a majority was told, slower servers are waited for as long again as that took, but no shorter than this. */
+/**
+ * Once a majority is informed, wait for slower servers for as long again as that took, but at least this long, in ms.
+ */
 const LEAST_EXTRA_MS = 5;
-/** And no longer than this share of the time that an answer may take. */
+/** Upper bound of that wait, as a share of the request timeout. */
 const MOST_EXTRA = 0.25;
 
-/** What one server has said of itself, or why it has not. */
+/** The reply of one server about itself, or the error. */
 type Word = Standing | { readonly outcome: "failed"; readonly error: unknown };
 type Words = readonly (Word | undefined)[];
 
-/** Of a server whose store asks it nothing. */
+/** Stands for the reply of a server whose store has no `memory`. */
 const OWN: Word = { outcome: "settled", longestMs: 0, run: "" };
 
-/** In which run that server was told of leases so long; undefined if it was not, or may not grant. */
+/**
+ * Returns the server run in which the server was informed of leases of `leaseMs`; undefined if it was not, or if it may
+ * not grant. Empty for a server whose store has no `memory`.
+ */
 export function toldIn({ store: { memory } }: QuorumServer, leaseMs: number): string | undefined {
   return memory === undefined ? "" : memory.knows(leaseMs);
 }
 
-/** See the file header. One for each Holdfast. */
+/** Informs the servers of a quorum of the longest lease. One object per Holdfast instance. */
 export class Memories {
   readonly #servers: readonly QuorumServer[];
   readonly #runtime: Runtime;
@@ -54,9 +60,10 @@ export class Memories {
   }
 
   /**
-   * Tells a majority that leases can be so long; undefined if that is done, as it nearly always is. Never rejects.
+   * Informs a majority of the servers of leases of `leaseMs`. Returns undefined if that is already done, which is
+   * nearly always the case. Never rejects.
    *
-   * @returns why no majority may grant such a lease now, if so
+   * @returns the reason if no majority may grant such a lease now; otherwise undefined
    */
   told(lockName: string, leaseMs: number, timeoutMs: number): Promise<QuorumError | undefined> | undefined {
     if (!this.#isTold(leaseMs)) return this.#tell(lockName, leaseMs, timeoutMs);
@@ -78,7 +85,7 @@ export class Memories {
     const round = this.#isAnyAlone() ? this.#askForThoseAlone(timeoutMs) : undefined;
     if (!this.#isTold(leaseMs)) await round;
     if (this.#isTold(leaseMs)) return undefined;
-    // What they say after the round tells better when they grant again.
+    // Their replies after the round state more precisely when they grant again.
     const last = round === undefined ? words : await this.#tellOnce(leaseMs, timeoutMs);
     if (this.#isTold(leaseMs)) return undefined;
     const answers = last.map((word, server) => answerOf(server, lockName, word));
@@ -100,7 +107,7 @@ export class Memories {
     return words;
   }
 
-  /** Asks all servers, because one of them forgot. Never rejects; does nothing if that was done a moment ago. */
+  /** Asks all servers on behalf of those that lost their leases, at most once per ROUND_MS. Never rejects. */
   #askForThoseAlone(timeoutMs: number): Promise<void> {
     const nowMs = this.#runtime.monotonicMs();
     if (this.#round === undefined && nowMs - this.#roundAtMs >= ROUND_MS) {
@@ -113,13 +120,13 @@ export class Memories {
   }
 
   async #playRound(timeoutMs: number): Promise<void> {
-    // What the others say counts only if they are asked after it came back, so that is looked at first.
+    // The replies of the others count only if they were asked after the restart, so read the runs first.
     const alone = this.#servers.flatMap(({ store: { memory } }) =>
       memory?.aloneIn === undefined ? [] : [{ memory, run: memory.aloneIn }],
     );
     const remember = (words: Words): number => words.filter((word) => isRemembering(word)).length;
     const words = await this.#askAll(0, timeoutMs, (soFar) => remember(soFar) >= this.#majority);
-    // If a majority forgot, nobody is left to ask, as at the first start of all: what is known has to do.
+    // If a majority lost their leases, as at the very first start, no majority remembers. Use what is known.
     const areMostAlone = words.filter((word) => word?.outcome === "alone").length >= this.#majority;
     if (remember(words) < this.#majority && !areMostAlone) return;
     const longestMs = Math.max(
@@ -128,7 +135,12 @@ export class Memories {
     await Promise.allSettled(alone.map(({ memory, run }) => memory.ask(longestMs, timeoutMs, run)));
   }
 
-  /** Asks all servers at once. @returns what they have said when it is enough and the slower ones had their time, or when all have */
+  /**
+   * Asks all servers in parallel.
+   *
+   * @returns the replies when they are enough and the extra time for slower servers has passed, or when all have
+   *         replied
+   */
   #askAll(leaseMs: number, timeoutMs: number, isEnough: (words: Words) => boolean): Promise<Words> {
     const servers = this.#servers;
     const startedAtMs = this.#runtime.monotonicMs();
@@ -160,12 +172,12 @@ export class Memories {
   }
 }
 
-/** Whether that server knows of every lease of which a majority was told: it never forgot, or the others have told it since. */
+/** Whether the server knows the longest lease: it never lost its leases, or has learned the length from the others. */
 function isRemembering(word: Word | undefined): boolean {
   return word?.outcome === "settled" || word?.outcome === "quiet";
 }
 
-/** What a server said, for a report. */
+/** Converts the reply of a server for an error report. */
 function answerOf(server: number, lockName: string, word: Word | undefined): ServerAnswer {
   if (word?.outcome === "failed") return failed(server, word.error);
   if (word?.outcome === "quiet" || word?.outcome === "alone") {

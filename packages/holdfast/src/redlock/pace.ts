@@ -1,22 +1,23 @@
 /**
- * How long to stay away after an attempt that others have foiled. Whoever comes at the same moment splits the votes again,
- * so the delay is random, longer than winning a majority takes, and spread the wider the more often that has happened.
+ * Determines the delay after an attempt that failed because of concurrent attempts. Attempts that start together split
+ * the votes again, so the delay is random and longer than winning a majority takes. Its spread grows with each
+ * failure.
  */
 import type { Runtime } from "../core/runtime.js";
 
-/** A message may be lost, and then this is how long a lock is free and nobody comes. */
+/** Longest time until a waiter asks again, in ms. If a message is lost, the lock may be free and unused this long. */
 export const RECHECK_MS = 2_000;
 
 const SHORTEST_WIN_MS = 1;
 const LONGEST_WIN_MS = 100;
 const SHORTEST_PATIENCE_MS = 20;
 const WINS_OF_PATIENCE = 4;
-/** How often the spread is doubled at most. */
+/** Most times that the spread is doubled. */
 const DOUBLINGS = 5;
-/** The share of the newest attempt in the estimate. */
+/** Weight of the newest attempt in the estimate. */
 const NEWEST = 0.25;
 
-/** See the file header. One for each Holdfast: its attempts go to the same servers. */
+/** Delays between attempts. One object per Holdfast instance, because all of its attempts go to the same servers. */
 export class Pace {
   readonly #runtime: Runtime;
   #winMs = 5;
@@ -25,23 +26,27 @@ export class Pace {
     this.#runtime = runtime;
   }
 
-  /** About how long it takes to win a majority, in ms. */
+  /** Estimated time to win a majority, in ms. */
   get winMs(): number {
     return this.#winMs;
   }
 
-  /** How long one server may be silent before the others are asked without it, in ms. */
+  /** How long to wait for the first server before asking the others, in ms. */
   get patienceMs(): number {
     return Math.max(SHORTEST_PATIENCE_MS, WINS_OF_PATIENCE * this.#winMs);
   }
 
-  /** An attempt was decided by answers, after so long. */
+  /** Updates the estimate with the duration of an attempt that was decided by replies. */
   took(durationMs: number): void {
     const boundedMs = Math.min(LONGEST_WIN_MS, Math.max(SHORTEST_WIN_MS, durationMs));
     this.#winMs += (boundedMs - this.#winMs) * NEWEST;
   }
 
-  /** @param foiled  how often in a row others came at the same moment */
+  /**
+   * Returns a random delay before the next attempt, in ms.
+   *
+   * @param foiled  number of consecutive attempts that failed because of concurrent attempts
+   */
   delayMs(foiled: number): number {
     const spreadMs = this.#winMs * 2 ** (1 + Math.min(foiled, DOUBLINGS));
     return this.#winMs + this.#runtime.random() * spreadMs;

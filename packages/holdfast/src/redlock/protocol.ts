@@ -1,4 +1,4 @@
-/** The protocol of a lock on a quorum: each one request to every server, and what a majority of them answers. */
+/** The protocol of a lock on a quorum. Each method sends a request to every server and evaluates the replies. */
 import type { ServerAnswer } from "../core/error-messages.js";
 import { StoreError, UnsupportedError } from "../core/errors.js";
 import type { Claim, LockProtocol, NotHeld, State } from "../core/protocol.js";
@@ -21,24 +21,29 @@ import {
   type ServerView,
 } from "./servers.js";
 
-/** A claim that was made for one attempt, and what is known of it. */
+/** A claim of one attempt, with that attempt. */
 export interface BallotClaim extends Claim {
   readonly ballot: Ballot;
 }
 
-/** What the protocol needs to know. */
+/** What the protocol needs. */
 export interface RedlockFacts {
   readonly servers: readonly QuorumServer[];
   readonly quorumCleanups: QuorumCleanups;
   readonly memories: Memories;
   readonly place: RedlockPlace;
-  /** What a client id is appended to for its channel. */
+  /** Prefix of inbox channels: the channel of a client is this plus its client id. */
   readonly inbox: string;
-  /** Takes the lock and gives it back, if it is free: its numbers rise, and those who wait are told. Never rejects. */
+  /**
+   * If the lock is free, acquires and releases it, so that its numbers rise and waiters are notified. Never rejects.
+   */
   readonly touch: () => Promise<void>;
 }
 
-/** The protocol of the lock at `place`. Attempts are not among them: a retry is never the same claim again (waiter.ts). */
+/**
+ * Creates the protocol of the lock at `place`. It cannot acquire, because every attempt needs a new claim; waiter.ts
+ * acquires instead.
+ */
 export function redlockProtocol({
   servers,
   quorumCleanups,
@@ -50,21 +55,21 @@ export function redlockProtocol({
   const { name } = place;
   const majority = quorumOf(servers.length);
   const look = (timeoutMs: number): Promise<Answers<ServerView>> =>
-    // Those that differ from the rest are the reason to look, so all who answer in time are heard.
+    // Wait for all servers that reply in time, because the servers that differ from the rest are of interest here.
     askAll(
       servers,
       (server) => lookAt(server, place, timeoutMs),
       () => false,
     );
 
-  /** What a majority says, or the error that there is none. @throws QuorumError */
+  /** Returns the views of all servers that replied. @throws QuorumError  no reply from a majority */
   const seen = async (timeoutMs: number): Promise<ServerView[]> => {
     const answers = await look(timeoutMs);
     if (count(answers) < majority) throw quorumError(name, described(answers));
     return views(answers);
   };
 
-  /** Whether somebody else may have been granted since, when a majority does not hold for the claim any more. */
+  /** When a majority no longer holds for the claim: whether another owner may have been granted the lock since. */
   const whyLost = async (claim: Claim, token: number, timeoutMs: number): Promise<NotHeld> => {
     const answers = await look(timeoutMs);
     const { votes } = ballotOf(claim);
@@ -72,11 +77,11 @@ export function redlockProtocol({
       if (answer === undefined || "error" in answer) return false;
       const { token: number, owner } = answer.reply;
       const vote = votes[index];
-      // A straggler may have granted this very claim a higher number.
+      // A straggler may have granted a higher number to this same claim.
       const own = vote?.outcome === "granted" ? Math.max(token, vote.token) : token;
       return number > 0 && number <= own && (owner === undefined || owner === claim.owner);
     });
-    // Whoever was granted since has written its own, higher token to a majority.
+    // Any later grant has written its own, higher token to a majority.
     return untouched.length >= majority ? "unclaimed" : "claimed";
   };
 
@@ -95,7 +100,7 @@ export function redlockProtocol({
       const failure = isLonger ? await memories.told(name, leaseMs, timeoutMs) : undefined;
       if (failure !== undefined) throw failure;
       const { standings } = ballot;
-      // Of a server that has not been told yet the others would learn too late how long it is. It goes on holding.
+      // A server that was not informed of the longer lease in time is not extended. It keeps its current lease.
       const wasTold = servers.map((server) => !isLonger || toldIn(server, leaseMs) !== undefined);
       ballot.asked(leaseMs);
       const answers = await askAll(
@@ -115,7 +120,7 @@ export function redlockProtocol({
       const ballot = ballotOf(claim);
       const answers = await quorumCleanups.cleanUp(ballot, timeoutMs, (soFar) => decides(soFar, majority));
       if (count(answers, (wasHeld) => wasHeld) >= majority) return "released";
-      // It is given back in time only, so somebody has taken it away, or the servers have forgotten it.
+      // A release is sent only while the lease is valid, so the lock was force-released or the servers have lost it.
       if (isLost(answers, majority)) return "claimed";
       throw quorumError(name, described(answers));
     },
@@ -132,7 +137,7 @@ export function redlockProtocol({
       const isMeant =
         holder !== undefined && holder.owner === (owner ?? holder.owner) && holder.token === (token ?? holder.token);
       if (!isMeant) return false;
-      // To the holder itself; those who wait hear of the touch.
+      // Notify the holder itself. The touch below notifies the waiters.
       const channel = inbox + (parseOwner(holder.owner)?.clientId ?? "");
       const answers = await askAll(
         servers,
@@ -141,7 +146,7 @@ export function redlockProtocol({
       );
       if (count(answers) < majority) throw quorumError(name, described(answers));
       if (count(answers, (wasHeld) => wasHeld) === 0) return false;
-      // So that its holder does not find the numbers where they were, and take it for an end that harmed nobody.
+      // Raises the numbers. If they were unchanged, the holder would conclude that no other owner was granted.
       await touch();
       return true;
     },
@@ -152,7 +157,7 @@ export function redlockProtocol({
   };
 }
 
-/** The attempt that a claim was made for; every claim that this protocol are asked about was made by an attempt. */
+/** Returns the attempt of a claim. Every claim passed to this protocol was created by an attempt. */
 function ballotOf(claim: Claim): Ballot {
   return (claim as BallotClaim).ballot;
 }
@@ -166,7 +171,7 @@ function unsupported(name: string, why: string): UnsupportedError {
   return new UnsupportedError(name, `This is not possible with a lock on several independent servers. ${why}`);
 }
 
-/** Whether a majority said yes, or so many said no that none can. */
+/** Whether a majority agreed, or can no longer agree. */
 function decides(answers: Answers<boolean>, majority: number): boolean {
   return count(answers, (isYes) => isYes) >= majority || isLost(answers, majority);
 }
@@ -187,7 +192,7 @@ function views(answers: Answers<ServerView>): ServerView[] {
   return answers.flatMap((answer) => (answer !== undefined && "reply" in answer ? [answer.reply] : []));
 }
 
-/** Whoever a majority says has it; what only some servers have granted is an attempt under way. */
+/** The holder is the owner that a majority reports. A grant by fewer servers is an attempt in progress. */
 function stateOf(seen: readonly ServerView[], majority: number): State {
   const highest = Math.max(...seen.map(({ token }) => token));
   const free: State = {
@@ -202,12 +207,12 @@ function stateOf(seen: readonly ServerView[], majority: number): State {
   if (owner === undefined) return free;
   const its = seen.filter((view) => view.owner === owner);
   const token = mostFrequent(its.map((view) => view.token));
-  // When so many have ended that no majority is left.
+  // The lease ends when so many servers' leases have ended that no majority is left.
   const ends = its.map(({ leaseLeftMs }) => leaseLeftMs).toSorted((a, b) => b - a);
   return { ...free, holders: [{ owner, token, leaseLeftMs: ends[majority - 1] ?? 0, isUntimed: true }], token };
 }
 
-/** A majority stands at the token; a straggler may stand elsewhere. */
+/** The token is the most frequent number, because a majority has it. A straggler may have another number. */
 function mostFrequent(numbers: readonly number[]): number {
   const [first = 0, ...rest] = numbers;
   const times = (number: number): number => numbers.filter((other) => other === number).length;

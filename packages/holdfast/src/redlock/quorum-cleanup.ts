@@ -1,9 +1,9 @@
 /**
- * Giving back, on all servers, what one attempt has or may have: after it failed, or when its lease is released.
+ * Releases on all servers what one attempt has or may have, after it failed or when its lease is released.
  *
- * All of them are asked, also those that said no or nothing: what they have done is known only when a release was
- * answered that was sent after the answer to the acquire. Where that answer is missing, the release is sent again until the
- * lease that the request could have begun would be over. The worst case of any lost message is to wait for that.
+ * It also asks servers that refused or did not reply. A server is certain to hold nothing only after it has replied to
+ * a release that was sent after its reply to the acquire. While that is missing, the release is repeated until the
+ * requested lease would have ended. So in the worst case, a lost message costs that much time.
  */
 
 import { StoreError } from "../core/errors.js";
@@ -16,10 +16,10 @@ import { type Answer, type QuorumServer, type RedlockPlace, releaseOn } from "./
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 10_000;
 
-/** Told of each server on which a lease was given back: so many connections listened there. */
+/** Called for each server on which a lease was released, with the number of connections that received the message. */
 export type OnHeard = (place: RedlockPlace, server: number, listeners: number) => void;
 
-/** See the file header. One for each attempt, at most. */
+/** Releases one attempt on all servers. At most one object per attempt. */
 export class QuorumCleanup {
   readonly #session: Session;
   readonly #servers: readonly QuorumServer[];
@@ -27,16 +27,16 @@ export class QuorumCleanup {
   readonly #onHeard: OnHeard;
   readonly #onOver: () => void;
   readonly #startedAtMs: number;
-  /** By server: whether it held, by the first answer that says so; or the last failure. */
+  /** By server: whether any reply said that it held; or the last error, if there is no reply. */
   readonly #answers: (Answer<boolean> | undefined)[];
   readonly #settled: boolean[];
-  /** By server: how many releases have no answer yet. */
+  /** By server: the number of releases without a reply. */
   readonly #underWay: number[];
   #listeners: (() => void)[] = [];
   #pauseMs = FIRST_PAUSE_MS;
   #pause: Timer | undefined;
   #round: Promise<void> | undefined;
-  /** Whether a round has begun since this Holdfast began to close: it is the last one. */
+  /** Whether a round has begun since this Holdfast instance began to close. That round is the last. */
   #isLast = false;
   #isOver = false;
 
@@ -56,21 +56,21 @@ export class QuorumCleanup {
     this.#answers = servers.map(() => undefined);
     this.#underWay = servers.map(() => 0);
     this.#settled = servers.map((server) => !ballot.isAsked(server));
-    // What comes late is given back at once, not at the next round; or was, by a release that is under way.
+    // Release a late grant immediately, not in the next round. If a release is in flight, its reply decides.
     ballot.abandon((server) => {
       if (this.#underWay[server.index] === 0) void this.#send(server, session.commandTimeoutMs);
     });
   }
 
-  /** By server; undefined where there is no answer yet. */
+  /** The answers by server; undefined where there is none yet. */
   get answers(): readonly (Answer<boolean> | undefined)[] {
     return this.#answers;
   }
 
   /**
-   * Asks every server that is not known to have nothing left; joins in, if that is under way.
+   * Sends a release to every server that may still hold something. Joins the current round, if there is one.
    *
-   * @returns when all of them have answered or failed
+   * @returns a promise that resolves when all of these servers have replied or failed
    */
   round(timeoutMs: number): Promise<void> {
     this.#round ??= this.#askOpen(timeoutMs).finally(() => {
@@ -88,7 +88,7 @@ export class QuorumCleanup {
     this.#goOn();
   }
 
-  /** Resolves when `isEnough` is true of the answers, or when `rest` ends. */
+  /** Resolves when `isEnough` returns true for the answers, or when `rest` resolves. */
   until(isEnough: (answers: readonly (Answer<boolean> | undefined)[]) => boolean, rest: Promise<void>): Promise<void> {
     return new Promise((resolve) => {
       const look = (): void => {
@@ -103,12 +103,15 @@ export class QuorumCleanup {
     });
   }
 
-  /** The connection to a server is back: what is missing may be had at once. */
+  /** Starts the next round now, because a connection is back and missing replies may be available. */
   askNow(): void {
     if (!this.#isOver && this.#pause !== undefined) void this.round(this.#session.commandTimeoutMs);
   }
 
-  /** Asks once more, unless that is under way or was done since the close began: who is silent would cost a deadline again. */
+  /**
+   * Runs a last round, unless one has already run since the close began, because an unresponsive server would cost
+   * another timeout.
+   */
   async close(): Promise<void> {
     if (!this.#isLast || this.#round !== undefined) await this.round(this.#session.commandTimeoutMs);
     this.#end();
@@ -125,23 +128,23 @@ export class QuorumCleanup {
       const held = listeners !== undefined;
       if (held) this.#onHeard(place, index, listeners);
       const before = this.#answers[index];
-      // A second answer is "not held", because the first one has released it.
+      // A second reply says "not held" if the first release succeeded.
       const hasHeld = before !== undefined && "reply" in before && before.reply;
       this.#answers[index] = { reply: held || hasHeld };
       const isAccounted = this.#ballot.isAccounted(server);
-      // What has released it came after what took it, whichever answer is read first.
+      // A successful release ran after the acquire, no matter which reply is read first.
       this.#settled[index] ||= wasAccounted || (held && isAccounted);
       mayHaveMissed = isAccounted && this.#settled[index] !== true;
     } catch (error) {
       const before = this.#answers[index];
       if (before === undefined || "error" in before) this.#answers[index] = { error };
-      // It will go on refusing, as with a key of another type: the rest is left to the lease.
+      // The error is permanent, for example a key of another type. The lease ends on its own.
       this.#settled[index] ||= !(error instanceof StoreError) || !error.transient;
     }
     this.#underWay[index] = (this.#underWay[index] ?? 1) - 1;
     for (const listener of this.#listeners) listener();
     if (this.#settled.every(Boolean)) this.#end();
-    // A part of the round, so that whoever closes waits for it too.
+    // Part of the round, so that `close` waits for it too.
     if (mayHaveMissed && this.#underWay[index] === 0) await this.#send(server, timeoutMs);
   }
 
@@ -149,7 +152,7 @@ export class QuorumCleanup {
     if (this.#isOver) return;
     const { runtime } = this.#session;
     const passedMs = runtime.monotonicMs() - this.#startedAtMs;
-    // As they may have been asked for by an extension since.
+    // An extension may have requested a longer lease since.
     const { longestMs } = this.#ballot;
     if (passedMs >= longestMs) {
       this.#end();
@@ -169,12 +172,12 @@ export class QuorumCleanup {
   }
 }
 
-/** No claim has this number. */
+/** The number under which cleanups register with the mailbox. No claim has this number. */
 const OCCUPIES = Number.MAX_SAFE_INTEGER;
 
-/** All that is being given back in one Holdfast: `close` waits for it. */
+/** All running cleanups of one Holdfast instance. `close` waits for them. */
 export class QuorumCleanups implements Occupant {
-  /** It goes on by itself while a Holdfast that closes waits for others. */
+  /** Cleanups are not waits: they continue while a closing Holdfast instance waits for its holders. */
   readonly waits = false;
   readonly #session: Session;
   readonly #servers: readonly QuorumServer[];
@@ -188,10 +191,11 @@ export class QuorumCleanups implements Occupant {
   }
 
   /**
-   * Gives back what that attempt has, and keeps at it in the background; a second call joins in.
+   * Releases what an attempt has, and retries in the background. A second call for the same attempt joins the first.
    *
-   * @param isEnough  whether the answers so far decide; all of them by default
-   * @returns the answers, when they decide or each server has answered or failed
+   * @param timeoutMs  longest wait for each reply, in ms
+   * @param isEnough   whether the answers so far decide; by default, waits for all servers
+   * @returns the answers once they decide, or once each server has replied or failed
    */
   async cleanUp(
     ballot: Ballot,
@@ -218,7 +222,8 @@ export class QuorumCleanups implements Occupant {
   }
 
   #begin(ballot: Ballot): QuorumCleanup {
-    // Whom an attempt that failed has stood in the way of is no business of the next one.
+    // Only the release of a granted lease makes this Holdfast instance give way to others; that of a failed attempt
+    // does not.
     const onHeard = ballot.isElected ? this.#onHeard : () => {};
     const cleanup = new QuorumCleanup(this.#session, this.#servers, ballot, onHeard, () => this.#over(ballot));
     this.#running.set(ballot, cleanup);
@@ -232,7 +237,7 @@ export class QuorumCleanups implements Occupant {
   }
 }
 
-/** Whether a majority has said whether it held. */
+/** Whether a majority has replied. */
 export function isAnswered(answers: readonly (Answer<boolean> | undefined)[]): boolean {
   const said = answers.filter((answer) => answer !== undefined && "reply" in answer);
   return said.length >= quorumOf(answers.length);

@@ -1,4 +1,4 @@
-/** What all locks of one Holdfast on independent servers stand on. */
+/** The state that all locks of one Holdfast instance on independent servers share. */
 import { clientRecords, renewing } from "../client-record/client-record.js";
 import { UnsupportedError } from "../core/errors.js";
 import { evictionQuestion, Guard } from "../core/guard.js";
@@ -15,14 +15,14 @@ import { Pace } from "./pace.js";
 import { isAnswered, QuorumCleanups } from "./quorum-cleanup.js";
 import type { QuorumServer, RedlockPlace } from "./servers.js";
 
-/** What a quorum needs to know. */
+/** What a quorum needs. */
 export interface QuorumFacts {
   readonly runtime: Runtime;
   readonly prefix: string;
   readonly clientName: string;
   readonly commandTimeoutMs: number;
   readonly allowEviction: boolean;
-  /** One for each server, and how to close it; `isOwn` if its maker knows what is behind it. */
+  /** One store per server, and how to close it. `isOwn` is true for a custom store, whose author knows the server. */
   readonly stores: readonly {
     readonly store: Store;
     readonly isOwn: boolean;
@@ -30,13 +30,13 @@ export interface QuorumFacts {
   }[];
 }
 
-/** Of an attempt that is given back at once; only if nobody can be reached any more does it last so long. */
+/** Lease of a touch, in ms. A touch is released immediately, so this matters only if servers become unreachable. */
 const TOUCH_MS = 1_000;
 
-/** How long the first grant waits for a server that does not say whether it may be used. */
+/** Longest time that the first grant waits for a server that has not replied whether it may be used, in ms. */
 const VET_MS = 200;
 
-/** See the file header. */
+/** The servers, the session and the shared state of one Holdfast instance on independent servers. */
 export class Quorum {
   readonly session: Session;
   readonly servers: readonly QuorumServer[];
@@ -76,7 +76,7 @@ export class Quorum {
       clientId,
       commandTimeoutMs,
       records: recordsOfAll(records),
-      // Each server has its own.
+      // Each server has its own guard.
       guard: new Guard([], runtime),
       closeStore: async () => {
         for (const stop of this.#stops) stop();
@@ -92,7 +92,7 @@ export class Quorum {
     this.pace = new Pace(runtime);
   }
 
-  /** Where those of this Holdfast stand who wait for one lock. */
+  /** Returns the local queue for one lock. Creates it if there is none. */
   lineOf({ lock, channel }: RedlockPlace): Line {
     const known = this.#lines.get(lock);
     if (known !== undefined) return known;
@@ -104,10 +104,10 @@ export class Quorum {
   }
 
   /**
-   * Asks all servers whether they may be used, beside the first attempt; undefined if that is known. A server that is silent
-   * is waited for a moment only: it is asked again beside its vote.
+   * Asks all servers whether they may be used, in parallel with the first attempt. Returns undefined if that is known.
+   * Waits only briefly for a server that does not reply, because it is asked again together with its vote.
    *
-   * @throws EvictionError, ProtocolError  one of them refuses
+   * @throws EvictionError, ProtocolError  one of the servers must not be used
    */
   vet(lockName: string): Promise<void> | undefined {
     if (this.#isVetted) return undefined;
@@ -117,7 +117,9 @@ export class Quorum {
     return this.#vetting;
   }
 
-  /** Takes the lock and gives it back, if it is free. Never rejects. */
+  /**
+   * If the lock is free, acquires and releases it, so that its numbers rise and waiters are notified. Never rejects.
+   */
   async touch(place: RedlockPlace): Promise<void> {
     const { session, servers } = this;
     const { runtime, commandTimeoutMs: timeoutMs } = session;
@@ -125,7 +127,7 @@ export class Quorum {
     if (failure !== undefined || session.isClosing) return;
     const claim = session.newClaim(place.name, TOUCH_MS, 1, "");
     const ballot = await new Promise<Ballot>((resolve) => {
-      // Called when the first answers are in, and so after the ballot has been made.
+      // Called when the first replies arrive, so `made` is initialized by then.
       const onVerdict = (): void => resolve(made);
       const made = new Ballot({ runtime, servers, place, claim, timeoutMs, onVerdict });
     });
@@ -154,19 +156,19 @@ export class Quorum {
   }
 }
 
-/** What the session needs of its store: to listen, and to hear of reconnects, on all of them. */
+/** A store over all servers that only subscribes and reports reconnects, because the session needs no more. */
 function storeOfAll(servers: readonly QuorumServer[]): Store {
   return {
     kind: "redlock",
     run: (script) => Promise.reject(new UnsupportedError(script.name, "There is no single server to run a script on.")),
     async inbox(channel, onMessage, timeoutMs): Promise<Inbox> {
       const hear = (message: string): void => {
-        // Whoever releases by force publishes the owner whose hold it has ended.
+        // A forced release publishes the owner whose hold it has ended.
         const [, number] = /^[^/]+\/(\d+)\//.exec(message) ?? [];
         if (number !== undefined && parseOwner(message) !== undefined) onMessage(`-${number}`);
       };
       const opening = servers.map(({ store }) => store.inbox(channel, hear, timeoutMs));
-      // One is enough to hear of a forced release, which is told by every server.
+      // One subscription is enough, because every server publishes a forced release.
       await Promise.any(opening).catch((error: unknown) => {
         throw error instanceof AggregateError ? error.errors[0] : error;
       });
@@ -186,7 +188,7 @@ function storeOfAll(servers: readonly QuorumServer[]): Store {
   };
 }
 
-/** A client's record is on every server; any that has it will do. */
+/** The client's record is written to every server, and a read uses the first server that returns it. */
 function recordsOfAll(all: readonly ClientRecords[]): ClientRecords {
   return {
     async announce(keepMs) {

@@ -10,18 +10,18 @@ import type { RedlockPlace } from "./servers.js";
 import { RedlockWaiter } from "./waiter.js";
 
 /**
- * Mutual exclusion across processes on a majority of independent servers: at most one live lease per name, with a
- * minority of the servers away.
+ * Mutual exclusion across processes on a majority of independent servers: at most one valid lease per name, even while
+ * a minority of the servers is down.
  *
  * Not reentrant: a holder that acquires again waits for itself.
  *
- * No order among waiters of different processes: each tries to win a majority, and whoever fails stays away for a random
- * while, or until it hears that the lock was given back. Tokens of acquisitions that do not overlap rise in their order,
- * whatever the clocks do; those of overlapping ones never repeat. A holder that dies blocks the others until its lease
- * ends. A server that lost its memory has no vote until a majority of the others have said how long leases are, and the longest
- * one is over (docs/kinds/redlock.md#restarts). Leases may differ in length.
+ * Waiters of different processes are not ordered. Each tries to win a majority, and a waiter that fails tries again
+ * after a random delay or when it is notified of a release. Tokens of acquisitions that do not overlap rise in their
+ * order, regardless of clocks; tokens of overlapping acquisitions are always distinct. If a holder crashes, the lock
+ * stays taken until its lease ends. A server that lost its leases does not vote until a majority of servers has
+ * reported the longest lease and that lease has ended (docs/kinds/redlock.md#restarts). Leases may differ in length.
  *
- * Algorithm: Redlock (redis.io, "Distributed Locks with Redis"), with tokens of our own on top
+ * Algorithm: Redlock (redis.io, "Distributed Locks with Redis"), extended with tokens
  * (docs/adr/092-tokens-on-a-quorum.md).
  */
 export class Redlock extends Lock {
@@ -46,16 +46,16 @@ export class Redlock extends Lock {
   /**
    * Waits until a majority of the servers grants the lock, then holds it.
    *
-   * One round trip if it is free and the servers stand at the same number, as they do after an acquire that had the same
-   * ones; two if they do not.
+   * One round trip if the lock is free and the servers have the same number, as they do after an acquire on the same
+   * servers; otherwise two.
    *
-   * @returns a lease whose token is higher than that of every earlier one of this name that had been granted before the call
+   * @returns a lease whose token is higher than every token of this name that was granted before the call
    * @throws AcquireTimeoutError  after `waitMs`; nothing is held
-   * @throws QuorumError          no majority of the servers answered; nothing is held, and what single servers have
-   *                              granted is given back or expires
-   * @throws EvictionError        a server may evict locks, and that was not allowed; nothing is held
-   * @throws ClosedError          this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong option; nothing was sent
+   * @throws QuorumError          no reply from a majority of the servers; nothing is held, and grants of single
+   *                              servers are released or expire
+   * @throws EvictionError        a server may evict locks, and `allowEviction` is not set; nothing is held
+   * @throws ClosedError          this Holdfast instance was closed
+   * @throws TypeError, RangeError  an invalid option; nothing was sent
    * @throws the signal's reason, if it aborts the wait; nothing is held
    */
   override async acquire(options: AcquireOptions = NONE): Promise<Lease> {
@@ -67,13 +67,13 @@ export class Redlock extends Lock {
   }
 
   /**
-   * Takes the lock only if a majority of the servers grants it now. One attempt.
+   * Acquires the lock only if a majority of the servers grants it now. One attempt.
    *
-   * @returns null if someone else holds it, or tries to just now
-   * @throws QuorumError    no majority of the servers answered; nothing is held
-   * @throws EvictionError  a server may evict locks, and that was not allowed; nothing is held
-   * @throws ClosedError    this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong option; nothing was sent
+   * @returns null if another owner holds the lock or is acquiring it now
+   * @throws QuorumError    no reply from a majority of the servers; nothing is held
+   * @throws EvictionError  a server may evict locks, and `allowEviction` is not set; nothing is held
+   * @throws ClosedError    this Holdfast instance was closed
+   * @throws TypeError, RangeError  an invalid option; nothing was sent
    */
   override async tryAcquire(options: TryAcquireOptions = NONE): Promise<Lease | null> {
     const end = await this.#wait({ ...resolve(options, this.defaults), waitMs: 0 });

@@ -1,14 +1,15 @@
 --[[
-  redlock/release: give the lock back on this server, if it is ours, and tell those who wait.
+  redlock/release: release the lock on this server if it is ours, and notify the waiters.
 
-  Also what undoes an attempt that failed, or of which nobody knows whether it came here. Whoever hears the message
-  tries again; no server of a quorum can hand a lock over by itself, because it does not know who has the others.
+  This also undoes an attempt that failed, or that may not have reached this server. A client that gets the message
+  tries again. No server of a quorum can hand a lock over, because it does not know which claims hold the other
+  servers.
 
-  KEYS[1] lock     string, owner of the claim that holds on this server; expires with its lease
+  KEYS[1] lock     string, owner id of the holder on this server; expires with its lease
   ARGV[1] owner    id of the attempt
-  ARGV[2] channel  what the waiters of this name listen on; the message is the owner whose hold has ended
-  REPLY   {1, listeners}  released; so many connections heard of it
-          {2}             unheld: it had ended, or was never taken here, or is given back already
+  ARGV[2] channel  channel of the waiters of this name; the message is the owner whose hold has ended
+  REPLY   {1, listeners}  released; listeners is the number of connections that got the message
+          {2}             unheld: it had ended, or was never taken here, or was released already
 ]]
 local owner, channel = ARGV[1], ARGV[2]
 

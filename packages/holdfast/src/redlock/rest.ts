@@ -1,11 +1,12 @@
 /**
- * What one who waits for a majority does between two attempts: stays away until the leases in the way must be over, or
- * until it hears that they are.
+ * The pause of a waiter between two attempts. It ends when the leases that block the waiter must have ended, or when a
+ * message reports that they have.
  *
- * Those who hear it at the same moment would split the votes, and their cleanups would wake each other again. So they
- * meet at one server, the first server of their line: the first there goes on to the others, and the rest have taken nothing. The
- * first server is a hint as well. Whoever comes by the clock asks all servers, and so does who hears of a majority without it, or
- * comes when nothing has moved there for as long; so what is left over there alone keeps nobody away.
+ * Waiters that get the same message would split the votes, and their cleanups would wake each other again. So they all
+ * ask one server first, the first server of their line. Only the waiter that wins there continues to the others; the
+ * rest have taken nothing. The first server is only a hint. A waiter asks all servers in parallel in three cases: when
+ * its timer fires, when a majority without the first server was released, or when nothing has changed at the first
+ * server for RECHECK_MS. So a leftover hold on that server alone blocks no waiter.
  */
 import { Polling } from "../core/polling.js";
 import type { Runtime, Timer } from "../core/runtime.js";
@@ -15,28 +16,28 @@ import type { Line } from "./line.js";
 import { RECHECK_MS } from "./pace.js";
 import type { Vote } from "./vote.js";
 
-/** Of some four who come for each grant, most have won by then. */
+/** With about four attempts per grant, most waiters have won before they lose this often. */
 const FAIR_LOSSES = 4;
-/** The leases in the way must be over on the servers too when a waiter asks at their end. */
+/** Added to the end of a lease, in ms, so that the lease has ended on the server too when the waiter asks. */
 const AFTER_LEASE_MS = 5;
 
-/** See the file header. */
+/** The pause of a waiter between two attempts. */
 export class Rest {
   readonly #runtime: Runtime;
   readonly #line: Line;
   readonly #attempt: (firstServer: number | undefined) => void;
   readonly #polling: Polling;
-  /** By server: what the last attempt met there. */
+  /** The votes of the last attempt, by server. */
   #votes: readonly (Vote | undefined)[] = [];
   readonly #freed = new Set<number>();
   #retry: Timer | undefined;
   #isOn = false;
   #wasWoken = false;
   #foiled = 0;
-  /** How often it came to the first server and was not the first. */
+  /** Number of attempts after a wake-up that lost the first server. */
   #losses = 0;
 
-  /** @param attempt  told when it is time to try, and which server to ask first, if any */
+  /** @param attempt  called when it is time for an attempt, with the server to ask first, if any */
   constructor(runtime: Runtime, line: Line, attempt: (firstServer: number | undefined) => void) {
     this.#runtime = runtime;
     this.#line = line;
@@ -44,12 +45,12 @@ export class Rest {
     this.#polling = new Polling(runtime, () => attempt(undefined));
   }
 
-  /** Others were in the way of that attempt. */
+  /** Begins the pause after an attempt that other owners blocked. */
   begin({ votes, firstServer }: Ballot): void {
     const line = this.#line;
     const lostAtFirst = firstServer !== undefined && votes[firstServer.index]?.outcome === "held";
     if (!lostAtFirst) {
-      // Who has won the first server, and met somebody behind it, had better ask there.
+      // If the attempt won the first server and found another owner on a later one, ask that one first next time.
       const isFirst = (vote: Vote | undefined): boolean =>
         vote?.outcome === "held" || (vote?.outcome === "granted" && firstServer === undefined);
       const place = votes.findIndex(isFirst);
@@ -66,7 +67,7 @@ export class Rest {
     const { subscribers } = line;
     const isListening = (): boolean => subscribers.open >= quorumOf(votes.length);
     if (!isListening()) {
-      // What was released before it listened it has not heard.
+      // Releases before the subscription was open were missed.
       void subscribers.listen().then(() => {
         if (this.#votes === votes && this.#isOn && isListening()) this.#wake();
       });
@@ -78,30 +79,30 @@ export class Rest {
     this.#wakeIfFree();
   }
 
-  /** Others have heard that the lock was given back here: whoever comes now takes its chance among them. */
+  /** Waits a random time, because other processes were notified of a release here and have to get a chance. */
   giveWay(): void {
     this.#isOn = true;
     this.#wake();
   }
 
-  /** No majority could be asked. */
+  /** Begins the pause after an attempt that could not reach a majority. */
   poll(): void {
     this.#isOn = true;
     this.#polling.poll();
   }
 
-  /** Somebody's hold has ended on that server. */
+  /** A hold of the lock has ended on this server. */
   released(server: number): void {
     this.#freed.add(server);
     if (this.#isOn) this.#wakeIfFree();
   }
 
-  /** What was released meanwhile was not heard. */
+  /** A connection is back, so releases may have been missed. */
   reconnected(): void {
     if (this.#isOn) this.#wake();
   }
 
-  /** An attempt begins, or nobody waits any more. */
+  /** Ends the pause, because an attempt begins or the wait is over. */
   end(): void {
     this.#isOn = false;
     this.#freed.clear();
@@ -110,7 +111,10 @@ export class Rest {
     this.#retry = undefined;
   }
 
-  /** A release on some servers alone is another's attempt that failed: those who try because of it would foil each other. */
+  /**
+   * Ignores a release on a minority of the servers other than the first one, because it comes from a failed attempt of
+   * another waiter. Waiters that tried because of it would block each other.
+   */
   #wakeIfFree(): void {
     if (this.#isFirstFree() || this.#isMajorityFree()) this.#wake();
   }
@@ -129,10 +133,11 @@ export class Rest {
     this.#wasWoken = true;
     this.#polling.cancel();
     const { pace, firstServer, crowding } = this.#line;
-    // Those who meet at the first server take nothing from each other, so only their number matters; but two who each win a server of
-    // their own foil each other behind it, and would go on in step.
+    // Waiters that lose the first server have taken nothing, so only their number matters there. But two waiters that
+    // each win a server block each other on the others, and without a longer delay they would repeat that in step.
     const isAtOneServer = firstServer !== undefined && this.#foiled === 0;
-    // Who has lost more often than most comes the sooner, or whoever has just won, and expects few, would win for ever.
+    // A waiter that has lost often gets a shorter delay. Otherwise a recent winner, whose `crowding` is low, would
+    // always win.
     const share = Math.max(1, crowding / 2 ** Math.max(0, this.#losses - FAIR_LOSSES));
     const delayMs = isAtOneServer ? this.#runtime.random() * share * pace.winMs : pace.delayMs(this.#foiled);
     this.#retry = this.#runtime.startTimer(
@@ -148,7 +153,7 @@ export class Rest {
   }
 }
 
-/** How long until so many leases in the way have ended that a majority is free, or the first server is. */
+/** Returns the time, in ms, until enough blocking leases have ended that a majority is free, or the first server is. */
 function restMsOf(votes: readonly (Vote | undefined)[], lostAtFirst: boolean): number {
   const rests = votes.flatMap((vote) => (vote?.outcome === "held" ? [vote.restMs] : []));
   const granted = votes.filter((vote) => vote?.outcome === "granted").length;

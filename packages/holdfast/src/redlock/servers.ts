@@ -1,4 +1,4 @@
-/** The N servers of a quorum, which know nothing of each other, and how all of them are asked at once. */
+/** The independent servers of a quorum, and the requests to one or all of them. */
 import { call } from "../core/call.js";
 import type { ServerAnswer } from "../core/error-messages.js";
 import { QuorumError, StoreError } from "../core/errors.js";
@@ -7,25 +7,25 @@ import type { Outcome, Store } from "../core/store.js";
 import { redlockAcquire, redlockConfirm, redlockExtend, redlockInspect, redlockRelease } from "../generated/scripts.js";
 import { quorumOf } from "./decision.js";
 
-/** One of them. */
+/** One server of a quorum. */
 export interface QuorumServer {
-  /** Its place among them, from 0. */
+  /** Its index in the list of servers, from 0. */
   readonly index: number;
   readonly store: Store;
-  /** Stands before what takes a lock there. */
+  /** Checks whether the server may be used before a lock is acquired there. */
   readonly guard: Guard;
 }
 
-/** Where a lock is, the same on each server. */
+/** The name, keys and channel of a lock, which are the same on each server. */
 export interface RedlockPlace {
   readonly name: string;
   readonly lock: string;
   readonly fence: string;
-  /** What its waiters listen on. */
+  /** The channel to which its waiters subscribe. */
   readonly channel: string;
 }
 
-/** Asks for the lock on one server. @throws StoreError, EvictionError, ProtocolError */
+/** Requests the lock on one server. @throws StoreError, EvictionError, ProtocolError */
 export function askForVote(
   { store, guard }: QuorumServer,
   { name, lock, fence }: RedlockPlace,
@@ -37,7 +37,13 @@ export function askForVote(
   return guard.isOpen ? send() : guard.pass(name, send, timeoutMs);
 }
 
-/** Raises one server to the token, if it stands where it said. @throws StoreError */
+/**
+ * Raises one server to the token, if the owner still holds there and the number is still `reported` or already the
+ * token.
+ *
+ * @returns whether the server has the token for this owner
+ * @throws StoreError
+ */
 export async function raise(
   { store }: QuorumServer,
   { name, lock, fence }: RedlockPlace,
@@ -48,7 +54,11 @@ export async function raise(
   return reply.outcome === "confirmed";
 }
 
-/** Begins the lease anew on one server, if it stands where it is known to. @throws StoreError */
+/**
+ * Renews the lease on one server, if the owner still holds there and the number is still `standing`.
+ *
+ * @throws StoreError
+ */
 export async function extendOn(
   { store }: QuorumServer,
   { name, lock, fence }: RedlockPlace,
@@ -60,9 +70,9 @@ export async function extendOn(
 }
 
 /**
- * Gives the lock back on one server, and tells whoever listens on `channel`.
+ * Releases the lock on one server and publishes that on `channel`.
  *
- * @returns how many listened there; undefined if it was not held there
+ * @returns the number of subscribers that received the message; undefined if the lock was not held there
  * @throws StoreError
  */
 export async function releaseOn(
@@ -75,15 +85,15 @@ export async function releaseOn(
   return reply.outcome === "released" ? reply.listeners : undefined;
 }
 
-/** What one server says about a lock. */
+/** The state of a lock on one server. */
 export interface ServerView {
-  /** Number that the server stands at; 0 if there is none. */
+  /** The server's number for this lock; 0 if there is none. */
   readonly token: number;
   readonly owner: string | undefined;
   readonly leaseLeftMs: number;
 }
 
-/** Looks at the lock on one server. @throws StoreError */
+/** Reads the state of the lock on one server. @throws StoreError */
 export async function lookAt(
   { store }: QuorumServer,
   { name, lock, fence }: RedlockPlace,
@@ -94,16 +104,16 @@ export async function lookAt(
   return { token: reply.token, owner, leaseLeftMs: reply.leftMs < 0 ? Infinity : reply.leftMs };
 }
 
-/** What became of a request to one server. */
+/** The outcome of a request to one server. */
 export type Answer<Reply> = { readonly reply: Reply } | { readonly error: unknown };
 
-/** What became of the same request to each of them, by index; undefined where there is no answer yet. */
+/** The outcomes of the same request to each server, by index; undefined where there is no reply yet. */
 export type Answers<Reply> = readonly (Answer<Reply> | undefined)[];
 
 /**
- * Asks all servers at once.
+ * Sends a request to all servers in parallel.
  *
- * @param isEnough  whether the answers so far decide, so that nobody waits for the others, which are carried out all the same
+ * @param isEnough  whether the answers so far decide. If so, does not wait for the other requests, which still run
  * @returns the answers at that moment; all of them if they never decide
  */
 export function askAll<Reply>(
@@ -128,26 +138,26 @@ export function askAll<Reply>(
   });
 }
 
-/** How many servers gave an answer that passes. */
+/** Returns the number of servers whose reply passes. By default, counts all replies. */
 export function count<Reply>(answers: Answers<Reply>, passes: (reply: Reply) => boolean = () => true): number {
   return answers.filter((answer) => answer !== undefined && "reply" in answer && passes(answer.reply)).length;
 }
 
-/** Whether a failed request may have been carried out. */
+/** Whether a failed request may have run on the server. */
 export function mayHaveRun(error: unknown): boolean {
   return !(error instanceof StoreError) || error.mayHaveRun;
 }
 
-/** What an error of one server is called. */
+/** Describes the error of one server for a report. */
 export function failed(server: number, error: unknown): ServerAnswer {
   const isSilent = error instanceof StoreError && error.transient && error.mayHaveRun;
   return { server, answer: isSilent ? "none" : "error", leaseLeftMs: undefined, error };
 }
 
 /**
- * The error of a request that no majority has answered.
+ * Creates the error for a request without replies from a majority.
  *
- * @param facts  what did not come about, and whether anything may have been carried out; by default that is seen by the answers
+ * @param facts  `why` the request failed, and whether it may have run. By default, both follow from the answers
  */
 export function quorumError(
   lockName: string,
@@ -159,7 +169,7 @@ export function quorumError(
   const isHopeless = errors.filter((error) => !(error instanceof StoreError) || !error.transient).length > spare;
   return new QuorumError(lockName, {
     answers,
-    // What a server has granted was carried out, until it is given back.
+    // A grant of a single server has run, and it is in effect until it is released.
     mayHaveRun: errors.some(mayHaveRun) || answers.some(({ answer }) => answer === "granted" || answer === "done"),
     transient: !isHopeless,
     ...facts,

@@ -1,14 +1,11 @@
-/**
- * Hears on each server when somebody's hold of one lock has ended there. A hint, never a guarantee: whoever waits asks in
- * time as well.
- */
+/** Subscribes on each server to the releases of one lock. A message is only a hint: waiters also poll. */
 
 import { UnsupportedError } from "../core/errors.js";
 import type { Session } from "../core/session.js";
 import type { Inbox } from "../core/store.js";
 import type { QuorumServer } from "./servers.js";
 
-/** See the file header. One for each lock that somebody here waits for. */
+/** The subscriptions to the releases of one lock. One object per lock with local waiters. */
 export class Subscribers {
   readonly #session: Session;
   readonly #servers: readonly QuorumServer[];
@@ -31,17 +28,17 @@ export class Subscribers {
     this.#onRelease = onRelease;
   }
 
-  /** On how many servers it listens. */
+  /** The number of servers with an open subscription. */
   get open(): number {
     return this.#inboxes.size;
   }
 
-  /** Whether it listens there. */
+  /** Whether the subscription on this server is open. */
   isOpenAt(server: number): boolean {
     return this.#inboxes.has(server);
   }
 
-  /** Listens wherever it does not yet. @returns when each server has confirmed or failed; never rejects */
+  /** Subscribes on the servers without a subscription. Resolves when each has confirmed or failed; never rejects. */
   async listen(): Promise<void> {
     const missing = this.#servers.filter(
       ({ index }) => !this.#inboxes.has(index) && !this.#deaf.has(index) && !this.#opening.has(index),
@@ -49,7 +46,7 @@ export class Subscribers {
     await Promise.all(missing.map((server) => this.#listenTo(server)));
   }
 
-  /** Listens no longer. Never rejects. */
+  /** Closes all subscriptions. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const inboxes = [...this.#inboxes.values()];

@@ -1,8 +1,10 @@
 /**
- * One caller on its way to a majority: attempt, stay away for a while, and try again.
+ * One caller that waits for a majority: it makes an attempt, pauses and tries again.
  *
- * Invariants: each attempt has an owner id of its own; what a failed attempt has is given back on all servers before the
- * next one begins; once settled it takes no grant, and what an attempt under way has or gets is given back.
+ * Invariants:
+ * - Each attempt has its own owner id.
+ * - The release of a failed attempt is sent to all servers before the next attempt begins.
+ * - A settled waiter accepts no grant. Whatever an attempt in progress has or gets is released.
  */
 
 import { ClosedError, StoreError } from "../core/errors.js";
@@ -21,9 +23,11 @@ import { Rest } from "./rest.js";
 import type { RedlockPlace } from "./servers.js";
 import type { Verdict } from "./vote.js";
 
-/** Much less than the lease: with two rounds at their slowest, two thirds of it are left. */
+/**
+ * Bounds the timeout of a request to this fraction of the lease. After two slow rounds, two thirds of the lease remain.
+ */
 const ROUNDS_IN_A_LEASE = 6;
-/** See the file header. */
+/** One caller that waits for a majority. */
 export class RedlockWaiter implements Occupant, InLine {
   readonly #quorum: Quorum;
   readonly #session: Session;
@@ -32,26 +36,30 @@ export class RedlockWaiter implements Occupant, InLine {
   readonly #options: ResolvedOptions;
   readonly #ends: WaitEnds;
   readonly #deadline: Deadline;
-  /** What the session knows it by, and its first attempt. */
+  /** The claim under which the session knows this waiter, and the claim of its first attempt. */
   readonly #claim: Claim;
   #nextClaim: Claim | undefined;
   #line: Line | undefined;
-  /** Whether a server may evict locks, while that is not known. */
+  /** The pending check whether the servers may be used; undefined if that is known. */
   #vetting: Promise<void> | undefined;
   #ballot: Ballot | undefined;
-  /** Whether servers are told how long the lease is, before they are asked for it. */
+  /** Whether the servers are being informed of the length of the lease, before the attempt begins. */
   #isTelling = false;
-  /** What it does between two attempts; nothing if it does not wait. */
+  /** The pause between two attempts; undefined if this caller does not wait. */
   #rest: Rest | undefined;
   #hasFailed = false;
-  /** Whether others stood before it when it came. */
+  /** Whether other callers were ahead of it in the line when it joined. */
   #hasStood = false;
   #failingSinceMs: number | undefined;
   #failure: unknown;
   #hasTold = false;
   #isSettled = false;
 
-  /** Tries at once, unless others of this Holdfast stand before it. @throws ClosedError */
+  /**
+   * Makes an attempt immediately, unless other callers of this Holdfast instance are ahead of it.
+   *
+   * @throws ClosedError
+   */
   constructor(quorum: Quorum, protocol: LockProtocol, place: RedlockPlace, options: ResolvedOptions, ends: WaitEnds) {
     const { session } = quorum;
     this.#quorum = quorum;
@@ -83,7 +91,7 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#line = quorum.lineOf(place);
     this.#rest = new Rest(session.runtime, this.#line, (firstServer) => this.#attempt(firstServer));
     this.#line.join(this);
-    // Whoever stands behind others has no answer of its own to wait for.
+    // A caller behind others has no request of its own whose reply would start the deadline.
     if (this.#ballot === undefined && !this.#isTelling && !this.#isSettled) {
       this.#hasStood = true;
       this.#deadline.start();
@@ -91,7 +99,7 @@ export class RedlockWaiter implements Occupant, InLine {
   }
 
   advance(): void {
-    // Who waits for less than a lost message takes may have no other chance.
+    // A caller with a shorter `waitMs` does not give way, because it may get no other chance.
     if (this.#line?.isWanted === true && this.#options.waitMs > RECHECK_MS) this.#rest?.giveWay();
     else this.#attempt(this.#line?.firstServer);
   }
@@ -122,7 +130,7 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#ends.failed(this.#options.signal?.reason);
   }
 
-  /** @param firstServer  the server to ask first; all at once if undefined */
+  /** @param firstServer  the server to ask first; if undefined, asks all in parallel */
   #attempt(firstServer: number | undefined): void {
     if (this.#isSettled || this.#ballot !== undefined || this.#isTelling || this.#isTooLate()) return;
     this.#rest?.end();
@@ -141,21 +149,21 @@ export class RedlockWaiter implements Occupant, InLine {
     });
   }
 
-  /** The attempt, when enough servers know how long the lease is. */
+  /** Begins the attempt, once enough servers know the length of the lease. */
   #ask(firstServer: number | undefined): void {
     let claim: Claim;
     try {
       claim =
         this.#nextClaim ?? this.#session.newClaim(this.#place.name, this.#options.leaseMs, 1, this.#options.label);
     } catch (error) {
-      // This Holdfast closes, and tells this waiter too.
+      // The Holdfast instance is closing.
       this.#fail(error);
       return;
     }
     this.#nextClaim = undefined;
     if (firstServer === undefined) this.#line?.asksAll();
     this.#vetting = this.#quorum.vet(this.#place.name);
-    // Whoever is elected looks at it; an attempt that is not need not.
+    // The error is handled only if the attempt is elected. Otherwise it does not matter.
     this.#vetting?.catch(() => {});
     const { servers, pace } = this.#quorum;
     const server = firstServer === undefined ? undefined : servers[firstServer];
@@ -171,15 +179,15 @@ export class RedlockWaiter implements Occupant, InLine {
   }
 
   /**
-   * Whether it has waited, and has less time left than winning takes. It would be in the way of those who have more: of a
-   * thousand whose time is up one after the other, each would take what it cannot keep.
+   * Whether the caller has waited and has less time left than winning takes. Its attempt would only block waiters that
+   * have more time. With 1,000 waiters that time out one after the other, each would take servers that it cannot keep.
    */
   #isTooLate(): boolean {
     const hasWaited = this.#hasStood || this.#hasFailed;
     return hasWaited && this.#deadline.leftMs() < this.#quorum.pace.winMs;
   }
 
-  /** For one answer of one server. */
+  /** Longest wait for the reply of one server, in ms. */
   #callTimeoutMs(): number {
     const mostMs = Math.min(this.#session.commandTimeoutMs, Math.floor(this.#options.leaseMs / ROUNDS_IN_A_LEASE));
     if (this.#options.waitMs === 0) return mostMs;
@@ -201,7 +209,7 @@ export class RedlockWaiter implements Occupant, InLine {
   }
 
   #elected(ballot: Ballot, token: number): void {
-    // Settled meanwhile, and then given back.
+    // The waiter was settled in the meantime, and the attempt is being released.
     if (this.#ballot !== ballot) return;
     if (ballot.leftMs() <= 0) {
       this.#unreached(ballot, ballot.lateError());
@@ -212,7 +220,7 @@ export class RedlockWaiter implements Occupant, InLine {
     if (this.#line !== undefined) {
       this.#line.failure = undefined;
       if (ballot.firstServer !== undefined) this.#line.passedFirst(true);
-      // Nobody else was there. Else all meet where the first of the servers is that can be asked.
+      // If the first attempt won, there was no competition. Otherwise attempts first ask the first server that granted.
       this.#line.firstServer = this.#hasFailed
         ? ballot.votes.findIndex((vote) => vote?.outcome === "granted")
         : undefined;
@@ -222,7 +230,7 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#leave();
     const { owner, number, leaseMs, amount } = ballot.claim;
     const claim: BallotClaim = { owner, number, leaseMs, amount, ballot };
-    // Stragglers of this attempt are the ballot's own affair, and so is what they grant.
+    // The ballot handles late replies and grants of this attempt itself.
     const mayStillRun = (): boolean => false;
     this.#ends.granted({ claim, token, slots: [], setAt: ballot.startedAt, waitedMs, call, mayStillRun });
   }
@@ -237,7 +245,7 @@ export class RedlockWaiter implements Occupant, InLine {
   }
 
   #outvoted(ballot: Ballot): void {
-    // Who was not the first at the first server knows no more of it.
+    // An attempt that lost the first server says nothing about how long winning takes.
     if (ballot.firstServer === undefined || ballot.votes[ballot.firstServer.index]?.outcome !== "held")
       this.#tookPart(ballot);
     this.#failingSinceMs = undefined;
@@ -255,11 +263,11 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#rest?.begin(ballot);
   }
 
-  /** @param ballot  none if too few servers could be told how long the lease is, so none was asked for it */
+  /** @param ballot  undefined if too few servers could be informed of the lease length, so that no attempt began */
   #unreached(ballot: Ballot | undefined, error: StoreError): void {
     const nowMs = this.#session.runtime.monotonicMs();
     this.#failingSinceMs ??= nowMs;
-    // As with one server: after a whole lease without an answer nothing that was granted before can still be ours.
+    // As with one server: after a full lease length without replies, any earlier grant has expired.
     const isPastDeadline =
       nowMs - this.#failingSinceMs >= this.#options.leaseMs || this.#deadline.leftMs() <= 0 || !error.transient;
     if (this.#options.waitMs === 0 || isPastDeadline) {
@@ -302,7 +310,7 @@ export class RedlockWaiter implements Occupant, InLine {
         .then(
           (state) => this.#ends.timedOut({ state }),
           (error: unknown) => {
-            // Who cannot be seen may hold; but that a majority does not answer is another matter.
+            // An unknown holder is not an error of the wait, but a majority that does not reply is.
             if (error instanceof StoreError) this.#ends.failed(error);
             else this.#ends.timedOut({ state: undefined });
           },
@@ -315,11 +323,11 @@ export class RedlockWaiter implements Occupant, InLine {
     void this.#settle(this.#session.commandTimeoutMs).then(() => this.#ends.failed(error));
   }
 
-  /** No grant is taken from now on. @returns when what an attempt under way had is given back where that can be known */
+  /** Accepts no grant from now on. Resolves when the attempt in progress is released, as far as that can be known. */
   #settle(timeoutMs: number): Promise<void> {
     const ballot = this.#ballot;
     this.#ballot = undefined;
-    // Before the next one in line tries, so that it does not meet what this one has.
+    // Send the release before the next caller in the line makes its attempt, so that this attempt does not block it.
     const cleared = ballot === undefined ? Promise.resolve() : this.#cleanUp(ballot, timeoutMs);
     this.#leave();
     return cleared;
@@ -333,7 +341,7 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#line?.leave(this);
   }
 
-  /** Resolves when every server that has granted has answered, or failed to. */
+  /** Resolves when every server that has granted has replied to the release or failed to. */
   async #cleanUp(ballot: Ballot, timeoutMs: number): Promise<void> {
     await this.#quorum.quorumCleanups.cleanUp(ballot, timeoutMs, (answers) =>
       ballot.votes.every((vote, server) => vote?.outcome !== "granted" || answers[server] !== undefined),

@@ -6,8 +6,8 @@ import type { Store } from "../core/store.js";
 import { serverMemory } from "../generated/scripts.js";
 
 /**
- * Reads the memory policy of the server. In a cluster, returns the first policy that may evict. If there is none, returns
- * undefined if any server does not show its policy.
+ * Reads the memory policy of the server. In a cluster, returns the first policy that may evict. If there is none,
+ * returns undefined if any server does not show its policy.
  *
  * @throws StoreError
  */
@@ -29,7 +29,10 @@ async function policyOf(store: Pick<Store, "run">, timeoutMs: number): Promise<M
   return { policy, maxmemoryBytes: reply.maxmemory };
 }
 
-/** Some hosted services run no scripts without keys. They will not at the next acquire either, so the policy counts as hidden. */
+/**
+ * Some hosted services run no scripts without keys. They will not at the next acquire either, so the policy counts as
+ * hidden.
+ */
 function hiddenIfRefused(error: unknown): undefined {
   if (!(error instanceof StoreError) || error.transient || !error.mayHaveRun) throw error;
 }

@@ -22,7 +22,8 @@ const COMMANDS = [
 ];
 
 /**
- * Returns exactly the rules that Holdfast needs for keys and channels that begin with `prefix`. For Redis 6.2 and later.
+ * Returns exactly the rules that Holdfast needs for keys and channels that begin with `prefix`. For Redis 6.2 and
+ * later.
  *
  * @param prefix  as `HoldfastOptions.prefix`
  */

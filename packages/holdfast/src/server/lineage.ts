@@ -1,10 +1,12 @@
-/** Asks a server whether it may grant locks, because it may have taken over from another. Defines the key of its marker. */
+/**
+ * Asks a server whether it may grant locks, because it may have taken over from another. Defines the key of its marker.
+ */
 import { call } from "../core/call.js";
 import { StoreError } from "../core/errors.js";
 import type { Grace } from "../core/store.js";
 import { serverLineage, serverShard } from "../generated/scripts.js";
 
-/** See `HoldfastOptions.failoverGrace`. */
+/** What Holdfast does after a failover or a server restart; the option `failoverGrace` of `createHoldfast`. */
 export type FailoverGrace = "auto" | "strict" | "off";
 
 /** How a store asks the server about its lineage; undefined if it must not ask. */
@@ -12,7 +14,10 @@ export function failoverGrace(mode: FailoverGrace, prefix: string): Grace | unde
   return mode === "off" ? undefined : graceFor(mode, prefix, false);
 }
 
-/** How a store asks one server of a quorum about its lineage: as with `"strict"`, but answers of the other servers count too. */
+/**
+ * How a store asks one server of a quorum about its lineage: as with `"strict"`, but answers of the other servers count
+ * too.
+ */
 export function quorumGrace(prefix: string): Grace {
   return graceFor("strict", prefix, true);
 }

@@ -1,10 +1,10 @@
 --[[
-  server/memory: what the server does when its memory is full. Changes nothing.
+  server/memory: what the server does when it runs out of memory. Changes nothing.
 
-  It is a script, since a script is what every store can carry out. No acquire asks it by itself: it is sent beside
-  the first one.
+  This is a script because every store can run scripts. It is sent together with the first acquire, as a separate
+  request.
 
-  REPLY   0                         hidden: INFO is forbidden here, renamed, or does not say
+  REPLY   0                         hidden: INFO is forbidden or renamed, or lacks the fields
           {1, maxmemory, words...}  shown: the limit in bytes, 0 for none, and the policy, one word
 ]]
 local info = redis.pcall('INFO', 'memory')

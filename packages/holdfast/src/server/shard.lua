@@ -1,18 +1,18 @@
 --[[
-  server/shard: whether the server that has a slot of a cluster is known to have all that was ever granted in it.
+  server/shard: whether the server of a cluster slot is known to have all grants that were ever made in the slot.
 
-  A slot that was moved is whole; one that came to this server when it took over from another may lack the last grants.
-  Keys of it look the same. So each slot has a marker that names the run of the server for which somebody has found it
-  whole, and where that is another run, as after each move, the caller has to find out: it asks all masters that this
-  server lists, and vouches for the slot if none of them took over just now (stores/shard-gate.ts). The `home` of a
-  server is the last of its slots: there lies the marker that speaks for all of it (server/lineage).
+  A slot that was migrated is complete. A slot of a server that took over from another may lack the last grants. The
+  keys look the same. So each slot has a marker that names the run of the server for which a client has found it
+  complete. If it names another run, as after each migration, the client has to find out: it asks all masters that
+  this server lists, and vouches for the slot if none of them took over recently (stores/shard-gate.ts). The `home` of
+  a server is the last of its slots. The marker there applies to the whole server (server/lineage).
 
-  KEYS[1] marker   hash, run: the run for which this slot is known to be whole
-  ARGV[1] vouched  the run for which the caller has found it whole, or nothing
-  ARGV[2] list     1 to be told the home of this server, and of each other master
-  REPLY   {0, home, words...}  whole: words are this run, the id of this server, and of each other master id and home
-          {1, home, words...}  foreign: nobody has found it whole for this run
-          {2}                  hidden: INFO or CLUSTER is forbidden here, renamed, or does not say
+  KEYS[1] marker   hash, run: the run for which this slot is known to be complete
+  ARGV[1] vouched  the run for which the caller has found it complete, or empty
+  ARGV[2] list     1 to list the home of this server and of each other master
+  REPLY   {0, home, words...}  whole: words are this run, the id of this server, and id and home of each other master
+          {1, home, words...}  foreign: no client has found it complete for this run; words as above
+          {2}                  hidden: INFO or CLUSTER is forbidden or renamed, or lacks the fields
 ]]
 local vouched, list = ARGV[1], ARGV[2]
 
@@ -25,12 +25,12 @@ end
 
 local found = redis.call('HGET', KEYS[1], 'run')
 if found ~= run and vouched == run then
-  -- A full server accepts this first write, and then the others (docs/adr/135).
+  -- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
   redis.call('HDEL', KEYS[1], '')
   redis.call('HSET', KEYS[1], 'run', run)
   found = run
 end
--- It goes a month after it was last looked at. Written at each look it would cost a write each.
+-- The marker expires 15 to 30 days after the last call. Extending it on every call would cost a write each time.
 if found == run and redis.call('PTTL', KEYS[1]) < 1296000000 then
   redis.call('PEXPIRE', KEYS[1], 2592000000)
 end

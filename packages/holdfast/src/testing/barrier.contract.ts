@@ -1,4 +1,4 @@
-/** What every store must make true of a barrier. */
+/** The contract suite of a barrier, which every store must pass. */
 import { expect, test } from "vitest";
 import {
   type ArriveOptions,
@@ -11,14 +11,14 @@ import {
 import { LONG_MS, SHORT_MS, sleep, until, withLeaseInTime } from "./delays.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
-/** Registers the cases. Call it inside a `describe` that names the store. */
+/** Registers the tests. Call it inside a `describe` that names the store. */
 export function barrierContract(subject: StoreUnderTest): void {
   const scene = useScene(subject, (holdfast, name) => holdfast.mutex(name));
   const first = (parties = 3): Barrier => scene.holdfast.barrier(scene.name, { parties });
   const second = (parties = 3): Barrier => scene.rivalHoldfast.barrier(scene.name, { parties });
   const arrived = (count: number): Promise<void> =>
     until(async () => (await first().inspect()).arrived.length === count, `${count} to arrive`);
-  /** Arrives, and is looked at later. */
+  /** Arrives, and resolves to the result or the error. */
   const arrive = (barrier: Barrier, options: ArriveOptions = {}): Promise<unknown> =>
     barrier.arrive({ waitMs: LONG_MS, ...options }).catch((reason: unknown) => reason);
 

@@ -1,14 +1,14 @@
-/** What every store must make true of the end of a Holdfast, and of what it says it holds. */
+/** The contract suite of `close` and `held`, which every store must pass. */
 import { expect, test } from "vitest";
 import { ClosedError, type Holdfast, type Lease, LeaseLostError } from "../index.js";
 import { BRIEF_LEASE_MS, deferred, LONG_MS, sleep, until } from "./delays.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
-/** Registers the cases. Call it inside a `describe` that names the store. */
+/** Registers the tests. Call it inside a `describe` that names the store. */
 export function closingContract(subject: StoreUnderTest): void {
   const scene = useScene(subject, (holdfast, name) => holdfast.mutex(name));
 
-  /** Work that goes on until its lease's signal aborts, and then for as long as `settled`. */
+  /** Starts work that runs until the signal of its lease aborts and `settled` resolves. */
   const working = async (
     holdfast: Holdfast,
     name: string,
@@ -78,7 +78,7 @@ export function closingContract(subject: StoreUnderTest): void {
     expect(unsettled).toMatchObject([{ name: scene.name, token: lease.token }]);
     expect(() => lease.assertHeld()).toThrow("left it to expire");
     await expect(lease.release()).rejects.toThrow(LeaseLostError);
-    // On a machine that stands still for that long it may have run out.
+    // There may be no holder if the machine stalled until the lease had expired.
     const holders = await scene.holders();
     for (const { owner } of holders) expect(owner).toBe(lease.owner);
     const next = await scene.rival.acquire({ waitMs: LONG_MS });

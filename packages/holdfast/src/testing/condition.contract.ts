@@ -1,11 +1,11 @@
-/** What every store must make true of a condition on a mutex. */
+/** The contract suite of a condition on a mutex, which every store must pass. */
 import { expect, test } from "vitest";
 import { ClosedError, type Condition, type Lease, LeaseLostError, WaitTimeoutError } from "../index.js";
 import { BRIEF_LEASE_MS, endOf, LONG_MS, SHORT_MS, SOON_MS, until } from "./delays.js";
 import { AWKWARD_NAMES } from "./inspection.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
-/** Registers the cases. Call it inside a `describe` that names the store. */
+/** Registers the tests. Call it inside a `describe` that names the store. */
 export function conditionContract(subject: StoreUnderTest): void {
   const scene = useScene(subject, (holdfast, name) => holdfast.mutex(name));
   const first = (name = "ready"): Condition => scene.holdfast.mutex(scene.name).condition(name);
@@ -14,7 +14,7 @@ export function conditionContract(subject: StoreUnderTest): void {
     until(async () => (await condition.inspect()).waiterCount === count, `${count} to wait for a signal`);
 
   type WaitOptions = Parameters<Condition["wait"]>[1];
-  /** One more claim that waits, wrapped so that awaiting this is not awaiting its end. */
+  /** Adds a waiter. Resolves once it waits, to an object, because a returned promise would be awaited as well. */
   const waitOn = async (
     acquiring: Promise<Lease>,
     condition: Condition,
@@ -192,7 +192,7 @@ export function conditionContract(subject: StoreUnderTest): void {
   });
 
   test("a signal finds its waiter or the next one, however close an abort is", async () => {
-    // A server that does not know the script is asked twice, and then the release would come first.
+    // Loads the script. Otherwise the first signal is sent twice, and the release would reach the server before it.
     const early = await scene.rival.acquire({ waitMs: LONG_MS });
     expect(await second().signal(early)).toBe(0);
     await early.release();
@@ -210,7 +210,7 @@ export function conditionContract(subject: StoreUnderTest): void {
       await (releasing ?? holder.release());
       const left = await leaving.catch(() => null);
       if (left !== null) {
-        // It was granted before the abort, so the other one is still there.
+        // It was granted before the abort, so the other waiter still waits.
         await second().signal(left);
         await left.release();
       }

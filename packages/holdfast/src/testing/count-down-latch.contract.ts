@@ -1,10 +1,10 @@
-/** What every store must make true of a count-down latch. */
+/** The contract suite of a count-down latch, which every store must pass. */
 import { expect, test } from "vitest";
 import { ClosedError, type CountDownLatch, WaitTimeoutError } from "../index.js";
 import { endOf, LONG_MS, SHORT_MS, SOON_MS, sleep, until } from "./delays.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
-/** Registers the cases. Call it inside a `describe` that names the store. */
+/** Registers the tests. Call it inside a `describe` that names the store. */
 export function countDownLatchContract(subject: StoreUnderTest): void {
   const scene = useScene(subject, (holdfast, name) => holdfast.mutex(name));
   const first = (): CountDownLatch => scene.holdfast.countDownLatch(scene.name);

@@ -1,21 +1,21 @@
 import { StoreError } from "../index.js";
 
-/** Every delay a test uses. On a slow machine raise TEST_DELAY_FACTOR, not a single number. */
+/** Scales every delay of the tests. On a slow machine, raise TEST_DELAY_FACTOR instead of single delays. */
 const factor = Number(process.env.TEST_DELAY_FACTOR ?? 1);
 
-/** Long enough for a request to be on its way, or for a waiter to be queued. Nothing is proved by it. */
+/** Usually long enough for a request to be sent or a waiter to be queued. A test must not depend on it to pass. */
 export const SHORT_MS: number = Math.ceil(50 * factor);
 
 /** A lease that a test lets expire. */
 export const BRIEF_LEASE_MS: number = Math.ceil(300 * factor);
 
-/** What is quick must be done by then. */
+/** Upper bound for an operation that has to be quick. */
 export const SOON_MS: number = Math.ceil(2_000 * factor);
 
 /** Never reached in a passing run. */
 export const LONG_MS: number = Math.ceil(15_000 * factor);
 
-/** How long somebody looks for what has to come. Longer than anything takes on a machine that does much else. */
+/** Longest time that `until` waits. Longer than anything takes on a busy machine. */
 const PATIENCE_MS: number = Math.ceil(60_000 * factor);
 
 /** Resolves after `ms`. */
@@ -23,15 +23,16 @@ export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Leases for a case that has to be on time: a machine that stands still for longer than one may be given the next. */
+/** Factors for the lease of a timing-sensitive test. If the machine stalls for a whole lease, the next one is tried. */
 const TIMES_LONGER: readonly number[] = [1, 4, 8];
 
 /**
- * Plays a case that holds for a lease of any length, as long as its process and the server run in time for it: with a
- * brief one, and if that fails with a longer one. What is wrong at every length is wrong.
+ * Runs a test that must pass with a lease of any length, provided that the process and the server do not stall for as
+ * long. Begins with a brief lease and repeats the test with longer ones if it fails. An actual bug fails with every
+ * length.
  *
- * @param briefMs  the lease that it begins with, in ms
- * @throws what the case throws with the longest
+ * @param briefMs  the first lease, in ms
+ * @throws the error of the test with the longest lease
  */
 export async function withLeaseInTime(
   play: (leaseMs: number) => Promise<void>,
@@ -49,8 +50,8 @@ export async function withLeaseInTime(
 }
 
 /**
- * What a wait ends with that is over soon. A server that stands still just then, for longer than a last question may
- * take, leaves it without an answer; it is played again then. Who is without one each time is wrong.
+ * Returns the result or the error of a short wait. A wait that ends while the server stalls gets no reply to its last
+ * request and fails with a StoreError. It is then repeated, up to three times in total.
  */
 export async function endOf(wait: () => Promise<unknown>): Promise<unknown> {
   let end: unknown;
@@ -61,7 +62,7 @@ export async function endOf(wait: () => Promise<unknown>): Promise<unknown> {
   return end;
 }
 
-/** Resolves as soon as `condition` holds. @throws Error  it did not within a minute */
+/** Resolves as soon as `condition` returns true. @throws Error  it did not within a minute (times TEST_DELAY_FACTOR) */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const endAtMs = performance.now() + PATIENCE_MS;
   while (!(await condition())) {
@@ -70,19 +71,19 @@ export async function until(condition: () => boolean | Promise<boolean>, what: s
   }
 }
 
-/** A promise, and how to settle it. */
+/** A promise with the functions that settle it. */
 export interface Deferred<Value> {
   readonly promise: Promise<Value>;
   readonly resolve: (value: Value | PromiseLike<Value>) => void;
   readonly reject: (reason: unknown) => void;
 }
 
-/** A promise that a test settles when its turn has come. */
+/** Creates a promise that the test settles itself. */
 export function deferred<Value>(): Deferred<Value> {
   let made: Omit<Deferred<Value>, "promise"> | undefined;
   const promise = new Promise<Value>((resolve, reject) => {
     made = { resolve, reject };
   });
-  // The executor has run by now.
+  // The executor has already run.
   return { promise, ...(made as unknown as Omit<Deferred<Value>, "promise">) };
 }

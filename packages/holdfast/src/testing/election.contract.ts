@@ -1,4 +1,4 @@
-/** What every store must make true of an election. */
+/** The contract suite of an election, which every store must pass. */
 import { expect, test } from "vitest";
 import {
   ClosedError,
@@ -13,7 +13,7 @@ import { exclusiveContract } from "./exclusive.contract.js";
 import { forcedReasonContract } from "./forced-release.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
-/** Registers the cases. Call it inside a `describe` that names the store. */
+/** Registers the tests. Call it inside a `describe` that names the store. */
 export function electionContract(subject: StoreUnderTest): void {
   exclusiveContract(subject, (holdfast, name) => holdfast.election(name), { remains: /:(?:fence|value)$/ });
 
@@ -24,7 +24,7 @@ export function electionContract(subject: StoreUnderTest): void {
   const queued = (count: number): Promise<void> =>
     until(async () => (await first().inspect()).waiterCount === count, `${count} to stand`);
 
-  /** Follows the election until `isEnough`, and stops. */
+  /** Observes the election and collects the leaders until `stop` is called. */
   const follow = (election: Election): { seen: (Leader | null)[]; stop: () => Promise<unknown> } => {
     const controller = new AbortController();
     const seen: (Leader | null)[] = [];

@@ -1,11 +1,11 @@
-/** One holder at a time, in order: what every exclusive lock must make true on every store. */
+/** Tests mutual exclusion and the order of waiters, for every exclusive lock. */
 import { expect, test } from "vitest";
 import { AcquireTimeoutError, type Lease } from "../index.js";
 import { MultiLease } from "../internal.js";
 import { BRIEF_LEASE_MS, endOf, LONG_MS, SHORT_MS, SOON_MS, sleep, withLeaseInTime } from "./delays.js";
 import type { Scene } from "./subject.js";
 
-/** Registers the cases. @param hasQueue  whether waiters are served in order */
+/** Registers the tests. @param hasQueue  whether waiters are served in order of arrival */
 export function exclusionContract(scene: Scene, hasQueue: boolean = true): void {
   if (hasQueue) orderContract(scene);
   const queued = (count: number): Promise<void> => scene.queued(count);
@@ -59,7 +59,7 @@ export function exclusionContract(scene: Scene, hasQueue: boolean = true): void 
     expect(waitedMs).toBeGreaterThanOrEqual(2 * SHORT_MS - 2);
     expect(error.code).toBe("ERR_LOCK_ACQUIRE_TIMEOUT");
     expect(error.lockName).toBe(scene.name);
-    // Of several locks that are held as one, it names the one that was not had.
+    // For a multi-lock, the error names the member that was not acquired.
     const held = (lease instanceof MultiLease ? lease.leases : [lease]).find(
       ({ owner }) => owner === error.holder?.owner,
     );
@@ -174,7 +174,7 @@ export function exclusionContract(scene: Scene, hasQueue: boolean = true): void 
   });
 }
 
-/** What is so where waiters stand in a queue. */
+/** Registers the tests for kinds whose waiters have a queue. */
 function orderContract(scene: Scene): void {
   const queued = (count: number): Promise<void> => scene.queued(count);
 

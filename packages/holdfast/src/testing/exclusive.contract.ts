@@ -1,4 +1,4 @@
-/** The suite of every lock that can act as a mutex: exclusion, leases, force, hand-over, inspection. */
+/** The suite for every lock that can act as a mutex: exclusion, leases, forced release, export and inspection. */
 import { exclusionContract } from "./exclusion.contract.js";
 import { forcedReleaseContract, noForcedReleaseContract } from "./forced-release.contract.js";
 import { handOverContract, noHandOverContract } from "./hand-over.contract.js";
@@ -6,7 +6,7 @@ import { inspectionContract } from "./inspection.contract.js";
 import { leaseContract } from "./lease.contract.js";
 import { type MakeLock, type Particulars, type StoreUnderTest, useScene } from "./subject.js";
 
-/** What not every kind can do. What a kind cannot do it must refuse with an UnsupportedError. */
+/** Features that not every kind has. A kind must refuse a missing feature with an UnsupportedError. */
 export interface Abilities {
   /** Whether `forceRelease` takes the lock from its holder. @default true */
   readonly forcedRelease?: boolean | undefined;
@@ -14,7 +14,7 @@ export interface Abilities {
   readonly handOver?: boolean | undefined;
 }
 
-/** Registers the cases. Call it inside a `describe` that names the kind and the store. */
+/** Registers the tests. Call it inside a `describe` that names the kind and the store. */
 export function exclusiveContract(
   subject: StoreUnderTest,
   makeLock: MakeLock,

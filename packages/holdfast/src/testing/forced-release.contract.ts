@@ -1,11 +1,11 @@
-/** Taking a lock away from its holder, on every store; or that a kind which cannot says so. */
+/** Tests forced releases, or that a kind that does not support them refuses. */
 import { expect, test } from "vitest";
 import { type Lease, LeaseLostError, UnsupportedError } from "../index.js";
 import { channels } from "../internal.js";
 import { LONG_MS, SOON_MS } from "./delays.js";
 import type { Scene } from "./subject.js";
 
-/** Registers the cases. */
+/** Registers the tests for kinds that support forced releases. */
 export function forcedReleaseContract(scene: Scene): void {
   test("a forced release aborts the holder's signal at once and hands over", async () => {
     const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
@@ -44,7 +44,7 @@ export function forcedReleaseContract(scene: Scene): void {
   });
 }
 
-/** Registers the case of a kind whose holders are told why. */
+/** Registers the test for kinds that report the reason of a forced release to the holder. */
 export function forcedReasonContract(scene: Scene): void {
   test("a forced release tells its holder by whom and why, and whoever listens, whatever the words are", async () => {
     const by = "ana@ops-1";
@@ -80,7 +80,7 @@ export function forcedReasonContract(scene: Scene): void {
   });
 }
 
-/** Registers the case of a kind whose leases cannot be ended by force as a whole. */
+/** Registers the test for kinds without forced releases. */
 export function noForcedReleaseContract(scene: Scene): void {
   test("a forced release is refused, and the holder keeps the lock", async () => {
     const lease = await scene.lock.acquire();
@@ -91,8 +91,8 @@ export function noForcedReleaseContract(scene: Scene): void {
 }
 
 /**
- * Takes the lock and has it taken away, by a message. A process that does not listen yet learns of it by its renewal, and
- * without a word, so that it is tried again.
+ * Acquires the lock and force-releases it, and returns the lost lease. Retries if the process was not subscribed yet,
+ * because it then notices the loss only at its next renewal and without the reason.
  */
 async function forced(scene: Scene, said: { readonly by: string; readonly reason: string }): Promise<Lease> {
   for (let tries = 1; ; tries += 1) {

@@ -1,9 +1,9 @@
-/** Moving a lease to another process, on every store; or that a kind which cannot says so. */
+/** Tests moving a lease to another process, or that a kind that does not support it refuses. */
 import { expect, test } from "vitest";
 import { type ExportedLease, LeaseLostError, UnsupportedError } from "../index.js";
 import type { Scene } from "./subject.js";
 
-/** Registers the cases. */
+/** Registers the tests for kinds that support it. */
 export function handOverContract(scene: Scene): void {
   test("an exported lease goes on in another client with the same token, and is over here", async () => {
     const lease = await scene.lock.acquire({ label: "import 7" });
@@ -27,7 +27,7 @@ export function handOverContract(scene: Scene): void {
   });
 }
 
-/** Registers the case of a kind whose leases stay where they are. */
+/** Registers the test for kinds whose leases cannot be exported. */
 export function noHandOverContract(scene: Scene): void {
   test("an export is refused, and the holder keeps the lock", async () => {
     const lease = await scene.lock.acquire();

@@ -1,6 +1,6 @@
 /**
- * The contract suites, for whoever writes a store: they need vitest. A store that passes them unchanged keeps
- * every promise that does not depend on the server's own faults.
+ * The contract suites for authors of custom stores. They need vitest. A store that passes them unchanged keeps every
+ * guarantee that does not depend on faults of the server itself.
  */
 export { barrierContract } from "./barrier.contract.js";
 export { closingContract } from "./closing.contract.js";

@@ -1,4 +1,4 @@
-/** What can be seen from outside, and names: on every store. */
+/** Tests `inspect` and unusual lock names. */
 import { hostname } from "node:os";
 import { expect, test } from "vitest";
 import { LONG_MS, until } from "./delays.js";
@@ -28,7 +28,11 @@ export const AWKWARD_NAMES: readonly string[] = [
   "🔐".repeat(128),
 ];
 
-/** Registers the cases. @param hasQueue  whether the server knows who waits, and since when who holds it */
+/**
+ * Registers the tests.
+ *
+ * @param hasQueue  whether the server knows the waiters, and since when each holder holds the lock
+ */
 export function inspectionContract(scene: Scene, makeLock: MakeLock, hasQueue: boolean = true): void {
   if (hasQueue) waitersContract(scene);
 
@@ -40,14 +44,15 @@ export function inspectionContract(scene: Scene, makeLock: MakeLock, hasQueue: b
       waiterCount: 0,
       waiters: [],
     });
-    // What was there before, if anything, is how the kind under test came to be free for just one.
+    // Keys from before the test exist only if `makeLock` took permits to leave just one.
     if (before.length === 0) expect(token).toBeUndefined();
     expect((await scene.server.keysWith(scene.name)).toSorted()).toEqual(before.toSorted());
   });
 
   for (const awkward of AWKWARD_NAMES) {
     test(`a lock may be called ${JSON.stringify(awkward).slice(0, 60)}, and is no other lock`, async () => {
-      // Most of these must reach the server as they are, so they cannot be made unique by something before them.
+      // A suffix makes the name unique. A prefix would change the first character, which matters for most of these
+      // names.
       const isLong = Buffer.byteLength(awkward) > 400;
       const name = isLong || awkward.length < 3 ? awkward : awkward + scene.name.slice(-30);
       const lock = await makeLock(scene.holdfast, name);
@@ -69,7 +74,7 @@ export function inspectionContract(scene: Scene, makeLock: MakeLock, hasQueue: b
   }
 }
 
-/** What can be seen of a queue. */
+/** Registers the tests of the waiters in `inspect`. */
 function waitersContract(scene: Scene): void {
   test("inspect names the holder and the waiters: process, label, since when, for how long", async () => {
     const before = Date.now();

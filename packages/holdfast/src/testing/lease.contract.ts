@@ -1,10 +1,10 @@
-/** What a lease promises its holder, on every store: renewal, loss, release, close. */
+/** Tests the lease of a holder: renewal, loss, release and close. */
 import { expect, test } from "vitest";
 import { ClosedError, LeaseLostError } from "../index.js";
 import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, sleep, until, withLeaseInTime } from "./delays.js";
 import type { MakeLock, Scene } from "./subject.js";
 
-/** Registers the cases. */
+/** Registers the tests. */
 export function leaseContract(scene: Scene, makeLock: MakeLock): void {
   test("a lease is renewed for as long as it is held", () =>
     withLeaseInTime(async (leaseMs) => {

@@ -1,17 +1,17 @@
-/** Callers of one client that share a claim: what must be true of every lock that lets them follow each other. */
+/** Tests callers of one client that share a claim, for every lock with a local queue. */
 import { expect, test } from "vitest";
 import { AcquireTimeoutError, ClosedError, type Lease, LeaseLostError } from "../index.js";
 import { endOf, LONG_MS, SHORT_MS, sleep, until } from "./delays.js";
 import type { MakeLock, Scene } from "./subject.js";
 
-/** How many leases one grant is good for. */
+/** The number of leases that one grant can serve. */
 const BLOCK = 32;
 
-/** Registers the cases. */
+/** Registers the tests. */
 export function cohortContract(scene: Scene, makeLock: MakeLock): void {
   const queued = (count: number): Promise<void> =>
     until(async () => (await scene.lock.inspect()).waiterCount === count, `${count} in the queue`);
-  /** So many callers of the first client, each of which holds for a moment and writes down how. */
+  /** Starts `count` callers of the first client, each of which holds the lock briefly and adds its lease to `held`. */
   const callers = (count: number, held: Lease[]): Promise<unknown>[] =>
     Array.from({ length: count }, () =>
       scene.lock.run(
@@ -180,7 +180,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     await queued(1);
     await lease.release();
     const first = await waiting[0];
-    // It has a claim of its own, which is granted before this client hears that the batch is over.
+    // This caller has its own claim, which is granted before this client learns that the batch has ended.
     const late = called("late");
     await queued(1);
     expect(await scene.rival.forceRelease({ token: first?.token ?? 0 })).toBe(true);
@@ -233,7 +233,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
   });
 }
 
-/** As `cohortContract`, for leases that can move to another process. */
+/** Registers the tests for leases that can be exported. */
 export function cohortHandOverContract(scene: Scene): void {
   test("a later lease of a grant keeps its token where it is adopted, and the others go on", async () => {
     const lease = await scene.lock.acquire();

@@ -1,4 +1,4 @@
-/** What every store must make true of a multi-lock. */
+/** The contract suite of a multi-lock, which every store must pass. */
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import {
@@ -14,7 +14,7 @@ import { exclusionContract } from "./exclusion.contract.js";
 import { exclusiveContract } from "./exclusive.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
-/** Registers the cases. Call it inside a `describe` that names the store. */
+/** Registers the tests. Call it inside a `describe` that names the store. */
 export function multiLockContract(subject: StoreUnderTest): void {
   describe("of one", () => {
     exclusiveContract(subject, (holdfast, name) => holdfast.multiLock([name]), {
@@ -28,7 +28,7 @@ export function multiLockContract(subject: StoreUnderTest): void {
   describe("of several", () => severalContract(subject));
 }
 
-/** Two names, of which the given one comes first in every order. */
+/** Returns two names. The given one comes first, both in this list and in the order of acquisition. */
 function pairOf(name: string): readonly [string, string] {
   return [name, `~${createHash("sha1").update(name).digest("hex")}`];
 }
@@ -50,7 +50,7 @@ function severalContract(subject: StoreUnderTest): void {
       expect((await scene.rivalHoldfast.mutex(name).inspect()).holders[0]).toMatchObject({ token, owner });
     }
     expect(lease.token).toBe(Math.max(...lease.leases.map(({ token }) => token)));
-    // Read first: time passes between two readings.
+    // Read the members first, because time passes between two reads.
     const leastMs = Math.min(...lease.leases.map((one) => one.validForMs())) + 1;
     expect(lease.validForMs()).toBeLessThanOrEqual(leastMs);
     await lease.release();

@@ -1,5 +1,5 @@
 /**
- * What every store must make true of a mutex. Published, so that whoever writes a store can run it.
+ * The contract suite of a mutex, which every store must pass. Published for authors of custom stores.
  *
  * @example
  * describe("mutex on my store", () => mutexContract({ name: "mine", start: startMine }));
@@ -11,7 +11,7 @@ import { forcedReasonContract } from "./forced-release.contract.js";
 import { cohortContract, cohortHandOverContract } from "./local-queue.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
-/** Registers the cases. Call it inside a `describe` that names the store. */
+/** Registers the tests. Call it inside a `describe` that names the store. */
 export function mutexContract(subject: StoreUnderTest): void {
   exclusiveContract(subject, (holdfast, name) => holdfast.mutex(name));
 

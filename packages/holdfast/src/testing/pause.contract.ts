@@ -1,4 +1,4 @@
-/** What every store must make true of a pause, for every kind that can be paused. */
+/** The contract suite of pauses, for every kind that can be paused. Every store must pass it. */
 import { describe, expect, test } from "vitest";
 import {
   AcquireTimeoutError,
@@ -23,7 +23,7 @@ const KINDS: Readonly<Record<PauseKind, (holdfast: Holdfast, name: string) => Lo
   election: (holdfast, name) => holdfast.election(name),
 };
 
-/** Registers the cases. Call it inside a `describe` that names the store. */
+/** Registers the tests. Call it inside a `describe` that names the store. */
 export function pauseContract(subject: StoreUnderTest): void {
   for (const [kind, makeLock] of Object.entries(KINDS)) {
     describe(kind, () => pauseOfAKind(subject, kind as PauseKind, makeLock));
@@ -44,7 +44,7 @@ function pauseOfAKind(
       by: BY,
       ...(untilAtMs !== undefined && { untilAtMs }),
     });
-  /** A pause that is over soon, yet no sooner than the server hears of it. */
+  /** Starts a pause that ends soon. Retries with a later end if the end has passed before the request is processed. */
   const pauseBriefly = async (): Promise<Awaited<ReturnType<typeof pause>>> => {
     const made: Awaited<ReturnType<typeof pause>>[] = [];
     await withLeaseInTime(async (ms) => void made.push(await pause(Date.now() + ms)));
@@ -75,7 +75,7 @@ function pauseOfAKind(
     await lease.release();
     expect(await resume()).toEqual({ outcome: "not-paused" });
     for (const key of await scene.server.keysWith(scene.name)) {
-      // Whatever the pause might have lasted, the keys go as they always do.
+      // The keys expire as usual, even though the pause had no end.
       expect(await scene.server.pttl(key), key).toBeGreaterThan(0);
       expect(await scene.server.pttl(key), key).toBeLessThan(3_600_000);
     }
@@ -251,7 +251,7 @@ function pauseOfAKind(
     expect(await scene.rival.forceRelease({ owner: standing?.owner ?? "" })).toBe(false);
     expect((await scene.lock.inspect()).pause).toEqual(standing);
     await resume();
-    // Whether it has heard of it yet, or only finds that the lock is not its own.
+    // The reason depends on whether the message about the forced release has already arrived.
     const end = await lease.release().catch((error: unknown) => error);
     expect(end).toBeInstanceOf(LeaseLostError);
     expect(["force-released", "server-lost"]).toContain((end as LeaseLostError).reason);
@@ -262,7 +262,7 @@ function pauseOfAKind(
     const before = scene.lock.acquire({ waitMs: 4 * LONG_MS });
     await scene.queued(1);
     await pause();
-    // A claim that waits asks again every few seconds.
+    // The waiting claim learns of the pause from its next re-check, within a few seconds.
     await until(async () => {
       const refused = await scene.lock.acquire({ waitMs: SHORT_MS }).catch((reason: unknown) => reason);
       return refused instanceof PausedError;

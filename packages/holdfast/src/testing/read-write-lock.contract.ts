@@ -1,4 +1,4 @@
-/** What every store must make true of a read-write lock. */
+/** The contract suite of a read-write lock, which every store must pass. */
 import { expect, test } from "vitest";
 import { type ExportedLease, LeaseLostError, type ReadWriteLease, type ReadWriteLock } from "../index.js";
 import { BRIEF_LEASE_MS, LONG_MS, sleep, until } from "./delays.js";
@@ -6,10 +6,10 @@ import { exclusiveContract } from "./exclusive.contract.js";
 import { forcedReasonContract } from "./forced-release.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
-/** What is left when nobody holds it: how much a writer takes, and the last token. */
+/** Keys that remain without a holder: the state, which holds the weight of a writer, and the last token. */
 const REMAINS = /(:fence|:holders|:read-write-lock:\{.*\})$/s;
 
-/** Registers the cases. Call it inside a `describe` that names the store. */
+/** Registers the tests. Call it inside a `describe` that names the store. */
 export function readWriteLockContract(subject: StoreUnderTest): void {
   const scene = useScene(subject, (holdfast, name) => holdfast.readWriteLock(name).write);
   forcedReasonContract(scene);
@@ -86,7 +86,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     const writing = first().write.acquire(LONG_WAIT);
     await queued(3);
     await lease.downgrade();
-    // Before anybody asks again: a re-check, seconds later, would hide a downgrade that wakes nobody.
+    // Inspect before any re-check, because a re-check would hide a downgrade that notifies no waiter.
     const { holders, waiterCount } = await first().read.inspect();
     expect({ holders: holders.length, waiterCount }).toEqual({ holders: 3, waiterCount: 1 });
     expect(lease).toMatchObject({ mode: "read", token });
@@ -231,7 +231,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
   });
 }
 
-/** The write side acts as a mutex. Registers the cases. */
+/** Registers the tests of the write lock, which must act as a mutex. */
 export function writeLockContract(subject: StoreUnderTest): void {
   exclusiveContract(subject, (holdfast, name) => holdfast.readWriteLock(name).write, { remains: REMAINS });
 }

@@ -1,4 +1,4 @@
-/** What every store must make true of a lock on a majority of servers. */
+/** The contract suite of a lock on a majority of servers, which every store must pass. */
 import { hostname } from "node:os";
 import { expect, test } from "vitest";
 import { type HoldfastOptions, type Lease, UnsupportedError } from "../index.js";
@@ -6,13 +6,13 @@ import { BRIEF_LEASE_MS, LONG_MS, sleep, until, withLeaseInTime } from "./delays
 import { exclusiveContract } from "./exclusive.contract.js";
 import { type MakeLock, type ServerUnderTest, type StoreUnderTest, useScene } from "./subject.js";
 
-/** How the quorum is made. */
+/** Options of `redlockContract`. */
 export interface QuorumContractOptions {
-  /** How many servers; 3, 5, 7 or 9. @default 3 */
+  /** The number of servers: 3, 5, 7 or 9. @default 3 */
   readonly servers?: number | undefined;
 }
 
-/** Registers the cases. Call it inside a `describe` that names the store. */
+/** Registers the tests. Call it inside a `describe` that names the store. */
 export function redlockContract(subject: StoreUnderTest, { servers = 3 }: QuorumContractOptions = {}): void {
   const quorum = quorumOf(subject, servers);
   const makeLock: MakeLock = (holdfast, name) => holdfast.redlock(name);
@@ -58,8 +58,8 @@ export function redlockContract(subject: StoreUnderTest, { servers = 3 }: Quorum
 }
 
 /**
- * Of the suite above what may differ from one store to the next, quickly: requests, messages and failures of several
- * servers at once.
+ * A shorter form of `redlockContract` that tests only what differs between stores: requests, messages and failures
+ * with several servers. Call it inside a `describe` that names the store.
  */
 export function redlockStoreContract(subject: StoreUnderTest): void {
   const scene = useScene(quorumOf(subject, 3), (holdfast, name) => holdfast.redlock(name), { hasQueue: false });
@@ -94,7 +94,7 @@ export function redlockStoreContract(subject: StoreUnderTest): void {
   });
 }
 
-/** Several servers of one making, as one. */
+/** Combines several servers of one store into one server to test. */
 function quorumOf(subject: StoreUnderTest, count: number): StoreUnderTest {
   return {
     name: `${count} of ${subject.name}`,

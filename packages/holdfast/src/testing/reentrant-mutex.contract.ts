@@ -1,4 +1,4 @@
-/** What every store must make true of a reentrant mutex, beside what it must of every mutex. */
+/** The contract suite of a reentrant mutex, which every store must pass. It includes the tests of every mutex. */
 import { expect, test } from "vitest";
 import {
   AcquireTimeoutError,
@@ -12,13 +12,13 @@ import { exclusiveContract } from "./exclusive.contract.js";
 import { forcedReasonContract } from "./forced-release.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
-/** Registers the cases. Call it inside a `describe` that names the store. */
+/** Registers the tests. Call it inside a `describe` that names the store. */
 export function reentrantMutexContract(subject: StoreUnderTest): void {
   exclusiveContract(subject, (holdfast, name) => holdfast.reentrantMutex(name));
 
   const scene = useScene(subject, (holdfast, name) => holdfast.reentrantMutex(name));
   forcedReasonContract(scene);
-  const mine = (): ReentrantMutex => scene.lock as ReentrantMutex; // as made above
+  const mine = (): ReentrantMutex => scene.lock as ReentrantMutex; // created by the factory above
   const isFree = async (): Promise<boolean> => (await scene.rival.inspect()).holders.length === 0;
 
   test("inside run the same name is had again at once, under the same token and owner", async () => {

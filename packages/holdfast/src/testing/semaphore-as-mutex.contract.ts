@@ -1,18 +1,18 @@
-/** A semaphore with one permit to have, in both ways in which there can be just one. */
+/** Tests a semaphore with one available permit as a mutex. Either it has only one permit, or the others are taken. */
 import { createHoldfast, type Holdfast } from "../index.js";
 import { LONG_MS } from "./delays.js";
 import { exclusiveContract } from "./exclusive.contract.js";
 import { REMAINS } from "./semaphore.contract.js";
 import type { StoreUnderTest } from "./subject.js";
 
-/** A semaphore of one acts as a mutex. Registers the cases. */
+/** Registers the tests of a semaphore with one permit, which must act as a mutex. */
 export function semaphoreOfOneContract(subject: StoreUnderTest): void {
   exclusiveContract(subject, (holdfast, name) => holdfast.semaphore(name, { permits: 1 }), { remains: REMAINS });
 }
 
 const ELSEWHERE = "taken elsewhere";
 
-/** So does a semaphore of five of which another client has taken four. Registers the cases. */
+/** Registers the tests of a semaphore with five permits, of which another client holds four. It must act as a mutex. */
 export function semaphoreOfFiveContract(subject: StoreUnderTest): void {
   let others: Holdfast;
   const taken = new Set<string>();
@@ -30,7 +30,7 @@ export function semaphoreOfFiveContract(subject: StoreUnderTest): void {
       };
     },
   };
-  // So that its lease is never the first to end.
+  // Long, so that this lease never ends before the leases of the tests.
   const leaseMs = 40 * LONG_MS;
   exclusiveContract(
     withOthers,

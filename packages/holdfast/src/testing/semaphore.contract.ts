@@ -1,4 +1,4 @@
-/** What every store must make true of a semaphore. */
+/** The contract suite of a semaphore, which every store must pass. */
 import { expect, test } from "vitest";
 import {
   CapacityMismatchError,
@@ -11,10 +11,10 @@ import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, SOON_MS, sleep, until, withLeaseInTi
 import { forcedReasonContract } from "./forced-release.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
-/** What is left of a semaphore when nobody holds it: its number of permits, and the last token. */
+/** Keys that remain without a holder: the state, which holds the number of permits, and the last token. */
 export const REMAINS: RegExp = /(:fence|:holders|:semaphore:\{.*\})$/s;
 
-/** Registers the cases. Call it inside a `describe` that names the store. */
+/** Registers the tests. Call it inside a `describe` that names the store. */
 export function semaphoreContract(subject: StoreUnderTest): void {
   const scene = useScene(subject, (holdfast, name) => holdfast.semaphore(name, { permits: 5 }));
   forcedReasonContract(scene);
@@ -72,7 +72,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     const tokenOf = ({ token }: SemaphoreLease): number => token;
     const big = second().run(tokenOf, { permits: 4, waitMs: LONG_MS });
     await queued(1);
-    // One permit is free, and stays free for the one who came before.
+    // One permit is free, but it is reserved for the first waiter.
     expect(await first().tryAcquire()).toBeNull();
     const small = first().run(tokenOf, { waitMs: LONG_MS });
     await queued(2);
@@ -115,7 +115,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
       await using long = await first().acquire({ leaseMs: LONG_MS, renew: false, waitMs: LONG_MS });
       await using brief = await second().acquire({ permits: 2, leaseMs, renew: false, waitMs: LONG_MS });
       await using renewed = await second().acquire({ leaseMs, waitMs: LONG_MS });
-      // Five, because the two of the brief lease come back, and only they.
+      // This fits only once the two permits of the brief lease are free again. Then all five are held.
       await using next = await first().acquire({ permits: 3, waitMs: LONG_MS, leaseMs: LONG_MS });
       expect(brief.validForMs()).toBe(0);
       long.assertHeld();
@@ -158,7 +158,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     expect(await first().inspect()).toMatchObject({ capacity: 8, used: 8 });
     expect(await first().tryAcquire()).toBeNull();
     await release(all, ...leases);
-    // Processes with a number that was in force go on, whoever resizes; with one that never was they do not.
+    // A process configured with a number that was once in effect keeps working. One with any other number is refused.
     await second(8).resize(6);
     await release(await first(5).acquire({ permits: 5 }), await first(6).acquire());
     await release(await first(8).acquire({ permits: 6 }));

@@ -1,74 +1,76 @@
-/** What the contract suites run on: a store, as somebody who brings one describes it. */
+/** Describes the store that the contract suites test, and sets up the clients and locks for each test. */
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { createHoldfast, type Holder, type Holdfast, type HoldfastOptions, type Lock } from "../index.js";
 import { SHORT_MS, sleep, until } from "./delays.js";
 
-/** One row of the registry of stores. If its server is not there its tests fail: skipped would look like green. */
+/** A store to test. If its server is unreachable, its tests fail, because skipped tests would look like passed ones. */
 export interface StoreUnderTest {
   readonly name: string;
-  /** Called once for each suite. */
+  /** Connects to a server or starts one. Called once for each suite. */
   start(): Promise<ServerUnderTest>;
 }
 
 /** A running server. */
 export interface ServerUnderTest {
-  /** Options for one more client of the server: `redis` or `store`, and what that needs. */
+  /** Returns the options for another client of the server: `redis` or `store`, and the options that it needs. */
   connect(): Promise<HoldfastOptions>;
-  /** All keys on the server, as the server knows them, whose name contains `text`. */
+  /** Returns all keys on the server that contain `text`, exactly as the server stores them. */
   keysWith(text: string): Promise<string[]>;
-  /** What is left of a key's life in ms; -1 if it has no end, -2 if there is no such key. */
+  /** Returns the time until a key expires, in ms; -1 if it does not expire, -2 if there is no such key. */
   pttl(key: string): Promise<number>;
-  /** Writes a key as `SET key value NX PX`, like a client of another library; true if it was free. */
+  /** Writes a key with `SET key value NX PX`, like a client of another library. Returns whether the key was free. */
   setNx(key: string, value: string, leaseMs: number): Promise<boolean>;
-  /** Deletes keys, as somebody else might. */
+  /** Deletes keys, as another client might. */
   delete(...keys: string[]): Promise<void>;
-  /** Closes all clients that `connect` made, and the server if it was started for the suite. */
+  /** Closes all clients that `connect` created, and the server if it was started for the suite. */
   stop(): Promise<void>;
 }
 
-/** What the suites ask of a lock: the verbs of every kind that is held. */
+/** The methods of a lock that the suites use. Every kind that can be held has them. */
 export type LockUnderTest = Pick<Lock, "name" | "acquire" | "tryAcquire" | "run" | "inspect" | "forceRelease">;
 
-/** Makes the lock that a suite is about; every call with the same name means the same lock. */
+/** Creates the lock that a suite tests. Every call with the same name must return the same lock. */
 export type MakeLock = (holdfast: Holdfast, name: string) => LockUnderTest | Promise<LockUnderTest>;
 
-/** What is particular to a kind that can act as a mutex, and not to every mutex. */
+/** How a kind that can act as a mutex differs from the mutex. */
 export interface Particulars {
-  /** Holders that were there before the test, such as those who have all permits but one; none without it. */
+  /**
+   * Returns true for holders from before the test, such as those with all permits but one. By default there are none.
+   */
   readonly isElsewhere?: ((holder: Holder) => boolean) | undefined;
   /**
-   * Keys that may be left when all is over, if they expire.
+   * Keys that may remain after a test, if they expire.
    * @default the fence
    */
   readonly remains?: RegExp | undefined;
   /**
-   * Whether waiters stand in a queue that `inspect` shows, and are served in its order.
+   * Whether waiters have a queue that `inspect` shows, and are served in its order.
    * @default true
    */
   readonly hasQueue?: boolean | undefined;
 }
 
-/** Two clients of one server, and a name of its own for each test. */
+/** Two clients of one server, and a unique name for each test. */
 export interface Scene {
   readonly server: ServerUnderTest;
   readonly name: string;
-  /** The lock, through the first client and through the second. */
+  /** The lock, through the first client (`lock`) and through the second (`rival`). */
   readonly lock: LockUnderTest;
   readonly rival: LockUnderTest;
   readonly holdfast: Holdfast;
   readonly rivalHoldfast: Holdfast;
-  /** Who holds the lock, without those who did before the test. */
+  /** Returns the holders of the lock, without those from before the test. */
   holders(lock?: LockUnderTest): Promise<readonly Holder[]>;
-  /** Keys that may be left when all is over, if they expire. */
+  /** Keys that may remain after the test, if they expire. */
   readonly remains: RegExp;
-  /** Resolves when so many wait; where they stand in no queue, after a while, which proves nothing. */
+  /** Resolves when `count` waiters are queued. For a kind without a queue, only waits briefly, which proves nothing. */
   queued(count: number): Promise<void>;
-  /** One more client, closed after the test. */
+  /** Creates another client, which is closed after the test. */
   another(options?: Partial<HoldfastOptions>): Promise<Holdfast>;
 }
 
-/** Sets the scene for each test of the surrounding `describe`. */
+/** Creates the scene for each test of the surrounding `describe`. */
 export function useScene(subject: StoreUnderTest, makeLock: MakeLock, particulars: Particulars = {}): Scene {
   const { isElsewhere = () => false, remains = /:fence$/, hasQueue = true } = particulars;
   let server: ServerUnderTest;

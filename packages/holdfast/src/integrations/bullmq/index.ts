@@ -1,4 +1,4 @@
-/** `holdfast/bullmq`: one job at a time for each customer, whatever queues and workers it comes from. */
+/** `holdfast/bullmq`: runs one job at a time per key, for example per customer, across queues and workers. */
 
 export type { Refusal } from "../../recipes/refusal.js";
 export { type Holdable, type MakeLock, WorkLostError } from "../../recipes/under-lock.js";

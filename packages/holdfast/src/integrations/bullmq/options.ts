@@ -1,4 +1,4 @@
-/** What `withLock` can be told, its defaults, and the checks. */
+/** Options of `withLock`, their defaults and checks. */
 import type { Job } from "bullmq";
 import { DEFAULTS } from "../../index.js";
 import { checkKnown, checkWhole, resolve, show } from "../../internal.js";
@@ -6,48 +6,52 @@ import type { Refusal } from "../../recipes/refusal.js";
 import type { MakeLock } from "../../recipes/under-lock.js";
 
 /**
- * What becomes of a job whose lock is held, or paused, or whose server cannot be asked just now.
+ * What happens to a job whose lock is held or paused, or whose server does not reply for now.
  *
- * - `{ delayMs, delaysMax }`: it is moved to the delayed jobs, for half to one and a half of `delayMs`, and comes again; whole
- *   milliseconds, 1 to 86,400,000. After `delaysMax` moves for each attempt, 0 or more, it fails with an error that says who
- *   has the lock; Infinity, the default, never does. Moves are the starts that were neither failures nor stalls, so those that the processor
- *   makes itself count as well.
- * - `{ waitMs }`: it waits in the worker, in the queue of the lock, and fails after that; milliseconds, 0 or more, or Infinity
- * - `"fail"`: it fails at once
+ * - `{ delayMs, delaysMax }`: the job moves to the delayed jobs, for a random time between half and one and a half
+ *   times `delayMs`. Whole milliseconds, 1 to 86,400,000. After `delaysMax` moves per attempt, the job fails with an
+ *   error that names the holder. `delaysMax` is 0 or more; the default is Infinity. Every start that was neither a
+ *   failure nor a stall counts as a move, including moves by the processor itself.
+ * - `{ waitMs }`: the job waits in the worker, in the queue of the lock, and fails after that time. Milliseconds, 0 or
+ *   more, or Infinity.
+ * - `"fail"`: the job fails immediately
  */
 export type WhenBusy =
   | { readonly delayMs: number; readonly delaysMax?: number | undefined }
   | { readonly waitMs: number }
   | "fail";
 
-/** How jobs hold their lock, and what becomes of those that do not get it. */
+/** Options of `withLock`: how jobs hold their lock, and what happens to jobs that do not get it. */
 export interface WithLockOptions<Data = unknown, Result = unknown, Name extends string = string> {
-  /** @default { delayMs: 5_000 } */
+  /** What happens to a job that does not get its lock. @default { delayMs: 5_000 } */
   readonly whenBusy?: WhenBusy | undefined;
 
-  /** As in `acquire`: how long the lock is held after its process died. @default that of the Holdfast, 30_000 */
+  /** As in `acquire`: how long the lock stays held after its process crashed. @default that of the Holdfast, 30_000 */
   readonly leaseMs?: number | undefined;
 
-  /** As in `acquire`: a processor that runs for longer loses its lease. @default Infinity */
+  /** As in `acquire`: a processor that runs longer loses its lease. @default Infinity */
   readonly maxHoldMs?: number | undefined;
 
-  /** Free text shown to whoever waits, at most 256 bytes. @default name of the queue and id of the job */
+  /** Free text shown to waiting callers, at most 256 bytes. @default the name of the queue and the id of the job */
   readonly label?: string | undefined;
 
-  /** The lock of a key, if it is no mutex: such as `(holdfast, name) => holdfast.semaphore(name, { permits: 3 })`. */
+  /**
+   * Returns the lock for a key, for example `(holdfast, name) => holdfast.semaphore(name, { permits: 3 })`.
+   * @default a mutex, or a redlock if the Holdfast uses several independent servers
+   */
   readonly lock?: MakeLock | undefined;
 
-  /** Told of each job that was not run, before it is delayed or fails: who is in the way, since when and why. */
+  /** Called for each job that did not get its lock, before it is delayed or fails, with the reason and the holder. */
   readonly onBusy?: ((refusal: Refusal, job: Job<Data, Result, Name>) => void) | undefined;
 }
 
-/** See `WhenBusy`. */
+/** The values of `{ delayMs, delaysMax }` in `WhenBusy`. */
 export interface Delaying {
   readonly delayMs: number;
   readonly delaysMax: number;
 }
 
-/** The options with their defaults, checked. */
+/** Checked options with defaults. */
 export interface ResolvedWithLock<Data, Result, Name extends string>
   extends Omit<WithLockOptions<Data, Result, Name>, "whenBusy"> {
   readonly waitMs: number;
@@ -56,7 +60,7 @@ export interface ResolvedWithLock<Data, Result, Name extends string>
 
 const DAY_MS = 86_400_000;
 
-/** @throws TypeError, RangeError  a wrong option, by its name */
+/** Checks the options and adds the defaults. @throws TypeError, RangeError  invalid option; the message names it */
 export function resolveWithLock<Data, Result, Name extends string>(
   options: WithLockOptions<Data, Result, Name>,
 ): ResolvedWithLock<Data, Result, Name> {
@@ -84,7 +88,7 @@ function checkWhenBusy(whenBusy: WhenBusy): Pick<ResolvedWithLock<never, never, 
       checkWhole("whenBusy.delayMs", delayMs, 1, DAY_MS);
       if (delaysMax !== Infinity)
         checkWhole("whenBusy.delaysMax", delaysMax, 0, Number.MAX_SAFE_INTEGER, " or Infinity");
-      // Checked just now.
+      // `checkWhole` has checked that it is a number.
       return { waitMs: 0, delaying: { delayMs: delayMs as number, delaysMax } };
     }
   }

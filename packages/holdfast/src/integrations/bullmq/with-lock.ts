@@ -12,13 +12,13 @@ import { type Refusal, refusalOf } from "../../recipes/refusal.js";
 import { lockNamed, runUnder } from "../../recipes/under-lock.js";
 import { type Delaying, type ResolvedWithLock, resolveWithLock, type WithLockOptions } from "./options.js";
 
-/** The lease of a job; undefined for a job without a key, if there are such jobs. */
+/** The lease of a job. Undefined for a job without a key, if `keyOf` can return undefined. */
 export type LeaseOf<Key extends string | undefined> = Lease | Extract<Key, undefined>;
 
 /**
- * A processor as BullMQ knows it, and the lease as its fourth argument.
+ * A BullMQ processor that gets the lease as its fourth argument.
  *
- * `signal` aborts when the job is cancelled, or when the lease is lost.
+ * `signal` aborts when the job is canceled or the lease is lost.
  */
 export type LockedProcessor<Data, Result, Name extends string, Key extends string | undefined> = (
   job: Job<Data, Result, Name>,
@@ -28,25 +28,31 @@ export type LockedProcessor<Data, Result, Name extends string, Key extends strin
 ) => Promise<Result>;
 
 /**
- * A processor that runs under a lock: of all jobs with one key, whatever queue they come from, one at a time.
+ * Returns a processor that runs under a lock: of all jobs with the same key, in any queue, one runs at a time.
  *
- * A job that finds its lock held is moved to the delayed jobs and comes again, so that it takes no worker's time; see `whenBusy`.
- * Such a move counts as a start of the job (`attemptsStarted`) and not as an attempt (`attemptsMade`).
+ * A job whose lock is held moves to the delayed jobs, so that it does not occupy a worker; see `whenBusy`. Such a move
+ * counts as a start of the job (`attemptsStarted`), but not as an attempt (`attemptsMade`).
  *
- * Promised is that two processors never both have a valid lease of one key. **Not promised is that a job runs once**: BullMQ runs one
- * again whose worker it has lost sight of, after the lock is free. Give `lease.token` to what is written, or use `once`.
+ * Two processors never both have a valid lease of the same key. **A job may still run twice**: BullMQ restarts a job
+ * whose worker has stalled, once the lock is free. So pass `lease.token` to the storage that you write to, or use
+ * `once`.
  *
- * @param holdfast   what `createHoldfast` returned
- * @param keyOf      the name of the lock, 1 to 512 bytes; undefined for a job that needs none
- * @param processor  what it throws, `UnrecoverableError` and the like too, is passed on untouched. A function: a path or URL of a file, which
- *                   BullMQ runs in a process of its own, is refused
- * @returns what `new Worker` takes. It throws, as the failure of an attempt:
- *          `WorkLostError`, a LeaseLostError, if the processor ended after its lease; `AcquireTimeoutError` or `PausedError`, which say who is in the
- *          way, if `whenBusy` says to wait no longer; `StoreError` and `EvictionError`; `ClosedError` if the Holdfast was closed before the worker
- * @throws TypeError, RangeError  a wrong argument
+ * The returned processor throws the following errors. Each fails the attempt:
+ *
+ * - `WorkLostError`, a LeaseLostError: the processor ended after its lease
+ * - `AcquireTimeoutError` or `PausedError`: `whenBusy` allows no further waiting; the error has the holder or the pause
+ * - `StoreError` or `EvictionError`: the server did not reply, or evicts keys
+ * - `ClosedError`: the Holdfast was closed before the worker
+ *
+ * @param holdfast   a Holdfast from `createHoldfast`
+ * @param keyOf      returns the name of the lock, 1 to 512 bytes; undefined for a job that needs no lock
+ * @param processor  a function. Its errors, including `UnrecoverableError`, pass through unchanged. The path or URL of
+ *                   a file, which BullMQ runs in a separate process, is not accepted
+ * @returns a processor for `new Worker`
+ * @throws TypeError, RangeError  invalid argument
  */
 export function withLock<
-  // biome-ignore lint/suspicious/noExplicitAny: as BullMQ's own types, where nobody says what the data are
+  // biome-ignore lint/suspicious/noExplicitAny: as in BullMQ's own types if the type of the data is not given
   Data = any, // oxlint-disable-line typescript/no-explicit-any
   // biome-ignore lint/suspicious/noExplicitAny: the same
   Result = any, // oxlint-disable-line typescript/no-explicit-any
@@ -66,11 +72,11 @@ export function withLock<
     );
   }
   const resolved = resolveWithLock(options);
-  // BullMQ makes a signal for processors that name three arguments.
+  // Declares three parameters because BullMQ creates a signal only for such processors.
   return async (job, jobToken, signal) => {
     const cancelled = signal ?? new AbortController().signal;
     const key: string | undefined = keyOf(job);
-    // A key that is not there is of the type that it is.
+    // The cast is safe because `Key` includes undefined if a key is undefined.
     if (key === undefined) return processor(job, jobToken, cancelled, undefined as LeaseOf<Key>);
     const lock = (resolved.lock ?? lockNamed)(holdfast, key);
     const work = (lease: Lease): Promise<Result> =>
@@ -95,12 +101,12 @@ function acquireOptions<Data, Result, Name extends string>(
   };
 }
 
-/** Which job has it, for whoever meets it: at most 256 bytes, of four each. */
+/** Names the job for waiting callers. 64 characters of at most 4 bytes fit into the 256 bytes of a label. */
 function labelOf({ queueName, id }: Pick<Job, "queueName" | "id">): string {
   return Array.from(`${queueName}:${id}`).slice(0, 64).join("");
 }
 
-/** What to throw for a job that was not run. */
+/** Returns the error to throw for a job that did not get its lock. Delays the job if `whenBusy` says so. */
 async function refused<Data, Result, Name extends string>(
   error: unknown,
   job: Job<Data, Result, Name>,
@@ -110,7 +116,7 @@ async function refused<Data, Result, Name extends string>(
 ): Promise<unknown> {
   const refusal = refusalOf(error);
   if (refusal !== undefined) onBusy?.(refusal, job);
-  // A job that was sent back would come again, whoever has cancelled it meanwhile.
+  // A canceled job must not move to the delayed jobs, because it would run again.
   if (cancelled.aborted && (refusal !== undefined || error === cancelled.reason)) return cancelledFor(cancelled.reason);
   if (refusal === undefined || delaying === undefined || !mayPass(refusal)) return error;
   if (delaysOf(job) >= delaying.delaysMax * (job.attemptsMade + 1)) return error;
@@ -118,25 +124,28 @@ async function refused<Data, Result, Name extends string>(
   return new DelayedError(error instanceof Error ? error.message : undefined);
 }
 
-/** A job is cancelled with any words, and BullMQ makes a failure of nothing but errors. */
+/** Returns an error for a cancellation. Its reason can be any value, but BullMQ fails a job only with errors. */
 function cancelledFor(reason: unknown): Error {
   if (reason instanceof Error) return reason;
   return new Error("The job was cancelled while it waited for its lock.", { cause: reason });
 }
 
-/** Whether it may be otherwise later without anybody's doing; what needs somebody has to be seen. */
+/** Whether the refusal may pass without human action. A job must fail visibly if its problem needs an operator. */
 function mayPass({ error }: Refusal): boolean {
   return error instanceof StoreError
     ? error.transient
     : !(error instanceof EvictionError || error instanceof ProtocolError);
 }
 
-/** How often the job was sent back so far: begun, and neither failed nor lost sight of, which early versions do not count. */
+/**
+ * Returns the number of moves to the delayed jobs so far: starts that were neither failures nor stalls. Early versions
+ * of BullMQ do not count stalls.
+ */
 function delaysOf({ attemptsStarted, attemptsMade, stalledCounter }: Job): number {
   return Math.max(0, attemptsStarted - 1 - attemptsMade - (Number(stalledCounter) || 0));
 }
 
-/** Spread, so that jobs that were refused together do not come again together. */
+/** Returns a random delay in ms, so that jobs that were refused together do not return together. */
 function delayOf({ delayMs }: Delaying): number {
   return Math.round(delayMs * (0.5 + Math.random()));
 }

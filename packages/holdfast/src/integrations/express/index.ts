@@ -1,4 +1,4 @@
-/** `holdfast/express`: a request with an `Idempotency-Key` is carried out once, with Express 4 and 5. */
+/** `holdfast/express`: handles each request with an `Idempotency-Key` once, for Express 4 and 5. */
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { Holdfast } from "../../index.js";
 import type { OnceLease } from "../../recipes/index.js";
@@ -13,15 +13,18 @@ export { onceKeyOf } from "../http/fingerprint.js";
 export type { IdempotencyOptions } from "../http/options.js";
 
 /**
- * Middleware for the routes of POST and PATCH requests that must not be carried out twice; other methods pass. It belongs behind what
- * parses the body and says who the user is, and before the handler: `app.post("/payments", idempotency(holdfast, options), handler)`.
+ * Returns middleware for routes whose POST and PATCH requests must not be handled twice. Requests of other methods pass
+ * through. Put it after the body parser and the authentication, and before the handler, for example
+ * `app.post("/payments", idempotency(holdfast, options), handler)`.
  *
- * The first request with a key is handled, its answer is recorded, and then sent; later ones get the recorded answer, with
- * `Idempotency-Replayed: true`. What else may happen is told as `application/problem+json`. The process may still die between an effect
- * and the record: give `leaseOf(request)?.token` to what is written, or the key to whatever is called.
+ * The handler handles the first request with a key. Its response is recorded and then sent. Later requests with the key
+ * get the recorded response with `Idempotency-Replayed: true`. Refused requests get `application/problem+json`.
  *
- * @throws TypeError, RangeError  a wrong argument
- * @throws UnsupportedError       the Holdfast is on several independent servers
+ * The process may still crash between an effect and its record. So pass `leaseOf(request)?.token` to the storage that
+ * you write to, or the key to the services that you call.
+ *
+ * @throws TypeError, RangeError  invalid argument
+ * @throws UnsupportedError       the Holdfast uses several independent servers
  */
 export function idempotency(holdfast: Holdfast, options: IdempotencyOptions<Request> = {}): RequestHandler {
   const shared = new Idempotency<Request>(holdfast, options);
@@ -40,18 +43,21 @@ export function idempotency(holdfast: Holdfast, options: IdempotencyOptions<Requ
   };
 }
 
-/** The lease of a request that is being carried out: its `signal`, `token`, `attempt` and `save`. Undefined for one without a key. */
+/**
+ * Returns the lease of a request that is being handled, with `signal`, `token`, `attempt` and `save`. Returns undefined
+ * for a request without a key.
+ */
 export function leaseOf(request: object): OnceLease | undefined {
   return leases.get(request);
 }
 
-/** Where the middleware is not on a route, the path is as much as is known. */
+/** Returns the route pattern, or the path of the request if the middleware is not on a route. */
 function routeOf({ route, baseUrl, originalUrl }: Request): string {
   const path: unknown = route?.path;
   return path === undefined ? (originalUrl.split("?", 1)[0] ?? "") : `${baseUrl}${String(path)}`;
 }
 
-/** The parsers of Express 4 leave an empty object for what they do not read, those of Express 5 nothing. */
+/** Returns the parsed body. The parsers of Express 4 leave an empty object for a body that they do not read. */
 function parsedBody(request: Request): unknown {
   const { body, _body: isRead, param } = request as Request & { _body?: boolean; param?: unknown };
   const isExpress4 = typeof param === "function";

@@ -1,4 +1,4 @@
-/** `holdfast/fastify`: a request with an `Idempotency-Key` is carried out once, with Fastify 5. */
+/** `holdfast/fastify`: handles each request with an `Idempotency-Key` once, for Fastify 5. */
 import type { IncomingMessage } from "node:http";
 import type {
   FastifyRequest,
@@ -22,15 +22,18 @@ export { onceKeyOf } from "../http/fingerprint.js";
 export type { IdempotencyOptions } from "../http/options.js";
 
 /**
- * A `preHandler` hook for the routes of POST and PATCH requests that must not be carried out twice; other methods pass:
- * `app.post("/payments", { preHandler: idempotency(holdfast, options) }, handler)`.
+ * Returns a `preHandler` hook for routes whose POST and PATCH requests must not be handled twice, for example
+ * `app.post("/payments", { preHandler: idempotency(holdfast, options) }, handler)`. Requests of other methods pass
+ * through.
  *
- * The first request with a key is handled, its answer is recorded, and then sent; later ones get the recorded answer, with
- * `Idempotency-Replayed: true`. What else may happen is told as `application/problem+json`. The process may still die between an effect
- * and the record: give `leaseOf(request)?.token` to what is written, or the key to whatever is called.
+ * The handler handles the first request with a key. Its response is recorded and then sent. Later requests with the key
+ * get the recorded response with `Idempotency-Replayed: true`. Refused requests get `application/problem+json`.
  *
- * @throws TypeError, RangeError  a wrong argument
- * @throws UnsupportedError       the Holdfast is on several independent servers
+ * The process may still crash between an effect and its record. So pass `leaseOf(request)?.token` to the storage that
+ * you write to, or the key to the services that you call.
+ *
+ * @throws TypeError, RangeError  invalid argument
+ * @throws UnsupportedError       the Holdfast uses several independent servers
  */
 export function idempotency<
   Server extends RawServerBase = RawServerDefault,
@@ -54,14 +57,17 @@ export function idempotency<
       next: (error) => done(error as Error | undefined),
       answer({ status, headers, body }) {
         const answer = reply.code(status).headers(grouped(headers));
-        // Fastify gives a body without a type one.
+        // Sends undefined for an empty body, because Fastify adds a content type to a body without one.
         void answer.send(body.length === 0 ? undefined : Buffer.from(body));
       },
     });
   };
 }
 
-/** The lease of a request that is being carried out: its `signal`, `token`, `attempt` and `save`. Undefined for one without a key. */
+/**
+ * Returns the lease of a request that is being handled, with `signal`, `token`, `attempt` and `save`. Returns undefined
+ * for a request without a key.
+ */
 export function leaseOf(request: object): OnceLease | undefined {
   return leases.get(request);
 }

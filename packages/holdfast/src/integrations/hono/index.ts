@@ -1,4 +1,4 @@
-/** `holdfast/hono`: a request with an `Idempotency-Key` is carried out once, with Hono 4 on Node. */
+/** `holdfast/hono`: handles each request with an `Idempotency-Key` once, for Hono 4 on Node. */
 import type { Context, MiddlewareHandler } from "hono";
 import type { Holdfast } from "../../index.js";
 import type { OnceLease } from "../../recipes/index.js";
@@ -12,15 +12,17 @@ export { onceKeyOf } from "../http/fingerprint.js";
 export type { IdempotencyOptions } from "../http/options.js";
 
 /**
- * Middleware for the routes of POST and PATCH requests that must not be carried out twice; other methods pass:
- * `app.post("/payments", idempotency(holdfast, options), handler)`.
+ * Returns middleware for routes whose POST and PATCH requests must not be handled twice, for example
+ * `app.post("/payments", idempotency(holdfast, options), handler)`. Requests of other methods pass through.
  *
- * The first request with a key is handled, its answer is recorded, and then sent; later ones get the recorded answer, with
- * `Idempotency-Replayed: true`. What else may happen is told as `application/problem+json`. The process may still die between an effect
- * and the record: give `leaseOf(c)?.token` to what is written, or the key to whatever is called.
+ * The handler handles the first request with a key. Its response is recorded and then sent. Later requests with the key
+ * get the recorded response with `Idempotency-Replayed: true`. Refused requests get `application/problem+json`.
  *
- * @throws TypeError, RangeError  a wrong argument
- * @throws UnsupportedError       the Holdfast is on several independent servers
+ * The process may still crash between an effect and its record. So pass `leaseOf(c)?.token` to the storage that you
+ * write to, or the key to the services that you call.
+ *
+ * @throws TypeError, RangeError  invalid argument
+ * @throws UnsupportedError       the Holdfast uses several independent servers
  */
 export function idempotency(holdfast: Holdfast, options: IdempotencyOptions<Context> = {}): MiddlewareHandler {
   const shared = new Idempotency<Context>(holdfast, options);
@@ -46,7 +48,7 @@ export function idempotency(holdfast: Holdfast, options: IdempotencyOptions<Cont
         if (verdict.mark !== undefined) c.header("idempotency-status", verdict.mark);
         return;
       case "send":
-        // Otherwise Hono would add the headers of the one that is replaced.
+        // Clears the response first, because otherwise Hono adds its headers to the new one.
         c.res = undefined;
         c.res = taking?.release(verdict.mark);
         return;
@@ -56,7 +58,10 @@ export function idempotency(holdfast: Holdfast, options: IdempotencyOptions<Cont
   };
 }
 
-/** The lease of a request that is being carried out: its `signal`, `token`, `attempt` and `save`. Undefined for one without a key. */
+/**
+ * Returns the lease of a request that is being handled, with `signal`, `token`, `attempt` and `save`. Returns undefined
+ * for a request without a key.
+ */
 export function leaseOf(c: object): OnceLease | undefined {
   return leases.get(c);
 }
@@ -77,19 +82,21 @@ function describe(c: Context): Parameters<Idempotency<Context>["carryOut"]>[0] {
 }
 
 /**
- * The pattern of the route on which the middleware stands; where that is of many routes, that of the handler. What else matches, such as
- * an answer to whatever nobody has handled, says nothing of the request.
+ * Returns the pattern of the route that the middleware is on. If that pattern matches many routes, returns the pattern
+ * of the handler. Other matches, such as a catch-all handler, do not identify the request.
  */
 function routeOf({ req: { matchedRoutes, routeIndex, method } }: Context): string | undefined {
   const isOfOne = ({ path }: { readonly path: string }): boolean => !path.includes("*");
   const own = matchedRoutes[routeIndex];
   if (own !== undefined && isOfOne(own)) return own.path;
   const handlers = matchedRoutes.filter((each) => each.method === method);
-  // A handler of all methods is not told from middleware, of which the last one that matches may be the handler.
+  // A handler for all methods looks like middleware. The last match may be such a handler.
   return (handlers.find(isOfOne) ?? matchedRoutes.findLast(isOfOne) ?? handlers.at(-1) ?? matchedRoutes.at(-1))?.path;
 }
 
-/** What can be made bytes again that are the same for the same body; a form has a new boundary each time. */
+/**
+ * Parsed bodies that can be turned back into the same bytes. A form cannot, because it gets a new boundary each time.
+ */
 const CACHED = ["text", "arrayBuffer", "blob", "json"] as const;
 
 async function bodyOf(c: Context, bytesMax: number): Promise<RequestBody> {
@@ -101,7 +108,7 @@ async function bodyOf(c: Context, bytesMax: number): Promise<RequestBody> {
   );
 }
 
-/** All of the body, which others may read all the same. */
+/** Reads the whole body from a clone, so that others can still read it. @throws BodyTooLarge  larger than `bytesMax` */
 async function peek(raw: Request, bytesMax: number): Promise<RequestBody> {
   if (Number(raw.headers.get("content-length") ?? 0) > bytesMax) throw new BodyTooLarge();
   const chunks: Uint8Array[] = [];
@@ -112,7 +119,7 @@ async function peek(raw: Request, bytesMax: number): Promise<RequestBody> {
     if (done || value === undefined) break;
     length += value.length;
     if (length > bytesMax) {
-      // Not awaited: of a stream that two read, that ends only when both have left.
+      // Not awaited, because canceling one branch of a cloned body settles only when the other branch is canceled too.
       void reader?.cancel().catch(() => {});
       throw new BodyTooLarge();
     }

@@ -1,8 +1,10 @@
 /**
- * A request with an `Idempotency-Key`, whatever the framework: is it carried out, or what is answered in its place?
+ * Decides for a request with an `Idempotency-Key` whether the handler is called, or which response is sent instead. It
+ * does not depend on the framework.
  *
- * The handler is the work of `once`, and its answer the value. An adapter takes the answer without sending it; it leaves when `once` has
- * recorded it, so that whoever has seen it can rely on getting it again. Adapters know headers and bodies, and nothing of keys.
+ * The handler is the work of `once`, and its response is the value. An adapter captures the response without sending
+ * it. The response is sent after `once` has recorded it, so that a client that has seen it gets the same one for a
+ * retry. Adapters handle headers and bodies, but not keys.
  */
 import { ClosedError, EvictionError, type Holdfast, type LockError, ProtocolError, StoreError } from "../../index.js";
 import { internalsOf, show } from "../../internal.js";
@@ -24,41 +26,47 @@ import { type IdempotencyOptions, type ResolvedIdempotency, resolveIdempotency }
 import { type Answer, type Problem, problemAnswer } from "./problems.js";
 import { answerCodec, replayAnswer, type Taken, textBytesMax } from "./recorded.js";
 
-/** Errors that say that nothing can be recorded now. */
+/** Errors that mean that nothing can be recorded now. */
 const UNAVAILABLE = [StoreError, EvictionError, ProtocolError, ClosedError];
 
-/** What is asked of a request. */
+/** A request, as an adapter describes it. */
 export interface HttpRequest {
   readonly method: string;
-  /** The pattern of its route, such as `/payments/:id`. */
+  /** The route pattern, such as `/payments/:id`. */
   readonly route: string;
   /** Path and query. */
   readonly target: string;
-  /** One for each line of the header `Idempotency-Key`. */
+  /** The value of each line of the header `Idempotency-Key`. */
   readonly keyHeader: readonly string[];
   readonly contentType: string;
   readonly acceptEncoding: string;
-  /** @throws BodyTooLarge  nobody has read it, and it has more bytes than that @throws  somebody has read it and has not left it */
+  /**
+   * Returns the body of the request.
+   *
+   * @param bytesMax  the largest number of bytes to read
+   * @throws BodyTooLarge  the body was not read before and is larger than `bytesMax`
+   * @throws Error  the body was read before and is not available any more
+   */
   readonly body: (bytesMax: number) => Promise<RequestBody>;
-  /** Aborts when nobody waits for the answer any longer. */
+  /** Aborts when the client no longer waits for the response. */
   readonly signal: AbortSignal;
 }
 
-/** What the header `Idempotency-Status` says: the answer may not be kept, or was never to be. */
+/** Values of the header `Idempotency-Status`: the response may not have been recorded, or was not meant to be kept. */
 export type Mark = "unstored" | "ignored";
 
-/** What the adapter does now. */
+/** What the adapter does next. */
 export type Verdict =
-  /** Calls the handler as if there were no idempotency. */
+  /** Call the handler without protection. */
   | { readonly kind: "pass"; readonly mark?: Mark }
-  /** Sends that. */
+  /** Send this response. */
   | { readonly kind: "answer"; readonly answer: Answer }
-  /** Sends what it has taken. */
+  /** Send the captured response of the handler. */
   | { readonly kind: "send"; readonly mark?: Mark }
-  /** Nothing: nobody waits for an answer. */
+  /** Do nothing, because no client waits for a response. */
   | { readonly kind: "gone" };
 
-/** The handler has broken the connection off and given no answer. */
+/** The handler has destroyed the response before it ended. */
 export class AnswerDestroyed extends Error {
   constructor() {
     super("the answer was destroyed before it ended");
@@ -66,7 +74,7 @@ export class AnswerDestroyed extends Error {
   }
 }
 
-/** Nobody has read the body of the request, and it is longer than it is to be read. */
+/** The body of the request was not read before and is larger than `requestBytesMax`. */
 export class BodyTooLarge extends Error {
   constructor() {
     super("the body of the request is larger than requestBytesMax");
@@ -74,41 +82,46 @@ export class BodyTooLarge extends Error {
   }
 }
 
-/** Whose lease a request has; see `leaseOf` of the adapters. */
+/** The leases of requests, by the request object of the framework. The adapters' `leaseOf` reads them. */
 export const leases: WeakMap<object, OnceLease> = new WeakMap();
 
-/** What became of a request, for events. */
+/** The outcome of a request, for the event. */
 interface Told {
   readonly outcome: IdempotencyOutcome;
   readonly status?: number | undefined;
   readonly error?: unknown;
 }
 
-/** One middleware, with its options. */
+/** The part of a middleware that does not depend on the framework. */
 export class Idempotency<Request> {
+  /** The checked options with defaults. */
   readonly options: ResolvedIdempotency<Request>;
   readonly #holdfast: Holdfast;
 
   /**
-   * @throws TypeError, RangeError  a wrong argument
-   * @throws UnsupportedError       the Holdfast is on several independent servers
+   * @throws TypeError, RangeError  invalid argument
+   * @throws UnsupportedError       the Holdfast uses several independent servers
    */
   constructor(holdfast: Holdfast, options: IdempotencyOptions<Request>) {
-    // When the service starts, and not by 500 to each of its requests.
+    // Checks now, so that a mistake shows when the service starts and not as a 500 response to each request.
     internalsOf(holdfast, "idempotency");
     this.#holdfast = holdfast;
     this.options = resolveIdempotency(options);
   }
 
-  /** Other methods are idempotent by themselves, or read. */
+  /** Whether requests of this method need a key. All other methods are idempotent or only read. */
   concerns(method: string): boolean {
     return method === "POST" || method === "PATCH";
   }
 
   /**
-   * @param request  what the framework calls it; for `scope` and `fingerprint`
-   * @param handle   calls the handler and takes its answer without sending it; called once at most
-   * @throws what `scope`, `fingerprint` and `body` throw; the handler was not called
+   * Calls the handler unless a request with the same key has been handled or is being handled.
+   *
+   * @param request  the request object of the framework, for `scope` and `fingerprint`
+   * @param handle   calls the handler and captures its response without sending it; called at most once
+   * @returns what the adapter does next
+   * @throws whatever `scope`, `fingerprint` and `body` throw; the handler was not called
+   * @throws whatever `handle` throws, except AnswerDestroyed
    */
   async carryOut(http: HttpRequest, request: Request, handle: (lease: OnceLease) => Promise<Taken>): Promise<Verdict> {
     const header = readKeyHeader(http.keyHeader, this.options.strict);
@@ -181,7 +194,7 @@ export class Idempotency<Request> {
     return { kind: "answer", answer };
   }
 
-  /** @param error  why it may not have been recorded, if that is so */
+  /** @param error  why the response may not have been recorded; undefined if it was */
   #send(call: Call, { taken, policy }: Run, error: unknown): Verdict {
     const { kind } = taken as Taken;
     const status = statusOf(taken as Taken);
@@ -234,14 +247,14 @@ export class Idempotency<Request> {
   }
 }
 
-/** A request, and the call of `once` that it is. */
+/** A request with the key and scope of its `once` call. */
 interface Call {
   readonly http: HttpRequest;
   readonly key?: string | undefined;
   readonly scope?: string | undefined;
 }
 
-/** How far the handler has come. */
+/** The progress of the handler. */
 interface Run {
   isCalled: boolean;
   taken?: Taken | undefined;
@@ -252,11 +265,11 @@ function unlessTooLarge(error: unknown): undefined {
   if (!(error instanceof BodyTooLarge)) throw error;
 }
 
-/** @throws TypeError  what the caller's function said is none of these, as when it returns a promise */
+/** @throws TypeError  the option `keep` has returned an invalid value, for example a promise */
 function policyOf(keep: unknown): OncePolicy {
   if (keep === "block") return "block";
   if (typeof keep === "boolean") return keep ? "keep" : "release";
-  // What it rejects with would end the process.
+  // An unhandled rejection of a returned promise would end the process.
   void Promise.resolve(keep).catch(() => {});
   throw new TypeError(`keep must return true, false or "block"; got ${show(keep)}`);
 }

@@ -1,30 +1,30 @@
 /**
- * The header `Idempotency-Key`. The draft (draft-ietf-httpapi-idempotency-key-header) has a String of RFC 8941, in quotes; most
- * clients send the bare value, and both mean the same key.
+ * Reads the header `Idempotency-Key`. The draft (draft-ietf-httpapi-idempotency-key-header) requires a quoted String of
+ * RFC 8941. Most clients send the bare value. Both mean the same key.
  */
 
-/** The key, or what is wrong with the header. */
+/** The key, or the problem with the header. */
 export type KeyHeader = { readonly key: string } | "missing" | "malformed";
 
-/** The most characters of a key. */
+/** The largest number of characters in a key. */
 export const KEY_LENGTH_MAX = 255;
 
 const TOKEN = String.raw`[A-Za-z*][\w!#$%&'*+.^\x60|~:/-]*`;
 const QUOTED = String.raw`"(?:[ !#-\[\]-~]|\\["\\])*"`;
 const BARE_ITEM = String.raw`(?:${QUOTED}|${TOKEN}|-?\d{1,15}(?:\.\d{1,3})?|:[A-Za-z0-9+/=]*:|\?[01])`;
 const PARAMETERS = `(?:; *[a-z*][a-z0-9_.*-]*(?:=${BARE_ITEM})?)*`;
-/** Parameters may follow a String, and say nothing of the key. */
+/** A String of RFC 8941. Parameters may follow it; they are not part of the key. */
 const STRING = new RegExp(String.raw`^"((?:[ !#-\[\]-~]|\\["\\])*)"${PARAMETERS}$`);
-/** The same with the upper half of Latin-1, which clients send although they must not. */
+/** A String that may also contain the upper half of Latin-1. RFC 8941 forbids it, but clients send it. */
 const LENIENT_STRING = new RegExp(String.raw`^"((?:[ !#-\[\]-~\x80-\xff]|\\["\\])*)"${PARAMETERS}$`);
-/** No comma: a proxy joins several headers of one name with it. */
+/** A bare value. It contains no comma because proxies join several headers of one name with a comma. */
 const BARE = /^[!#-+\--~\x80-\xff][ -+\--~\x80-\xff]*$/;
 
 /**
- * Reads the header.
+ * Reads the key from the header.
  *
- * @param values    one for each line of the header, as Latin-1
- * @param isStrict  whether only a String of RFC 8941 will do
+ * @param values    the value of each header line, as Latin-1
+ * @param isStrict  whether to accept only a String of RFC 8941
  */
 export function readKeyHeader(values: readonly string[], isStrict: boolean): KeyHeader {
   const [value] = values;

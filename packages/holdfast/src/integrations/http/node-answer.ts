@@ -1,32 +1,34 @@
 /**
- * What a handler answers on a response of `node:http`, taken before it is sent.
+ * Captures what a handler writes to a `node:http` response before it is sent.
  *
- * The methods of the response that send are replaced, for this one response. An answer that is handed over whole stays here until it is
- * released. One that is written bit by bit, or that is too long, is only held back until it is recorded that the request was carried out;
- * then it passes, as the handler goes on writing it. What other middleware has put around those methods, before or after, keeps working: all
- * go through the outer ones when it is released, and the inner ones have been gone through before.
+ * It replaces the sending methods of this one response. A response that the handler provides whole stays here until it
+ * is released. A response that is written piece by piece, or is too large, is only held back until Holdfast has
+ * recorded that the request was handled. Then it passes through while the handler continues to write.
+ *
+ * Wrappers that other middleware puts around these methods keep working. Calls pass the wrappers that were installed
+ * later before they arrive here, and the wrappers that were installed earlier when the response is released.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { AnswerDestroyed, type Mark } from "./exchange.js";
 import { mediaTypeOf } from "./fingerprint.js";
 import type { Taken } from "./recorded.js";
 
-/** A response of `node:http`, or of `node:http2` in its likeness. */
+/** A response of `node:http`, or of the compatibility API of `node:http2`. */
 export type NodeResponse = ServerResponse<IncomingMessage>;
 
 type Callback = (error?: Error | null) => void;
 type Rest = readonly unknown[];
 
-/** Statuses whose answers have no body, whatever is written. */
+/** Statuses whose responses have no body, even if the handler writes one. */
 const BODILESS = new Set([204, 205, 304]);
 const SENDING = ["writeHead", "write", "end", "flushHeaders", "destroy", "setHeader"] as const;
 const HEADER_METHODS = ["setHeader", "setHeaders", "appendHeader", "removeHeader"] as const;
-/** Some of the methods of a response as they were, bound to it. Their overloads are the caller's business. */
+/** The original sending methods, bound to the response. The types leave their overloads to the caller. */
 type Methods = Readonly<Record<(typeof SENDING)[number], (...rest: Rest) => unknown>>;
 
-/** See the file header. */
+/** Captures what a handler writes to a `node:http` response, and releases it later. */
 export class NodeAnswer {
-  /** Rejects with AnswerDestroyed if the handler breaks the connection off. */
+  /** The captured response. Rejects with AnswerDestroyed if the handler destroys the response before it is captured. */
   readonly taken: Promise<Taken>;
   readonly #response: NodeResponse;
   readonly #original: Methods;
@@ -34,7 +36,7 @@ export class NodeAnswer {
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
   #stage: "open" | "taken" | "released" = "open";
-  /** Of the head; whoever changes that of the response afterwards comes too late. */
+  /** The status of the head. Later changes of `response.statusCode` have no effect. */
   #status = 200;
   #hasHead = false;
   #hasEnded = false;
@@ -44,6 +46,11 @@ export class NodeAnswer {
   #take: (taken: Taken) => void = () => {};
   #fail: (error: Error) => void = () => {};
 
+  /**
+   * Replaces the sending methods of the response.
+   *
+   * @param bodyBytesMax  a response with a larger body, in bytes, passes through
+   */
   constructor(response: NodeResponse, bodyBytesMax: number) {
     this.#response = response;
     this.#bodyBytesMax = bodyBytesMax;
@@ -56,7 +63,11 @@ export class NodeAnswer {
     this.#replace();
   }
 
-  /** Sends what was taken, and lets through what is still to come. */
+  /**
+   * Sends what was captured, and lets everything that follows pass through.
+   *
+   * @param mark  the value of the header `idempotency-status`, if any
+   */
   release(mark: Mark | undefined): void {
     if (this.#isReleased()) return;
     this.#stage = "released";
@@ -85,7 +96,7 @@ export class NodeAnswer {
       },
     });
     for (const name of HEADER_METHODS) {
-      // Older ones lack some of them.
+      // Older versions of Node lack some of these methods.
       const method = response[name] as ((...rest: Rest) => unknown) | undefined;
       if (method === undefined) continue;
       Object.assign(response, {
@@ -104,9 +115,9 @@ export class NodeAnswer {
   #writeHead(rest: Rest): unknown {
     const response = this.#response;
     const [status, first, second] = rest as [number, ...unknown[]];
-    // Asked for again by what others have put around it, with nothing new.
+    // Wrappers of other middleware call `writeHead` again with nothing new.
     if (this.#hasHead) return response;
-    // Of two digits, or no number: Node refuses it in its own words.
+    // Node throws its own error for an invalid status.
     if (!(status >= 100 && status <= 999)) return this.#original.writeHead(status);
     this.#status = Math.trunc(status);
     response.statusCode = this.#status;
@@ -121,7 +132,7 @@ export class NodeAnswer {
     return response;
   }
 
-  /** Whoever changes the protocol writes to the socket next. */
+  /** Sends the head immediately, because a handler that switches protocols writes to the socket next. */
   #switchProtocols(): void {
     this.#pass();
     this.release("ignored");
@@ -138,7 +149,7 @@ export class NodeAnswer {
     );
   }
 
-  /** Through whatever others have put around `writeHead`, as Node does before the first byte. */
+  /** Calls `writeHead` with all wrappers of other middleware, as Node does before the first byte. */
   #makeHead(): void {
     if (!this.#hasHead) this.#response.writeHead(this.#response.statusCode);
   }
@@ -152,7 +163,7 @@ export class NodeAnswer {
       return false;
     }
     this.#makeHead();
-    // The head may have let all pass.
+    // `#makeHead` releases the response if the protocol switches.
     if (this.#isReleased()) return this.#original.write(...rest);
     this.#keep(chunk, encoding);
     if (callback !== undefined) process.nextTick(callback);
@@ -166,7 +177,7 @@ export class NodeAnswer {
     return this.#stage === "open";
   }
 
-  /** A length was announced, or something between the handler and us compresses an answer that it was given whole. */
+  /** Whether the handler has announced a length, or other middleware compresses a response that it got whole. */
   #isOfKnownEnd(): boolean {
     return this.#response.hasHeader("content-length") || this.#response.hasHeader("content-encoding");
   }
@@ -206,7 +217,7 @@ export class NodeAnswer {
       const error = new TypeError('The "chunk" argument must be of type string or an instance of Buffer or Uint8Array');
       throw Object.assign(error, { code: "ERR_INVALID_ARG_TYPE" });
     }
-    // A copy: who has written it may use its buffer again.
+    // Copies the chunk because the caller may reuse its buffer.
     const bytes = typeof chunk === "string" ? Buffer.from(chunk, encoding) : Buffer.from(chunk);
     this.#chunks.push(bytes);
     this.#bytes += bytes.length;
@@ -230,14 +241,16 @@ export class NodeAnswer {
   }
 }
 
-/** Encoding and callback, of which either may be left out. */
+/** Returns the optional encoding and callback among the arguments. */
 function optional([first, second]: Rest): [BufferEncoding | undefined, Callback | undefined] {
   if (typeof first === "function") return [undefined, first as Callback];
   const callback = typeof second === "function" ? (second as Callback) : undefined;
   return [typeof first === "string" ? (first as BufferEncoding) : undefined, callback];
 }
 
-/** Headers in each form that `writeHead` takes: an object, pairs, or names and values in turn. */
+/**
+ * Returns headers as pairs, from any form that `writeHead` accepts: an object, pairs, or alternating names and values.
+ */
 function headersOf(headers: unknown): [string, string | string[]][] {
   if (typeof headers !== "object" || headers === null) return [];
   if (!Array.isArray(headers)) return Object.entries(headers).filter(([, value]) => value !== undefined);

@@ -1,27 +1,28 @@
-/** One request on `node:http`, from the middleware to its end: what Express and Fastify share. */
+/** Handles one `node:http` request from the middleware to its end. Express and Fastify share this code. */
 import type { IncomingMessage } from "node:http";
 import { type HttpRequest, type Idempotency, leases, type Mark } from "./exchange.js";
 import { NodeAnswer, type NodeResponse } from "./node-answer.js";
 import { bodyOf, keyHeaderOf } from "./node-request.js";
 import type { Answer } from "./problems.js";
 
-/** A request as a framework on `node:http` has it. */
+/** A request and its response, from a framework on `node:http`. */
 export interface NodeExchange<Request> {
   readonly shared: Idempotency<Request>;
-  /** What the framework calls the request; `leaseOf` finds its lease. */
+  /** The request object of the framework, by which `leaseOf` finds the lease. */
   readonly request: Request & object;
   readonly message: IncomingMessage;
   readonly response: NodeResponse;
   readonly route: string;
   readonly target: string;
-  /** What the framework has as the body. */
+  /** Returns the body as the framework has it. */
   readonly parsed: () => unknown;
-  /** Calls what comes after the middleware; with an error, what handles errors. */
+  /** Calls the next middleware or the handler. With an error, calls the error handler. */
   readonly next: (error?: unknown) => void;
+  /** Sends a response instead of calling the handler. */
   readonly answer: (answer: Answer) => void;
 }
 
-/** Sees one request through. Never rejects. */
+/** Handles one request to its end. Never rejects: errors go to `next`. */
 export async function seeThrough<Request>(exchange: NodeExchange<Request>): Promise<void> {
   const { shared, request, response, next } = exchange;
   const waiting = new AbortController();
@@ -30,7 +31,7 @@ export async function seeThrough<Request>(exchange: NodeExchange<Request>): Prom
   let taking: NodeAnswer | undefined;
   try {
     const verdict = await shared.carryOut(describe(exchange, waiting.signal), request, (lease) => {
-      // From here on the handler goes on, whoever still waits for it.
+      // From here on the handler runs to its end, even if the client disconnects.
       response.off("close", stopWaiting);
       leases.set(request, lease);
       taking = new NodeAnswer(response, shared.options.bodyBytesMax);
@@ -42,7 +43,7 @@ export async function seeThrough<Request>(exchange: NodeExchange<Request>): Prom
     else if (verdict.kind === "pass") passOn(response, verdict.mark, next);
   } catch (error) {
     if (taking === undefined) next(error);
-    // What was taken cannot be sent, and nothing else can be.
+    // The captured response cannot be sent, and neither can another one.
     else response.destroy();
   } finally {
     response.off("close", stopWaiting);

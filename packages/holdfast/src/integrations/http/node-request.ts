@@ -1,12 +1,12 @@
-/** A request of `node:http`: its header lines, and its body wherever that is. */
+/** Reads the header lines and the body of a `node:http` request. */
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { BodyTooLarge } from "./exchange.js";
 import { isJson, mediaTypeOf, type RequestBody } from "./fingerprint.js";
 
-/** The lines of the header `Idempotency-Key`. */
+/** Returns the value of each line of the header `Idempotency-Key`. */
 export function keyHeaderOf({ headers, rawHeaders }: IncomingMessage): string[] {
-  // Node joins several with a comma.
+  // Node joins several lines with a comma, so the raw headers tell how many there are.
   const joined = headers["idempotency-key"];
   if (joined === undefined) return [];
   const lines = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === "idempotency-key");
@@ -14,22 +14,24 @@ export function keyHeaderOf({ headers, rawHeaders }: IncomingMessage): string[] 
 }
 
 /**
- * The body of a request, as its parser has left it; or, if nobody has read it, its bytes, which are put back for whoever reads it next.
+ * Returns the body of a request as its parser left it. If no parser has read it, reads its bytes and puts them back for
+ * the next reader.
  *
- * @param parsed  what the framework has as the body
- * @throws BodyTooLarge  nobody has read it, and it has more bytes than that
- * @throws Error  it was read, and is not there any more
+ * @param parsed    the body as the framework has it
+ * @param bytesMax  the largest number of bytes to read
+ * @throws BodyTooLarge  the body was not read before and is larger than `bytesMax`
+ * @throws Error  the body was read before and is not available any more, or the connection was closed before it arrived
  */
 export async function bodyOf(request: IncomingMessage, parsed: unknown, bytesMax: number): Promise<RequestBody> {
   const { headers } = request;
   const mediaType = mediaTypeOf(headers["content-type"] ?? "");
   const length = headers["content-length"];
-  // HTTP/2 need not say that there is a body.
+  // An HTTP/2 request can have a body without a header that announces it.
   const isSilent = headers["transfer-encoding"] === undefined && (request.httpVersionMajor < 2 || length !== undefined);
   if (isSilent && Number(length ?? 0) === 0) return { kind: "none" };
   if (!request.readableDidRead && !request.readableEnded)
     return { kind: "bytes", bytes: await peek(request, bytesMax) };
-  // The files of a form are not in what its parser leaves.
+  // A parser for multipart forms does not leave the files in the body.
   const isNull = parsed === null && isJson(mediaType);
   if (!(isNull || isLeft(parsed)) || mediaType === "multipart/form-data") {
     throw new Error(
@@ -44,7 +46,7 @@ function isLeft(parsed: unknown): boolean {
   return typeof parsed !== "object" || !("pipe" in parsed || "getReader" in parsed);
 }
 
-/** All of the body, which then is unread again. */
+/** Reads the whole body and puts it back, so that it is unread again. */
 async function peek(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw new BodyTooLarge();
   const chunks: Buffer[] = [];
@@ -55,7 +57,7 @@ async function peek(request: IncomingMessage, bytesMax: number): Promise<Buffer>
       bytes += chunk.length;
     }
     if (bytes > bytesMax) {
-      // Node drops the rest of a body by itself only if nothing of it was read; and behind the rest is the next request.
+      // Discards the rest, because the next request follows it. Node does so only if none of the body was read.
       request.resume();
       throw new BodyTooLarge();
     }
@@ -63,7 +65,7 @@ async function peek(request: IncomingMessage, bytesMax: number): Promise<Buffer>
     await readable(request);
   }
   const body = Buffer.concat(chunks);
-  // In the same turn as the last read, before Node tells of the end.
+  // Must run in the same turn as the last read, before Node emits `end`.
   if (bytes > 0) request.unshift(body);
   return body;
 }

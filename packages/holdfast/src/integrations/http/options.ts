@@ -1,76 +1,90 @@
-/** What the integrations for HTTP may be asked for, its defaults, and the checks. The same for every framework. */
+/** Options of the HTTP integrations, their defaults and checks. They are the same for every framework. */
 import type { Filled } from "../../internal.js";
 import { checkKnown, checkLeaseMs, checkWhole, show } from "../../internal.js";
 
-/** How requests with an `Idempotency-Key` are treated. `Request` is what the framework calls a request. */
+/** How requests with an `Idempotency-Key` are handled. `Request` is the request type of the framework. */
 export interface IdempotencyOptions<Request = unknown> {
-  /** Whether a POST or PATCH without the header is refused with 400. With false it is carried out, each time. @default false */
+  /**
+   * Whether a POST or PATCH without the header is refused with 400. If false, it is handled every time.
+   * @default false
+   */
   readonly required?: boolean | undefined;
 
   /**
-   * Part of the key, such as the tenant or the user: nobody gets the answer that another one was given. A text that is not empty, or a
-   * number. Without it all callers share their keys.
+   * Returns a part of the key, such as the tenant or the user, so that no client gets the response to another client's
+   * request. A non-empty string or a number. Without it, all clients share their keys.
    */
   readonly scope?: ((request: Request) => string | number) | undefined;
 
-  /** How long an answer is kept. Tell your clients. Whole milliseconds, `leaseMs` to 31,536,000,000. @default 86_400_000, a day */
+  /**
+   * How long a response is kept. Document it for your clients. Whole milliseconds, `leaseMs` to 31,536,000,000.
+   * @default 86_400_000, a day
+   */
   readonly keepMs?: number | undefined;
 
   /**
-   * Lease of a request that is being carried out, which is renewed: as long after its process has died it can be tried again. Whole
-   * milliseconds, 100 to 31,536,000,000.
+   * The lease of a request while it is handled. It is renewed while the process lives. If the process crashes, a retry
+   * is handled after the lease ends. Whole milliseconds, 100 to 31,536,000,000.
    * @default 15_000
    */
   readonly leaseMs?: number | undefined;
 
   /**
-   * Longest time for a handler: then its lease ends although its process lives, and the next try is carried out. It bounds a handler
-   * that never answers. Whole milliseconds, 100 to 31,536,000,000, or Infinity.
+   * The longest time for a handler. After it the lease ends although the process lives, and the next retry is handled.
+   * It limits a handler that never responds. Whole milliseconds, 100 to 31,536,000,000, or Infinity.
    * @default 120_000
    */
   readonly maxHoldMs?: number | undefined;
 
-  /** What a second request gets while the first is being carried out: 409 at once, or its answer, if it comes within `waitMs`. @default "reject" */
+  /**
+   * What a second request gets while the first one is handled: 409 immediately, or the response of the first one if it
+   * comes within `waitMs` milliseconds.
+   * @default "reject"
+   */
   readonly whenRunning?: "reject" | { readonly waitMs: number } | undefined;
 
   /**
-   * Whether an answer with that status is kept and given again. False: the next try is carried out. `"block"`: nobody knows what has
-   * happened, and tries get 409 until `resolveOnce`; so it is too where this throws or says anything else.
-   * @default everything below 500 but 401, 403, 408, 409, 425 and 429
+   * Decides whether a response with this status is kept and replayed. If false, the next retry is handled. If
+   * `"block"`, the outcome counts as unknown, and retries get 409 until you call `resolveOnce`. A function that throws
+   * or returns any other value also blocks.
+   * @default true for every status below 500 except 401, 403, 408, 409, 425 and 429
    */
   readonly keep?: ((status: number) => boolean | "block") | undefined;
 
   /**
-   * The headers of an answer that are kept with it; `content-encoding` always is. Cookies, dates, tracing headers and those of a single
-   * connection cannot be.
+   * The response headers that are kept and replayed. `content-encoding` always is. Cookies, dates, tracing headers and
+   * headers of a single connection cannot be kept.
    * @default ["content-type", "location", "etag"]
    */
   readonly replayHeaders?: readonly string[] | undefined;
 
   /**
-   * A longer answer is sent, but not kept: it is recorded that the request was carried out, and later tries get 409. Whole bytes, 0 to
-   * 8,388,608.
+   * The largest response body that is kept. A larger one is sent but not kept: Holdfast records that the request was
+   * handled, and retries get 409. Whole bytes, 0 to 8,388,608.
    * @default 262_144
    */
   readonly bodyBytesMax?: number | undefined;
 
   /**
-   * The most that is read of the body of a request which nobody has read yet; a longer one is refused with 413. Who expects more puts
-   * a parser with its own limit before. Whole bytes, 0 to 1,073,741,824.
+   * The largest request body that Holdfast reads if no parser has read it before. A larger one is refused with 413. If
+   * you expect larger bodies, put a parser with its own limit before this middleware. Whole bytes, 0 to 1,073,741,824.
    * @default 1_048_576
    */
   readonly requestBytesMax?: number | undefined;
 
-  /** What happens when Redis cannot be asked: 503, or the handler is called without protection. @default "reject" */
+  /**
+   * What happens if Redis does not reply: respond with 503, or call the handler without protection.
+   * @default "reject"
+   */
   readonly whenUnavailable?: "reject" | "pass" | undefined;
 
-  /** Whether the header must be a quoted String, as the draft has it. @default false */
+  /** Whether the header must be a quoted String, as the IETF draft requires. @default false */
   readonly strict?: boolean | undefined;
 
   /**
-   * What stands for the body of a request where it is compared with the first one's, such as the names and digests of files that were
-   * uploaded. Needed only where the body was read by something that does not leave it.
-   * @default the body: JSON whatever the order of its properties, forms by their fields, all else by its bytes
+   * Returns the value that is compared with that of the first request in place of the body, such as the names and
+   * digests of uploaded files. You need it only if a parser has read the body and not left it on the request.
+   * @default the body: JSON regardless of the order of properties, forms by their fields, everything else by its bytes
    */
   readonly fingerprint?: ((request: Request) => unknown) | undefined;
 }
@@ -97,11 +111,11 @@ const NAMES: readonly (keyof IdempotencyOptions)[] = [
 const YEAR_MS = 31_536_000_000;
 const NOT_KEPT: readonly number[] = [401, 403, 408, 409, 425, 429];
 
-/** Of one request, one connection or one customer's browser: never of an answer that is given again. */
+/** Headers that belong to one request, one connection or one browser. They are never replayed. */
 const NEVER_REPLAYED =
   /^(set-cookie2?|date|age|server-timing|traceparent|tracestate|tracecontext|baggage|b3|x-b3-.*|uber-trace-id|x-datadog-.*|x-amzn-(trace-id|requestid)|x-amz-request-id|x-cloud-trace-context|(x-)?(request|correlation|trace)-id|sentry-trace|connection|keep-alive|upgrade|te|trailer|transfer-encoding|content-length|proxy-.*|idempotency-(key|replayed|status)|retry-after)$/;
 
-/** @throws TypeError, RangeError  a wrong option, by its name */
+/** Checks the options and adds the defaults. @throws TypeError, RangeError  invalid option; the message names it */
 export function resolveIdempotency<Request>(options: IdempotencyOptions<Request>): ResolvedIdempotency<Request> {
   const known = checkKnown(options, NAMES);
   const { required = false, strict = false, whenRunning = "reject", whenUnavailable = "reject" } = known;
@@ -159,7 +173,11 @@ function checkWhenRunning(whenRunning: unknown): void {
   if (!(waitMs >= 0)) throw new RangeError(`whenRunning.waitMs must be 0 or more, or Infinity; got ${waitMs}`);
 }
 
-/** In lower case, each once. */
+/**
+ * Returns the header names in lower case, without duplicates.
+ *
+ * @throws TypeError, RangeError  not a list of header names
+ */
 function checkHeaders(names: unknown): string[] {
   if (!Array.isArray(names)) throw new TypeError(`replayHeaders must be an array of names; got ${show(names)}`);
   for (const name of names) {

@@ -1,6 +1,8 @@
-/** What a client is told whose request is not carried out: problem details of RFC 9457. They never contain what was sent. */
+/**
+ * The responses to requests that are not handled: problem details of RFC 9457. They never contain data of the request.
+ */
 
-/** An answer that is whole. */
+/** A whole response. */
 export interface Answer {
   readonly status: number;
   /** Names in lower case. */
@@ -8,14 +10,14 @@ export interface Answer {
   readonly body: Uint8Array;
 }
 
-/** Headers by name, as Node takes them: one that comes several times has all of its values. */
+/** Returns headers by name, as Node accepts them. A header with several values has an array. */
 export function grouped(headers: Answer["headers"]): Record<string, string | string[]> {
   const values = new Map<string, string[]>();
   for (const [name, value] of headers) values.set(name, [...(values.get(name) ?? []), value]);
   return Object.fromEntries(Array.from(values, ([name, all]) => [name, all.length === 1 ? (all[0] ?? "") : all]));
 }
 
-/** Why a request is not carried out. */
+/** Why a request is not handled. */
 export type Problem =
   | "missing"
   | "malformed"
@@ -78,7 +80,11 @@ const TEXTS: Readonly<Record<Problem, Text>> = {
   },
 };
 
-/** The answer that tells of it. @param retryAfterS  when to try again, in seconds; undefined if that does not help */
+/**
+ * Returns the response for a problem.
+ *
+ * @param retryAfterS  when to retry, in seconds; undefined if a retry does not help
+ */
 export function problemAnswer(problem: Problem, retryAfterS?: number): Answer {
   const { status, title, detail } = TEXTS[problem];
   const body = { type: `urn:holdfast:idempotency:${problem}`, title, status, detail };

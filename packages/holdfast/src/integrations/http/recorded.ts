@@ -1,25 +1,27 @@
-/** An answer as it is kept, and as it is given again. */
+/** How a response is stored and replayed. */
 import { isUtf8 } from "node:buffer";
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import type { Codec } from "../../recipes/index.js";
 import type { Answer } from "./problems.js";
 
-/** What a handler has answered: all of it, or the beginning of something that is passed on and not kept. */
+/** The response of a handler: a whole response, or one that passes through and is not kept. */
 export type Taken =
   | { readonly kind: "whole"; readonly answer: Answer }
   | { readonly kind: "passing"; readonly status: number };
 
-/** Headers and what is around them take some room beside the body. */
+/** Room for the headers and the JSON around them. */
 const HEADERS_BYTES_MAX = 65_536;
 
-/** How long a kept answer is at most, as text. */
+/** Returns the largest size in bytes of a stored response. @param bodyBytesMax  the largest body in bytes */
 export function textBytesMax(bodyBytesMax: number): number {
   return Math.ceil(bodyBytesMax / 3) * 4 + HEADERS_BYTES_MAX;
 }
 
 /**
- * Answers as text that people can read: `{ status, headers, text }`, or `base64` where the body is no text. Only the given headers are
- * kept. What is passed on has no text, so that `once` records it as done without a value.
+ * Returns a codec that stores responses as readable JSON: `{ status, headers, text }`, or `base64` if the body is not
+ * text. `encode` throws for a response that passes through, so that `once` records it as done without a value.
+ *
+ * @param headers  the names of the headers to store, in lower case
  */
 export function answerCodec(headers: readonly string[]): Codec {
   return {
@@ -39,11 +41,11 @@ function bodyAsText(bytes: Buffer): { text: string } | { base64: string } {
   const base64 = bytes.toString("base64");
   if (!isUtf8(bytes)) return { base64 };
   const text = bytes.toString("utf8");
-  // Control characters take six times their length.
+  // JSON escapes of control characters take six times their length, so base64 may be shorter.
   return Buffer.byteLength(JSON.stringify(text)) <= base64.length + 2 ? { text } : { base64 };
 }
 
-/** Undefined for what is no answer, as when a person has resolved a blocked call with something else. */
+/** Returns undefined if the value is not a response. `resolveOnce` can store any value for a blocked call. */
 function decoded(kept: unknown): Taken | undefined {
   if (typeof kept !== "object" || kept === null) return undefined;
   const { status, headers = [], text, base64 } = kept as Readonly<Record<string, unknown>>;
@@ -60,13 +62,19 @@ function decoded(kept: unknown): Taken | undefined {
   };
 }
 
-/** The kept answer for a client that accepts those encodings. */
+/**
+ * Returns a stored response as it is replayed, marked with `idempotency-replayed`.
+ *
+ * @param acceptEncoding  the header `Accept-Encoding` of the client that gets the response
+ */
 export function replayAnswer(answer: Answer, acceptEncoding: string): Answer {
   const { status, headers, body } = readable(answer, acceptEncoding);
   return { status, headers: [...headers, ["idempotency-replayed", "true"]], body };
 }
 
-/** Another client may ask for it than the one it was compressed for. */
+/**
+ * Decompresses the body if the client does not accept its encoding. The first request may have accepted another one.
+ */
 function readable(answer: Answer, acceptEncoding: string): Answer {
   const encoding = answer.headers.find(([name]) => name === "content-encoding")?.[1].toLowerCase();
   const decompress = encoding === undefined ? undefined : DECOMPRESS[encoding];

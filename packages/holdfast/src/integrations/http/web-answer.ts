@@ -1,6 +1,7 @@
 /**
- * What a handler answers as a `Response`, taken before it is sent. A body that was handed over whole is read here; one that is still being
- * written is only held back until it is recorded that the request was carried out, and then passes.
+ * Captures the `Response` of a handler before it is sent. A body that the handler has provided whole is read here. A
+ * body that is still being written is only held back until Holdfast has recorded that the request was handled. Then it
+ * passes through.
  */
 import type { Mark } from "./exchange.js";
 import { mediaTypeOf } from "./fingerprint.js";
@@ -10,27 +11,29 @@ type Reading = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"
 
 const NOT_YET = Symbol("not yet");
 
-/** See the file header. */
+/** Captures the `Response` of a handler, and releases it later. */
 export class WebAnswer {
+  /** The captured response. Resolves when the body is read, or when it is clear that the response passes through. */
   readonly taken: Promise<Taken>;
   readonly #response: Response;
   readonly #bodyBytesMax: number;
   readonly #chunks: Uint8Array[] = [];
   #bytes = 0;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
-  /** Asked for, and not come when it was taken. */
+  /** A read that was still pending when the response turned out to pass through. */
   #next: Promise<Reading> | undefined;
 
+  /** Starts to read the body. @param bodyBytesMax  a response with a larger body, in bytes, passes through */
   constructor(response: Response, bodyBytesMax: number) {
     this.#response = response;
     this.#bodyBytesMax = bodyBytesMax;
     this.taken = this.#take();
   }
 
-  /** The answer, to be sent. */
+  /** Returns the response to send. @param mark  the value of the header `idempotency-status`, if any */
   release(mark: Mark | undefined): Response {
     const { status, statusText } = this.#response;
-    // No Response can be made with the status of a protocol that changes, and only the same object says that all was sent.
+    // A Response with a status below 200 cannot be constructed. Hono recognizes an already sent response by its object.
     if (status < 200 || this.#isSentElsewhere()) return this.#response;
     const headers = new Headers(this.#response.headers);
     if (mark !== undefined) headers.set("idempotency-status", mark);
@@ -42,7 +45,7 @@ export class WebAnswer {
     const passing: Taken = { kind: "passing", status };
     if (this.#isStreamByHeaders()) return passing;
     this.#reader = body?.getReader();
-    // What was handed over whole is here at once, however slow the machine; what is compressed on its way comes when it can.
+    // A body that was provided whole can be read within one turn, even on a slow machine. Compression takes longer.
     const isOfKnownEnd = this.#response.headers.has("content-length") || this.#response.headers.has("content-encoding");
     const turn = isOfKnownEnd ? undefined : nextTurn();
     for (;;) {
@@ -60,7 +63,7 @@ export class WebAnswer {
     return { kind: "whole", answer: { status, headers, body: Buffer.concat(this.#chunks) } };
   }
 
-  /** RESPONSE_ALREADY_SENT of Hono on Node: the handler has written to the response of `node:http`. */
+  /** Whether this is RESPONSE_ALREADY_SENT of Hono on Node: the handler has written to the `node:http` response. */
   #isSentElsewhere(): boolean {
     return this.#response.headers.has("x-hono-already-sent");
   }

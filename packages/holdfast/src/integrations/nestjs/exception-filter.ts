@@ -2,46 +2,49 @@ import { type ArgumentsHost, Catch, HttpException, type HttpServer, Logger } fro
 import { BaseExceptionFilter } from "@nestjs/core";
 import { AcquireTimeoutError, ClosedError, LockError, PausedError, StoreError } from "../../index.js";
 
-/** For a server that goes away, or a lock that somebody has: soon. */
+/** The shortest `Retry-After` in seconds. It also applies to a held lock and to a Holdfast that closes. */
 const SOON_S = 1;
-/** For a pause without an end. */
+/** `Retry-After` in seconds for a pause without an end. */
 const PAUSED_S = 60;
+/** The longest `Retry-After` in seconds. */
 const LONGEST_S = 3_600;
 
 const logger: Logger = new Logger("HoldfastExceptionFilter");
 
 /**
- * Answers HTTP requests whose locks were not to be had. Nothing in the answer says who has them: that is in the error, for your logs.
+ * Responds to HTTP requests that did not get their lock. The response does not name the holder. The error does, for
+ * your logs.
  *
- * | error | answer |
+ * | error | response |
  * |---|---|
- * | `AcquireTimeoutError` with `waitMs: 0`: somebody has it | 409 |
+ * | `AcquireTimeoutError` with `waitMs: 0`: the lock is held | 409 |
  * | `AcquireTimeoutError` after a wait, `PausedError`, `StoreError`, `ClosedError` | 503 and `Retry-After` |
  * | `LeaseLostError`, and all others | 500 |
  *
- * As `app.useGlobalFilters(new HoldfastExceptionFilter(app.getHttpAdapter()))`, as a provider of `APP_FILTER`, or with `@UseFilters`. What is
- * thrown outside of HTTP is left to Nest, and at a gateway of WebSockets, where Nest asks nobody else, it is logged.
+ * Register it with `app.useGlobalFilters(new HoldfastExceptionFilter(app.getHttpAdapter()))`, as a provider of
+ * `APP_FILTER`, or with `@UseFilters`. It leaves errors outside of HTTP to Nest. It logs errors in WebSocket gateways,
+ * because Nest calls no other filter for them.
  */
 export class HoldfastExceptionFilter extends BaseExceptionFilter<LockError> {
-  /** @param httpAdapter  where Nest does not make the filter: what `app.getHttpAdapter()` returns */
+  /** @param httpAdapter  what `app.getHttpAdapter()` returns; needed only if you create the filter yourself */
   constructor(httpAdapter?: HttpServer) {
     super(httpAdapter);
   }
 
-  /** Answers, and Nest calls it. */
+  /** Sends the response for an error. Called by Nest. */
   override catch(error: LockError, host: ArgumentsHost): void {
     const type: string = host.getType();
     if (type !== "http") {
-      // What is thrown here ends the process, or leaves a caller without any answer. Who returns nothing has not handled it.
+      // Returning nothing leaves the error to Nest. Throwing would end the process or leave the caller without a reply.
       if (type === "ws") logger.error(error.message, error.stack);
       return;
     }
     const adapter = this.applicationRef ?? this.httpAdapterHost?.httpAdapter;
     const response: unknown = host.switchToHttp().getResponse();
-    // No header can be set then, and to try would be what is logged.
+    // If the headers were already sent, setting one would fail, and Nest would log that failure instead of this error.
     const answer = adapter?.isHeadersSent?.(response) === true ? undefined : answerTo(error);
     if (answer === undefined) {
-      // What nobody expects: Nest answers 500, and logs it.
+      // For an unexpected error, Nest responds with 500 and logs the error.
       super.catch(error, host);
       return;
     }
@@ -49,7 +52,7 @@ export class HoldfastExceptionFilter extends BaseExceptionFilter<LockError> {
     if (retryAfterS !== undefined) adapter?.setHeader?.(response, "Retry-After", String(retryAfterS));
     const { code } = error;
     const body = { statusCode: status, error: title, code };
-    // The filter of Nest takes any error, whatever this one was made for.
+    // The cast is safe because the base filter accepts any error.
     super.catch(new HttpException(body, status, { cause: error }) as unknown as LockError, host);
   }
 }
@@ -70,7 +73,7 @@ function answerTo(error: LockError): Answer | undefined {
   return retryAfterS === undefined ? undefined : { status: 503, title: "Service Unavailable", retryAfterS };
 }
 
-/** When it may be worth another try; undefined if it never is. */
+/** Returns in how many seconds a retry may succeed; undefined if a retry does not help. */
 function secondsUntil(error: LockError): number | undefined {
   const pause = error instanceof AcquireTimeoutError ? error.pause : error instanceof PausedError ? error : undefined;
   if (pause !== undefined)

@@ -1,4 +1,4 @@
-/** `holdfast/nestjs`: methods under locks, and a Holdfast that lives as long as the application. Nest 10, 11 and 12. */
+/** `holdfast/nestjs`: decorators that run methods under locks, and a module for Holdfast. For Nest 10, 11 and 12. */
 
 export type { Refusal } from "../../recipes/refusal.js";
 export { type Holdable, type MakeLock, WorkLostError } from "../../recipes/under-lock.js";

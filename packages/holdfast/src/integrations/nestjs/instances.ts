@@ -1,44 +1,49 @@
-/** Which Holdfast an instance that Nest has made stands on. */
+/** Finds the Holdfast for an instance of a class with decorated methods. */
 import { Inject } from "@nestjs/common";
 import type { Holdfast } from "../../index.js";
 
-/** What the Holdfast of the module is injected by. */
+/** The injection token of the module's Holdfast. */
 export const HOLDFAST: unique symbol = Symbol("holdfast");
 
-/** A parameter of a constructor, or a property, that gets the module's Holdfast. */
+/** Injects the module's Holdfast into a constructor parameter or a property. */
 export function InjectHoldfast(): PropertyDecorator & ParameterDecorator {
   return Inject(HOLDFAST);
 }
 
-/** Where Nest puts it, in each instance of a class with `@Locked` methods. */
+/**
+ * The property into which Nest injects the Holdfast, in instances of classes with `@Locked` or `@Scheduled` methods.
+ */
 const INJECTED: unique symbol = Symbol("holdfast:injected");
 
-/** A Holdfast that a module has made, and whether that module has made this instance. */
+/** A running module with its Holdfast. */
 export interface Home {
   readonly holdfast: Holdfast;
+  /** Whether the application of this module has created the instance. */
   has(instance: object): boolean;
 }
 
 const homes = new Set<Home>();
 const known = new WeakMap<object, Holdfast>();
 
-/** That module lives. @returns it does no longer */
+/** Registers a running module. @returns a function that removes the module */
 export function settleIn(home: Home): () => void {
   homes.add(home);
   return () => homes.delete(home);
 }
 
-/** Instances of that class get the Holdfast from Nest: so a class in an application without the module does not start. */
+/**
+ * Lets Nest inject the Holdfast into instances of a class. An application that lacks the module then fails to start.
+ */
 export function injectInto(prototype: object): void {
   Inject(HOLDFAST)(prototype, INJECTED);
 }
 
 /**
- * The Holdfast of an instance. With standard decorators, which cannot ask Nest for it, that of the one module there is, or of the one
- * that has made it.
+ * Returns the Holdfast for an instance. Standard decorators cannot inject it. For these it is the Holdfast of the only
+ * running module, or, if several modules run, of the one whose application has created the instance.
  *
- * @param key  of the method, for the message
- * @throws TypeError  Nest has not made it, or there is none
+ * @param key  the name of the method, for the error message
+ * @throws TypeError  the method was called without its instance, or no module provides a Holdfast for the instance
  */
 export function holdfastOf(instance: object | undefined, key: string | symbol): Holdfast {
   if (instance === undefined || instance === null) {

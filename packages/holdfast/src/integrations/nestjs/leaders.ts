@@ -1,4 +1,4 @@
-/** Starts what `@Leading` has marked, and keeps it going. */
+/** Runs the methods that `@Leading` has marked, from the start to the shutdown of the application. */
 import { setTimeout as pause } from "node:timers/promises";
 import { Logger } from "@nestjs/common";
 import type { DiscoveryService, MetadataScanner } from "@nestjs/core";
@@ -8,7 +8,7 @@ import { lead } from "../../recipes/lead/lead.js";
 import type { LeadOptions } from "../../recipes/lead/options.js";
 import { type AnyMethod, type StartMark, startMarkOf, withLease } from "./marks.js";
 
-/** After a failure of the method, before it stands again. */
+/** The pause in ms between a failure of the method and the next candidacy. */
 const FAILED_PAUSE_MS = 1_000;
 
 /** A marked method of an instance. */
@@ -18,7 +18,7 @@ interface Marked {
   readonly mark: StartMark;
 }
 
-/** All leaders of one application. */
+/** The candidacies of one application. */
 export class Leaders {
   readonly #holdfast: Holdfast;
   readonly #closing = new AbortController();
@@ -29,8 +29,11 @@ export class Leaders {
   }
 
   /**
-   * @throws TypeError  a class with a marked method has an instance for each request, or two methods or instances stand in one election
-   * @throws UnsupportedError  there are no elections here
+   * Becomes a candidate for every marked method.
+   *
+   * @throws TypeError  the class of a marked method has an instance per request, or two methods or instances are
+   *                    candidates in the same election
+   * @throws UnsupportedError  the Holdfast does not support elections
    */
   start(discovery: DiscoveryService, scanner: MetadataScanner): void {
     for (const each of candidates(marked(discovery, scanner))) {
@@ -38,7 +41,7 @@ export class Leaders {
     }
   }
 
-  /** Nobody stands again from now on; terms end with the Holdfast. */
+  /** Starts no further candidacy. Current terms end when the Holdfast closes. */
   stop(): void {
     this.#closing.abort();
   }
@@ -46,7 +49,7 @@ export class Leaders {
   async #keepStanding({ instance, key, mark }: Marked, election: Election): Promise<void> {
     const { signal } = this.#closing;
     const options: LeadOptions = { rejoin: true, ...mark.options };
-    // It was a method of that name when it was found.
+    // `marked` has found a method of this name.
     const method = (instance as Record<string, AnyMethod>)[key] as AnyMethod;
     while (!signal.aborted) {
       try {
@@ -62,7 +65,9 @@ export class Leaders {
   }
 }
 
-/** One for each election: a second one would be refused again and again, as long as the application lives. */
+/**
+ * Checks that each election has one candidate, because a second one in the same application would be refused forever.
+ */
 function candidates(found: readonly Marked[]): readonly Marked[] {
   const standing = new Map<string, Marked>();
   for (const each of found) {

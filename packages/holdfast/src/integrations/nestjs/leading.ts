@@ -1,27 +1,29 @@
-/** `@Leading`: a method that one instance of the service runs, for as long as it leads. */
+/** `@Leading`: a method that runs on one instance of the service, while that instance leads. */
 import { checkName } from "../../internal.js";
 import { type LeadOptions, resolveLead } from "../../recipes/lead/options.js";
 import { type AnyMethod, decorated, type LeaseParameter, markStart, refuseSignal } from "./marks.js";
 
-/** How to stand for election and to lead: what `lead` takes, but for `signal`. With `rejoin` true by default. */
+/** Options of `@Leading`: those of `lead` except `signal`. `rejoin` is true by default. */
 export interface LeadingOptions extends Omit<LeadOptions, "signal">, LeaseParameter {}
 
-/** Decorates a method of any parameters, of either kind of decorators; but for its lease it is called without arguments. */
+/** Decorates a method, with either kind of decorators. The method gets no arguments except its lease. */
 export interface LeadingDecorator {
-  /** As TypeScript has them with `experimentalDecorators`. */
+  /** Decorators of TypeScript's option `experimentalDecorators`. */
   <Method extends AnyMethod>(target: object, key: string | symbol, descriptor: TypedPropertyDescriptor<Method>): void;
-  /** Standard ones. */
+  /** Standard decorators. */
   <This, Method extends AnyMethod>(method: Method, context: ClassMethodDecoratorContext<This>): void;
 }
 
 /**
- * Runs the method while this process leads the election of that name: from the start of the application, as soon as no other instance leads, until
- * it shuts down. The method is to go on until the `signal` of its lease aborts.
+ * Runs the method while this process leads an election. The process is a candidate from the start of the application to
+ * its shutdown. The method should run until the `signal` of its lease aborts.
  *
- * When it returns or throws the process stands again, as long as `rejoin` is not false; what it throws is logged. `election.resign()` ends
- * it for good. Of classes whose instances live as long as the application; of others it is an error at the start.
+ * If the method returns or throws, the process becomes a candidate again, unless `rejoin` is false. Errors are logged.
+ * `election.resign()` ends the candidacy permanently. The class must have one instance that lives as long as the
+ * application; otherwise the application fails to start.
  *
- * @throws TypeError, RangeError  a wrong name or option, or a method that gets no lease, when the class is defined
+ * @param name  the name of the election, 1 to 512 bytes
+ * @throws TypeError, RangeError  invalid name or option, or a method without a lease; thrown when the class is defined
  */
 export function Leading(name: string, options: LeadingOptions = {}): LeadingDecorator {
   checkName(name);
@@ -32,6 +34,6 @@ export function Leading(name: string, options: LeadingOptions = {}): LeadingDeco
     const { method, leaseAt } = decorated("Leading", args, options);
     markStart(method, { kind: "Leading", name, options: leading, leaseAt });
   };
-  // What it is called with tells which of the two kinds it is.
+  // `decorated` recognizes the kind of decorator by its arguments.
   return decorate as LeadingDecorator;
 }

@@ -1,4 +1,4 @@
-/** `@Locked`: a method that runs under a lock of the name that its arguments make. */
+/** `@Locked`: a method that runs under a lock whose name can depend on its arguments. */
 import { type AcquireOptions, DEFAULTS } from "../../index.js";
 import { ACQUIRE_OPTIONS, checkKnown, resolve, show } from "../../internal.js";
 import { type Refusal, refusalOf } from "../../recipes/refusal.js";
@@ -6,60 +6,68 @@ import { lockNamed, type MakeLock, runUnder } from "../../recipes/under-lock.js"
 import { holdfastOf, injectInto } from "./instances.js";
 import { type AnyMethod, decorated, dressAs, type LeaseParameter, markLocked, withLease } from "./marks.js";
 
-/** How a method holds its lock. What `acquire` takes, but for `signal`, and: */
+/** Options of `@Locked`: those of `acquire` except `signal`, and the following. */
 export interface LockedOptions<Args extends readonly unknown[] = readonly unknown[]>
   extends Omit<AcquireOptions, "signal">,
     LeaseParameter {
-  /** Name of the lock, 1 to 512 bytes, or what makes it from the arguments. */
+  /** The name of the lock, 1 to 512 bytes, or a function that returns it for the arguments. */
   readonly name: string | ((...args: Args) => string);
 
   /**
-   * If the lock was not acquired: `"throw"` what `acquire` throws, or `"skip"` the method and resolve to a `Refusal`, which says who has it,
-   * since when and why.
+   * What happens if the lock is not acquired. `"throw"` rejects with the error of `acquire`. `"skip"` skips the method
+   * and resolves to a `Refusal`, with the reason and the holder.
    * @default "throw"
    */
   readonly whenBusy?: "throw" | "skip" | undefined;
 
-  /** The lock of a name, if it is no mutex: such as `(holdfast, name) => holdfast.semaphore(name, { permits: 3 })`. */
+  /**
+   * Returns the lock for a name, for example `(holdfast, name) => holdfast.semaphore(name, { permits: 3 })`.
+   * @default a mutex, or a redlock if the Holdfast uses several independent servers
+   */
   readonly lock?: MakeLock | undefined;
 }
 
-/** Decorates a method whose parameters begin with those of `name`, of either kind of decorators. */
+/** Decorates a method whose parameters begin with those of `name`, with either kind of decorators. */
 export interface LockedDecorator<Args extends readonly unknown[], Busy> {
-  /** As TypeScript has them with `experimentalDecorators`. */
+  /** Decorators of TypeScript's option `experimentalDecorators`. */
   <Params extends Covering<Args>, Result>(
     target: object,
     key: string | symbol,
     descriptor: TypedPropertyDescriptor<(...args: Params) => Promise<Result>>,
   ): TypedPropertyDescriptor<(...args: Params) => Promise<Result | Busy>>;
-  /** Standard ones. */
+  /** Standard decorators. */
   <This, Params extends Covering<Args>, Result>(
     method: (this: This, ...args: Params) => Promise<Result>,
     context: ClassMethodDecoratorContext<This>,
   ): (this: This, ...args: Params) => Promise<Result | Busy>;
 }
 
-/** Parameters that begin with those, whatever follows. */
-// biome-ignore lint/suspicious/noExplicitAny: whatever else a method takes is of no account
+/** Parameters that begin with `Args`. */
+// biome-ignore lint/suspicious/noExplicitAny: further parameters of the method do not matter
 export type Covering<Args extends readonly unknown[]> = readonly [...Args, ...any[]]; // oxlint-disable-line typescript/no-explicit-any
 
 const OWN = ["name", "whenBusy", "lock", "leaseAt", "noLease"];
 
 /**
- * Runs the method under a lock: acquires, calls it with the lease, releases.
+ * Runs the method under a lock: acquires the lock, calls the method with the lease, and releases the lock.
  *
- * The lease comes to the parameter that `@HeldLease()` or `leaseAt` says. What the method throws is passed on, the same object;
- * what it returns, and its `this`, are kept, and so is what other decorators have left on it, above or below this one. Guards, pipes and interceptors
- * of Nest run before, without the lock.
+ * The parameter marked by `@HeldLease()` or `leaseAt` gets the lease. The method keeps its `this`, its result, and the
+ * metadata of other decorators above or below this one. Guards, pipes and interceptors of Nest run before the lock is
+ * acquired.
  *
- * The decorated method rejects with what the method throws; otherwise with `AcquireTimeoutError`, `PausedError`, `StoreError`, `EvictionError` or
- * `ClosedError`, if it was not called (see `whenBusy`), or `WorkLostError`, a LeaseLostError, if it ended after its lease.
+ * The decorated method rejects with the following errors:
  *
- * @throws TypeError, RangeError  a wrong option, or a method that gets no lease, when the class is defined
+ * - whatever the method throws, the same object
+ * - `AcquireTimeoutError`, `PausedError`, `StoreError`, `EvictionError` or `ClosedError`: the method was not called;
+ *   see `whenBusy`
+ * - `WorkLostError`, a LeaseLostError: the method ended after its lease
+ *
+ * @throws TypeError, RangeError  invalid option, or a method without a lease; thrown when the class is defined
  */
 export function Locked<const Args extends readonly unknown[] = readonly []>(
   options: LockedOptions<Args> & { readonly whenBusy: "skip" },
 ): LockedDecorator<Args, Refusal>;
+/** Runs the method under a lock. Rejects with the error of `acquire` if the lock is not acquired. */
 export function Locked<const Args extends readonly unknown[] = readonly []>(
   options: LockedOptions<Args> & { readonly whenBusy?: "throw" | undefined },
 ): LockedDecorator<Args, never>;
@@ -71,7 +79,7 @@ export function Locked<Args extends readonly unknown[]>(
     const { method, key, prototype, leaseAt, replace } = decorated("Locked", decoratorArgs, options);
     const wrapper = async function (this: object, ...args: unknown[]): Promise<unknown> {
       const holdfast = holdfastOf(this, key);
-      // The decorator's type has matched the parameters of both.
+      // The type of the decorator ensures that the parameters of the method begin with those of `name`.
       const named = typeof name === "string" ? name : name(...(args as unknown as Args));
       const work = async (lease: unknown): Promise<unknown> =>
         awaitable(await method.apply(this, withLease(args, leaseAt, lease)), key);
@@ -86,11 +94,11 @@ export function Locked<Args extends readonly unknown[]>(
     if (prototype !== undefined) injectInto(prototype);
     return replace(wrapper as AnyMethod);
   };
-  // What it is called with tells which of the two kinds it is.
+  // `decorated` recognizes the kind of decorator by its arguments.
   return decorate as LockedDecorator<Args, Refusal>;
 }
 
-/** An Observable has done nothing yet when it is returned. */
+/** Refuses an Observable, because its work begins only after the method has returned. @throws TypeError */
 function awaitable(value: unknown, key: string | symbol): unknown {
   if (typeof (value as { subscribe?: unknown } | undefined)?.subscribe === "function") {
     throw new TypeError(

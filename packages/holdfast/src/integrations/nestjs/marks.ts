@@ -1,45 +1,49 @@
-/** What decorators leave on methods, and how they find out which of the two kinds of decorators they are. */
+/** The metadata that the decorators store on methods, and the support for both kinds of decorators. */
 import { show } from "../../internal.js";
 
-/** A method as a decorator sees it. */
-// biome-ignore lint/suspicious/noExplicitAny: parameters of any method, which each decorator types for itself
+/** Any method. */
+// biome-ignore lint/suspicious/noExplicitAny: each decorator has more precise types for the parameters of its methods
 export type AnyMethod = (this: any, ...args: any[]) => any; // oxlint-disable-line typescript/no-explicit-any
 
-/** The part of `reflect-metadata` that is used here. Nest loads it; without Nest there is no use for these decorators. */
+/** The part of `reflect-metadata` that is used here. Nest loads it, and these decorators are useless without Nest. */
 interface Metadata {
   defineMetadata(key: unknown, value: unknown, target: object): void;
   getMetadata(key: unknown, target: object): unknown;
   getMetadataKeys(target: object): unknown[];
 }
 
-// What Nest has added to the global object.
+// `reflect-metadata` adds its functions to the global object `Reflect`.
 const metadata: Metadata = Reflect as unknown as Metadata;
 
-/** What `@Leading` leaves on a method, for the module to find. */
+/** The mark that `@Leading` stores on a method, where the module finds it. */
 export interface StartMark {
   readonly kind: "Leading";
-  /** Name of the election. */
+  /** The name of the election. */
   readonly name: string;
   readonly options: object;
-  /** Which parameter gets the lease; undefined if none. */
+  /** The index of the parameter that gets the lease. Undefined if none does. */
   readonly leaseAt: number | undefined;
 }
 
 const START: unique symbol = Symbol("holdfast:start");
 const LOCKED: unique symbol = Symbol("holdfast:locked");
 
-/** @throws TypeError  it has one already: a method runs under one lease */
+/**
+ * Stores the mark of `@Leading` on a method.
+ *
+ * @throws TypeError  the method already has a decorator that gives it a lease
+ */
 export function markStart(method: AnyMethod, mark: StartMark): void {
   refuseTwice(method, mark.kind);
   metadata.defineMetadata(START, mark, method);
 }
 
-/** What `markStart` has left there. */
+/** Returns the mark that `markStart` has stored on the method, if any. */
 export function startMarkOf(method: AnyMethod): StartMark | undefined {
   return metadata.getMetadata(START, method) as StartMark | undefined;
 }
 
-/** @throws TypeError  it runs under a lease already */
+/** Marks a method as running under a lease. @throws TypeError  it already has a decorator that gives it a lease */
 export function markLocked(method: AnyMethod, decorator: "Locked" | "Scheduled"): void {
   refuseTwice(method, decorator);
   metadata.defineMetadata(LOCKED, decorator, method);
@@ -53,7 +57,9 @@ function refuseTwice(method: AnyMethod, decorator: string): void {
   );
 }
 
-/** Whatever other decorators have left on `from` stays: routes, guards, cron. Its name and length as well. */
+/**
+ * Copies the name, the length and the metadata of other decorators, such as routes, guards and cron, to the wrapper.
+ */
 export function dressAs(wrapper: AnyMethod, from: AnyMethod): void {
   for (const key of metadata.getMetadataKeys(from)) {
     metadata.defineMetadata(key, metadata.getMetadata(key, from), wrapper);
@@ -67,8 +73,11 @@ export function dressAs(wrapper: AnyMethod, from: AnyMethod): void {
 const leaseParameters = new WeakMap<object, Map<string | symbol, number>>();
 
 /**
- * The parameter that gets the lease, for the decorators that TypeScript has with `experimentalDecorators`; with standard ones, which
- * there are none of for parameters, say `leaseAt`.
+ * Marks the parameter that gets the lease, with TypeScript's option `experimentalDecorators`. Standard decorators do
+ * not exist for parameters; use `leaseAt` instead.
+ *
+ * @throws TypeError  two parameters of a method are marked, or a parameter of a constructor; thrown when the class is
+ *                    defined
  */
 export function HeldLease(): ParameterDecorator {
   return (target, key, index) => {
@@ -79,32 +88,38 @@ export function HeldLease(): ParameterDecorator {
   };
 }
 
-/** How a decorator is to hand over the lease. */
+/** How the method gets its lease. Give exactly one of `@HeldLease()`, `leaseAt` and `noLease`. */
 export interface LeaseParameter {
-  /** Index of the parameter that gets the lease, from 0, where no parameter is marked by `@HeldLease()`. */
+  /** The index of the parameter that gets the lease, 0 to 255. Instead of `@HeldLease()`. */
   readonly leaseAt?: number | undefined;
-  /** The method needs no lease: it does not look at `signal`, and hands no `token` on. */
+  /** True if the method needs no lease because it neither checks `signal` nor passes `token` on. @default false */
   readonly noLease?: boolean | undefined;
 }
 
-/** @throws TypeError  there is a signal: methods end with their application, or their lease */
+/** Refuses the option `signal`, because methods end with their application or their lease. @throws TypeError */
 export function refuseSignal(decorator: string, options: object): void {
   if (!Object.hasOwn(options, "signal")) return;
   throw new TypeError(`@${decorator} has no option "signal": a method ends with its lease or with its application`);
 }
 
-/** A decorated method, whichever kind of decorators it has. */
+/** A decorated method, for either kind of decorators. */
 export interface Decorated {
   readonly method: AnyMethod;
   readonly key: string | symbol;
-  /** Its class's prototype; undefined with standard decorators. */
+  /** The prototype of its class. Undefined with standard decorators. */
   readonly prototype: object | undefined;
   readonly leaseAt: number | undefined;
-  /** What the decorator returns to put `wrapper` in its place. */
+  /** Returns the value that the decorator must return so that `wrapper` replaces the method. */
   replace(wrapper: AnyMethod): unknown;
 }
 
-/** @throws TypeError  it is no method, or its lease is not asked for in exactly one way */
+/**
+ * Reads the arguments of a decorator of either kind.
+ *
+ * @param decorator  the name of the decorator, for error messages
+ * @throws TypeError  the decorator is not on a method of instances, or the method does not get its lease in exactly one
+ *                    way
+ */
 export function decorated(decorator: string, args: readonly unknown[], options: LeaseParameter): Decorated {
   const [first, second, third] = args;
   if (typeof first === "function" && typeof second === "object" && second !== null && "kind" in second) {
@@ -158,7 +173,7 @@ function leaseAtOf(
   );
 }
 
-/** The arguments with the lease among them. */
+/** Returns a copy of the arguments with the lease at index `leaseAt`. */
 export function withLease(args: readonly unknown[], leaseAt: number | undefined, lease: unknown): unknown[] {
   if (leaseAt === undefined) return [...args];
   const passed = [...args];

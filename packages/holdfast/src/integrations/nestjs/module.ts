@@ -1,4 +1,4 @@
-/** `HoldfastModule`: makes a Holdfast for an application, and closes it with the application. */
+/** `HoldfastModule`: creates the Holdfast of an application, and closes it on shutdown. */
 import {
   type DynamicModule,
   type FactoryProvider,
@@ -14,32 +14,37 @@ import { graceOf, show } from "../../internal.js";
 import { HOLDFAST, settleIn } from "./instances.js";
 import { Leaders } from "./leaders.js";
 
-/** What `createHoldfast` takes, and how the module closes it. */
+/** Options of `HoldfastModule.forRoot`: those of `createHoldfast`, and how the module closes the Holdfast. */
 export interface HoldfastModuleOptions extends HoldfastOptions {
   /**
-   * Longest wait for work under leases when the application shuts down, in ms: nothing is given back under it. It must end before
-   * whoever stops the process loses patience. Whole milliseconds, 0 to 86,400,000.
-   * @default 25_000, as Kubernetes kills after 30 seconds
+   * The longest wait for work under leases when the application shuts down. During that time, no lease is released
+   * before its work ends. It must be shorter than the time after which the process is killed. Whole milliseconds, 0 to
+   * 86,400,000.
+   * @default 25_000, because Kubernetes kills a process after 30 seconds
    */
   readonly graceMs?: number | undefined;
 }
 
-/** How the options come from what Nest provides. */
+/** Options of `HoldfastModule.forRootAsync`. */
 export interface HoldfastModuleAsyncOptions extends Pick<ModuleMetadata, "imports"> {
-  /** Makes the options, of what `inject` names. */
+  /** Returns the options of the module. It gets the providers named in `inject` as arguments. */
   readonly useFactory: (
-    // biome-ignore lint/suspicious/noExplicitAny: what Nest injects is known to the factory only
+    // biome-ignore lint/suspicious/noExplicitAny: only the factory knows the types of what Nest injects
     ...injected: any[] // oxlint-disable-line typescript/no-explicit-any
   ) => HoldfastModuleOptions | Promise<HoldfastModuleOptions>;
+  /** The injection tokens of the arguments of `useFactory`. */
   readonly inject?: FactoryProvider["inject"] | undefined;
 }
 
-/** What an application for tests is told, beside the defaults of `createHoldfast`. */
+/** Options of `HoldfastModule.forTest`. */
 export interface HoldfastModuleTestOptions
   extends Omit<HoldfastModuleOptions, "redis" | "redlock" | "subscriber" | "failoverGrace" | "replicas" | "graceMs"> {
-  /** As for an application; but a test has no work to be waited for. @default 0 */
+  /** As in `forRoot`. Zero by default because a test has no work to wait for. @default 0 */
   readonly graceMs?: number | undefined;
-  /** @default `embedded()` of `@holdfast/embedded`, which then has to be installed */
+  /**
+   * The store for the locks.
+   * @default `embedded()` of the package `@holdfast/embedded`, which must then be installed
+   */
   readonly store?: Store | undefined;
 }
 
@@ -47,11 +52,11 @@ const OPTIONS: unique symbol = Symbol("holdfast:options");
 const DEFAULT_GRACE_MS = 25_000;
 
 /**
- * Makes a Holdfast for the whole application: `InjectHoldfast()` injects it, and `@Locked` methods of all modules stand on it.
+ * Creates a Holdfast for the whole application. `InjectHoldfast()` injects it, and all decorated methods use it.
  *
- * When the application shuts down (`app.close()`, or a signal after `app.enableShutdownHooks()`), no more locks are
- * acquired, the signal of each lease aborts for the reason `closing`, and each is released when its work has ended; see `graceMs`.
- * The Redis client is yours, and stays connected.
+ * When the application shuts down (`app.close()`, or a signal after `app.enableShutdownHooks()`), Holdfast acquires no
+ * more locks. The signal of each lease aborts with the reason `closing`, and each lease is released when its work has
+ * ended; see `graceMs`. Holdfast does not close your Redis client.
  */
 export class HoldfastModule implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly #holdfast: Holdfast;
@@ -60,7 +65,7 @@ export class HoldfastModule implements OnApplicationBootstrap, OnApplicationShut
   readonly #leaders: Leaders;
   readonly #leave: () => void;
 
-  /** Nest makes it. @internal */
+  /** Called by Nest. @internal */
   constructor(holdfast: Holdfast, { graceMs = DEFAULT_GRACE_MS }: HoldfastModuleOptions, discovery: DiscoveryService) {
     this.#holdfast = holdfast;
     this.#graceMs = graceMs;
@@ -73,12 +78,20 @@ export class HoldfastModule implements OnApplicationBootstrap, OnApplicationShut
     });
   }
 
-  /** @throws TypeError, RangeError  a wrong option, when the application starts */
+  /**
+   * Configures the module with fixed options.
+   *
+   * @throws TypeError, RangeError  invalid option; thrown at application start
+   */
   static forRoot(options: HoldfastModuleOptions): DynamicModule {
     return HoldfastModule.forRootAsync({ useFactory: () => options });
   }
 
-  /** @throws TypeError  there is no factory */
+  /**
+   * Configures the module with options from a factory, which can use injected providers.
+   *
+   * @throws TypeError  `useFactory` is not a function
+   */
   static forRootAsync({ imports = [], inject = [], useFactory }: HoldfastModuleAsyncOptions): DynamicModule {
     if (typeof useFactory !== "function") {
       throw new TypeError(`useFactory must be a function that returns the options; got ${show(useFactory)}`);
@@ -96,9 +109,9 @@ export class HoldfastModule implements OnApplicationBootstrap, OnApplicationShut
   }
 
   /**
-   * For tests: locks in this process, and no server. The same scripts decide as on a server.
+   * Configures the module for tests: locks are in this process and need no server. The scripts are the same.
    *
-   * @throws Error  `@holdfast/embedded` is not installed, and no store was given; when the application starts
+   * @throws Error  `@holdfast/embedded` is not installed and no store was given; thrown at application start
    */
   static forTest(options: HoldfastModuleTestOptions = {}): DynamicModule {
     return HoldfastModule.forRootAsync({
@@ -106,12 +119,17 @@ export class HoldfastModule implements OnApplicationBootstrap, OnApplicationShut
     });
   }
 
-  /** Starts the methods that are `@Leading`. Nest calls it. @throws TypeError  the class of one is not made once */
+  /**
+   * Starts the methods with `@Leading`. Called by Nest.
+   *
+   * @throws TypeError  a class with `@Leading` has an instance per request, or an election has two candidates
+   * @throws UnsupportedError  the Holdfast does not support elections
+   */
   onApplicationBootstrap(): void {
     this.#leaders.start(this.#discovery, new MetadataScanner());
   }
 
-  /** As `holdfast.close({ graceMs })`. Nest calls it. */
+  /** Closes the Holdfast as `holdfast.close({ graceMs })` does. Called by Nest. */
   async onApplicationShutdown(): Promise<void> {
     this.#leaders.stop();
     this.#leave();
@@ -119,7 +137,7 @@ export class HoldfastModule implements OnApplicationBootstrap, OnApplicationShut
   }
 }
 
-// By hand, since the library is compiled without decorators.
+// Applies the decorators as functions because the library is compiled without decorators.
 Module({})(HoldfastModule);
 Inject(HOLDFAST)(HoldfastModule, undefined, 0);
 Inject(OPTIONS)(HoldfastModule, undefined, 1);
@@ -134,7 +152,7 @@ function holdfastFor(options: HoldfastModuleOptions): Holdfast {
   return createHoldfast(rest);
 }
 
-/** Not an import that a bundler sees: whoever does not test with it does not have it. */
+/** A constant instead of a literal import hides this optional package from bundlers. Only tests need it. */
 const EMBEDDED = "@holdfast/embedded";
 
 async function embeddedStore(): Promise<Store> {

@@ -1,4 +1,4 @@
-/** `@Scheduled`: a method that every instance of the service fires, and one of them runs. */
+/** `@Scheduled`: a method that every instance of the service calls, and one instance runs. */
 import { checkName } from "../../internal.js";
 import type { Refusal } from "../../recipes/refusal.js";
 import { resolveScheduled, type ScheduledOptions } from "../../recipes/scheduled/options.js";
@@ -14,18 +14,21 @@ import {
   withLease,
 } from "./marks.js";
 
-/** How the method is run by one of many instances: what `scheduled` takes, but for `signal`. */
+/** Options of `@Scheduled`: those of `scheduled` except `signal`. */
 export interface ScheduledMethodOptions extends Omit<ScheduledOptions, "signal">, LeaseParameter {}
 
-/** Decorates a method that may return a Refusal, of either kind of decorators; but for its lease it is called without arguments. */
+/**
+ * Decorates a method, with either kind of decorators. The method gets no arguments except its lease. The decorated
+ * method may also resolve to a Refusal.
+ */
 export interface ScheduledDecorator {
-  /** As TypeScript has them with `experimentalDecorators`. */
+  /** Decorators of TypeScript's option `experimentalDecorators`. */
   <Params extends readonly unknown[], Result>(
     target: object,
     key: string | symbol,
     descriptor: TypedPropertyDescriptor<(...args: Params) => Promise<Result>>,
   ): TypedPropertyDescriptor<(...args: Params) => Promise<Result | Refusal>>;
-  /** Standard ones. */
+  /** Standard decorators. */
   <This, Params extends readonly unknown[], Result>(
     method: (this: This, ...args: Params) => Promise<Result>,
     context: ClassMethodDecoratorContext<This>,
@@ -33,19 +36,21 @@ export interface ScheduledDecorator {
 }
 
 /**
- * Lets one of all instances run the method, however many fire it at the same time. It fires nothing by itself: that is for `@Cron` and
- * `@Interval` of `@nestjs/schedule`, above or below, or whoever else calls it.
+ * Runs the method on one instance, even if several instances call it at the same time. It does not schedule calls:
+ * combine it with `@Cron` or `@Interval` of `@nestjs/schedule`, above or below, or call the method yourself.
  *
- * The method resolves to what it returned, or to a Refusal where it was not run here: `already-done` when another instance has run in
- * this period, and so on. It rejects with what it throws, the same object; see `scheduled`.
+ * The decorated method resolves to the result of the method, or to a Refusal if it did not run here, for example
+ * `already-done` if another instance has run in this period. It rejects with what the method throws, the same object;
+ * see `scheduled`.
  *
- * @throws TypeError, RangeError  a wrong name or option, or a method that gets no lease, when the class is defined
+ * @param name  the name of the job, 1 to 512 bytes
+ * @throws TypeError, RangeError  invalid name or option, or a method without a lease; thrown when the class is defined
  */
 export function Scheduled(name: string, options: ScheduledMethodOptions): ScheduledDecorator {
   checkName(name);
   const { leaseAt: _, noLease: __, ...scheduling } = options ?? {};
   refuseSignal("Scheduled", scheduling);
-  // Without `everyMs`, if it was not given: that is found here.
+  // The cast is safe because `resolveScheduled` rejects options without `everyMs`.
   resolveScheduled(scheduling as ScheduledOptions);
   const decorate = (...decoratorArgs: readonly unknown[]): unknown => {
     const { method, key, prototype, leaseAt, replace } = decorated("Scheduled", decoratorArgs, options);
@@ -65,6 +70,6 @@ export function Scheduled(name: string, options: ScheduledMethodOptions): Schedu
     if (prototype !== undefined) injectInto(prototype);
     return replace(wrapper as AnyMethod);
   };
-  // What it is called with tells which of the two kinds it is.
+  // `decorated` recognizes the kind of decorator by its arguments.
   return decorate as ScheduledDecorator;
 }

@@ -1,2 +1,2 @@
-/** `holdfast/node-cron`: of all instances that share a schedule of node-cron, one runs each fire. */
+/** `holdfast/node-cron`: runs each fire of a node-cron schedule on one of the instances that share the schedule. */
 export { type RedisRunCoordinator, type RunCoordinatorOptions, runCoordinator } from "./run-coordinator.js";

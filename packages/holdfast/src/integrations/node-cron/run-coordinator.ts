@@ -1,10 +1,9 @@
 /**
- * The answer to node-cron's question whether this instance runs a fire: whoever writes its key first.
+ * Decides for node-cron whether this instance runs a fire. The first instance to acquire the marker of the fire does.
  *
- * The marker of a fire is a mutex of its key, taken for `ttlMs` and left on the server without us: neither the end of the run, nor
- * `close`, nor the death of the process frees it sooner, and all that is true of a grant is true of it. Beside it a run
- * has a permit of the semaphore with the name of the coordinator, renewed while the run goes on, which tells the living
- * from the dead.
+ * The marker is a mutex named after the key of the fire. It is acquired for `ttlMs` and never released: it outlives the
+ * run, `close` and the process. It has the guarantees of any grant. A run also holds a permit of the semaphore that has
+ * the name of the coordinator. The permit is renewed while the run continues, so it shows which runs are alive.
  */
 import { createHash } from "node:crypto";
 import { type Holdfast, type Lease, PausedError } from "../../index.js";
@@ -14,47 +13,51 @@ import { type Refusal, refusalOf } from "../../recipes/refusal.js";
 import { checkHistory } from "../../recipes/scheduled/options.js";
 import { type BegunRun, type RunCounts, RunLog } from "../../recipes/scheduled/run-log.js";
 
-/** How fires are shared out. */
+/** Options of `runCoordinator`. */
 export interface RunCoordinatorOptions {
   /**
-   * What the fires of this coordinator are kept under, and the history is found by: a semaphore of that name has a permit for each run that
-   * goes on. Services with tasks of the same names need different ones. 1 to 255 bytes.
+   * The name of the coordinator, under which its fires and its history are stored. A semaphore of this name holds one
+   * permit for each current run. Services whose tasks have the same names need different coordinator names. 1 to 255
+   * bytes.
    * @default "node-cron"
    */
   readonly name?: string | undefined;
 
   /**
-   * Longest random delay before the key is written, so that it is not always the same host that runs; never more than half of the
-   * `distributedLease` of the task. Whole milliseconds, 0 to 3,600,000.
+   * The longest random delay before this instance asks for a fire, so that the same host does not run every fire. The
+   * delay never exceeds half of the `distributedLease` of the task. Whole milliseconds, 0 to 3,600,000.
    * @default 0
    */
   readonly jitterMaxMs?: number | undefined;
 
   /**
-   * Whether runs and refusals are told to the history of `name`, for `readHistory` and `holdfast history`. Not told is the refusal that is
-   * no news: that another instance runs.
+   * Whether to record runs and refusals in the history of `name`, for `readHistory` and `holdfast history`. A refusal
+   * because another instance runs the fire is not recorded, because all instances but one have it for each fire.
    * @default false
    */
   readonly history?: boolean | undefined;
 }
 
-/** What `setRunCoordinator` of node-cron 4.4 and later takes. Neither function rejects. */
+/** A run coordinator for `setRunCoordinator` of node-cron 4.4 or later. Its functions never reject. */
 export interface RedisRunCoordinator {
   /**
-   * Whether this instance runs that fire: it does if it is the first to ask. False as well if the server does not answer, if it is in
-   * failover grace, while the semaphore `name` is paused, and once the Holdfast closes; the channel `holdfast:run:skipped` says which.
+   * Decides whether this instance runs a fire.
    *
-   * @param key    names the task and the time of the fire; nothing is read out of it
-   * @param ttlMs  how long it is known that the fire was taken: longer than the clocks of two hosts differ
+   * @param key    identifies the task and the time of the fire; Holdfast does not parse it
+   * @param ttlMs  how long the server remembers that the fire is taken, in milliseconds. Must be longer than the clocks
+   *               of two hosts can differ
+   * @returns true for the first instance to ask. Also false if the server does not reply or is in failover grace, while
+   *          the semaphore `name` is paused, and after the Holdfast closes. The channel `holdfast:run:skipped` has the
+   *          reason
    */
   shouldRun(key: string, ttlMs: number): Promise<boolean>;
-  /** The run of that fire has ended here. The fire stays taken. */
+  /** Records that the run of a fire has ended here. The fire stays taken. @param key  the key given to `shouldRun` */
   onComplete(key: string): Promise<void>;
-  /** How often it said yes and no in this process. */
+  /** The number of runs and refusals in this process. */
   readonly counts: RunCounts;
 }
 
-/** One semaphore for all runs, and so many are never reached. */
+/** A capacity that is never reached. One semaphore counts all runs of a coordinator. */
 const PERMITS = 1_000_000;
 const LIVING_LEASE_MS = 15_000;
 const LONGEST_NAME_BYTES = 512;
@@ -63,14 +66,14 @@ const SHORTEST_MS = 100;
 const YEAR_MS = 31_536_000_000;
 
 /**
- * Makes the coordinator for `setRunCoordinator`, or for the option `runCoordinator` of one task.
+ * Creates a coordinator for `setRunCoordinator`, or for the option `runCoordinator` of one task.
  *
- * Promised, while the server forgets nothing: of all instances that ask for one key within `ttlMs` of the first, one gets
- * true. **Not promised is that the fire is run to its end**: that instance may die.
+ * Of all instances that ask for a key within `ttlMs` of the first, exactly one gets true, as long as the server loses
+ * no data. **The run of the fire is not guaranteed to complete**, because that instance may crash.
  *
- * @param holdfast  what `createHoldfast` returned, on one server, behind Sentinel or on a cluster
- * @throws TypeError, RangeError  a wrong option
- * @throws UnsupportedError       this Holdfast is on several independent servers
+ * @param holdfast  a Holdfast on one server, behind Sentinel or on a cluster
+ * @throws TypeError, RangeError  invalid option
+ * @throws UnsupportedError       the Holdfast uses several independent servers
  */
 export function runCoordinator(holdfast: Holdfast, options: RunCoordinatorOptions = {}): RedisRunCoordinator {
   const {
@@ -86,7 +89,7 @@ export function runCoordinator(holdfast: Holdfast, options: RunCoordinatorOption
 
 /** A fire that this instance runs. */
 interface Running extends BegunRun {
-  /** Undefined where the server did not answer when it was to be taken: the fire is ours all the same. */
+  /** The permit of the run. Undefined if it could not be acquired; this instance runs the fire anyway. */
   readonly living: Lease | undefined;
   readonly beganAtMs: number;
 }
@@ -119,7 +122,7 @@ class Coordinator implements RedisRunCoordinator {
         await delay(this.#session, this.#name, delayMs, undefined);
       }
       const marker = await this.#take(key, leaseMs);
-      // Granted again after its time, the key names this run alone: nobody could end one before it any more.
+      // The key can be granted again after `ttlMs`. From then on it identifies the new run, so end an older one now.
       await this.onComplete(key);
       const living = await this.#live(key);
       const { owner, token } = living ?? marker;
@@ -128,9 +131,9 @@ class Coordinator implements RedisRunCoordinator {
       this.#log.started(run);
       return true;
     } catch (error) {
-      // Nothing may be thrown into the scheduler: what is none of ours ends here too.
+      // The scheduler must see no error, not even one that is not a refusal.
       const refusal: Refusal = refusalOf(error) ?? { outcome: "refused", reason: "unavailable", ...asError(error) };
-      // Whoever has the fire has it for good.
+      // The marker is never released, so a fire that is held stays taken.
       this.#log.skipped(String(key), refusal.reason === "held" ? { ...refusal, reason: "already-done" } : refusal);
       return false;
     }
@@ -140,12 +143,17 @@ class Coordinator implements RedisRunCoordinator {
     const run = this.#running.get(key);
     if (run === undefined) return;
     this.#running.delete(key);
-    // It ends by itself if that goes wrong.
+    // If the release fails, the permit ends with its lease.
     await run.living?.release().catch(() => {});
     await this.#log.ended(run, "untold", this.#session.runtime.monotonicMs() - run.beganAtMs);
   }
 
-  /** Takes the fire for so long. @throws AcquireTimeoutError  somebody has it already; and as `Mutex.acquire` */
+  /**
+   * Acquires the marker for `leaseMs`.
+   *
+   * @throws AcquireTimeoutError  the fire is taken
+   * @throws as `Mutex.acquire` otherwise
+   */
   async #take(key: string, leaseMs: number): Promise<Pick<Lease, "owner" | "token">> {
     const wish = { leaseMs, renew: false, maxHoldMs: Infinity, waitMs: 0, throughPause: false };
     const marker = await this.#holdfast.mutex(this.#nameOf(key)).acquire(wish);
@@ -154,7 +162,7 @@ class Coordinator implements RedisRunCoordinator {
     return { owner, token };
   }
 
-  /** Shows that we live, and asks whether anybody has paused it all. @throws PausedError */
+  /** Acquires the permit of a run. This also checks for a pause. @throws PausedError */
   async #live(key: string): Promise<Lease | undefined> {
     const label = Buffer.from(key)
       .subarray(0, LONGEST_LABEL_BYTES - 3)
@@ -164,12 +172,12 @@ class Coordinator implements RedisRunCoordinator {
       return await this.#holdfast.semaphore(this.#name, { permits: PERMITS }).acquire(wish);
     } catch (error) {
       if (error instanceof PausedError) throw error;
-      // The fire is ours, and nobody else runs it.
+      // This instance has the marker, so no other instance runs the fire.
       return undefined;
     }
   }
 
-  /** No two coordinators have the same for any of their keys. A key may be longer than a name. */
+  /** Returns a mutex name that is unique per coordinator and key. A digest replaces a name that would be too long. */
   #nameOf(key: string): string {
     const name = nameOf(this.#name, key);
     if (Buffer.byteLength(name) <= LONGEST_NAME_BYTES) return name;

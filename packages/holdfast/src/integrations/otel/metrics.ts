@@ -22,17 +22,17 @@ import { LockMeter } from "../telemetry/lock-meter.js";
 import type { Labels } from "../telemetry/sink.js";
 import { serverAttributes } from "./server-attributes.js";
 
-/** Where the metrics go, and what their groups are. */
+/** Options of `startMetrics`: the meter, and how lock names become groups. */
 export interface MetricsOptions extends GroupOptions {
-  /** @default `metrics.getMeter("holdfast")` of `@opentelemetry/api` */
+  /** The meter for the metrics. @default `metrics.getMeter("holdfast")` of `@opentelemetry/api` */
   readonly meter?: Meter | undefined;
 }
 
 /**
- * Measures all locks of this process from now on, in metrics that begin with `holdfast.`. Nothing is measured before.
+ * Starts to measure all locks of this process. The names of the metrics begin with `holdfast.`.
  *
- * @returns stops: removes every listener
- * @throws TypeError, RangeError  a wrong option
+ * @returns a function that stops measuring
+ * @throws TypeError, RangeError  invalid option
  */
 export function startMetrics(options: MetricsOptions = {}): () => void {
   const { meter = metrics.getMeter("holdfast"), ...groups } = checkKnown(options, ["meter", ...GROUP_OPTIONS]);

@@ -1,4 +1,4 @@
-/** Spans of what recipes do: one for each call of `once`, and one for each term of `lead`. */
+/** Spans of recipes: one for each call of `once`, and one for each term of `lead`. */
 import { type Attributes, context, type Span, SpanStatusCode, type Tracer } from "@opentelemetry/api";
 import type { ServerAddress } from "../../internal.js";
 import { errorTypeOf } from "../telemetry/error-type.js";
@@ -6,7 +6,7 @@ import type { Groups } from "../telemetry/groups.js";
 import type { Handlers } from "../telemetry/listening.js";
 import { serverAttributes } from "./server-attributes.js";
 
-/** What recipes tell; see recipes/tracing.ts. */
+/** The context that recipes publish on their tracing channels; see recipes/tracing.ts. */
 interface RecipeTrace {
   readonly kind: string;
   readonly lockName?: string | undefined;
@@ -15,12 +15,12 @@ interface RecipeTrace {
   readonly attempt?: number | undefined;
   readonly server?: ServerAddress | undefined;
   readonly outcome?: string | undefined;
-  /** What `once` has found. */
+  /** The value that the call resolved to. Absent if it rejected. */
   readonly result?: unknown;
   readonly error?: unknown;
 }
 
-/** Ways of `once` to say that nothing was run here; all else is a failure. */
+/** Outcomes of `once` by error code, for errors that mean that nothing was run here. All other errors are failures. */
 const ANSWERS: Readonly<Record<string, string>> = {
   ERR_LOCK_ONCE_RUNNING: "in_flight",
   ERR_LOCK_ONCE_MISMATCH: "mismatch",
@@ -29,12 +29,12 @@ const ANSWERS: Readonly<Record<string, string>> = {
   ERR_LOCK_ONCE_UNAVAILABLE: "replayed",
 };
 
-/** See the file header. */
+/** Creates the spans of recipes from the messages on their tracing channels. */
 export class RecipeTracing {
   readonly #tracer: Tracer;
   readonly #groups: Groups;
   readonly #open = new Map<object, Span>();
-  /** What to do with the messages of their channels. */
+  /** Message handlers for the channels of recipes. */
   readonly handlers: Handlers;
 
   constructor(tracer: Tracer, groups: Groups) {
@@ -49,7 +49,7 @@ export class RecipeTracing {
     };
   }
 
-  /** Nobody will hear how they end. */
+  /** Ends all open spans. Call it after unsubscribing, because their real end will not be seen. */
   end(): void {
     for (const span of this.#open.values()) span.end();
     this.#open.clear();
@@ -67,7 +67,7 @@ export class RecipeTracing {
     span.setAttributes({ ...this.#about(trace), ...(outcome === undefined ? {} : { "holdfast.outcome": outcome }) });
     if ("error" in trace) {
       span.setAttributes({ "error.type": errorTypeOf(trace.error) });
-      // That somebody else has it, or that it has failed before, is an answer.
+      // A call of `once` that found the work running elsewhere, or failed before, has not failed itself.
       if (trace.kind !== "once" || trace.token !== undefined || outcome === "unknown") fail(span, trace.error);
     } else if (outcome === "lost") {
       span.setStatus({ code: SpanStatusCode.ERROR, message: "lost" });

@@ -1,8 +1,11 @@
-/** A server in the words of OpenTelemetry's semantic conventions. */
+/** Server addresses as attributes of OpenTelemetry's semantic conventions. */
 import type { Attributes } from "@opentelemetry/api";
 import type { ServerAddress } from "../../internal.js";
 
-/** `server.address`, and `server.port` unless it is a socket with a path; nothing of a server that nobody knows. */
+/**
+ * Returns `server.address` and `server.port` of a server. A Unix socket has no port. Returns no attributes if the
+ * server is unknown.
+ */
 export function serverAttributes(server: ServerAddress | undefined): Attributes {
   if (server === undefined) return {};
   const { host, port } = server;

@@ -1,9 +1,9 @@
 /**
- * Spans of locks: one for the way to a lock, and one for its hold, both children of whatever was active where the lock was
- * asked for. The second one links to the first.
+ * Spans of locks: one for the acquire and one for the hold. Both are children of the span that was active when the lock
+ * was requested. The hold links to the acquire.
  *
- * No context is carried by this library: what is active is known to the context manager of whoever uses OpenTelemetry. The work
- * under a lock runs in the caller's context, so its spans are siblings of the hold, not its children.
+ * Holdfast propagates no context. It uses the context manager that the application has registered. The work under a
+ * lock runs in the caller's context, so its spans are siblings of the hold, not its children.
  */
 import {
   type Attributes,
@@ -32,9 +32,9 @@ import { OpenCalls } from "../telemetry/open-calls.js";
 import { RecipeTracing } from "./recipe-traces.js";
 import { serverAttributes } from "./server-attributes.js";
 
-/** Where the spans go, and what their groups are. */
+/** Options of `startTraces`: the tracer, and how lock names become groups. */
 export interface TracesOptions extends GroupOptions {
-  /** @default `trace.getTracer("holdfast")` of `@opentelemetry/api` */
+  /** The tracer for the spans. @default `trace.getTracer("holdfast")` of `@opentelemetry/api` */
   readonly tracer?: Tracer | undefined;
 }
 
@@ -50,12 +50,15 @@ interface Held {
 }
 
 /**
- * Traces all locks of this process from now on: `holdfast.acquire` from the call to the grant, and `holdfast.hold` from the grant
- * to the end of the lease; `holdfast.once` for each call of `once`, and `holdfast.lead` for each term of `lead`. Spans carry the name
- * of the lock, which metrics do not.
+ * Starts to trace all locks of this process. Spans contain the name of the lock; metrics do not.
  *
- * @returns stops: removes every listener, and ends the spans that are open
- * @throws TypeError, RangeError  a wrong option
+ * - `holdfast.acquire`: from the call to the grant, or to the end of the call without one
+ * - `holdfast.hold`: from the grant to the end of the lease
+ * - `holdfast.once`: a call of `once`
+ * - `holdfast.lead`: a term of `lead`
+ *
+ * @returns a function that stops tracing and ends the open spans
+ * @throws TypeError, RangeError  invalid option
  */
 export function startTraces(options: TracesOptions = {}): () => void {
   const { tracer = trace.getTracer("holdfast"), ...groups } = checkKnown(options, ["tracer", ...GROUP_OPTIONS]);
@@ -126,7 +129,7 @@ class LockTracing {
     const span = this.#asked.end(call)?.kept.span;
     if (span === undefined) return;
     if (error !== undefined) span.setAttributes({ "error.type": errorTypeOf(error) });
-    // That it is taken, paused, or was given up is an answer. That nobody knows is not.
+    // Only an unknown outcome is a failure. A lock that is held or paused, or a call that gave up, is not.
     if (outcome === "unknown") fail(span, error);
     endAcquire(span, outcome, waitedMs);
   }
@@ -164,7 +167,7 @@ class LockTracing {
     span?.end();
   }
 
-  /** Nobody will hear how they end. */
+  /** Ends all open spans. Call it after unsubscribing, because their real end will not be seen. */
   end(): void {
     for (const { kept } of this.#asked.open()) kept.span.end();
     for (const { span } of this.#held.values()) span.end();

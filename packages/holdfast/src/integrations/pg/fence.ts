@@ -1,53 +1,60 @@
 /**
- * The mark of each resource is a row of a table of its own, raised as the first statement of the transaction that writes.
+ * Fencing with a table that has one row per resource, the mark. The transaction that writes raises the mark with its
+ * first statement.
  *
- * The row stays locked until that transaction has ended, so of two holders one goes through from the mark to the commit before the
- * other gets past its mark; and of these two the older one gets no further if it comes second.
+ * The row stays locked until that transaction ends. So of two holders, one completes everything from its mark to its
+ * commit before the other can pass its mark. If the older holder comes second, its mark is rejected.
  */
 import { checkKnown, checkResource, show } from "../../internal.js";
 import { checkFencing, type FencingLease, type Mark, refuseBy } from "../../recipes/fence/fencing.js";
 
 /**
- * A connection inside a transaction: a client of `pg`, or whatever else sends a statement with `$1` in it and resolves to its rows, or to
- * an object that has them as `rows`.
+ * A connection inside a transaction: a client of `pg`, or any object whose `query` sends a statement with placeholders
+ * such as `$1` and resolves to the rows, or to an object with `rows`.
  */
 export interface FenceTransaction {
   query(text: string, values: unknown[]): PromiseLike<unknown>;
 }
 
-/** Where marks are kept. */
+/** Options of `fence`. */
 export interface FenceOptions {
-  /** The table, with its schema before a dot if that is not found by itself. @default "holdfast_fence" */
+  /**
+   * The table of marks. If it is not in the search path, prefix it with its schema and a dot.
+   * @default "holdfast_fence"
+   */
   readonly table?: string | undefined;
 }
 
 const TABLE = "holdfast_fence";
 
 /**
- * The statement that makes the table of marks, for a migration. Made again it changes nothing.
+ * Returns the statement that creates the table of marks, for a migration. Running it again changes nothing.
  *
- * @throws TypeError, RangeError  a wrong name
+ * @param table  letters, digits and `_`, with a schema before a dot if needed
+ * @throws TypeError, RangeError  invalid table name
  */
 export function fenceTableSql(table: string = TABLE): string {
   return `create table if not exists ${quoted(table)} (resource text primary key, lock text not null, token bigint not null)`;
 }
 
 /**
- * Lets the transaction go on only if no later holder of the lock has been at the resource, and from now on no earlier one. Call it as
- * the first statement of the transaction, before anything is read, since what a holder decides by must be as new as its mark. The row of the
- * resource stays locked until the transaction ends.
+ * Rejects unless this lease is the latest holder that the resource has seen. If it resolves, the resource rejects
+ * earlier holders from then on.
  *
- * At any isolation level what two holders do to the resource never mixes. Under repeatable read and serializable a transaction
- * that met another rejects with the error of the driver, SQLSTATE 40001, which is passed on as it is: roll back, and run the whole
- * transaction again.
+ * Call it as the first statement of the transaction, before any read, because a holder must not decide on data that is
+ * older than its mark. The row of the resource stays locked until the transaction ends.
  *
- * @param tx        in a transaction; without one the mark is raised, and protects nothing
- * @param resource  what is written to, whatever tables that takes: 1 to 512 bytes, the same in every program
- * @param lease     of the lock that protects it
- * @throws StaleTokenError   a later holder has been there. Roll back, and stop
+ * The writes of two holders never interleave, at any isolation level. Under repeatable read and serializable, a
+ * transaction that conflicts with another rejects with the driver's own error, SQLSTATE 40001: roll back, and run the
+ * whole transaction again.
+ *
+ * @param tx        a connection inside a transaction; outside a transaction the mark is raised but protects nothing
+ * @param resource  a name for the protected data, in one or several tables: 1 to 512 bytes, the same in every program
+ * @param lease     a lease of the lock that protects the resource
+ * @throws StaleTokenError   a later holder has used the resource. Roll back and stop
  * @throws ForeignLockError  the resource belongs to another lock. Roll back
- * @throws TypeError, RangeError  a wrong argument, among them a pool in place of a client; nothing was sent
- * @throws what `tx.query` rejects with
+ * @throws TypeError, RangeError  invalid argument, for example a pool instead of a client; nothing was sent
+ * @throws whatever `tx.query` rejects with
  */
 export async function fence(
   tx: FenceTransaction,
@@ -67,7 +74,7 @@ export async function fence(
     [resource, fencing.name, String(fencing.token)],
   );
   if (rowsOf(raised).length > 0) return;
-  // The row that was in the way is locked by now, so it is still there, and still says what it said.
+  // The rejected insert has locked the existing row, so the row is unchanged.
   const [mark] = rowsOf(await tx.query(`select lock, token from ${name} where resource = $1`, [resource]));
   refuseBy(markIn(mark), resource, fencing);
   throw new Error(
@@ -100,7 +107,7 @@ function markIn(row: unknown): Mark {
   return { lock: String(row.lock), token: Number(row.token) };
 }
 
-/** A name of a table as it can stand in a statement. @throws TypeError, RangeError */
+/** Quotes a table name for use in a statement. @throws TypeError, RangeError  invalid name */
 function quoted(table: unknown): string {
   if (typeof table !== "string") throw new TypeError(`table must be a name such as holdfast_fence; got ${show(table)}`);
   if (!/^\w{1,63}(?:\.\w{1,63})?$/.test(table)) {

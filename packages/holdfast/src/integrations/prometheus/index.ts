@@ -1,3 +1,3 @@
-/** `holdfast/prometheus`: what happens to locks, in metrics of `prom-client`. */
+/** `holdfast/prometheus`: metrics of the locks of this process, with `prom-client`. */
 export { type GroupOptions, groupOf } from "../telemetry/groups.js";
 export { type PrometheusOptions, startMetrics } from "./metrics.js";

@@ -5,20 +5,20 @@ import { GROUP_OPTIONS, type GroupOptions } from "../telemetry/groups.js";
 import { LockMeter } from "../telemetry/lock-meter.js";
 import type { Labels } from "../telemetry/sink.js";
 
-/** Where the metrics go, and what their groups are. */
+/** Options of `startMetrics`: the registry, and how lock names become groups. */
 export interface PrometheusOptions extends GroupOptions {
-  /** @default the global one of `prom-client` */
+  /** The registry for the metrics. @default the global registry of `prom-client` */
   readonly register?: Registry | undefined;
 }
 
 const COMMAND_LABELS = ["script", "server_address", "server_port", "error_type"];
 
 /**
- * Measures all locks of this process from now on, in metrics that begin with `holdfast_`. Nothing is measured before.
+ * Starts to measure all locks of this process. The names of the metrics begin with `holdfast_`.
  *
- * @returns stops: removes every listener, and the metrics from their registry
- * @throws TypeError, RangeError  a wrong option
- * @throws Error  that registry has metrics of these names, as when it is started twice
+ * @returns a function that stops measuring and removes the metrics from the registry
+ * @throws TypeError, RangeError  invalid option
+ * @throws Error  the registry already has metrics of these names, for example because metrics were started twice
  */
 export function startMetrics(options: PrometheusOptions = {}): () => void {
   const { register = globalRegister, ...groups } = checkKnown(options, ["register", ...GROUP_OPTIONS]);
@@ -81,7 +81,7 @@ export function startMetrics(options: PrometheusOptions = {}): () => void {
   }
 }
 
-/** Every series has every label: what there is not is empty. */
+/** Labels of one series. `mode` is empty, not absent, if the lock has none. */
 function labelled({ label }: Definition, { group, kind, mode }: Labels, value?: string): Record<string, string> {
   return { group, kind, mode: mode ?? "", ...(label !== undefined && value !== undefined && { [label]: value }) };
 }

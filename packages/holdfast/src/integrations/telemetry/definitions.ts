@@ -1,18 +1,18 @@
-/** What is measured: one row for each metric, for every system that collects them. */
+/** The definitions of all metrics. Every metrics library uses the same ones. */
 
-/** From a fast answer to a minute, in s. */
+/** Bucket boundaries in seconds, from a fast reply to a minute. */
 const UP_TO_A_MINUTE: readonly number[] = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ];
-/** As long as work may take. */
+/** Bucket boundaries in seconds for holds, which last as long as the work under the lock. */
 const UP_TO_AN_HOUR: readonly number[] = [...UP_TO_A_MINUTE, 300, 900, 3600];
 
-/** A metric. All have the labels `group` and `kind`, `mode` for a read-write lock, and at most one more. */
+/** A metric. All except `COMMAND` have the labels `group`, `kind`, `mode` (read-write locks), and at most one more. */
 export interface Definition {
-  /** As OpenTelemetry names it. */
+  /** The name of the metric in OpenTelemetry. Other libraries derive theirs from it. */
   readonly name: string;
   readonly help: string;
-  /** `s` for seconds, or what is counted, in braces. */
+  /** `s` for seconds, `1` for a flag, or the counted thing in braces, for example `{lease}`. */
   readonly unit: string;
   readonly label?: "outcome" | "reason" | undefined;
 }
@@ -22,13 +22,16 @@ export interface HistogramDefinition extends Definition {
   readonly buckets: readonly number[];
 }
 
-/** A sum that only rises. */
+/** A counter, which only rises. */
 export interface CounterDefinition extends Definition {
-  /** Values of its label that stand at zero as soon as there is a lock of that group and kind: 0 is not the same as no data. */
+  /**
+   * Label values that are reported as zero as soon as a lock of that group and kind appears, because zero differs from
+   * missing data.
+   */
   readonly zeros: readonly string[];
 }
 
-/** Distributions. */
+/** The histograms of locks. */
 export const HISTOGRAMS: Readonly<Record<"acquire" | "wait" | "hold", HistogramDefinition>> = {
   acquire: {
     name: "holdfast.lock.acquire.duration",
@@ -53,7 +56,7 @@ export const HISTOGRAMS: Readonly<Record<"acquire" | "wait" | "hold", HistogramD
   },
 };
 
-/** Sums. */
+/** The counters. */
 export const COUNTERS: Readonly<
   Record<
     | "acquisitions"
@@ -140,7 +143,7 @@ export const COUNTERS: Readonly<
   },
 };
 
-/** What scripts that are called take. They have no group: a script is one for all locks of its kind. */
+/** How long script calls take. This metric has no group because one script serves all locks of its kind. */
 export const COMMAND: HistogramDefinition = {
   name: "holdfast.store.command.duration",
   help: "From the call of a script to its answer, or to the end of the wait for it.",
@@ -148,7 +151,7 @@ export const COMMAND: HistogramDefinition = {
   buckets: UP_TO_A_MINUTE,
 };
 
-/** What is read when somebody asks. */
+/** The gauges. They are read whenever the metrics are collected. */
 export const GAUGES: Readonly<
   Record<"held" | "waiting" | "oldest" | "leaderActive" | "permitsUsed" | "permitsLimit", Definition>
 > = {
@@ -172,9 +175,9 @@ export const GAUGES: Readonly<
   leaderActive: { name: "holdfast.leader.active", help: "1 while this process leads.", unit: "1" },
 };
 
-/** The name of each of them. */
+/** The key of a histogram in `HISTOGRAMS`. */
 export type HistogramName = keyof typeof HISTOGRAMS;
-/** The name of each of them. */
+/** The key of a counter in `COUNTERS`. */
 export type CounterName = keyof typeof COUNTERS;
-/** The name of each of them. */
+/** The key of a gauge in `GAUGES`. */
 export type GaugeName = keyof typeof GAUGES;

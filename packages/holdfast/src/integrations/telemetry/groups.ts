@@ -1,27 +1,27 @@
 /**
- * What stands for the name of a lock where names may not: a metric has one series for each of its labels, and names have numbers
- * and ids in them.
+ * Maps lock names to groups. Lock names contain numbers and ids, and a metric has one series per label value, so
+ * metrics use groups as labels.
  */
 import { emitWarning } from "node:process";
 import { checkWhole, show } from "../../internal.js";
 
-/** How names become groups. */
+/** How lock names become groups. */
 export interface GroupOptions {
   /**
-   * The group of a name: few for all names. It is called for whatever is told of a lock, and must be quick, and give a name the same
-   * group each time.
-   * @default {@link groupOf}, which puts `*` in the place of what looks like an id
+   * Returns the group of a lock name. It must map all names to few groups, and a name to the same group every time. It
+   * must be fast because it is called for every event of a lock.
+   * @default {@link groupOf}, which replaces everything that looks like an id with `*`
    */
   readonly group?: ((lockName: string) => string) | undefined;
   /**
-   * How many groups there are at most; names of any further one are in the group `other`, and one warning says so. More are more
-   * series to store. Whole number, 1 to 10,000.
+   * The largest number of groups. Names of any further group count in the group `other`, and Holdfast warns once. More
+   * groups mean more series to store. A whole number from 1 to 10,000.
    * @default 200
    */
   readonly groupsMax?: number | undefined;
 }
 
-/** Names of these options. */
+/** The names of the options in `GroupOptions`. */
 export const GROUP_OPTIONS: readonly (keyof GroupOptions)[] = ["group", "groupsMax"];
 
 const REST = "other";
@@ -32,21 +32,25 @@ const IDS: readonly RegExp[] = [
   /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i,
   /^[0-7][0-9a-hjkmnp-tv-z]{25}$/i, // ULID
   /^[0-9a-f]{8,}$/i,
-  /^\d{4}-\d\d-\d\d(T\d\d)?$/, // of a time, such as node-cron has in its keys, whose minutes are segments of their own
+  /^\d{4}-\d\d-\d\d(T\d\d)?$/, // a time, as in the keys of node-cron; its minutes are separate segments
   /^\d+Z$/,
 ];
-/** The key of a request over HTTP, which its client chooses, with spaces in it if it likes: `tenant/POST /payments 8e03978e`. */
+/**
+ * The lock name of an HTTP request, such as `tenant/POST /payments 8e03978e`. The client chooses the last part, which
+ * may contain spaces.
+ */
 const REQUEST = /^[^/]*(\/(?:POST|PATCH|PUT|DELETE) \S*) ./;
 
 /**
- * The name with `*` for each segment that is a number, a UUID, a ULID, hexadecimal of 8 digits or more, a date, an e-mail address, or
- * longer than 32 characters. Segments end at `:` `/` `.` `|`: `order:8e03978e-40d5-43e8-bc93-6894a57f9324:pay` is `order:*:pay`. Of a request
- * with an `Idempotency-Key` method and route are left.
+ * Returns the name with every id replaced by `*`. An id is a segment that is a number, a UUID, a ULID, 8 or more
+ * hexadecimal digits, a date, an email address, or longer than 32 characters. Segments are separated by `:` `/` `.`
+ * `|`, so `order:8e03978e-40d5-43e8-bc93-6894a57f9324:pay` becomes `order:*:pay`. For a request with an
+ * `Idempotency-Key`, only the method and the route remain.
  */
 export function groupOf(lockName: string): string {
   const [, route] = REQUEST.exec(lockName) ?? [];
   const name = route === undefined ? lockName : `*${route} *`;
-  // The domain of an address has points in it.
+  // Checks for an email address before splitting at dots, because its domain contains dots.
   return mapSegments(name, /([:/|])/, (part) => (EMAIL.test(part) ? "*" : mapSegments(part, /(\.)/, withoutId)));
 }
 
@@ -61,14 +65,14 @@ function withoutId(segment: string): string {
   return segment.length > LONGEST_WORD || IDS.some((id) => id.test(segment)) ? "*" : segment;
 }
 
-/** The groups of one process, so many at most. */
+/** Maps names to at most `groupsMax` groups. */
 export class Groups {
   readonly #group: (lockName: string) => string;
   readonly #groupsMax: number;
   readonly #known = new Set<string>();
   #hasWarned = false;
 
-  /** @throws TypeError, RangeError  a wrong option */
+  /** @throws TypeError, RangeError  invalid option */
   constructor({ group = groupOf, groupsMax = 200 }: GroupOptions) {
     if (typeof group !== "function") throw new TypeError(`group must be a function of a name; got ${show(group)}`);
     checkWhole("groupsMax", groupsMax, 1, 10_000);
@@ -76,7 +80,11 @@ export class Groups {
     this.#groupsMax = groupsMax;
   }
 
-  /** @throws what the function of the user throws */
+  /**
+   * Returns the group of a lock name, or `other` if there are too many groups.
+   *
+   * @throws whatever the `group` option throws
+   */
   of(lockName: string): string {
     const group = String(this.#group(lockName));
     if (this.#known.has(group)) return group;

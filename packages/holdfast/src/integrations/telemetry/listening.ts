@@ -1,18 +1,18 @@
-/** Listens to channels, and stops listening to all of them at once. */
+/** Subscribes to several diagnostics channels, and unsubscribes from all of them together. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { emitWarning } from "node:process";
 import { show } from "../../internal.js";
 
-/** What to do with a message of each channel, by its name. */
+/** Message handlers by channel name. */
 export type Handlers = Readonly<Record<string, (message: never) => void>>;
 
 /**
- * Begins to listen, in the order of the handlers.
+ * Subscribes the handlers to their channels, in order.
  *
- * What a handler throws would end the process, since a channel throws it where nobody can catch it: it is told in one warning, and
- * no lock hears of it.
+ * If a handler throws, Holdfast warns once and continues. Without that, the channel would rethrow the error where it
+ * cannot be caught, and the process would end.
  *
- * @returns stops; calling it again does nothing
+ * @returns a function that unsubscribes all handlers; calling it again does nothing
  */
 export function listen(handlers: Handlers): () => void {
   let hasWarned = false;

@@ -1,7 +1,7 @@
 /**
- * Turns what is told of locks into numbers, whatever collects them.
+ * Turns the events of locks into measurements, for any metrics library.
  *
- * It is about this process: what it holds and waits for, in all of its Holdfasts. A multi-lock is told of by its members.
+ * It covers all Holdfasts of this process. A multi-lock is measured through its members.
  */
 import type {
   AcquireEvent,
@@ -27,7 +27,7 @@ interface Held {
   readonly labels: Labels;
   readonly sinceMs: number;
   readonly permits: number;
-  /** How many leases share it, as with a reentrant mutex. */
+  /** The number of leases that share the hold, as with a reentrant mutex. */
   leases: number;
   isLate: boolean;
 }
@@ -37,27 +37,27 @@ const LOST_IDS_MAX = 1_000;
 const OF_EVERY_LOCK: readonly CounterName[] = ["acquisitions", "renewals", "lost", "releases"];
 const OF_EVERY_RUN: readonly CounterName[] = ["runsEnded", "runsSkipped"];
 
-/** See the file header. */
+/** Turns the events of all locks of this process into measurements. */
 export class LockMeter {
-  /** Stops listening. What was counted stays where it went. */
+  /** Unsubscribes from the events. The sink keeps everything recorded so far. */
   readonly stop: () => void;
   readonly #sink: Sink;
   readonly #groups: Groups;
-  /** One object for each set, so that it can be compared. */
+  /** One object for each set of labels, so that labels can be map keys. */
   readonly #labels = new Map<string, Labels>();
-  /** Of what is no lock: where zeros stand already. */
+  /** Counters and groups of things that are not locks and whose zeros were already reported. */
   readonly #shown = new Set<string>();
   readonly #calls = new OpenCalls<Labels>(() => {});
   readonly #held = new Map<string, Held>();
   readonly #limits = new Map<Labels, number>();
-  /** The last ones that were lost: whoever had them may still give them back, and need not. */
+  /** Ids of the latest lost holds. Their holders may still release them, but need not. */
   readonly #lostIds = new Set<string>();
 
-  /** Listens from now on. @throws TypeError, RangeError  a wrong option */
+  /** Subscribes to the events immediately. @throws TypeError, RangeError  invalid option */
   constructor(sink: Sink, options: GroupOptions) {
     this.#sink = sink;
     this.#groups = new Groups(options);
-    // Whoever hears of the beginning of a call hears of its end as well.
+    // Subscribes to the starts of acquire calls last, so that the end of every call whose start is seen is seen too.
     this.stop = listen({
       "holdfast:grant": unlessMulti((event: GrantEvent) => this.#granted(event)),
       "holdfast:ungranted": unlessMulti((event: UngrantedEvent) => this.#ungranted(event)),
@@ -66,7 +66,7 @@ export class LockMeter {
       "holdfast:renew": unlessMulti((event: RenewEvent) => this.#renewed(event)),
       "holdfast:wait": unlessMulti((event: WaitEvent) => this.#calls.wait(event)),
       "holdfast:acquire": unlessMulti((event: AcquireEvent) => this.#calls.begin(event, this.#labelsOf(event))),
-      // A counter that begins above zero does not seem to have risen.
+      // Reports zeros at the start of a run, because a counter that begins above zero does not appear to have risen.
       "holdfast:run:started": (event: RunEvent) => void this.#runLabels(event),
       "holdfast:run:ended": (event: RunEvent) => this.#run("runsEnded", event, event.outcome),
       "holdfast:run:skipped": (event: RunEvent) => this.#run("runsSkipped", event, event.reason),
@@ -84,7 +84,7 @@ export class LockMeter {
     });
   }
 
-  /** What a gauge shows now: one number for each group, kind and mode that there has been. */
+  /** Returns the current values of a gauge: one for each group, kind and mode seen so far. */
   read(gauge: GaugeName): Iterable<readonly [Labels, number]> {
     const values = new Map([...this.#labels.values()].map((labels) => [labels, 0]));
     const change = (labels: Labels, to: (value: number) => number): void => {
@@ -128,7 +128,7 @@ export class LockMeter {
     if (outcome !== undefined) this.#sink.add("once", labels, 1, outcome);
   }
 
-  /** @returns whether it had to wait */
+  /** Records the end of an acquire call. @returns whether the call waited */
   #ended(call: object, labels: Labels, waitedMs: number, outcome: string): boolean {
     const isWaiting = this.#calls.end(call)?.isWaiting === true;
     const seconds = waitedMs / 1_000;
@@ -153,7 +153,7 @@ export class LockMeter {
     this.#lostIds.add(id);
     const [oldest] = this.#lostIds;
     if (oldest !== undefined && this.#lostIds.size > LOST_IDS_MAX) this.#lostIds.delete(oldest);
-    // Given back by a Holdfast that was closed: nobody has taken it away.
+    // Closing the Holdfast released the lease, so it does not count as lost.
     const isClosed = event.reason === "closed";
     if (held !== undefined) this.#recordHold(held, isClosed ? "closed" : "lost");
     if (isClosed) return;
@@ -166,7 +166,8 @@ export class LockMeter {
     const held = this.#held.get(idOf(event));
     this.#sink.add("releases", labels, 1, event.outcome);
     if (held === undefined) {
-      // Taken over from another process, or granted before anybody listened; of one that was lost it was told then.
+      // A lost hold was already recorded at its loss. Any other unknown hold was taken over from another process, or
+      // granted before the meter started.
       if (this.#lostIds.delete(idOf(event))) return;
       if (event.outcome === "released") this.#sink.record("hold", labels, event.heldMs / 1_000, event.outcome);
       return;
@@ -191,7 +192,7 @@ export class LockMeter {
     return labels;
   }
 
-  /** Counts what is no lock, and is not among those that are read. */
+  /** Counts an event of something that is not a lock, and therefore does not appear in the gauges. */
   #beside(counter: CounterName, kind: string, name: string, outcome: string | undefined): void {
     this.#sink.add(counter, this.#labelsBeside(counter, kind, name), 1, outcome);
   }

@@ -1,19 +1,19 @@
-/** Calls of acquire that have begun, and not ended: which of them wait. */
+/** Tracks the acquire calls that have begun but not ended, and which of them wait. */
 import type { AcquireEvent, WaitEvent } from "../../index.js";
 
-/** What somebody remembers of each of them. */
+/** Tracks open acquire calls. For each one it keeps a value of type `Kept` for its user. */
 export class OpenCalls<Kept> {
   readonly #onWait: (kept: Kept) => void;
   readonly #calls = new Map<object, { readonly kept: Kept; readonly owner: string; isWaiting: boolean }>();
-  /** Several wait behind one claim. */
+  /** Open calls by the owner of their claim. Several calls can wait behind one claim. */
   readonly #byOwner = new Map<string, Set<object>>();
 
-  /** @param onWait  told once of each call that waits */
+  /** @param onWait  called once for each call that waits */
   constructor(onWait: (kept: Kept) => void) {
     this.#onWait = onWait;
   }
 
-  /** A call has begun. */
+  /** Records the start of a call. @param kept  the value to keep until the call ends */
   begin({ call, owner }: AcquireEvent, kept: Kept): void {
     this.#calls.set(call, { kept, owner, isWaiting: false });
     const sharing = this.#byOwner.get(owner);
@@ -21,7 +21,7 @@ export class OpenCalls<Kept> {
     else sharing.add(call);
   }
 
-  /** It waits; or all do that stand behind that claim. */
+  /** Marks the call of the event as waiting. If the event names no call, marks all open calls behind its claim. */
   wait({ call, owner }: WaitEvent): void {
     for (const each of call === undefined ? (this.#byOwner.get(owner) ?? []) : [call]) {
       const open = this.#calls.get(each);
@@ -31,7 +31,11 @@ export class OpenCalls<Kept> {
     }
   }
 
-  /** It has ended. @returns undefined if it had begun before somebody listened, or was never told of */
+  /**
+   * Records the end of a call.
+   *
+   * @returns what was kept for the call; undefined if its start was not seen
+   */
   end(call: object): { readonly kept: Kept; readonly isWaiting: boolean } | undefined {
     const open = this.#calls.get(call);
     if (open === undefined) return undefined;
@@ -42,7 +46,7 @@ export class OpenCalls<Kept> {
     return open;
   }
 
-  /** All that have not ended. */
+  /** All calls that have not ended. */
   *open(): Generator<{ readonly kept: Kept; readonly isWaiting: boolean }> {
     yield* this.#calls.values();
   }

@@ -1,27 +1,33 @@
-/** What a system that collects numbers does for `LockMeter`. */
+/** The interface between `LockMeter` and a metrics library. */
 import type { CommandEvent } from "../../internal.js";
 import type { CounterName, HistogramName } from "./definitions.js";
 
-/** Whose number it is. */
+/** The labels of a measurement. */
 export interface Labels {
   readonly group: string;
   readonly kind: string;
-  /** Which side of a read-write lock; absent for all else. */
+  /** The side of a read-write lock. Absent for other kinds. */
   readonly mode?: "read" | "write" | undefined;
 }
 
-/** Which script it was, where it went if that is known, and what sort of error it ended with, if it was not answered. */
+/** The labels of a script call: the script, the server if known, and the error type if the server did not reply. */
 export interface CommandLabels {
   readonly script: string;
   readonly server: CommandEvent["server"];
   readonly errorType: string | undefined;
 }
 
-/** Where numbers go. */
+/** Records measurements in a metrics library. */
 export interface Sink {
-  /** @param by  0 to let it be seen that there is none */
+  /**
+   * Adds to a counter.
+   *
+   * @param by     0 creates the series, so that it shows a zero instead of no data
+   * @param value  the value of the counter's own label
+   */
   add(counter: CounterName, labels: Labels, by: number, value?: string): void;
+  /** Records a duration in a histogram. @param value  the value of the histogram's own label */
   record(histogram: HistogramName, labels: Labels, seconds: number, value: string): void;
-  /** A script was called. */
+  /** Records the duration of a script call. */
   command(told: CommandLabels, seconds: number): void;
 }

@@ -1,13 +1,13 @@
-/** What is told of other things than locks, as far as it is counted. */
+/** Events of things that are not locks. Each type has only the fields that the metrics use. */
 
-/** What the integrations for HTTP tell of a request. */
+/** A request that an HTTP integration has answered. */
 export interface RequestEvent {
   readonly method: string;
   readonly route: string;
   readonly outcome: string;
 }
 
-/** What recipes for schedulers tell of a run. */
+/** The start or end of a run of a scheduler recipe, or a run that was skipped. */
 export interface RunEvent {
   readonly kind: string;
   readonly lockName: string;
@@ -15,10 +15,10 @@ export interface RunEvent {
   readonly reason?: string | undefined;
 }
 
-/** What a cache tells of a call, at its start and at its end. */
+/** The start or end of a `get` of a cache. */
 export interface CacheEvent {
   readonly kind: string;
   readonly cacheName: string;
-  /** Undefined until it ends. */
+  /** Undefined until the call ends. */
   readonly outcome: string | undefined;
 }

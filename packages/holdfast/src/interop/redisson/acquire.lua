@@ -1,21 +1,21 @@
 --[[
-  interop/redisson/acquire: take the lock of Redisson if it is free.
+  interop/redisson/acquire: take the Redisson lock if it is free.
 
-  RLock, FencedLock and SpinLock are the same hash. An owner that asks again gets the same answer and is not counted twice,
-  so that a request whose reply was lost can be sent again. A key without an expiry is somebody's all the same. The hash
-  of a read-write lock has a field that no lock has, and neither side would exclude the other: refused.
+  RLock, FencedLock and SpinLock use the same hash. If an owner asks again, it gets the same reply and is not counted
+  twice, so a request without a reply can be sent again. A key without an expiry counts as held. The hash of a
+  read-write lock, which has the field `mode`, is refused because the two kinds would not exclude each other.
 
   KEYS[1] lock     hash, owner -> hold count; expires with the lease
   KEYS[2] fence    string, the last token of a FencedLock; never expires
-  ARGV[1] name     the first key as it must arrive here
+  ARGV[1] name     the first key, without any prefix that a client adds
   ARGV[2] owner    id of the claim
   ARGV[3] leaseMs  length of the lease
-  ARGV[4] fenced   1 if a grant has a token of Redisson's counter; else it has the time of the server in µs
+  ARGV[4] fenced   1 if the token comes from Redisson's counter; otherwise it is the server's clock in µs
   GRANTS  by itself
   REPLY   {1, token}          granted
-          {2, restMs, nowUs}  refused: restMs is left of the present lease, -1 if it has no end
-          3                   mistyped: the key is of something else
-          4                   prefixed: a client has put something before the key
+          {2, restMs, nowUs}  refused: restMs is the rest of the current lease, -1 without an end
+          3                   mistyped: the key belongs to an object of another type
+          4                   prefixed: the client added a prefix to the key
 ]]
 local name, owner, leaseMs, fenced = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -36,7 +36,7 @@ end
 
 local token = nowUs
 if fenced == '1' then
-  -- Whoever asks again had the last one: nobody else was granted since.
+  -- An owner that asks again has the last token, because no other claim was granted since.
   local last = isOurs and redis.call('GET', KEYS[2])
   token = tonumber(last or redis.call('INCR', KEYS[2]))
 end

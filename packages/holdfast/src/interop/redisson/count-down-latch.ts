@@ -7,26 +7,27 @@ import { type RedissonLatchProtocol, redissonLatchProtocol } from "./latch-proto
 import { checkRecheckMs, type RecheckOptions, waitsOf } from "./permits-lock.js";
 import type { CountPlace } from "./permits-place.js";
 
-/** How to wait for zero. */
+/** Options of `RedissonCountDownLatch.await`. */
 export type RedissonAwaitOptions = Pick<AcquireOptions, "waitMs" | "signal">;
 
 const AWAIT_OPTIONS: readonly string[] = ["waitMs", "signal"];
-/** Java takes a `long`; this much is exact in either. */
+/** Java counts in a `long`. This is the largest count that is exact in both languages. */
 const COUNT_MAX = Number.MAX_SAFE_INTEGER;
 
 /**
- * Redisson's `RCountDownLatch`: lets any number of waiters go on, in Java and Node, once something has happened a number of
- * times; on one server, between failovers.
+ * Redisson's `RCountDownLatch`: lets all waiters in Java and Node continue after a given number of count-downs, on one
+ * server, between failovers.
  *
- * Nobody holds it, nothing of it is leased, and it lives until it is counted down or deleted: a process that dies before it
- * counted down is one count-down that does not come. A latch without a count is open. The format does not say who counted, so
- * a job that is started again counts again; but one call counts once, however often its request has to be sent, since the
- * answer is remembered beside the count.
+ * A latch has no holders and no lease. It lives until it is counted down or deleted, so if a process crashes before it
+ * counts down, that count-down is missing. A latch without a count is open. The format does not record which client
+ * counted, so a job that is restarted counts again. But one call counts only once, however often its request is sent,
+ * because Holdfast remembers its reply in a separate key.
  *
- * A waiter hears of zero by a message, and looks at the count every `recheckMs` in any case. On a cluster a name with a closing
- * brace is refused: Redisson puts braces around it for its channel, and then the two are in different slots.
+ * A message notifies waiters when the count reaches zero. They also check the count every `recheckMs`. On a cluster, a
+ * name with a closing brace is refused: Redisson puts braces around it for its channel, so the two are in different
+ * slots.
  *
- * Algorithm: Redisson's, a count and a channel that opens and closes the gate (docs/redisson-permits.md).
+ * Algorithm: Redisson's, a count and a channel that opens and closes the latch (docs/redisson-permits.md).
  */
 export class RedissonCountDownLatch {
   /** Name of the latch. */
@@ -35,7 +36,7 @@ export class RedissonCountDownLatch {
   readonly #protocol: RedissonLatchProtocol;
   readonly #recheckMs: number;
 
-  /** Latches come from the factory `redisson`. @internal */
+  /** @internal */
   constructor(place: CountPlace, options: RecheckOptions = {}) {
     this.name = place.name;
     this.#place = place;
@@ -46,11 +47,11 @@ export class RedissonCountDownLatch {
   /**
    * Sets the count, unless there is one.
    *
-   * @param count  whole number, 1 to 9,007,199,254,740,991
-   * @returns whether this call set it
-   * @throws StoreError   outcome unknown: look at `getCount()`; or the name belongs to something else
+   * @param count  a whole number from 1 to 9,007,199,254,740,991
+   * @returns whether this call set the count
+   * @throws StoreError   outcome unknown: check `getCount()`; or the key belongs to an object of another type
    * @throws ClosedError  this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong count; nothing was sent
+   * @throws TypeError, RangeError  invalid count; nothing was sent
    */
   async trySetCount(count: number): Promise<boolean> {
     checkWhole("count", count, 1, COUNT_MAX);
@@ -58,17 +59,17 @@ export class RedissonCountDownLatch {
   }
 
   /**
-   * Takes one off the count; at zero, everybody who waits goes on.
+   * Decrements the count. At zero, all waiters continue.
    *
-   * @returns what is left; 0 also if there is no count
-   * @throws StoreError   outcome unknown: it may have counted, and calling again may count twice
+   * @returns the remaining count; 0 if there is no count
+   * @throws StoreError   outcome unknown: it may have counted, so calling it again may count twice
    * @throws ClosedError  this Holdfast was closed
    */
   async countDown(): Promise<number> {
     return this.#once((request, timeoutMs) => this.#protocol.countDown(request, timeoutMs));
   }
 
-  /** What is left; 0 also if there is no count. @throws StoreError, ClosedError */
+  /** Returns the remaining count; 0 if there is no count. @throws StoreError, ClosedError */
   async getCount(): Promise<number> {
     const { session } = this.#place.scope;
     session.assertOpen(this.name);
@@ -76,12 +77,13 @@ export class RedissonCountDownLatch {
   }
 
   /**
-   * Waits until the count is zero; at once if it is, or if there is none.
+   * Waits until the count is zero. Returns immediately if it is zero or there is no count.
    *
-   * @throws WaitTimeoutError  after `waitMs` (by default as long as an acquire waits); waiting again is safe
+   * @param options  `waitMs` defaults to that of an acquire
+   * @throws WaitTimeoutError  not zero within `waitMs`; waiting again is safe
    * @throws the signal's reason, if it aborts the wait
-   * @throws StoreError, EvictionError, ClosedError  as when a lock is acquired
-   * @throws TypeError, RangeError  a wrong option; nothing was sent
+   * @throws StoreError, EvictionError, ClosedError  as `Lock.acquire`
+   * @throws TypeError, RangeError  invalid option; nothing was sent
    */
   async await(options: RedissonAwaitOptions = {}): Promise<void> {
     const { session, defaults } = this.#place.scope;
@@ -93,7 +95,7 @@ export class RedissonCountDownLatch {
         protocol: this.#protocol.wait,
         options: resolved,
         ...waitsOf(this.#place, this.#recheckMs),
-        // All go on at once, so nobody stands behind another.
+        // At zero all waiters continue together, so there is no local line.
         line: lineOfOne(session),
         ends: { granted: () => resolveWait(undefined), timedOut: resolveWait, failed: reject },
       });
@@ -107,8 +109,7 @@ export class RedissonCountDownLatch {
   }
 
   /**
-   * Forgets the count, and everybody who waits goes on, as at zero. Where Java deletes a latch, Java's own waiters stay where
-   * they are; ours go on.
+   * Deletes the count. All waiters continue, as at zero. If Java deletes it, only the waiters of Holdfast continue.
    *
    * @returns whether there was a count
    * @throws as `countDown`
@@ -117,7 +118,7 @@ export class RedissonCountDownLatch {
     return this.#once((request, timeoutMs) => this.#protocol.delete(request, timeoutMs));
   }
 
-  /** Sends a request until it is answered; it counts once, however often it arrives. */
+  /** Sends a request until the server replies. It takes effect once, however often it arrives. */
   #once<Answer>(send: (request: string, timeoutMs: number) => Promise<Answer>): Promise<Answer> {
     const { session } = this.#place.scope;
     const request = session.newRequestId(this.name);

@@ -1,4 +1,4 @@
-/** The protocol of a semaphore of Redisson whose permits expire: each one script call, with the keys of one name. */
+/** The protocol of a Redisson semaphore with permits that expire. Each operation is one script call. */
 
 import {
   interopRedissonExpirableSemaphoreAcquire,
@@ -19,44 +19,55 @@ import type { LockProtocol, State } from "../../internal.js";
 import { checkPermitId, permitIdsOf } from "./permit-ids.js";
 import { callAt, type PermitsPlace, refused } from "./permits-place.js";
 
-/** How many permits `inspect` names. */
+/** Most permits that `inspect` returns. */
 const NAMED_PERMITS = 1_000;
 
-/** How the release of a permit by its id ended. */
+/** Result of releasing a permit by its id. */
 export type PermitRelease = "released" | "late" | "not-held";
 
-/** How many permits there are. */
+/** The number of free and held permits. */
 export interface PermitCounts {
-  /** How many are free; less than 0 if there were made fewer than are held. */
+  /** The number of free permits; negative if fewer permits were set than are held. */
   readonly free: number;
+  /** The number of held permits. */
   readonly held: number;
 }
 
-/** What the server says about the semaphore. */
+/** The state of the semaphore on the server. */
 export interface ExpirableState extends State {
+  /** The number of free permits. */
   readonly free: number;
 }
 
-/** The protocol of a lock, and what else such a semaphore can be asked. Each request counts once, however often it is sent. */
+/**
+ * The lock protocol plus the other operations of the semaphore. A request takes effect once, however often it is sent.
+ */
 export interface ExpirableProtocol extends LockProtocol {
+  /** Returns the number of free permits, and the ids of held permits as holders. */
   inspect(owner: string | undefined, timeoutMs: number): Promise<ExpirableState>;
-  /** How many are free and held, or undefined if more has to be reaped before that can be said: ask again. */
+  /**
+   * Returns the number of free and held permits. Undefined if more ended leases must be taken back first: ask again.
+   */
   counts(timeoutMs: number): Promise<PermitCounts | undefined>;
-  /** False if there was a count already. */
+  /** Sets the number of permits. `ttlMs` 0 means forever. Returns false if the semaphore already exists. */
   trySetPermits(permits: number, ttlMs: number, request: string, timeoutMs: number): Promise<boolean>;
+  /** Changes the total number of permits, including those that are held. */
   setPermits(permits: number, request: string, timeoutMs: number): Promise<void>;
+  /** Adds permits, or removes some if `permits` is negative. */
   addPermits(permits: number, request: string, timeoutMs: number): Promise<void>;
+  /** Releases a permit by its id. */
   tryRelease(id: string, request: string, timeoutMs: number): Promise<PermitRelease>;
+  /** Releases permits by their ids, all or none. Returns false if one of them was not held or had ended. */
   tryReleaseAll(ids: readonly string[], request: string, timeoutMs: number): Promise<boolean>;
-  /** @param leaseMs  -1 for ever */
+  /** Sets the end of a lease to `leaseMs` from now; -1 means never. Returns false if the permit is not held. */
   updateLease(id: string, leaseMs: number, timeoutMs: number): Promise<boolean>;
-  /** What is left, in ms; Infinity if it does not end, undefined if nobody holds that permit. */
+  /** Returns the remaining lease of a permit in ms: Infinity if it never ends, undefined if the permit is not held. */
   leaseTime(id: string, timeoutMs: number): Promise<number | undefined>;
 }
 
 const RELEASES: readonly PermitRelease[] = ["not-held", "released", "late"];
 
-/** The protocol of the semaphore at `place`. */
+/** Returns the protocol of the semaphore at `place`. */
 export function expirableProtocol(place: PermitsPlace): ExpirableProtocol {
   const { store, name, raw: permits, timeout, leases, grants, tell, keepMs } = place;
   const { channel, how } = tell;
@@ -116,7 +127,7 @@ export function expirableProtocol(place: PermitsPlace): ExpirableProtocol {
       if (token !== undefined) {
         throw new UnsupportedError(name, "The server keeps no token for a Redisson permit: use its id.");
       }
-      // Somebody may ask who cannot see the permits at all, and that is told by the script that any id may be given to.
+      // A client that prefixes keys sees no permits. Only the script of `tryRelease` detects that.
       const request = place.scope.session.newRequestId(name);
       return (await protocol.tryRelease(checkPermitId(owner), request, timeoutMs)) !== "not-held";
     },
@@ -140,7 +151,7 @@ export function expirableProtocol(place: PermitsPlace): ExpirableProtocol {
     },
 
     async trySetPermits(amount, ttlMs, request, timeoutMs) {
-      // What a plain semaphore of this library has stands in the way; there is nothing else of it to take back.
+      // Recorded leases mean that a plain semaphore of this name exists. Then the script refuses and deletes nothing.
       const keys = { permits, request: place.requestKey(request), other: leases, leases, grants };
       const args = { amount, ttlMs, keepMs, ...tell };
       const reply = await ask(caller, interopRedissonSemaphoreTrySetPermits, keys, args, timeoutMs);

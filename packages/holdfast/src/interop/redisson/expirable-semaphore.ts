@@ -1,4 +1,4 @@
-/** Redisson's `RPermitExpirableSemaphore`: permits with ids and leases, which both sides can see. */
+/** Redisson's `RPermitExpirableSemaphore`: permits with ids and leases that Java and Node both see. */
 import type { Inspection } from "../../index.js";
 import { checkWhole, describe, type Hold, insist, Lease, show } from "../../internal.js";
 import {
@@ -12,52 +12,52 @@ import { checkRecheckMs, MOST_PERMITS, PermitsLock, permitsParts, type RecheckOp
 import type { PermitsPlace } from "./permits-place.js";
 import type { SetPermitsOptions } from "./semaphore.js";
 
-/** Permits held for a time. All of them are renewed and end together. */
+/** A lease on one or more permits, which are renewed and end together. */
 export class RedissonPermitLease extends Lease {
   /**
-   * Ids of the permits, 32 hexadecimal digits each, as Java calls them; the first one is `owner`. Whoever has an id may release
-   * that permit; then this lease counts as lost at its next renewal.
+   * Ids of the permits, 32 hexadecimal digits each, as in Java. The first one is `owner`. Any client that knows an id
+   * can release that permit; this lease is then lost at its next renewal.
    */
   readonly permitIds: readonly string[];
 
-  /** Leases come from the verbs of a RedissonPermitExpirableSemaphore. @internal */
+  /** @internal */
   constructor(hold: Hold) {
     super(hold);
     this.permitIds = permitIdsOf(hold.grant.claim);
   }
 }
 
-/** What `inspect` tells about the semaphore. A snapshot: it may have changed when you read it. */
+/** The state of the semaphore, from `inspect`. A snapshot: the state may have changed by the time you read it. */
 export interface PermitInspection extends Inspection {
-  /** How many permits are free, without those that are over and were not taken back yet. */
+  /** The number of free permits, not counting permits whose lease has ended but that were not taken back yet. */
   readonly free: number;
 }
 
-/** The ids of one lease go in one request. */
+/** Most permits of one lease, because one request carries all their ids. */
 const MOST_IDS = 1_000;
 const LONGEST_MS = 31_536_000_000;
 
 /**
- * Redisson's `RPermitExpirableSemaphore`: permits that Java services and Node take from one count, each with a lease that all
- * of them can see, on one server, between failovers.
+ * Redisson's `RPermitExpirableSemaphore`: Java services and Node take permits from one count, each with a lease that
+ * all clients see, on one server, between failovers.
  *
- * Permits whose time is over come back when anybody of either side next asks for any. Our leases are renewed while their
- * holder lives; Redisson renews none, so those of Java end when they were said to, or never. Whoever has the id of a permit
- * may release it or move its end, whether or not it acquired it: an id can be handed from one side to the other. A lease that
- * Node takes over by its id is not renewed.
+ * When a client of either system asks for permits, those whose leases have ended are taken back first. Holdfast renews
+ * its leases while their holder lives. Redisson renews none: its leases end at the time that Java set, or never. Any
+ * client that knows the id of a permit can release it or change the end of its lease, so an id can be passed from one
+ * system to the other. Holdfast does not renew a lease that was passed to it by id.
  *
- * No order among waiters of different processes; those of one are served in turn. A waiter asks when a message comes, when the
- * lease that ends first is over, and every `recheckMs`. Redisson dates leases by the clock of the Java service; all that is
- * done here goes by the server's. Tokens are that clock in microseconds: they order the grants of Holdfast, as long as it is
- * not set back; Java has none.
+ * Waiters of one process are served in order; there is no order among processes. A waiter asks again when a message
+ * arrives, when the first lease ends, and every `recheckMs`. Redisson calculates ends of leases with the clock of the
+ * Java service, Holdfast with that of the server. Tokens are the server's clock in microseconds. They order the grants
+ * of Holdfast unless that clock is set back. Java has no tokens.
  *
- * Algorithm: Redisson's, a count and a sorted set of ids by the ends of their leases, and a channel that wakes
+ * Algorithm: Redisson's, a count, a sorted set of ids by the end of their leases, and a channel that notifies waiters
  * (docs/redisson-permits.md).
  */
 export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermitLease> {
   readonly #protocol: ExpirableProtocol;
 
-  /** Semaphores come from the factory `redisson`. @internal */
+  /** @internal */
   constructor(place: PermitsPlace, options: RecheckOptions = {}) {
     const protocol = expirableProtocol(place);
     const make = (held: Hold): RedissonPermitLease => new RedissonPermitLease(held);
@@ -67,13 +67,13 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
   }
 
   /**
-   * Says how many permits there are, unless somebody has.
+   * Sets the number of permits, unless it is already set.
    *
-   * @param permits  whole number, 0 to 2,147,483,647
-   * @returns whether this call set it
-   * @throws StoreError   outcome unknown; or the name belongs to something else
+   * @param permits  a whole number from 0 to 2,147,483,647
+   * @returns whether this call set the number
+   * @throws StoreError   outcome unknown; or the key belongs to an object of another type
    * @throws ClosedError  this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong number or option; nothing was sent
+   * @throws TypeError, RangeError  invalid number or option; nothing was sent
    */
   async trySetPermits(permits: number, { ttlMs }: SetPermitsOptions = {}): Promise<boolean> {
     checkWhole("permits", permits, 0, MOST_PERMITS);
@@ -82,10 +82,10 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
   }
 
   /**
-   * Changes how many permits there are, counting those that are held. With fewer than are held, nobody is granted until enough
-   * came back.
+   * Changes the total number of permits, including those that are held. If it is less than are held, no permits are
+   * granted until enough were released.
    *
-   * @param permits  whole number, 0 to 2,147,483,647
+   * @param permits  a whole number from 0 to 2,147,483,647
    * @throws as `trySetPermits`
    */
   async setPermits(permits: number): Promise<void> {
@@ -94,9 +94,9 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
   }
 
   /**
-   * Puts permits in, or takes some away where the number is below 0, even more than are free.
+   * Adds permits. A negative number removes permits, even more than are free.
    *
-   * @param permits  whole number, -2,147,483,647 to 2,147,483,647
+   * @param permits  a whole number from -2,147,483,647 to 2,147,483,647
    * @throws as `trySetPermits`
    */
   async addPermits(permits: number): Promise<void> {
@@ -104,31 +104,32 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
     await this.once((request, timeoutMs) => this.#protocol.addPermits(permits, request, timeoutMs));
   }
 
-  /** How many permits are free; below 0 if somebody made them fewer than are held. @throws as `trySetPermits` */
+  /** Returns the number of free permits; negative if fewer were set than are held. @throws as `trySetPermits` */
   async availablePermits(): Promise<number> {
     return (await this.#counts()).free;
   }
 
-  /** How many permits are held, by either side. @throws as `trySetPermits` */
+  /** Returns the number of permits that clients of both systems hold. @throws as `trySetPermits` */
   async acquiredPermits(): Promise<number> {
     return (await this.#counts()).held;
   }
 
-  /** How many permits there are, free and held; 0 if nobody has said. @throws as `trySetPermits` */
+  /** Returns the total number of permits, free and held; 0 if it was never set. @throws as `trySetPermits` */
   async getPermits(): Promise<number> {
     const { free, held } = await this.#counts();
     return free + held;
   }
 
   /**
-   * Gives back a permit by its id, whoever acquired it. A lease of ours is given back by `lease.release()`.
+   * Releases a permit by its id, no matter which client acquired it. To release a lease of Holdfast, call
+   * `lease.release()`.
    *
-   * @param id  32 hexadecimal digits, as Java calls the permit
-   * @returns `"released"`; `"late"` if its lease was over but nobody had taken it back yet, so that it came back by this, which
-   *          Java reports as a failure; `"not-held"` if nobody has it
-   * @throws StoreError   outcome unknown
+   * @param id  permit id as in Java, 32 hexadecimal digits
+   * @returns `"released"`; `"late"` if the lease had ended and this call took the permit back, which Java reports as a
+   *          failure; `"not-held"` if no client holds the permit
+   * @throws StoreError   outcome unknown; or the key belongs to an object of another type
    * @throws ClosedError  this Holdfast was closed
-   * @throws TypeError, RangeError  no such id can be; nothing was sent
+   * @throws TypeError, RangeError  invalid id; nothing was sent
    */
   async tryRelease(id: string): Promise<PermitRelease> {
     const checked = checkPermitId(id);
@@ -136,10 +137,10 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
   }
 
   /**
-   * Gives back several permits by their ids, all or none.
+   * Releases several permits by their ids, all or none.
    *
-   * @param ids  1 to 1,000, none twice
-   * @returns whether all were held, and none was over; if not, nothing was done
+   * @param ids  1 to 1,000 different ids
+   * @returns true if all were held and no lease had ended; otherwise false, and nothing was released
    * @throws as `tryRelease`
    */
   async tryReleaseAll(ids: readonly string[]): Promise<boolean> {
@@ -151,10 +152,11 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
   }
 
   /**
-   * Lets the lease of a permit end so long from now, sooner or later than before, whoever acquired it.
+   * Sets the end of the lease of a permit, no matter which client acquired it. The new end may be sooner or later.
    *
-   * @param leaseMs  whole milliseconds, 1 to 31,536,000,000, or Infinity for a lease that does not end
-   * @returns whether anybody held it
+   * @param id       permit id, 32 hexadecimal digits
+   * @param leaseMs  lease from now, whole milliseconds, 1 to 31,536,000,000, or Infinity for a lease that never ends
+   * @returns whether a client held the permit
    * @throws as `tryRelease`
    */
   async updateLeaseTime(id: string, leaseMs: number): Promise<boolean> {
@@ -166,8 +168,10 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
   }
 
   /**
-   * What is left of the lease of a permit, whoever acquired it, in ms; Infinity if it does not end, undefined if nobody holds it.
+   * Returns how long the lease of a permit lasts from now, no matter which client acquired it.
    *
+   * @param id  permit id, 32 hexadecimal digits
+   * @returns milliseconds; Infinity if the lease never ends; undefined if no client holds the permit
    * @throws as `tryRelease`
    */
   async getLeaseTime(id: string): Promise<number | undefined> {
@@ -176,7 +180,11 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
     return insist(this.session, () => this.#protocol.leaseTime(checked, this.session.commandTimeoutMs));
   }
 
-  /** How many permits are free, and the ids of those that are held, by either side. Changes nothing. @throws StoreError, ClosedError */
+  /**
+   * Returns the number of free permits and the ids of held ones, of both systems. Read-only.
+   *
+   * @throws StoreError, ClosedError
+   */
   override async inspect(): Promise<PermitInspection> {
     this.session.assertOpen(this.name);
     const state = await this.#protocol.inspect(undefined, this.session.commandTimeoutMs);

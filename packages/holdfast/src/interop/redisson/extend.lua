@@ -1,14 +1,14 @@
 --[[
-  interop/redisson/extend: begin the lease of a lock anew, if it is still ours.
+  interop/redisson/extend: renew the lease of a lock if the claim still holds it.
 
-  Also of a fair lock and of a write lock, whose holder is a field of the same hash. Never makes it shorter.
+  Also renews a fair lock or a write lock, whose holder is a field of the same hash. Never shortens the lease.
 
   KEYS[1] lock     hash, owner -> hold count; expires with the lease
   ARGV[1] owner    field of the holder
-  ARGV[2] leaseMs  length of the lease, counted from now
+  ARGV[2] leaseMs  length of the lease from now
   RENEWS
   REPLY   1        extended
-          2        forgotten: it is not ours, and nothing tells since when
+          2        forgotten: the claim does not hold the lock, and the server cannot tell since when
 ]]
 local owner, leaseMs = ARGV[1], ARGV[2]
 

@@ -1,21 +1,22 @@
 --[[
-  interop/redisson/force-release: end the hold of a named owner, and wake a waiter.
+  interop/redisson/force-release: release the lock of a given owner, and notify the waiters.
 
-  The protocol has no message to the holder: it finds out when it renews.
+  The protocol sends no message to the holder, which discovers the loss when it renews.
 
-  The counter alone does not say who holds: an RLock of the same name leaves it as it is. So an owner is named in any case.
+  The caller must always name the owner. The counter does not identify the holder, because an RLock of the same name
+  does not change it.
 
   KEYS[1] lock     hash, owner -> hold count; expires with the lease
   KEYS[2] fence    string, the last token of a FencedLock
-  ARGV[1] name     the first key as it must arrive here
+  ARGV[1] name     the first key, without any prefix that a client adds
   ARGV[2] owner    id of the holder
-  ARGV[3] token    that the counter has to show; empty if the owner says enough
-  ARGV[4] channel  where waiters listen
+  ARGV[3] token    required value of the counter; empty to identify the holder by its owner only
+  ARGV[4] channel  channel of the waiters
   ARGV[5] how      plain, sharded or both
-  REPLY   0        absent: it is free, or somebody else holds it
+  REPLY   0        absent: the lock is free, or another owner holds it
           1        released
-          3        mistyped: the key is of something else
-          4        prefixed: a client has put something before the key
+          3        mistyped: the key belongs to an object of another type
+          4        prefixed: the client added a prefix to the key
 ]]
 local name, owner, token, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 

@@ -1,7 +1,7 @@
 /**
- * Locks in the wire format of Redisson, to share them with Java services: the entry point `holdfast/redisson`.
+ * `holdfast/redisson`: locks in the wire format of Redisson, shared with Java services.
  *
- * See docs/redisson.md for what they promise, and docs/interop.md for when to use them.
+ * See docs/redisson.md for their guarantees, and docs/interop.md for when to use them.
  */
 
 export { type RedissonAwaitOptions, RedissonCountDownLatch } from "./count-down-latch.js";

@@ -1,13 +1,13 @@
 --[[
-  interop/redisson/inspect: who holds the lock.
+  interop/redisson/inspect: return the holder of the lock.
 
   KEYS[1] lock   hash, owner -> hold count; expires with the lease
   KEYS[2] fence  string, the last token of a FencedLock
-  ARGV[1] name   the first key as it must arrive here
+  ARGV[1] name   the first key, without any prefix that a client adds
   REPLY   {0, restMs, token, owners...}  free
-          {1, restMs, token, owners...}  held: one owner; restMs is -1 if it has no end; token is 0 if none was issued
-          3                              mistyped: the key is of something else
-          4                              prefixed: a client has put something before the key
+          {1, restMs, token, owners...}  held: one owner; restMs is -1 without an end; token is 0 if none was issued
+          3                              mistyped: the key belongs to an object of another type
+          4                              prefixed: the client added a prefix to the key
 ]]
 local name = ARGV[1]
 

@@ -1,4 +1,4 @@
-/** The protocol of a count-down latch of Redisson: each one script call, with the keys of one name. */
+/** The protocol of a Redisson count-down latch. Each operation is one script call. */
 
 import {
   interopRedissonLatchCount,
@@ -9,21 +9,21 @@ import {
 import type { InspectProtocol, State, WaitProtocol } from "../../internal.js";
 import { type CountPlace, callAt, refused } from "./permits-place.js";
 
-/** The protocol of the latch at a place. Each request counts once, however often it is sent. */
+/** The operations of a latch. A request takes effect once, however often it is sent. */
 export interface RedissonLatchProtocol extends InspectProtocol {
-  /** Those of a wait for zero. */
+  /** The protocol of a wait for zero. */
   readonly wait: WaitProtocol;
-  /** What is left; 0 also if there is no count. */
+  /** Returns the count; 0 if there is none. */
   count(timeoutMs: number): Promise<number>;
-  /** False if there was a count already. */
+  /** Sets the count. Returns false if there already is one. */
   trySetCount(count: number, request: string, timeoutMs: number): Promise<boolean>;
-  /** What is left. */
+  /** Decrements the count and returns it; 0 if there is none. */
   countDown(request: string, timeoutMs: number): Promise<number>;
-  /** False if there was no count. */
+  /** Deletes the count. Returns false if there was none. */
   delete(request: string, timeoutMs: number): Promise<boolean>;
 }
 
-/** The protocol of the latch at `place`. */
+/** Returns the protocol of the latch at `place`. */
 export function redissonLatchProtocol(place: CountPlace): RedissonLatchProtocol {
   const { store, name, kind, raw: latch, keepMs } = place;
   const caller = { store, name };
@@ -38,7 +38,7 @@ export function redissonLatchProtocol(place: CountPlace): RedissonLatchProtocol 
     if (reply.outcome !== "counting") throw refused(place, reply.outcome);
     return reply;
   };
-  // Nobody holds a latch, and who waits for it is written nowhere.
+  // A latch has no holders, and the server does not record its waiters.
   const nobody: State = { holders: [], token: undefined, waiterCount: 0, waiters: [], ahead: undefined };
   const inspect: InspectProtocol["inspect"] = () => Promise.resolve(nobody);
 

@@ -8,45 +8,47 @@ import { partsOf } from "./waiting.js";
  * Redisson's `RLock`: mutual exclusion with Java services, at most one live lease per name, on one server, between
  * failovers.
  *
- * Not reentrant: each lease is a hold of its own, and a holder that acquires again waits for itself. No order among waiters:
- * a release wakes one in each process, and who asks first has it. A holder that dies blocks the others until its lease ends.
- * Loss is told as everywhere in this library, before the lease ends on the server; but a forced release, by Node or Java, is
- * noticed only by the next renewal, since the protocol tells the holder nothing. Tokens are the clock of the server in
- * microseconds: they order the grants of Holdfast, as long as that clock is not set back; Java has none.
+ * Not reentrant: each lease is a separate hold, so a holder that acquires again waits for itself. No order among
+ * waiters: a release notifies one waiter in each process, and the first that asks gets the lock. A crashed holder
+ * blocks others until its lease ends.
  *
- * Algorithm: Redisson's, a hash with the owner and a channel that wakes (docs/redisson.md), with owner ids of our own for
- * each request, so that none counts twice.
+ * Holders are notified of a lost lease before it ends on the server. But a forced release, by Node or Java, is noticed
+ * only at the next renewal, because the protocol sends no message to the holder. Tokens are the server's clock in
+ * microseconds. They order the grants of Holdfast unless that clock is set back. Java has no tokens.
+ *
+ * Algorithm: Redisson's, a hash with the owner and a channel that notifies waiters (docs/redisson.md). Holdfast uses a
+ * separate owner id for each claim, so that Redisson counts no acquire twice.
  */
 export class RedissonLock extends ForeignLock {
-  /** Locks come from the factory `redisson`. @internal */
+  /** @internal */
   constructor(place: Place) {
     super(partsOf(place, hashProtocol(place, false), lockChannel(place.raw)));
   }
 }
 
 /**
- * Redisson's `RFencedLock`: as `RedissonLock`, with a token that rises with every grant, whoever gets it.
+ * Redisson's `RFencedLock`: like `RedissonLock`, with a token that rises with every grant to Java or Node.
  *
- * `lease.token` is that of Redisson's own counter, so a resource can compare it with those of Java services. It counts from 1
- * and its key never expires: one stays for each name that was ever locked. A failover may repeat tokens, as far as the counter
- * had not reached the replica. A Java `RLock` of the same name is excluded, and leaves the counter as it is.
+ * `lease.token` comes from Redisson's counter, so a resource can compare it with tokens of Java services. It counts
+ * from 1. The key of the counter never expires, so one key remains for each name that was ever locked. A failover may
+ * repeat tokens that had not reached the replica. A Java `RLock` of the same name excludes this lock, but does not
+ * change the counter.
  */
 export class RedissonFencedLock extends ForeignLock {
-  /** Locks come from the factory `redisson`. @internal */
+  /** @internal */
   constructor(place: Place) {
     super(partsOf(place, hashProtocol(place, true), lockChannel(place.raw)));
   }
 }
 
 /**
- * Redisson's `RSpinLock`: as `RedissonLock`, but its waiters do not listen: they ask about every 64 ms and need no
- * subscription.
+ * Redisson's `RSpinLock`: like `RedissonLock`, but waiters do not subscribe. They ask again after 4 to 64 ms.
  *
- * The key is that of an `RLock`, and the two exclude each other. A release publishes all the same, which Java leaves out: who
- * waits for an `RLock` of this name is woken by us, and by a spin lock of Java only when the lease would have ended.
+ * It has the key of an `RLock`, and the two exclude each other. A release by Holdfast also notifies waiters for an
+ * `RLock` of this name. Java's spin lock does not, so these waiters sleep until the lease would have ended.
  */
 export class RedissonSpinLock extends ForeignLock {
-  /** Locks come from the factory `redisson`. @internal */
+  /** @internal */
   constructor(place: Place) {
     super(partsOf(place, hashProtocol(place, false), undefined));
   }

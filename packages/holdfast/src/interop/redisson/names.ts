@@ -1,92 +1,95 @@
 /**
- * From the name of a Redisson object to its keys and channels, byte for byte as Redisson makes them.
+ * Derives the keys and channels of a Redisson object from its name, byte for byte like Redisson.
  *
- * The main key is the name itself, mapped. Everything else is derived from it by one of two rules, which ask only whether the
- * name contains an opening brace anywhere, not whether it has a hash tag that a cluster would use. So there are names whose
- * derived keys are in another slot than their main key: on a cluster those are refused.
+ * The main key is the mapped name itself. Two rules derive everything else. They check only whether the name contains
+ * an opening brace, not whether it has a valid hash tag. So for some names, a derived key is in another cluster slot
+ * than the main key. On a cluster, such names are refused.
  */
 import { checkName, show } from "../../internal.js";
 
-/** `prefix:name`, with the name in braces unless it has one already. */
+/** Returns `prefix:name`, with the name in braces unless it contains an opening brace. */
 export function prefixed(prefix: string, name: string): string {
   return name.includes("{") ? `${prefix}:${name}` : `${prefix}:{${name}}`;
 }
 
-/** `name:suffix`, with the name in braces unless it has one already. */
+/** Returns `name:suffix`, with the name in braces unless it contains an opening brace. */
 export function suffixed(name: string, suffix: string): string {
   return `${suffixBase(name)}:${suffix}`;
 }
 
-/** What a suffix and its colon are appended to. */
+/** Returns the part of a suffixed name before the colon. */
 export function suffixBase(name: string): string {
   return name.includes("{") ? name : `{${name}}`;
 }
 
-/** Channel of RLock, FencedLock and SpinLock; that of a waiter of a FairLock has its owner id behind a colon. */
+/** Returns the channel of RLock, FencedLock and SpinLock. For a FairLock waiter, add `:` and its owner id. */
 export function lockChannel(name: string): string {
   return prefixed("redisson_lock__channel", name);
 }
 
-/** Channel of both sides of a ReadWriteLock. */
+/** Returns the channel of both sides of a ReadWriteLock. */
 export function readWriteChannel(name: string): string {
   return prefixed("redisson_rwlock", name);
 }
 
-/** Channel of Semaphore and PermitExpirableSemaphore. */
+/** Returns the channel of a Semaphore or PermitExpirableSemaphore. */
 export function semaphoreChannel(name: string): string {
   return prefixed("redisson_sc", name);
 }
 
-/** Channel of a CountDownLatch: the one name that Redisson puts into braces even if it has some. */
+/**
+ * Returns the channel of a CountDownLatch. This is the only name that Redisson puts in braces even if it contains some.
+ */
 export function countDownLatchChannel(name: string): string {
   return `redisson_countdownlatch__channel__{${name}}`;
 }
 
-/** Where an unlock that is sent again finds what it did the first time. */
+/** Returns the key of the unlock latch: it remembers the result of an unlock in case the request is sent again. */
 export function unlockLatchKey(name: string, requestId: string): string {
   return `${prefixed("redisson_unlock_latch", name)}:${requestId}`;
 }
 
-/** The queue of a FairLock: a list of owner ids. */
+/** Returns the key of the queue of a FairLock: a list of owner ids. */
 export function fairQueueKey(name: string): string {
   return prefixed("redisson_lock_queue", name);
 }
 
-/** Until when the waiters of a FairLock keep their places: a sorted set of owner ids, by ms since 1970. */
+/** Returns the key of the deadlines of FairLock waiters: a sorted set of owner ids, scored by ms since 1970. */
 export function fairTimeoutKey(name: string): string {
   return prefixed("redisson_lock_timeout", name);
 }
 
-/** Last token of a FencedLock. */
+/** Returns the key of the last token of a FencedLock. */
 export function fencedTokenKey(name: string): string {
   return prefixed("redisson_lock_token", name);
 }
 
-/** One of the read holds of an owner, counted from 1. */
+/** Returns the key of one read hold of an owner. `count` starts at 1. */
 export function readHoldKey(name: string, owner: string, count: number): string {
   return suffixed(name, `${owner}:rwlock_timeout:${count}`);
 }
 
-/** Leases of the permits of a PermitExpirableSemaphore. */
+/** Returns the key of the leases of a PermitExpirableSemaphore. */
 export function permitLeasesKey(name: string): string {
   return suffixed(name, "timeout");
 }
 
-/** What Redisson calls `NameMapper`: from the name that a caller gives to the one on the server. */
+/** Maps the name that a caller uses to the name on the server, like Redisson's `NameMapper`. */
 export type NameMapper = (name: string) => string;
 
-/** Where the names of one `redisson()` are used. */
+/** The rules for names of one `redisson()`. */
 export interface NameRules {
+  /** Maps each name; undefined to use names unchanged. */
   readonly nameMapper: NameMapper | undefined;
-  /** Whether names live on several servers, so that all keys of an object have to share a slot. */
+  /** Whether the server is a cluster. Then all keys of an object must be in one slot. */
   readonly isCluster: boolean;
 }
 
 /**
- * The name on the server, which is the main key.
+ * Returns the name on the server, which is the main key.
  *
- * @param derivedOf  one derived key or channel for each rule that the object uses
- * @throws TypeError, RangeError  a wrong name, a mapper that gives none, or one whose derived keys a cluster has elsewhere
+ * @param derivedOf  functions that derive a key or channel, one for each rule that the object uses
+ * @throws TypeError, RangeError  invalid name or mapper result, or on a cluster derived keys in another slot
  */
 export function rawName(
   name: unknown,
@@ -109,7 +112,9 @@ export function rawName(
   return raw;
 }
 
-/** What a cluster hashes of a key: what stands between the first opening brace and the next closing one, if that is anything. */
+/**
+ * Returns the part of a key that a cluster hashes: the text between the first `{` and the next `}`, or the whole key.
+ */
 function hashedOf(key: string): string {
   const open = key.indexOf("{");
   const close = key.indexOf("}", open + 1);

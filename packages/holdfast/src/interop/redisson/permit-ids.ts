@@ -1,20 +1,20 @@
 /**
- * Ids of permits that expire: 16 bytes each, that nobody else has used, as 32 hexadecimal digits.
+ * Ids of permits that expire: 16 unique bytes each, written as 32 hexadecimal digits.
  *
- * The first of a claim is its owner id, so that the server shows a holder by the name that its lease has; the others are made
- * from it. So a request that is sent a second time names the same permits, and nothing has to be kept to know them.
+ * The first id of a claim is its owner id, so that `inspect` shows the holder under the `owner` of its lease. The other
+ * ids are derived from it. So a request that is sent again contains the same ids, and nothing has to be stored.
  */
 import { createHash } from "node:crypto";
 import { type Claim, show } from "../../internal.js";
 
 const ID = /^[0-9a-f]{32}$/;
 
-/** The first permit of a request, by what names the request and no other. */
+/** Returns the id of the first permit of a request. @param request  a text that identifies the request uniquely */
 export function firstPermitId(request: string): string {
   return digested(request);
 }
 
-/** All permits of a claim, the first one first. */
+/** Returns the ids of all permits of a claim. The first one is its owner id. */
 export function permitIdsOf({ owner, amount }: Pick<Claim, "owner" | "amount">): string[] {
   return Array.from({ length: amount }, (_, i) => (i === 0 ? owner : digested(`${owner}#${i}`)));
 }
@@ -23,7 +23,7 @@ function digested(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 
-/** @throws TypeError, RangeError  unless it is the id of a permit, as Redisson gives it: 32 hexadecimal digits */
+/** Checks a permit id and returns it in lower case. @throws TypeError, RangeError  not 32 hexadecimal digits */
 export function checkPermitId(id: unknown): string {
   if (typeof id !== "string") {
     throw new TypeError(`a permit id must be a string of 32 hexadecimal digits; got ${show(id)}`);

@@ -1,4 +1,4 @@
-/** What both sorts of Redisson's semaphores do alike: permits as an option of every acquire, and requests that count once. */
+/** The common part of both Redisson semaphores: the option `permits`, and requests that take effect only once. */
 import type { AcquireOptions, Lease, TryAcquireOptions } from "../../index.js";
 import {
   ACQUIRE_OPTIONS,
@@ -16,27 +16,27 @@ import { ForeignLock, type ForeignParts } from "../foreign-lock.js";
 import type { CountPlace } from "./permits-place.js";
 import { listenOn } from "./waiting.js";
 
-/** Java counts permits in an `int`. */
+/** Most permits of a semaphore: Java counts them in an `int`. */
 export const MOST_PERMITS = 2_147_483_647;
 
-/** How to acquire permits without waiting. */
+/** Options of `tryAcquire`. */
 export interface RedissonTryAcquireOptions extends TryAcquireOptions {
   /**
-   * How many permits to take, all or none. A whole number from 1 to 2,147,483,647; where permits have ids and leases, which all
-   * go in one request, to 1,000.
+   * The number of permits to take, all or none. A whole number from 1 to 2,147,483,647. For a permit-expirable
+   * semaphore, 1 to 1,000, because one request carries all permit ids.
    * @default 1
    */
   readonly permits?: number | undefined;
 }
 
-/** How to acquire permits, and how long to try. */
+/** Options of `acquire` and `run`. */
 export interface RedissonAcquireOptions extends AcquireOptions, RedissonTryAcquireOptions {}
 
-/** How an object is waited for. */
+/** Options of a semaphore or latch. */
 export interface RecheckOptions {
   /**
-   * Longest sleep of a waiter that nothing wakes. Longer asks the server less; shorter notices sooner that a message was lost,
-   * that a service publishes with the other command, or that permits of a process that died can be taken back. Whole
+   * Longest time between two requests of a waiter. Longer sends fewer requests. Shorter reacts sooner if a message was
+   * lost, a service publishes with the other command, or permits of a crashed process can be taken back. Whole
    * milliseconds, 10 to 60,000.
    * @default 2_000
    */
@@ -44,10 +44,10 @@ export interface RecheckOptions {
 }
 
 const RECHECK_MS = 2_000;
-/** A fifth less at most, so that those of several processes do not ask together. */
+/** Each pause is up to a fifth shorter, at random, so that processes do not all ask at the same moment. */
 const JITTER = 0.2;
 
-/** @throws TypeError, RangeError  a wrong option */
+/** Returns `recheckMs`, in ms, or its default. @throws TypeError, RangeError  invalid option */
 export function checkRecheckMs(options: RecheckOptions): number {
   if (options === null || typeof options !== "object") {
     throw new TypeError(`options must be an object; got ${show(options)}`);
@@ -59,7 +59,7 @@ export function checkRecheckMs(options: RecheckOptions): number {
   return recheckMs;
 }
 
-/** How those who wait for an object sleep and wake. */
+/** Returns the pauses and the subscription of waiters for an object. */
 export function waitsOf(
   { scope, tell }: CountPlace,
   recheckMs: number,
@@ -70,7 +70,7 @@ export function waitsOf(
   };
 }
 
-/** What a semaphore is made of. */
+/** Returns the parts of a semaphore. */
 export function permitsParts<Held extends Lease>(
   place: CountPlace,
   protocol: LockProtocol,
@@ -83,7 +83,7 @@ export function permitsParts<Held extends Lease>(
 
 const PERMIT_OPTIONS: readonly string[] = [...ACQUIRE_OPTIONS, "permits"];
 
-/** See the file header. */
+/** Base class of both Redisson semaphores. */
 export class PermitsLock<Held extends Lease> extends ForeignLock<Held> {
   readonly #mostPermits: number;
 
@@ -94,26 +94,31 @@ export class PermitsLock<Held extends Lease> extends ForeignLock<Held> {
   }
 
   /**
-   * Waits until so many permits are free, then holds them. One round trip if that is now.
+   * Waits until enough permits are free, then holds them. One round trip if they are free now.
    *
-   * @throws AcquireTimeoutError  after `waitMs`; nothing is held
-   * @throws StoreError           the server did not answer, and what may have been taken is given back or comes back after its
-   *                              lease; or the name belongs to something else, and nothing was done
-   * @throws EvictionError        the server may evict keys, and that was not allowed; nothing is held
+   * @throws AcquireTimeoutError  not granted within `waitMs`; nothing is held
+   * @throws StoreError           the server did not reply, and permits that may have been taken are released or expire;
+   *                              or the key belongs to an object of another type, and nothing was done
+   * @throws EvictionError        the server may evict keys and this was not allowed; nothing is held
    * @throws ClosedError          this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong option; nothing was sent
+   * @throws TypeError, RangeError  invalid option; nothing was sent
    * @throws the signal's reason, if it aborts the wait; nothing is held
    */
   override acquire(options?: RedissonAcquireOptions): Promise<Held> {
     return super.acquire(options);
   }
 
-  /** Takes permits only if so many are free now. One round trip. @returns null if not @throws as `acquire` */
+  /**
+   * Takes permits only if enough are free now. One round trip.
+   *
+   * @returns null if too few are free
+   * @throws as `acquire`
+   */
   override tryAcquire(options?: RedissonTryAcquireOptions): Promise<Held | null> {
     return super.tryAcquire(options);
   }
 
-  /** Runs `work` while holding permits; otherwise as `Lock.run`. @throws as `acquire`, and then `work` was not called */
+  /** Runs `work` while holding permits, like `Lock.run`. @throws as `acquire`; then `work` was not called */
   override run<Result>(
     work: (lease: Held) => Result | Promise<Result>,
     options?: RedissonAcquireOptions,
@@ -121,7 +126,7 @@ export class PermitsLock<Held extends Lease> extends ForeignLock<Held> {
     return super.run(work, options);
   }
 
-  /** @internal */
+  /** Resolves the options, including `permits`. @internal */
   protected override resolved(options: RedissonAcquireOptions): ResolvedOptions {
     if (options === NONE || options === null || typeof options !== "object") return resolve(options, this.defaults);
     const { permits = 1, ...rest } = options;
@@ -129,13 +134,23 @@ export class PermitsLock<Held extends Lease> extends ForeignLock<Held> {
     return { ...resolve(rest, this.defaults, PERMIT_OPTIONS), amount: permits };
   }
 
-  /** Sends a request until it is answered; it counts once, however often it arrives. @throws StoreError, ClosedError @internal */
+  /**
+   * Sends a request until the server replies. It takes effect once, however often it arrives.
+   *
+   * @throws StoreError, ClosedError
+   * @internal
+   */
   protected once<Answer>(send: (request: string, timeoutMs: number) => Promise<Answer>): Promise<Answer> {
     const request = this.session.newRequestId(this.name);
     return insist(this.session, () => send(request, this.session.commandTimeoutMs));
   }
 
-  /** Asks until all that is over has been taken back, a part at a time. @throws StoreError, ClosedError @internal */
+  /**
+   * Asks until all ended leases were taken back, because one request takes back only a limited number.
+   *
+   * @throws StoreError, ClosedError
+   * @internal
+   */
   protected async counted<Counted>(ask: (timeoutMs: number) => Promise<Counted | undefined>): Promise<Counted> {
     this.session.assertOpen(this.name);
     for (;;) {

@@ -1,37 +1,40 @@
-/** Where a semaphore or latch of Redisson is: its keys and its channel, and what refuses a name that means something else. */
+/** The keys and the channel of a Redisson semaphore or latch, and the errors if a key belongs to another object. */
 import { type Store, StoreError, UnsupportedError } from "../../index.js";
 import { call, mappedKeys, show } from "../../internal.js";
 import { countDownLatchChannel, permitLeasesKey, rawName, semaphoreChannel } from "./names.js";
 import type { Publish, RedissonScope } from "./scope.js";
 
-/** See the file header. */
+/** The keys and the channel of a semaphore or latch. */
 export interface CountPlace {
+  /** The configuration of its `redisson()`. */
   readonly scope: RedissonScope;
-  /** As `LockProtocol.kind`. */
+  /** See `LockProtocol.kind`. */
   readonly kind: string;
+  /** Runs the scripts. */
   readonly store: Store;
-  /** As the caller gave it. */
+  /** Name, as the caller gave it. */
   readonly name: string;
-  /** As it is called on the server: the key of the count. */
+  /** Name on the server, which is the key of the count. */
   readonly raw: string;
-  /** A key of our own, which Redisson does not look at: the answer that a request had. */
+  /** Returns Holdfast's own key that remembers the reply to a request. Redisson does not use it. */
   requestKey(request: string): string;
-  /** What every script takes: the key of the count as it must arrive there, and how to tell those who wait. */
+  /** Arguments of every script: the expected key of the count, and how to notify waiters. */
   readonly tell: { readonly name: string; readonly channel: string; readonly how: Publish };
-  /** How long the answer to a request is remembered, in ms: longer than anybody sends it again. */
+  /** How long the reply to a request is remembered, in ms: longer than Holdfast retries the request. */
   readonly keepMs: number;
 }
 
-/** Where a semaphore is. */
+/** The keys and the channel of a semaphore. */
 export interface PermitsPlace extends CountPlace {
   /** Redisson's key for the leases of permits that expire. */
   readonly timeout: string;
-  /** Keys of our own: who has which permits of a plain semaphore, and until when. */
+  /** Holdfast's own key for the leases of a plain semaphore: when each holder's lease ends. */
   readonly leases: string;
+  /** Holdfast's own key for the grants of a plain semaphore: how many permits each holder has, and its token. */
   readonly grants: string;
 }
 
-/** The place of the semaphore of that name. @throws TypeError, RangeError  a wrong name */
+/** Returns the keys and the channel of a semaphore. @throws TypeError, RangeError  invalid name */
 export function permitsPlace(scope: RedissonScope, kind: string, name: string): PermitsPlace {
   const raw = rawName(name, scope, semaphoreChannel, permitLeasesKey);
   const base = baseOf(scope, "redisson-semaphore", raw);
@@ -39,7 +42,11 @@ export function permitsPlace(scope: RedissonScope, kind: string, name: string): 
   return { ...place, timeout: permitLeasesKey(raw), leases: `${base}:leases`, grants: `${base}:grants` };
 }
 
-/** The place of the latch of that name. @throws TypeError, RangeError  a wrong name, such as one with a closing brace on a cluster */
+/**
+ * Returns the keys and the channel of a latch.
+ *
+ * @throws TypeError, RangeError  invalid name, or on a cluster one with `}`
+ */
 export function latchPlace(scope: RedissonScope, name: string): CountPlace {
   const raw = rawName(name, scope, countDownLatchChannel);
   const base = baseOf(scope, "redisson-latch", raw);
@@ -47,7 +54,7 @@ export function latchPlace(scope: RedissonScope, name: string): CountPlace {
   return placeAt({ scope, kind: "redisson.count-down-latch", name, raw, base, channel });
 }
 
-/** What keys of our own begin with: in the slot of the key that is shared. */
+/** Prefix of Holdfast's own keys for an object. They are in the cluster slot of the shared key. */
 function baseOf({ prefix }: RedissonScope, kind: string, raw: string): string {
   return mappedKeys(prefix, kind, raw).base;
 }
@@ -81,7 +88,7 @@ const SORTS: Readonly<Record<string, string>> = {
   mistyped: "is of another type, as that of a lock is",
 };
 
-/** The error of a name that means something else to somebody: nothing was done. */
+/** Returns the error for a key that a script refused without doing anything. `outcome` is the reply of the script. */
 export function refused({ name, raw, kind }: CountPlace, outcome: string): StoreError | UnsupportedError {
   if (outcome === "prefixed") {
     return new UnsupportedError(
@@ -93,7 +100,7 @@ export function refused({ name, raw, kind }: CountPlace, outcome: string): Store
   return new StoreError(name, { mayHaveRun: false, transient: false, cause });
 }
 
-/** As core's `call`, with a clear error where a key is of another type. */
+/** Returns a `call` that reports a key of another type with a clear error. */
 export function callAt(place: CountPlace): typeof call {
   return async (...inputs) => {
     try {

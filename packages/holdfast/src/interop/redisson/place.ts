@@ -1,4 +1,4 @@
-/** Where one lock of Redisson is, and what all kinds of them have in common: who asks, and why it is refused. */
+/** The name and key of one Redisson lock, and helpers that all kinds of these locks share. */
 
 import { interopRedissonExtend, interopRedissonUnlatch } from "../../generated/redisson-scripts.js";
 import { StoreError, UnsupportedError } from "../../index.js";
@@ -6,27 +6,28 @@ import { type Claim, call, type LockProtocol, type NamedStore, type NotHeld, sho
 import { unlockLatchKey } from "./names.js";
 import type { RedissonScope } from "./scope.js";
 
-/** One lock. */
+/** The name and key of one lock. */
 export interface Place {
+  /** The configuration of its `redisson()`. */
   readonly scope: RedissonScope;
-  /** As `LockProtocol.kind`. */
+  /** See `LockProtocol.kind`. */
   readonly kind: string;
-  /** As the caller calls it. */
+  /** Name, as the caller gave it. */
   readonly name: string;
-  /** As it is called on the server: the main key. */
+  /** Name on the server, which is the main key. */
   readonly raw: string;
 }
 
-/** How scripts of that lock are called. */
+/** Returns the store and the lock name that `call` needs. */
 export function callerOf({ scope, name }: Place): NamedStore {
   return { store: scope.session.store, name };
 }
 
 /**
- * The answer of a script, if it is about this lock.
+ * Returns the reply of a script, unless the script refused the key.
  *
- * @throws StoreError        the key is of something else
- * @throws UnsupportedError  the client puts something before the key, so that what was looked at is nobody's
+ * @throws StoreError        the key belongs to an object of another type
+ * @throws UnsupportedError  the client adds a prefix to keys, so the script looked at a key that Redisson does not use
  */
 export function meant<Reply extends { readonly outcome: string }>(
   place: Place,
@@ -39,40 +40,44 @@ export function meant<Reply extends { readonly outcome: string }>(
       `This client adds a prefix to the key ${show(place.raw)}, which applies neither to channels nor to the keys that Redisson derives from it: use the nameMapper of redisson instead of a keyPrefix.`,
     );
   }
-  // Both outcomes that are left out have thrown.
+  // The cast is safe because both excluded outcomes have thrown.
   return answer as Exclude<Reply, { readonly outcome: "mistyped" | "prefixed" }>;
 }
 
-/** The key is of something that does not exclude this kind, and is not excluded by it: nothing was done. */
+/** Returns the error for a key that belongs to an object of another type. The script did nothing. */
 function mistyped({ kind, name, raw }: Place): StoreError {
   const cause = new Error(`its key ${show(raw)} is not that of ${kind}`);
   return new StoreError(name, { mayHaveRun: false, transient: false, cause });
 }
 
-/** Begins the lease of a holder anew that is a field of the hash, and nothing else. */
+/** Returns an `extend` for locks whose holder is only a field of the hash. */
 export function extendsHash(place: Place): LockProtocol["extend"] {
   const keys = { lock: place.raw };
   return async ({ claim: { owner } }, leaseMs, timeoutMs): Promise<"extended" | NotHeld> =>
     (await call(callerOf(place), interopRedissonExtend, keys, { owner, leaseMs }, timeoutMs)).outcome;
 }
 
-/** As `LockProtocol.confirm`: where replicas have to know of a grant, its lease is begun anew once they do. */
+/**
+ * Returns `LockProtocol.confirm`: renews the lease so that replicas acknowledge the grant. Undefined if they need not.
+ */
 export function confirmBy({ scope }: Place, extend: LockProtocol["extend"]): LockProtocol["confirm"] {
   if (scope.session.store.confirmsGrants !== true) return undefined;
   return (granted, timeoutMs) => extend(granted, granted.claim.leaseMs, timeoutMs);
 }
 
-/** The key under which the release of a claim remembers that it was done. */
+/** Returns the key that remembers that the release of a claim was executed. */
 export function latchOf({ scope, raw }: Place, claim: Claim): string {
   return unlockLatchKey(raw, scope.requestIdOf(claim.number));
 }
 
-/** Its answer has come, so that nobody will ask again. Nobody waits for this: what is left over expires by itself. */
+/**
+ * Deletes the latch of a release after its reply has arrived. Runs in the background, because the latch also expires.
+ */
 export function unlatch(place: Place, latch: string): void {
   call(callerOf(place), interopRedissonUnlatch, { latch }, {}, place.scope.session.commandTimeoutMs).catch(() => {});
 }
 
-/** What a reply to `inspect` says of the end of a lease. */
+/** Converts the rest of a lease from a script: -1 becomes Infinity. */
 export function leftMs(restMs: number): number {
   return restMs < 0 ? Infinity : restMs;
 }

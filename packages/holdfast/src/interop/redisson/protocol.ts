@@ -1,4 +1,4 @@
-/** The protocol of RLock, FencedLock and SpinLock, which are one hash: each one script call. */
+/** The protocol of RLock, FencedLock and SpinLock, which use the same hash. Each operation is one script call. */
 
 import {
   interopRedissonAcquire,
@@ -20,7 +20,11 @@ import {
 import { fencedTokenKey, lockChannel } from "./names.js";
 import { callerOf, confirmBy, extendsHash, latchOf, leftMs, meant, type Place, unlatch } from "./place.js";
 
-/** See the file header. @param isFenced  whether grants take their tokens from Redisson's own counter */
+/**
+ * Returns the protocol of an RLock, FencedLock or SpinLock.
+ *
+ * @param isFenced  whether grants take their tokens from Redisson's counter
+ */
 export function hashProtocol(place: Place, isFenced: boolean): LockProtocol {
   const { scope, kind, name, raw } = place;
   const caller = callerOf(place);
@@ -70,24 +74,27 @@ export function hashProtocol(place: Place, isFenced: boolean): LockProtocol {
       const reply = meant(place, await call(caller, interopRedissonInspect, { lock: raw, fence }, args, timeoutMs));
       const token = isFenced && reply.token > 0 ? reply.token : undefined;
       const leaseLeftMs = leftMs(reply.restMs);
-      // The last token need not be this holder's: an RLock of the same name leaves the counter as it is.
+      // The last token may not belong to this holder, because an RLock of the same name does not change the counter.
       const holders = reply.owners.map((owner) => ({ owner, token: undefined, leaseLeftMs }));
       return { holders, token, waiterCount: 0, waiters: [], ahead: undefined };
     },
   };
 }
 
-/** Its lease cannot go to another process: the owner id says whose it is. */
+/** Returns the error for a lease import: the owner id contains the process, so a lease cannot move to another one. */
 export function cannotMove({ kind, name }: Place): UnsupportedError {
   return new UnsupportedError(name, `A lease of ${kind} stays with the process that acquired it.`);
 }
 
-/** The counter of a FencedLock is that of the last fenced grant, and an `RLock` that holds since then leaves it as it is. */
+/**
+ * Returns the error for a force-release by token only. The counter of a FencedLock shows the last fenced grant, but an
+ * `RLock` may have been granted since, which does not change the counter.
+ */
 function saysTooLittle({ kind, name }: Place): UnsupportedError {
   return new UnsupportedError(name, `A token of ${kind} does not say who holds the lock now: pass its owner as well.`);
 }
 
-/** Only the counter of a FencedLock is kept on the server. */
+/** Returns the error for a force-release by token, because the server stores tokens only for a FencedLock. */
 export function keepsNoToken({ kind, name }: Place): UnsupportedError {
   return new UnsupportedError(name, `The server keeps no token for ${kind}: pass its owner.`);
 }

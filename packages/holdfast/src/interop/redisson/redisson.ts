@@ -1,4 +1,4 @@
-/** `redisson`: the locks that Java services have by Redisson, from Node. */
+/** The factory `redisson`, which gives Node access to the Redisson locks of Java services. */
 import type { Holdfast, Lock } from "../../index.js";
 import { internalsOf, MultiLock } from "../../internal.js";
 import { RedissonCountDownLatch } from "./count-down-latch.js";
@@ -22,9 +22,13 @@ import { RedissonReadWriteLock } from "./read-write/read-write-lock.js";
 import { type RedissonOptions, type RedissonScope, redissonScope } from "./scope.js";
 import { RedissonSemaphore } from "./semaphore.js";
 
-/** The objects of Redisson that this process shares with Java services. Each method takes the name that they use there. */
+/** The Redisson objects that this process shares with Java services. Each method takes the name that Java uses. */
 export interface Redisson {
-  /** `getLock(name)`. @throws TypeError, RangeError  a wrong name, or one that a cluster cannot have in one slot */
+  /**
+   * `getLock(name)`.
+   *
+   * @throws TypeError, RangeError  invalid name, or on a cluster one whose keys are in several slots
+   */
   lock(name: string): RedissonLock;
   /** `getFencedLock(name)`. @throws TypeError, RangeError  as `lock` */
   fencedLock(name: string): RedissonFencedLock;
@@ -35,28 +39,32 @@ export interface Redisson {
   /** `getReadWriteLock(name)`. @throws TypeError, RangeError  as `lock` */
   readWriteLock(name: string): RedissonReadWriteLock;
   /**
-   * `getMultiLock(…)`: several locks as one, all or none. A string is the name of a `lock`. They are taken in one order
-   * whatever the order of the members, so that callers of Node never wait for each other in a circle; Java takes them in the
-   * order in which they are given, so give them there in the order of their names.
+   * `getMultiLock(…)`: several locks as one, all or none. A string is the name of a `lock`. Node always takes them in
+   * the same order, whatever the order of `members`, so Node callers cannot deadlock. Java takes them in the order
+   * given: to avoid deadlocks between Java and Node, pass them in the order of their names there.
    *
-   * @param members  1 to 64 names and locks of this Holdfast, of any kinds, no two of which are the same lock
-   * @throws TypeError, RangeError  a wrong member, or the same lock twice
+   * @param members  1 to 64 names and locks of this Holdfast, of any kinds, each lock only once
+   * @throws TypeError, RangeError  invalid member, or the same lock twice
    */
   multiLock(members: readonly (string | Lock)[]): MultiLock;
-  /** `getSemaphore(name)`. @throws TypeError, RangeError  as `lock`, or a wrong option */
+  /** `getSemaphore(name)`. @throws TypeError, RangeError  as `lock`, or invalid option */
   semaphore(name: string, options?: RecheckOptions): RedissonSemaphore;
-  /** `getPermitExpirableSemaphore(name)`. @throws TypeError, RangeError  as `lock`, or a wrong option */
+  /** `getPermitExpirableSemaphore(name)`. @throws TypeError, RangeError  as `lock`, or invalid option */
   permitExpirableSemaphore(name: string, options?: RecheckOptions): RedissonPermitExpirableSemaphore;
-  /** `getCountDownLatch(name)`. @throws TypeError, RangeError  as `lock`, and any name with `}` on a cluster; or a wrong option */
+  /**
+   * `getCountDownLatch(name)`.
+   *
+   * @throws TypeError, RangeError  as `lock`, invalid option, or on a cluster a name with `}`
+   */
   countDownLatch(name: string, options?: RecheckOptions): RedissonCountDownLatch;
 }
 
 /**
- * A way to the locks of Redisson on the server of that Holdfast. Costs nothing and needs no clean-up: what it gives is
- * closed with the Holdfast.
+ * Gives access to Redisson locks on the server of `holdfast`. Sends nothing and needs no cleanup: closing the Holdfast
+ * closes all its locks.
  *
- * @throws TypeError, RangeError  a wrong option; the message names it, its range and what came
- * @throws UnsupportedError       the Holdfast is on several independent servers
+ * @throws TypeError, RangeError  invalid option; the message states its range and the value
+ * @throws UnsupportedError       the Holdfast uses several independent servers
  */
 export function redisson(holdfast: Holdfast, options: RedissonOptions = {}): Redisson {
   const found = internalsOf(holdfast, "redisson");
@@ -84,7 +92,9 @@ export function redisson(holdfast: Holdfast, options: RedissonOptions = {}): Red
   };
 }
 
-/** @param derivedOf  one derived key or channel for each rule that the kind uses, beside that of the unlock latch */
+/**
+ * @param derivedOf  functions that derive a key or channel, one for each rule of the kind other than the unlock latch
+ */
 function placeOf(
   scope: RedissonScope,
   kind: string,

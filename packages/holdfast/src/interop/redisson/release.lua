@@ -1,16 +1,16 @@
 --[[
-  interop/redisson/release: give the lock back, if it is still ours, and wake a waiter.
+  interop/redisson/release: release the lock if the claim still holds it, and notify the waiters.
 
-  The latch remembers that it was done: an owner that is gone cannot be told from one that never was.
+  The latch remembers the release in case the request is sent again, because the hash does not show which owners it had.
 
   KEYS[1] lock     hash, owner -> hold count; expires with the lease
-  KEYS[2] latch    string, what this very request did; expires
+  KEYS[2] latch    string, result of this request; expires
   ARGV[1] owner    id of the claim that was granted
-  ARGV[2] channel  where waiters listen
+  ARGV[2] channel  channel of the waiters
   ARGV[3] how      plain, sharded or both
-  ARGV[4] latchMs  how long the latch is kept
+  ARGV[4] latchMs  how long the latch lives
   REPLY   1        released
-          2        forgotten: it is not ours, and nothing tells since when
+          2        forgotten: the claim does not hold the lock, and the server cannot tell since when
 ]]
 local owner, channel, how, latchMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

@@ -1,70 +1,80 @@
-/** What all objects of one `redisson()` share: where they are, how they are named, and how they are told of. */
+/** The configuration that all objects of one `redisson()` share: names, channels and leases. */
 
 import { randomUUID } from "node:crypto";
 import { checkWhole, type Internals, type ResolvedOptions, type Session, show, unknownOption } from "../../internal.js";
 import type { NameMapper, NameRules } from "./names.js";
 
-/** Which command the messages of a lock are published with. See `RedissonOptions.publish`. */
+/** The command that publishes the messages of a lock. See `RedissonOptions.publish`. */
 export type Publish = "plain" | "sharded" | "both";
 
-/** What `redisson()` can be told; all of it has to agree with how the Java services are configured. */
+/** Options of `redisson()`. All must match the configuration of the Java services. */
 export interface RedissonOptions {
   /**
-   * From the name that a caller gives to the one on the server, as the `NameMapper` of the Java services does it. A prefix
-   * belongs here and not into the `keyPrefix` of a client, which does not reach channels and derived names.
-   * @default the name as it is
+   * Maps a name to the name on the server, like the `NameMapper` of the Java services. Add a prefix here and not with
+   * the `keyPrefix` of a client, which does not apply to channels and derived names.
+   * @default the name is not changed
    */
   readonly nameMapper?: NameMapper | undefined;
 
   /**
-   * How waiters are woken: `PUBLISH`, `SPUBLISH`, or both. Redisson chooses by its own configuration, which nobody else can
-   * see: on a cluster of Redis 7 and later the sharded one since 3.22, unless `shardedSubscriptionMode` is `OFF`; everywhere
-   * else the plain one. A wrong choice does not let two in: waiters of the other side sleep until the lease ends. `"both"`
-   * publishes and listens twice. `"sharded"` is for clusters only.
+   * How waiters are notified: `PUBLISH`, `SPUBLISH`, or both. Redisson chooses by its own configuration, which Holdfast
+   * cannot see. Since version 3.22 it uses `SPUBLISH` on a cluster of Redis 7 or later, unless
+   * `shardedSubscriptionMode` is `OFF`. Everywhere else it uses `PUBLISH`. A wrong choice is still safe, but waiters of
+   * the other side sleep until the lease ends. `"both"` publishes and subscribes twice. `"sharded"` is for clusters
+   * only.
    * @default "plain" on one server and behind Sentinel, "both" on a cluster
    */
   readonly publish?: Publish | undefined;
 
   /**
-   * The shortest `lockWatchdogTimeout` of the Java services. A read lock may not have a longer lease: Redisson cuts the
-   * common expiry of all readers to it whenever one of its own is renewed. Whole milliseconds, 100 to 31,536,000,000.
+   * The shortest `lockWatchdogTimeout` of the Java services. The lease of a read lock cannot be longer, because
+   * Redisson sets the common expiry of all readers to it whenever it renews one of its own. Whole milliseconds, 100 to
+   * 31,536,000,000.
    * @default 30_000
    */
   readonly watchdogMs?: number | undefined;
 
   /**
-   * How long a waiter of a fair lock keeps its place where its caller has set no end to its wait (`waitMs: Infinity`): the
-   * `fairLockWaitTimeout` of the Java services. Longer lets a waiter that died hold up those behind it for longer; shorter
-   * costs waiters of long-held locks their places. Whole milliseconds, 100 to 31,536,000,000.
+   * How long a waiter of a fair lock with `waitMs: Infinity` keeps its place: the `fairLockWaitTimeout` of the Java
+   * services. With a longer time, a crashed waiter delays the waiters behind it for longer. With a shorter time,
+   * waiters of a lock that is held for long lose their places. Whole milliseconds, 100 to 31,536,000,000.
    * @default 300_000
    */
   readonly fairWaitMs?: number | undefined;
 }
 
-/** See the file header. */
+/** The configuration that all objects of one `redisson()` share. */
 export interface RedissonScope extends NameRules {
+  /** The session of the Holdfast that runs all requests. */
   readonly session: Session;
-  /** What keys of our own begin with. */
+  /** Prefix of Holdfast's own keys. */
   readonly prefix: string;
-  /** For the options of `acquire` that a caller leaves out. */
+  /** Values for options that a caller of `acquire` omits. */
   readonly defaults: ResolvedOptions;
+  /** See `RedissonOptions.publish`. */
   readonly publish: Publish;
+  /** See `RedissonOptions.watchdogMs`. */
   readonly watchdogMs: number;
+  /** See `RedissonOptions.fairWaitMs`. */
   readonly fairWaitMs: number;
-  /** How long an unlock remembers what it did, in ms: longer than anybody sends it again. */
+  /** How long the reply of a request is remembered, in ms: longer than Holdfast retries the request. */
   readonly latchMs: number;
   /**
-   * The owner id of a claim: one for each request, since Redisson counts a second acquire of the same one as re-entrance.
-   * `<uuid>:<number>`, as Redisson's `<client>:<thread>`.
+   * Returns the owner id of a claim, as `<uuid>:<number>` like Redisson's `<client>:<thread>`. Each claim has its own,
+   * because Redisson counts a second acquire of the same owner as reentrance.
    */
   ownerOf(claimNumber: number): string;
-  /** What names the release of a claim, however often it is sent: 32 hexadecimal digits. */
+  /** Returns the id of the release of a claim, the same however often it is sent: 32 hexadecimal digits. */
   requestIdOf(claimNumber: number): string;
 }
 
 const LONGEST_MS = 31_536_000_000;
 
-/** @throws TypeError, RangeError  a wrong option; the message names it, its range and what came */
+/**
+ * Checks the options and fills in defaults.
+ *
+ * @throws TypeError, RangeError  invalid option; the message states its range
+ */
 export function redissonScope({ session, defaults, prefix }: Internals, options: RedissonOptions): RedissonScope {
   if (options === null || typeof options !== "object") {
     throw new TypeError(`the options of redisson must be an object; got ${show(options)}`);
@@ -101,7 +111,7 @@ export function redissonScope({ session, defaults, prefix }: Internals, options:
     fairWaitMs,
     latchMs: Math.max(20_000, 5 * session.commandTimeoutMs),
     ownerOf: (claimNumber) => `${uuid}:${claimNumber}`,
-    // Half of it tells this client from all others, the rest its claims from each other.
+    // The first half identifies this client, the second half the claim.
     requestIdOf: (claimNumber) => uuid.replaceAll("-", "").slice(0, 16) + claimNumber.toString(16).padStart(16, "0"),
   };
 }

@@ -1,4 +1,4 @@
-/** The protocol of a plain semaphore of Redisson: each one script call, with the keys of one name. */
+/** The protocol of a plain Redisson semaphore. Each operation is one script call. */
 
 import {
   interopRedissonSemaphoreAcquire,
@@ -15,31 +15,37 @@ import { UnsupportedError } from "../../index.js";
 import type { LockProtocol, NotHeld, State } from "../../internal.js";
 import { callAt, type PermitsPlace, refused } from "./permits-place.js";
 
-/** How many holders `inspect` names. */
+/** Most holders that `inspect` returns. */
 const NAMED_HOLDERS = 1_000;
 
-/** The protocol of a lock, and what else a semaphore of Redisson can be asked. Each request counts once, however often it is sent. */
+/**
+ * The lock protocol plus the other operations of the semaphore. A request takes effect once, however often it is sent.
+ */
 export interface RedissonSemaphoreProtocol extends LockProtocol {
-  /** How many are free, or 0; less than 0 if somebody took some away. Undefined if more has to be taken back first: ask again. */
+  /**
+   * Returns the number of free permits: 0 without a semaphore, negative if more were removed than were free. Undefined
+   * if more ended leases must be taken back first: ask again.
+   */
   available(timeoutMs: number): Promise<number | undefined>;
-  /** False if there was a count already. */
+  /** Sets the number of permits. `ttlMs` 0 means forever. Returns false if the semaphore already exists. */
   trySetPermits(permits: number, ttlMs: number, request: string, timeoutMs: number): Promise<boolean>;
-  /** False if there is no semaphore, and none is to be made. */
+  /** Adds permits, or removes some if negative. Returns false if `onlyIfThere` and the semaphore does not exist. */
   add(permits: number, onlyIfThere: boolean, request: string, timeoutMs: number): Promise<boolean>;
-  /** How many were free. */
+  /** Removes all free permits and returns how many there were. */
   drain(request: string, timeoutMs: number): Promise<number>;
+  /** Returns the number of free permits, and the Holdfast holders with theirs. */
   inspect(owner: string | undefined, timeoutMs: number): Promise<RedissonSemaphoreState>;
 }
 
-/** What the server says about a semaphore. */
+/** The state of a semaphore on the server. */
 export interface RedissonSemaphoreState extends State {
-  /** How many are free; undefined if there is no such semaphore. */
+  /** The number of free permits; undefined if the semaphore does not exist. */
   readonly free: number | undefined;
-  /** How many each of `holders` has. */
+  /** The number of permits of each of `holders`, in the same order. */
   readonly held: readonly number[];
 }
 
-/** The protocol of the semaphore at `place`. */
+/** Returns the protocol of the semaphore at `place`. */
 export function redissonSemaphoreProtocol(place: PermitsPlace): RedissonSemaphoreProtocol {
   const { store, name, raw: permits, timeout, leases, grants, tell, keepMs } = place;
   const { channel, how } = tell;
@@ -143,7 +149,7 @@ export function redissonSemaphoreProtocol(place: PermitsPlace): RedissonSemaphor
   return protocol;
 }
 
-/** A flat list as the triples that it stands for. */
+/** Splits a flat list into triples. */
 function threes(flat: readonly string[]): (readonly [string, string, string])[] {
   return Array.from({ length: Math.floor(flat.length / 3) }, (_, i) => [
     flat[3 * i] ?? "",

@@ -1,64 +1,70 @@
-/** Redisson's `RSemaphore`: permits that are a bare count, with leases of our own on top. */
+/** Redisson's `RSemaphore`: a plain count of permits, to which Holdfast adds leases. */
 import type { Holder, Inspection } from "../../index.js";
 import { checkWhole, describe, type Hold, Lease } from "../../internal.js";
 import { checkRecheckMs, MOST_PERMITS, PermitsLock, permitsParts, type RecheckOptions } from "./permits-lock.js";
 import type { PermitsPlace } from "./permits-place.js";
 import { type RedissonSemaphoreProtocol, redissonSemaphoreProtocol } from "./semaphore-protocol.js";
 
-/** How to say how many permits there are. */
+/** Options of `trySetPermits`. */
 export interface SetPermitsOptions {
   /**
-   * How long the semaphore is to live; then it is gone, with all its permits, whoever has some. Whole milliseconds, 1 to
-   * 31,536,000,000.
-   * @default for ever
+   * How long the semaphore lives. After that it is gone with all its permits, including those that are held. Whole
+   * milliseconds, 1 to 31,536,000,000.
+   * @default forever
    */
   readonly ttlMs?: number | undefined;
 }
 
-/** Permits held for a time. All of them end together. */
+/** A lease on one or more permits, which all end together. */
 export class RedissonSemaphoreLease extends Lease {
-  /** How many permits are held. */
+  /** The number of permits that this lease holds. */
   readonly permits: number;
 
-  /** Leases come from the verbs of a RedissonSemaphore. @internal */
+  /** @internal */
   constructor(hold: Hold) {
     super(hold);
     this.permits = hold.grant.claim.amount;
   }
 }
 
-/** What `inspect` tells about a semaphore. A snapshot: it may have changed when you read it. */
+/** The state of a semaphore, from `inspect`. A snapshot: the state may have changed by the time you read it. */
 export interface RedissonSemaphoreInspection extends Inspection {
-  /** Who acquired through Holdfast, the one whose lease ends first at the front; others leave no trace on the server. */
+  /** At most 1,000 Holdfast holders, ordered by the end of their lease, earliest first. Java holders are unknown. */
   readonly holders: readonly (Holder & { readonly permits: number })[];
-  /** How many permits are free; undefined if there is no such semaphore. */
+  /** The number of free permits; undefined if the semaphore does not exist. */
   readonly free: number | undefined;
 }
 
 const LONGEST_MS = 31_536_000_000;
 
 /**
- * Redisson's `RSemaphore`: permits that Java services and Node take from one count, on one server, between failovers.
+ * Redisson's `RSemaphore`: Java services and Node take permits from one count, on one server, between failovers.
  *
- * The format knows no holders: the count says how many permits are free, and whoever releases puts some in, whether or not it
- * had any. Java's permits are therefore never leased, and those of a Java process that dies are gone until somebody adds them.
- * Ours are: what this library takes is recorded beside the count, renewed while its holder lives, and put back after its lease
- * by whoever of this library comes next, so by a waiter at the latest; while no process of ours uses the semaphore, nobody
- * does. A lease cannot protect from others: if somebody releases permits that it never had, more than there should be are
- * held, and a lease is not told. Delete the semaphore and its leases are lost at their next renewal; make it anew at once,
- * from Java, and they are taken for permits of the new one.
+ * The format has no holders. It stores only the number of free permits, and a release adds permits without checking
+ * that the caller held any. So permits of Java are never leased, and those of a crashed Java process are lost until
+ * they are added again.
  *
- * No order among waiters of different processes; those of one are served in turn. A message wakes them, and they ask again
- * every `recheckMs` in any case. Tokens are the clock of the server in microseconds: they order the grants of Holdfast, as
- * long as that clock is not set back; Java has none.
+ * Holdfast adds leases: it records the permits that it takes in separate keys and renews them while the holder lives.
+ * After a lease has ended, the next Holdfast client that asks for permits, at the latest a waiter, puts them back.
+ * While no Holdfast client uses the semaphore, they are not put back.
  *
- * Algorithm: Redisson's, a count and a channel that wakes, with the record of our own holders beside it
+ * A lease cannot protect against other clients:
+ *
+ * - If a client releases permits that it never held, more permits than intended are held, and no lease is notified.
+ * - If the semaphore is deleted, its leases are lost at their next renewal. If Java creates it again before that, the
+ *   leases count as permits of the new semaphore.
+ *
+ * Waiters of one process are served in order; there is no order among processes. A message wakes them, and they ask
+ * again every `recheckMs` in any case. Tokens are the server's clock in microseconds. They order the grants of Holdfast
+ * unless that clock is set back. Java has no tokens.
+ *
+ * Algorithm: Redisson's, a count and a channel that notifies waiters, plus a record of the Holdfast holders
  * (docs/redisson-permits.md).
  */
 export class RedissonSemaphore extends PermitsLock<RedissonSemaphoreLease> {
   readonly #protocol: RedissonSemaphoreProtocol;
 
-  /** Semaphores come from the factory `redisson`. @internal */
+  /** @internal */
   constructor(place: PermitsPlace, options: RecheckOptions = {}) {
     const protocol = redissonSemaphoreProtocol(place);
     const make = (held: Hold): RedissonSemaphoreLease => new RedissonSemaphoreLease(held);
@@ -67,13 +73,13 @@ export class RedissonSemaphore extends PermitsLock<RedissonSemaphoreLease> {
   }
 
   /**
-   * Says how many permits there are, unless somebody has.
+   * Sets the number of permits, unless it is already set.
    *
-   * @param permits  whole number, 0 to 2,147,483,647
-   * @returns whether this call set it
-   * @throws StoreError   outcome unknown; or the name belongs to something else
+   * @param permits  a whole number from 0 to 2,147,483,647
+   * @returns whether this call set the number
+   * @throws StoreError   outcome unknown; or the key belongs to an object of another type
    * @throws ClosedError  this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong number or option; nothing was sent
+   * @throws TypeError, RangeError  invalid number or option; nothing was sent
    */
   async trySetPermits(permits: number, { ttlMs }: SetPermitsOptions = {}): Promise<boolean> {
     checkWhole("permits", permits, 0, MOST_PERMITS);
@@ -82,9 +88,9 @@ export class RedissonSemaphore extends PermitsLock<RedissonSemaphoreLease> {
   }
 
   /**
-   * Puts permits in, or takes some away where the number is below 0, even more than are free.
+   * Adds permits. A negative number removes permits, even more than are free.
    *
-   * @param permits  whole number, -2,147,483,647 to 2,147,483,647
+   * @param permits  a whole number from -2,147,483,647 to 2,147,483,647
    * @throws as `trySetPermits`
    */
   async addPermits(permits: number): Promise<void> {
@@ -93,10 +99,10 @@ export class RedissonSemaphore extends PermitsLock<RedissonSemaphoreLease> {
   }
 
   /**
-   * Puts permits in, whoever had them: Redisson's `release`. Nothing is checked, and no lease of anybody ends by it: permits
-   * of a lease are given back by `lease.release()`.
+   * Adds permits like Redisson's `release`. It does not check that the caller holds any, and ends no lease. To release
+   * the permits of a lease, call `lease.release()`.
    *
-   * @param permits  whole number, 1 to 2,147,483,647
+   * @param permits  a whole number from 1 to 2,147,483,647
    * @throws as `trySetPermits`
    */
   async release(permits = 1): Promise<void> {
@@ -104,29 +110,37 @@ export class RedissonSemaphore extends PermitsLock<RedissonSemaphoreLease> {
     await this.once((request, timeoutMs) => this.#protocol.add(permits, false, request, timeoutMs));
   }
 
-  /** As `release`, unless there is no such semaphore. @returns whether there is one @throws as `release` */
+  /** Like `release`, but only if the semaphore exists. @returns whether it exists @throws as `release` */
   async releaseIfExists(permits = 1): Promise<boolean> {
     checkWhole("permits", permits, 1, MOST_PERMITS);
     return this.once((request, timeoutMs) => this.#protocol.add(permits, true, request, timeoutMs));
   }
 
   /**
-   * Takes all permits that are free, for good: nobody holds them, and no lease ends. If somebody had taken away more than there
-   * were, that is settled too.
+   * Removes all free permits permanently. No lease holds them, and no lease ends. If the number of free permits is
+   * negative, sets it to 0.
    *
-   * @returns how many were free, below 0 in that case
+   * @returns the number of permits that were free; negative if more had been removed than were free
    * @throws as `trySetPermits`
    */
   async drainPermits(): Promise<number> {
     return this.once((request, timeoutMs) => this.#protocol.drain(request, timeoutMs));
   }
 
-  /** How many permits are free; 0 if there is no such semaphore, below 0 if somebody took away more. @throws StoreError, ClosedError */
+  /**
+   * Returns the number of free permits: 0 without a semaphore, negative if more were removed than were free.
+   *
+   * @throws StoreError, ClosedError
+   */
   async availablePermits(): Promise<number> {
     return this.counted((timeoutMs) => this.#protocol.available(timeoutMs));
   }
 
-  /** How many permits are free, and who of this library's holders has how many. Changes nothing. @throws StoreError, ClosedError */
+  /**
+   * Returns the number of free permits, and the Holdfast holders with theirs. Read-only.
+   *
+   * @throws StoreError, ClosedError
+   */
   override async inspect(): Promise<RedissonSemaphoreInspection> {
     this.session.assertOpen(this.name);
     const state = await this.#protocol.inspect(undefined, this.session.commandTimeoutMs);

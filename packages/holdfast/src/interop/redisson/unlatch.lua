@@ -1,7 +1,7 @@
 --[[
-  interop/redisson/unlatch: forget what a release did, once its answer has come.
+  interop/redisson/unlatch: delete the latch of a release after its reply has arrived.
 
-  KEYS[1] latch  string, what the request did
+  KEYS[1] latch  string, result of the request
   REPLY   1      forgotten
 ]]
 redis.call('DEL', KEYS[1])

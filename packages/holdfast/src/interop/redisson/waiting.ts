@@ -1,4 +1,6 @@
-/** How a lock of Redisson is waited for: on its channels, and by the clock in case a message is lost or never sent. */
+/**
+ * How callers wait for a Redisson lock: for messages on its channels, and by polling in case one is lost or never sent.
+ */
 import type { Inbox } from "../../index.js";
 import { Lease, type LockProtocol, type ResolvedOptions } from "../../internal.js";
 import type { ForeignParts } from "../foreign-lock.js";
@@ -7,18 +9,19 @@ import type { Place } from "./place.js";
 import type { RedissonScope } from "./scope.js";
 
 /**
- * Whoever hears asks at the end of the present lease, and this often: a service that publishes with the other command, or a
- * SpinLock of Java, which does not publish at all, would be noticed only then.
+ * Pauses of waiters that are subscribed. They also ask when the current lease must be over. They still poll, because a
+ * service may publish with the other command, and Java's SpinLock does not publish at all.
  */
 export const RARELY: Pauses = { delayMs: 5_000, jitterMs: 1_000 };
 
-/** Whoever does not listen. The jitter keeps those of several processes apart. */
+/** Pauses of waiters that do not subscribe. The jitter spreads the requests of several processes. */
 export const OFTEN: Pauses = { delayMs: 64, jitterMs: 60 };
 
 /**
- * Hears what is published on `channel`, with either command that is in use.
+ * Subscribes to `channel` with the commands that match `scope.publish`. Calls `onNews` for each message.
  *
- * @throws UnsupportedError, StoreError  it cannot listen at all, or not now
+ * @throws UnsupportedError  this client can never subscribe
+ * @throws StoreError        the subscription failed this time
  */
 export async function listenOn(scope: RedissonScope, channel: string, onNews: () => void): Promise<Inbox> {
   const { store, commandTimeoutMs } = scope.session;
@@ -38,7 +41,11 @@ export async function listenOn(scope: RedissonScope, channel: string, onNews: ()
   throw failed.reason;
 }
 
-/** What all locks are made of that wake everybody on one channel. @param channel  undefined if nobody listens */
+/**
+ * Returns the parts of a lock whose releases notify all waiters on one channel.
+ *
+ * @param channel  the channel; undefined if waiters do not subscribe
+ */
 export function partsOf(
   place: Place,
   protocol: LockProtocol,

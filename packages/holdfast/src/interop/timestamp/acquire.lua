@@ -1,33 +1,35 @@
 --[[
-  interop/timestamp/acquire: take the lock if it is free, or if the time in its value is over.
+  interop/timestamp/acquire: take the lock if it is free, or if the time in its value has passed.
 
-  One step with the server's clock, so that of all who see an expired value one wins, and nothing is written by whoever
-  does not. Sent again with the same owner it gives the same answer, and the lease begins anew.
+  One step with the server's clock, so that only one of the clients that see an expired value wins, and the others write
+  nothing. If the same owner asks again, the reply is the same and the lease is renewed.
 
-  The record counts among our own clients: whoever it names may still work, though a client of another system has deleted
-  the lock by mistake, or has overwritten it.
+  Among Holdfast clients the record decides. The claim that it names may still work even if a client of the other system
+  has deleted the lock by mistake or has overwritten it.
 
   KEYS[1] lock       string, as the clients of the other system read it
-  KEYS[2] record     string, which of our claims has written it
-  KEYS[3] fence      string, last token issued to our clients
+  KEYS[2] record     string, the Holdfast claim that has written the lock
+  KEYS[3] fence      string, last token issued to Holdfast clients
   ARGV[1] owner      id of this claim
   ARGV[2] leaseMs    length of the lease on the server
-  ARGV[3] unitMs     what the value counts: 1000, 1; 0 if it is no time
-  ARGV[4] padding    so many units are added
-  ARGV[5] before     what stands before the number
-  ARGV[6] after      what stands after it; the whole value if it is no time
-  ARGV[7] graceMs    how much longer the key lives than its value says
-  ARGV[8] fenceMs    how long the fence outlives the grant
-  ARGV[9] skewMs     how far the clocks may differ
-  ARGV[10] latestMs  how long after our grant a value ends that was computed before it, at the latest; -1 if there are none
-  ARGV[11] marginMs  how much longer than its value says a lock counts as held
-  ARGV[12] reached   1 if a value that is reached is over, 0 if it has to be passed
+  ARGV[3] unitMs     unit of the value: 1000 or 1; 0 if the value is not a time
+  ARGV[4] padding    units that are added to the end of the lease
+  ARGV[5] before     text before the number
+  ARGV[6] after      text after the number; the whole value if it is not a time
+  ARGV[7] graceMs    how long the key outlives its value
+  ARGV[8] fenceMs    how long the fence lives
+  ARGV[9] skewMs     largest difference between clocks
+  ARGV[10] latestMs  a value computed before a grant ends at most this long after it; -1 if late clients never write
+  ARGV[11] marginMs  how long a lock counts as held after its value has ended
+  ARGV[12] reached   1 if a lock ends when its time is reached, 0 if the time must have passed
   GRANTS  by itself
-  REPLY   {0, token}                           granted; it was free
-          {1, token, lateMs, words...}         succeeded: granted, though the lock was still there, expired lateMs ago; its
-                                               value, and the claim of ours that has left it, if it was one
-          {2, restMs, nowUs, endMs, words...}  held, until endMs by its value or 0; its value, and the claim that holds
-          {3, words...}                        alien: what stands there is no lock of this kind
+  REPLY   {0, token}                           granted; the lock was free
+          {1, token, lateMs, words...}         succeeded: granted, although a lock that expired lateMs ago still
+                                               existed; words are its value and the Holdfast claim that left it, empty
+                                               if none
+          {2, restMs, nowUs, endMs, words...}  held, until endMs by its value, 0 if it has none; words are the value and
+                                               the Holdfast claim that holds, empty if none
+          {3, words...}                        alien: the key contains no lock of this kind; the word describes it
 ]]
 local owner, leaseMs, unitMs, padding = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local before, after, graceMs, fenceMs = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8]
@@ -56,7 +58,7 @@ if found and unitMs > 0 and not units then
   return {3, string.sub(found, 1, 80)}
 end
 
--- Of our own clients one that may still work; not this claim itself, whose lock is gone.
+-- Whether another Holdfast claim may still work. This claim does not count, because its lock is gone.
 local isKept = value and holder ~= owner and isLive(value, skewMs)
 local isHeld, restMs = false, 0
 if found then

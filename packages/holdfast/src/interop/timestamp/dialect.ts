@@ -1,59 +1,67 @@
 /**
- * How the clients of another system write the time at which a lock ends into its value, and how they read it.
+ * Describes how the clients of another system write and read the value of a lock.
  *
- * The four dialects below are those of four published articles; each is data, and anybody may declare one more.
+ * The dialects below are those of published articles. Each is plain data, and you can declare your own.
  */
 import { checkKey, checkName, checkWhole, show } from "../../internal.js";
 
-/** A lock whose value is the time at which it ends, by the clock of whoever wrote it. */
+/** A lock whose value is the time at which it ends, by the clock of the client that wrote it. */
 export interface DeadlineDialect {
-  /** What stands before and after the name in the key, as the other clients spell it, key prefix options included. */
+  /** Text before the name in the key, including any key prefix that the other clients configure. Empty for none. */
   readonly prefix: string;
+  /** Text after the name in the key. Empty for none. */
   readonly suffix: string;
-  /** What the number counts since 1970. */
+  /** Unit of the value: seconds or milliseconds since 1970. */
   readonly unit: "s" | "ms";
   /**
-   * The longest lease that the other clients write, in ms, without padding; the default for ours as well. A value that ends
-   * later shows a clock that is ahead, and a value that ends earlier than ours may be that of a client that came too late.
+   * The longest lease that the other clients write, without padding; also the default of Holdfast's leases. A value
+   * that ends later indicates a clock that is ahead. A value that ends earlier than Holdfast's may be from a client
+   * that came too late. Whole milliseconds, 100 to 31,536,000,000.
    */
   readonly leaseMs: number;
-  /** What they add to the lease, in whole units, in ms. */
+  /** What the other clients add to the lease, in ms. A multiple of the unit, 0 to 31,536,000,000. */
   readonly paddingMs: number;
-  /** What they add to that once more where they take over an expired lock, in ms. Absent: nothing. */
+  /**
+   * What they add in addition when they take over an expired lock, in ms. A multiple of the unit, 0 to 31,536,000,000.
+   * Default: 0.
+   */
   readonly takeoverPaddingMs?: number | undefined;
-  /** Whether they take a lock over when its time is `"reached"` (value <= now), or only when it has `"passed"` (value < now). */
+  /** Whether they take over a lock when its time is `"reached"` (value <= now) or has `"passed"` (value < now). */
   readonly takeoverWhen: "reached" | "passed";
   /**
-   * What tells our values from theirs, so that their comparison of values never takes ours for one of theirs: a `"fraction"`
-   * of six digits, if they read the number with a cast or as floating point; a `"leading-zero"`, if they parse whole
-   * numbers; `"none"`, if it is not known how they parse.
+   * How Holdfast's values differ from theirs, so that a foreign client that compares values never mistakes one for its
+   * own: a `"fraction"` of six digits if they cast the number or read floating point, a `"leading-zero"` if they parse
+   * whole numbers, `"none"` if it is unknown how they parse. `"fraction"` requires the unit `"s"`.
    */
   readonly mark: "fraction" | "leading-zero" | "none";
   /**
-   * Whether one of them that comes too late to take over an expired lock has overwritten its value by then, as with GETSET or
-   * SET … GET outside of a script.
+   * Whether a foreign client that comes too late to take over an expired lock overwrites its value anyway, as with
+   * GETSET or SET … GET outside a script.
    */
   readonly losersWrite: boolean;
 }
 
-/** A lock whose value is a unique text, and which ends with its key: SET key value NX PX. */
+/** A lock whose value is a unique text, and which ends when its key expires: SET key value NX PX. */
 export interface UniqueDialect {
+  /** Text before the name in the key. Empty for none. */
   readonly prefix: string;
+  /** Text after the name in the key. Empty for none. */
   readonly suffix: string;
+  /** The value is not a time. */
   readonly unit: "none";
-  /** Lease of the other clients, in ms; the default for ours as well. */
+  /** Lease of the other clients; also the default of Holdfast's leases. Whole milliseconds, 100 to 31,536,000,000. */
   readonly leaseMs: number;
 }
 
-/** What both sides of a shared lock have to agree upon. */
+/** The format that both sides of a shared lock must agree on. */
 export type TimestampDialect = DeadlineDialect | UniqueDialect;
 
 /**
  * PHP: SETNX, and `SET … GET` to take over. Value: now + 30, whole seconds; no expiry. Redis 6.2 or later.
  *
- * Its prefix in the article is a placeholder: `{ ...phpSetGet, prefix: "shop_lock_" }`. A lock whose holder died is hardly ever
- * taken over by clients that poll every second or faster, since each of them puts off its end; and their release deletes
- * whatever is there.
+ * The prefix in the article is a placeholder. Set your own: `{ ...phpSetGet, prefix: "shop_lock_" }`. If PHP clients
+ * poll every second or faster, they hardly ever take over the lock of a crashed holder, because each attempt postpones
+ * its end. Their release deletes the key even if another client holds the lock.
  */
 export const phpSetGet: DeadlineDialect = Object.freeze({
   prefix: "your_lock_prefix_",
@@ -67,11 +75,11 @@ export const phpSetGet: DeadlineDialect = Object.freeze({
 });
 
 /**
- * PHP with a Lua script: SETNX, or GETSET once expired, in one step. Value: now + lease + 1, whole seconds; the key expires a
- * second after the lease.
+ * PHP with a Lua script: SETNX, or GETSET once expired, in one step. Value: now + lease + 1, whole seconds; the key
+ * expires a second after the lease.
  *
- * Their release deletes only what is over: a lock that one of them releases in time stays until its key expires, and nobody
- * else can help that.
+ * The release of PHP clients deletes only expired locks. So a lock that they release in time stays until its key
+ * expires. Holdfast cannot prevent that.
  */
 export const phpLua: DeadlineDialect = Object.freeze({
   prefix: "",
@@ -86,10 +94,11 @@ export const phpLua: DeadlineDialect = Object.freeze({
 });
 
 /**
- * Java: SETNX, and GETSET to take over. Value: now + lease + 1, milliseconds; no expiry; the key is the name and `_lock`.
+ * Java: SETNX, and GETSET to take over. Value: now + lease + 1, milliseconds; no expiry. The key is the name plus
+ * `_lock`.
  *
- * Their release deletes whatever is there, and a waiter of theirs that finds a lock released at the wrong moment leaves a lock
- * behind that nobody holds, for a lease.
+ * The release of Java clients deletes the key even if another client holds the lock. If a lock is released at an
+ * unlucky moment, a waiting Java client leaves behind a lock without a holder, which blocks others for one lease.
  */
 export const javaGetSet: DeadlineDialect = Object.freeze({
   prefix: "",
@@ -105,7 +114,8 @@ export const javaGetSet: DeadlineDialect = Object.freeze({
 /**
  * C++: SETNX, and GETSET to take over. Value: now + 3, whole seconds; no expiry.
  *
- * Its release deletes whatever is there, and it leaves locks behind that nobody holds, as the Java one does.
+ * The release of C++ clients deletes the key even if another client holds the lock. They also leave behind locks
+ * without a holder, like `javaGetSet`.
  */
 export const cppGetSet: DeadlineDialect = Object.freeze({
   prefix: "",
@@ -118,7 +128,7 @@ export const cppGetSet: DeadlineDialect = Object.freeze({
   losersWrite: true,
 });
 
-/** Java: SET key uuid NX PX 30000, compare before DEL and before PEXPIRE. Nothing is given up by sharing it. */
+/** Java: SET key uuid NX PX 30000, with a comparison before DEL and PEXPIRE. Sharing such a lock costs no safety. */
 export const javaUuid: UniqueDialect = Object.freeze({ prefix: "", suffix: "", unit: "none", leaseMs: 30_000 });
 
 const UNITS: readonly unknown[] = ["s", "ms", "none"];
@@ -127,9 +137,9 @@ const COMMON = ["prefix", "suffix", "unit", "leaseMs"];
 const OF_DEADLINES = ["paddingMs", "takeoverPaddingMs", "takeoverWhen", "mark", "losersWrite"];
 
 /**
- * Checks a dialect that may have been declared by a user.
+ * Checks a dialect, which may be user-defined, and returns it.
  *
- * @throws TypeError, RangeError  a wrong or unknown field; the message names it as `dialect.<field>`, its range and what came
+ * @throws TypeError, RangeError  invalid or unknown field; the message names `dialect.<field>`, its range and the value
  */
 export function checkDialect(dialect: unknown): TimestampDialect {
   if (dialect === null || typeof dialect !== "object" || Array.isArray(dialect)) {
@@ -152,7 +162,7 @@ export function checkDialect(dialect: unknown): TimestampDialect {
   }
   checkWhole("dialect.leaseMs", given.leaseMs, 100, LONGEST_LEASE_MS);
   if (isDeadline) checkDeadline(given);
-  // Every field was checked by its name.
+  // The cast is safe because every field was checked.
   return dialect as TimestampDialect;
 }
 
@@ -190,9 +200,9 @@ function oneOf(field: string, value: unknown, allowed: readonly unknown[]): void
 }
 
 /**
- * The key of the lock, as the other clients spell it.
+ * Returns the key of the lock, as the other clients use it.
  *
- * @throws TypeError, RangeError  the name, or the key that it makes, is none
+ * @throws TypeError, RangeError  `name` or the resulting key is invalid
  */
 export function keyOf({ prefix, suffix }: TimestampDialect, name: unknown): string {
   return checkKey(prefix + checkName(name) + suffix);

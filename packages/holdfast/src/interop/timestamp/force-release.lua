@@ -1,24 +1,23 @@
 --[[
-  interop/timestamp/force-release: take the lock away from the holder that the caller has seen, and tell that holder if it
-  is one of ours.
+  interop/timestamp/force-release: release the lock of a given holder, and notify that holder if it uses Holdfast.
 
-  The caller names the holder as `inspect` shows it: one of ours by its owner or token, another by the value of the lock.
-  Nothing happens if it has changed meanwhile; nor if it is one of ours and the value of another client stands there, which
-  may be anybody's lock: whoever means that one as well names it first. The fence moves, so that the old holder's own
-  release learns that it was too late.
+  The caller identifies the holder as `inspect` shows it: a Holdfast holder by its owner or token, a foreign holder by
+  the value of the lock. Nothing happens if the holder has changed. Nothing happens either if the caller names a
+  Holdfast holder and the key has a foreign value, because that may be another client's live lock: release that value
+  first. The fence moves, so that the old holder's own release reports that it came too late.
 
   KEYS[1] lock     string, as the clients of the other system read it
-  KEYS[2] record   string, which of our claims has written it
-  KEYS[3] fence    string, last token issued to our clients
-  ARGV[1] owner    whose hold to end; empty to go by the token alone
-  ARGV[2] token    which grant to end; empty to go by the owner alone
-  ARGV[3] unitMs   what the value counts: 1000, 1; 0 if it is no time
-  ARGV[4] marginMs  how much longer than its value says a lock counts as held
-  ARGV[5] reached  1 if a value that is reached is over, 0 if it has to be passed
-  ARGV[6] inbox    what a client id is appended to for the channel that the client listens on
-  ARGV[7] channel  where our own clients listen who wait; empty to tell nobody
-  ARGV[8] note     what the holder is told beside; empty for nothing
-  REPLY   0        unchanged: free, or held by somebody else
+  KEYS[2] record   string, the Holdfast claim that has written the lock
+  KEYS[3] fence    string, last token issued to Holdfast clients
+  ARGV[1] owner    owner or foreign value whose hold to end; empty to identify the holder by its token only
+  ARGV[2] token    token of the grant to end; empty to identify the holder by its owner only
+  ARGV[3] unitMs   unit of the value: 1000 or 1; 0 if the value is not a time
+  ARGV[4] marginMs  how long a lock counts as held after its value has ended
+  ARGV[5] reached  1 if a lock ends when its time is reached, 0 if the time must have passed
+  ARGV[6] inbox    prefix of the inbox channel of a client, to which its client id is appended
+  ARGV[7] channel  channel of Holdfast waiters; empty to notify none
+  ARGV[8] note     text for the holder, appended to the message; empty for none
+  REPLY   0        unchanged: the lock is free, or another client holds it
           1        released
 ]]
 local owner, token, unitMs, marginMs, reached = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -31,7 +30,7 @@ local nowMs = math.floor((time[1] * 1000000 + time[2]) / 1000)
 -- include tell-holder
 local found = readValue()
 local value, sinceMs, granted, holder = readRecord()
--- What is of another type, or no time, may be somebody's as well.
+-- A key of another type, or a value that is not a time, may also belong to another client.
 local isForeign = found ~= value and found ~= false
 if isForeign and found then
   local units = unitMs > 0 and unitsOf(found)

@@ -2,17 +2,22 @@ import { LockError } from "../../index.js";
 import { quote } from "../../internal.js";
 
 /**
- * What stands under the key is no lock of this dialect: another type, no number, or one of another unit. Nothing was written,
- * and nothing is held; no waiting helps, since somebody is configured otherwise, or uses the key for something else.
+ * The key does not contain a lock of this dialect: it has another type, is not a number, or counts another unit.
+ * Nothing was written and nothing is held. Waiting does not help, because another client is configured differently or
+ * uses the key for something else.
  */
 export class ForeignValueError extends LockError {
+  /** The name of the class. */
   override readonly name: string = "ForeignValueError";
 
+  /** Identifies the error independent of its class. */
   readonly code = "ERR_LOCK_FOREIGN_VALUE";
+  /** Key of the lock on the server. */
   readonly key: string;
-  /** The first 80 characters of what stands there. */
+  /** The first 80 characters of the value, or a description of the key if it has another type. */
   readonly found: string;
 
+  /** Creates the error. @param lockName  name of the lock @param facts  the values of the properties */
   constructor(lockName: string, facts: { readonly key: string; readonly found: string; readonly expected: string }) {
     const { key, found, expected } = facts;
     super(

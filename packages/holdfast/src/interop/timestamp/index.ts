@@ -1,6 +1,6 @@
 /**
- * `holdfast/timestamp`: locks that are shared with services in other languages which follow one of the articles on SETNX with
- * a time in the value. Which to choose, what each can give, and how to leave it: docs/interop.md.
+ * `holdfast/timestamp`: locks shared with services in other languages that use SETNX with a time in the value.
+ * docs/interop.md describes which dialect to choose, what each guarantees, and how to migrate away from it.
  */
 export {
   cppGetSet,

@@ -1,22 +1,23 @@
 --[[
-  interop/timestamp/inspect: who holds the lock. Changes nothing.
+  interop/timestamp/inspect: return the holders of the lock. Read-only.
 
-  Two may be shown: one of our clients that may still work, though the value under the key is that of another client. Who
-  of the two has it is not to be seen from here; each can be released by force by its own name.
+  There may be two: a Holdfast client that may still work, and a foreign client whose value is at the key. The server
+  cannot tell which of the two holds the lock. Each can be force-released by its own id.
 
   KEYS[1] lock      string, as the clients of the other system read it
-  KEYS[2] record    string, which of our claims has written it
-  KEYS[3] fence     string, last token issued to our clients
-  ARGV[1] unitMs    what the value counts: 1000, 1; 0 if it is no time
-  ARGV[2] skewMs    how far the clocks may differ
-  ARGV[3] marginMs  how much longer than its value says a lock counts as held
-  ARGV[4] reached   1 if a value that is reached is over, 0 if it has to be passed
-  REPLY   {0, token}                    free; the last token of ours, 0 if none is on record
-          {1, token, restMs, words...}  own: held by one of our clients, whose owner is the word
-          {2, token, restMs, words...}  foreign: held by another, whose value is the word; restMs is -1 if it has no end
-          {3, words...}                 alien: what stands there is no lock of this kind
-          {4, token, restMs, otherMs, words...}  both: held by one of our clients, whose owner is the first word, as far as
-                                        its clock tells; and by the value of another, which is the second and ends in otherMs
+  KEYS[2] record    string, the Holdfast claim that has written the lock
+  KEYS[3] fence     string, last token issued to Holdfast clients
+  ARGV[1] unitMs    unit of the value: 1000 or 1; 0 if the value is not a time
+  ARGV[2] skewMs    largest difference between clocks
+  ARGV[3] marginMs  how long a lock counts as held after its value has ended
+  ARGV[4] reached   1 if a lock ends when its time is reached, 0 if the time must have passed
+  REPLY   {0, token}                    free; token is the last one of Holdfast, 0 if none is recorded
+          {1, token, restMs, words...}  own: a Holdfast client holds the lock; the word is its owner
+          {2, token, restMs, words...}  foreign: another client holds the lock; the word is its value; restMs is -1
+                                        without an end
+          {3, words...}                 alien: the key contains no lock of this kind; the word describes it
+          {4, token, restMs, otherMs, words...}  both: a Holdfast client may still hold the lock, and its owner is the
+                                        first word; the second word is a foreign value, which ends in otherMs
 ]]
 local unitMs, skewMs, marginMs, reached = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local time = redis.call('TIME')

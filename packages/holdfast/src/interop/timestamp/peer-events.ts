@@ -1,37 +1,48 @@
 /**
- * What clients of another system do to a shared lock that no client can prevent, on the diagnostics channel `holdfast:peer`.
- * Nothing is built or sent while nobody listens.
+ * Events on the diagnostics channel `holdfast:peer`: actions of foreign clients on a shared lock that Holdfast cannot
+ * prevent. Events cost nothing unless someone subscribes.
  */
 import { type Channel, channel } from "node:diagnostics_channel";
 
 /**
- * `holdfast:peer`. Which of these it is:
+ * Message on the channel `holdfast:peer`. The values of `what`:
  *
- * - `taken-over`: an expired lock was still there, and is ours now. Its holder died or overran; or, if `owner` is undefined, it
- *   may also be a lock that a client of the other system has left behind without holding it
- * - `overwritten`: a client that came too late to take it has overwritten the value of a lock that we hold. It was put right, or
- *   left where it is if we were releasing
- * - `deleted`: a lock that we held is gone before its time: the release of a client that had overrun, or a DEL by hand. Our
- *   lease counts as lost
- * - `clock-ahead`: a value ends later than a client with a right clock writes it: its clock is ahead by `ms` at least, or its
- *   lease is longer than the dialect says. A clock that is ahead by more than a lease takes live locks away
+ * - `taken-over`: an expired lock still existed, and Holdfast took it over. Its holder crashed or overran its lease. If
+ *   `owner` is undefined, a client of the other system may also have left it behind without holding it.
+ * - `overwritten`: a client came too late to take the lock, but has overwritten the value of a lock that Holdfast
+ *   holds. Holdfast restored the value. At a release, it left or deleted the foreign value, as the option `overwritten`
+ *   says.
+ * - `deleted`: a lock that Holdfast held was deleted early, by the release of a client that overran its lease or by a
+ *   manual DEL. Holdfast's lease counts as lost.
+ * - `clock-ahead`: a value ends later than a client with a correct clock would write. Its clock is ahead by at least
+ *   `ms`, or its lease is longer than the dialect states. A clock that is ahead by more than a lease takes over live
+ *   locks.
  */
 export interface PeerEvent {
+  /** Kind of the lock. */
   readonly kind: string;
+  /** Name of the lock. */
   readonly lockName: string;
+  /** Key of the lock on the server. */
   readonly key: string;
+  /** What happened. */
   readonly what: "taken-over" | "overwritten" | "deleted" | "clock-ahead";
-  /** What stood under the key; empty if nothing did. */
+  /** The value that Holdfast found at the key; empty if there was none. */
   readonly value: string;
-  /** The claim of a Holdfast that it concerns: its former holder if it was taken over, else ours; undefined if none is known. */
+  /**
+   * The Holdfast claim concerned: for `taken-over` the former holder, otherwise the current one. Undefined if unknown.
+   */
   readonly owner: string | undefined;
-  /** Of `taken-over`, how long it had been expired; of `clock-ahead`, by how much it is ahead at least; else undefined. */
+  /**
+   * Milliseconds. For `taken-over`, how long the lock had been expired. For `clock-ahead`, how far the clock is ahead
+   * at least. Otherwise undefined.
+   */
   readonly ms: number | undefined;
 }
 
 const peers: Channel = channel("holdfast:peer");
 
-/** Tells whoever listens. */
+/** Publishes an event. Calls `make` only if the channel has subscribers. */
 export function publishPeer(make: () => PeerEvent): void {
   if (peers.hasSubscribers) peers.publish(make());
 }

@@ -1,4 +1,4 @@
-/** The protocol of a lock that is shared with clients of a timestamp protocol: each one script call. */
+/** The protocol of a timestamp lock. Each operation is one script call. */
 
 import {
   interopTimestampAcquire,
@@ -24,42 +24,52 @@ import { ForeignValueError } from "./foreign-value-error.js";
 import { type PeerEvent, publishPeer } from "./peer-events.js";
 import { leaseArgs, newMark, type Wire } from "./wire.js";
 
-/** Where a lock is, and how it is written. */
+/** The keys, the format and the session of one lock. */
 export interface TimestampPlace {
+  /** The session of the Holdfast that runs all requests. */
   readonly session: Session;
+  /** Name of the lock, as the caller gave it. */
   readonly name: string;
+  /** The format of the other clients. */
   readonly dialect: TimestampDialect;
+  /** The script arguments that follow from the dialect and the options. */
   readonly wire: Wire;
-  /** As the other clients spell it. */
+  /** The key of the lock, exactly as the other clients use it. */
   readonly key: string;
-  /** Where our own clients hear of releases; empty if they do not. */
+  /** Channel on which Holdfast clients notify each other of releases; empty for none. */
   readonly channel: string;
-  /** Whether a release deletes what a client has written that came too late. */
+  /** Whether a release deletes the value of a client that came too late and has overwritten Holdfast's. */
   readonly clearsOverwritten: boolean;
 }
 
 /**
- * The keys beside the one that is shared, in its slot of a cluster.
+ * Returns Holdfast's own keys for a lock: the record of its owner and the fence. They are in the cluster slot of `key`.
  *
- * Two words, because the keys `a` and `{a}` are two locks: braces that are put around a key are not those that it has.
+ * Keys with and without a hash tag get different suffixes, because `a` and `{a}` are different locks.
  */
 export function ownKeys(key: string): { readonly record: string; readonly fence: string } {
   const base = /\{[^}]+\}/.test(key) ? `${key}:holdfast-tag` : `{${key}}:holdfast`;
   return { record: `${base}:owner`, fence: `${base}:fence` };
 }
 
-/** See the file header. */
+/** Implements `LockProtocol` for a timestamp lock. */
 export class TimestampProtocol implements LockProtocol {
+  /** See `LockProtocol.kind`. */
   readonly kind = "timestamp";
+  /** Name of the lock, as the caller gave it. */
   readonly name: string;
+  /** Key of the lock on the server. */
   readonly key: string;
+  /** Always undefined: leases of a shared lock cannot be exported. */
   readonly exported: undefined;
+  /** Runs the scripts. */
   readonly store: Store;
   readonly #place: TimestampPlace;
   readonly #keys: { readonly lock: string; readonly record: string; readonly fence: string };
-  /** The last value that was found to be too far ahead, which is told of once. */
+  /** Last value that was reported as too far ahead. Each value is reported only once. */
   #aheadValue: string | undefined;
 
+  /** Sends nothing. */
   constructor(place: TimestampPlace) {
     this.#place = place;
     this.name = place.name;
@@ -68,10 +78,16 @@ export class TimestampProtocol implements LockProtocol {
     this.#keys = { lock: place.key, ...ownKeys(place.key) };
   }
 
+  /** See `LockProtocol.confirm`. Defined only if replicas must acknowledge a grant. */
   get confirm(): LockProtocol["confirm"] {
     return this.store.confirmsGrants === true ? this.#confirm : undefined;
   }
 
+  /**
+   * Takes the lock if it is free or has expired.
+   *
+   * @throws ForeignValueError  the key contains no lock of this dialect
+   */
   async acquire(claim: Claim, _enqueue: boolean, timeoutMs: number): Promise<AcquireReply> {
     const { dialect, wire, session } = this.#place;
     const { unitMs, padding, before, graceMs, skewMs, latestMs, marginMs, reached } = wire;
@@ -109,6 +125,7 @@ export class TimestampProtocol implements LockProtocol {
     }
   }
 
+  /** Renews the lease, and restores the value if a client that came too late has overwritten it. */
   async extend(grant: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
     const { owner } = grant.claim;
     const { dialect, wire, session } = this.#place;
@@ -129,12 +146,13 @@ export class TimestampProtocol implements LockProtocol {
     const reply = await call(this, interopTimestampExtend, this.#keys, args, timeoutMs);
     if (reply.outcome === "overwritten") {
       this.#tell("overwritten", reply.words[0] ?? "", owner);
-      // What a store does so that replicas have a renewal, it does for a plain one.
+      // The store makes replicas acknowledge only a plain renewal, which has the reply 1. So renew once more.
       return this.store.confirmsGrants === true ? this.extend(grant, leaseMs, timeoutMs) : "extended";
     }
     return this.#told(reply.outcome, owner);
   }
 
+  /** Releases the lock if the grant still owns it. */
   async release({ claim: { owner }, token }: Grant, timeoutMs: number): Promise<"released" | NotHeld> {
     const reply = await this.#release(owner, token, timeoutMs);
     if (reply.outcome === "overwritten") {
@@ -144,15 +162,18 @@ export class TimestampProtocol implements LockProtocol {
     return this.#told(reply.outcome, owner);
   }
 
+  /** Releases the lock if the server granted it to a claim that has given up. */
   async leave({ owner }: Claim, timeoutMs: number): Promise<void> {
     await this.#release(owner, "", timeoutMs);
   }
 
+  /** Always rejects. @throws UnsupportedError  leases of a shared lock cannot be exported */
   adopt(): Promise<never> {
     const why = "A lease of a lock that is shared with another system stays with the Holdfast that acquired it.";
     return Promise.reject(new UnsupportedError(this.name, why));
   }
 
+  /** Releases the lock of a holder of either system. Returns false if that holder does not hold it. */
   async forceRelease(whose: ForcedRelease, timeoutMs: number): Promise<boolean> {
     const { session, channel } = this.#place;
     const { owner = "", token = "", note = "" } = whose;
@@ -162,6 +183,7 @@ export class TimestampProtocol implements LockProtocol {
     return reply.outcome === "released";
   }
 
+  /** Returns the holders, of either system. @throws ForeignValueError  the key contains no lock of this dialect */
   async inspect(_owner: string | undefined, timeoutMs: number): Promise<State> {
     const { unitMs, skewMs, marginMs, reached } = this.#place.wire;
     const args = { unitMs, skewMs, marginMs, reached };
@@ -190,18 +212,18 @@ export class TimestampProtocol implements LockProtocol {
     return call(this, interopTimestampRelease, this.#keys, args, timeoutMs);
   }
 
-  /** See `LockProtocol.confirm`. */
+  /** Renews the lease once, so that replicas acknowledge the grant. */
   readonly #confirm = (granted: Grant, timeoutMs: number): Promise<"extended" | NotHeld> =>
     this.extend(granted, granted.claim.leaseMs, timeoutMs);
 
   #told<Outcome extends string>(outcome: Outcome | "deleted", owner: string): Outcome | "forgotten" {
     if (outcome !== "deleted") return outcome;
     this.#tell("deleted", "", owner);
-    // Others may have had it since, for all that can be known.
+    // Another client may have held the lock since.
     return "forgotten";
   }
 
-  /** A value of another client that ends in `endsInMs`. */
+  /** Reports a foreign value if it ends later than a client with a correct clock would write. */
   #compareClocks(value: string, endsInMs: number): void {
     const aheadMs = Math.ceil(endsInMs - this.#place.wire.longestMs + this.#place.wire.skewMs);
     if (endsInMs <= this.#place.wire.longestMs || value === this.#aheadValue) return;

@@ -1,26 +1,25 @@
 --[[
-  interop/timestamp/release: give the lock back, if it is still ours, and tell our own clients who wait.
+  interop/timestamp/release: release the lock if the claim still holds it, and notify Holdfast waiters.
 
-  One step, so that nobody else's lock is deleted. A value that a client has written who came too late is left where it is,
-  unless the caller wants it gone: that client does not know that it is there, but its value may be anybody's by now as far
-  as others can tell.
+  One step, so that no other client's lock is deleted. The value of a client that came too late and has overwritten the
+  lock stays, unless `clear` is set. That client does not know about its value, but another client may own it by then.
 
   KEYS[1] lock      string, as the clients of the other system read it
-  KEYS[2] record    string, which of our claims has written it
-  KEYS[3] fence     string, last token issued to our clients
+  KEYS[2] record    string, the Holdfast claim that has written the lock
+  KEYS[3] fence     string, last token issued to Holdfast clients
   ARGV[1] owner     id of the claim that was granted
-  ARGV[2] token     of its grant; empty if the claim may have been granted without knowing it
-  ARGV[3] unitMs    what the value counts: 1000, 1; 0 if it is no time
-  ARGV[4] skewMs    how far the clocks may differ
-  ARGV[5] latestMs  how long after our grant a value ends that was computed before it, at the latest; -1 if there are none
+  ARGV[2] token     token of its grant; empty if the client does not know whether the claim was granted
+  ARGV[3] unitMs    unit of the value: 1000 or 1; 0 if the value is not a time
+  ARGV[4] skewMs    largest difference between clocks
+  ARGV[5] latestMs  a value computed before a grant ends at most this long after it; -1 if late clients never write
   ARGV[6] clear     1 to delete the value of a client that came too late
-  ARGV[7] channel   where our own clients listen who wait; empty to tell nobody
+  ARGV[7] channel   channel of Holdfast waiters; empty to notify none
   REPLY   1              released
-          2              unclaimed: it had ended, and none of ours was granted since, and nobody has it now
-          3              claimed: it had ended, and somebody else has it or had it
-          4              forgotten: the server does not know that it ever was
-          5              deleted: it had not ended, and the lock is gone
-          {6, words...}  overwritten: released, but the value of a client that had come too late stood there
+          2              unclaimed: the lease had ended, no Holdfast claim was granted since, and the lock is free now
+          3              claimed: the lease had ended, and another client holds the lock or held it since
+          4              forgotten: the server has no record of the grant
+          5              deleted: the lease had not ended, but the lock is gone
+          {6, words...}  overwritten: released, but the key had the value of a client that came too late
 ]]
 local owner, token, unitMs, skewMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local latestMs, clear, channel = tonumber(ARGV[5]), ARGV[6], ARGV[7]

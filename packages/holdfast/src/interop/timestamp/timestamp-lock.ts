@@ -16,95 +16,108 @@ import { checkDialect, keyOf, type TimestampDialect } from "./dialect.js";
 import { TimestampProtocol } from "./protocol.js";
 import { wireOf } from "./wire.js";
 
-/** How a lock is shared. All clients of Holdfast that share it say the same. */
+/** Options of `timestampLock`. They must be the same in all Holdfast clients that share the lock. */
 export interface TimestampOptions {
   /**
-   * Lease of every acquire that does not say another: how long a holder may rely on it between two renewals. Longer rides out
-   * longer pauses; shorter frees the lock sooner after a crash. Whole milliseconds, 100 to a year.
-   * @default the dialect's
+   * Default lease of every acquire: how long a holder may rely on the lock between two renewals. Longer survives longer
+   * pauses; shorter frees the lock sooner after a crash. Whole milliseconds, 100 to 31,536,000,000.
+   * @default the `leaseMs` of the dialect
    */
   readonly leaseMs?: number | undefined;
 
   /**
-   * How far the clocks of the other clients may be from the server's. The value ends that much later than the holder relies on
-   * it. Larger is safer, and holds others up for longer after a crash; a clock that is further ahead takes live locks away.
-   * Whole milliseconds: 1000 or more where values count seconds, since they are rounded; of no account where they are no time.
+   * Largest difference between the clocks of the other clients and that of the server. The value ends that much later
+   * than the holder's lease. Larger is safer, but blocks others for longer after a crash. A client whose clock is
+   * further ahead takes over live locks. Whole milliseconds, 0 to 86,400,000; at least 1,000 if values count seconds,
+   * because those are rounded. Has no effect if values are not times.
    * @default 1_000
    */
   readonly maxClockSkewMs?: number | undefined;
 
   /**
-   * How long after the end of a value it is taken over: larger leaves more time to holders of the other system whose clock
-   * is behind, or who overrun; 0 is their own rule. Whole milliseconds up to a day.
+   * How long after the end of a value Holdfast takes the lock over. Larger leaves more time to holders of the other
+   * system whose clock is behind, or that overrun their lease. 0 is the rule of the other system. Has no effect if
+   * values are not times. Whole milliseconds, 0 to 86,400,000.
    * @default 0
    */
   readonly takeoverMarginMs?: number | undefined;
 
   /**
-   * How often one acquire asks at most, the first time included; `waitMs` ends it as well. A whole number from 1, or Infinity.
+   * Maximum number of requests of one acquire, including the first; `waitMs` also ends it. Requests caused by a release
+   * message do not count. A whole number from 1 to 1,000,000,000, or Infinity.
    * @default Infinity
    */
   readonly attempts?: number | undefined;
 
   /**
-   * Longest pause between two attempts, since clients of the other system tell nobody that they release. Longer asks less
-   * often; shorter notices sooner. Whole milliseconds, 10 to 60,000.
+   * Longest pause between two attempts, because clients of the other system publish no releases. Longer sends fewer
+   * requests; shorter notices a release sooner. Whole milliseconds, 10 to 60,000.
    * @default 200
    */
   readonly retryDelayMs?: number | undefined;
 
   /**
-   * What is taken off each pause at random, at most: larger keeps those who wait from coming at the same moment. Whole
+   * Each pause is shortened by a random time up to this. Larger keeps waiters from asking at the same moment. Whole
    * milliseconds, 0 to `retryDelayMs`.
    * @default three quarters of `retryDelayMs`
    */
   readonly retryJitterMs?: number | undefined;
 
   /**
-   * Whether clients of Holdfast tell each other of releases, on a channel of their own: `<prefix>:timestamp:<key>`. Otherwise
-   * they find out in the pauses as well.
+   * Whether Holdfast clients notify each other of releases, on the channel `<prefix>:timestamp:<key>`. If false, they
+   * discover releases only by polling.
    * @default true
    */
   readonly wake?: boolean | undefined;
 
   /**
-   * What a release does with the value of a client of the other system that came too late and has overwritten ours: `"leave"`
-   * costs up to the lease of that client; `"delete"` frees the lock at once, and is safe only as long as no client of
-   * the other system overruns its own lease.
+   * What a release does if a client of the other system failed to take the lock, but has overwritten its value.
+   * `"leave"` keeps that value, so the lock stays blocked for up to the lease of that client. `"delete"` frees the lock
+   * immediately, and is safe only if no client of the other system overruns its own lease.
    * @default "leave"
    */
   readonly overwritten?: "leave" | "delete" | undefined;
 }
 
-/** When a grant is first looked after: by then most who came too late have written. */
+/** Earliest first check of a grant, in ms: by then most clients that were too late have overwritten the value. */
 const FIRST_LOOK_MS = 50;
+/** Latest first check of a grant, in ms. */
 const LAST_LOOK_MS = 100;
 
-/** How a grant is looked after, where clients that came too late may overwrite it: what they write is over before our lease. */
+/**
+ * How often and how long Holdfast checks the value of a grant. Clients that came too late may overwrite it with one
+ * that ends before Holdfast's lease.
+ */
 interface Looks {
   readonly everyMs: number;
   readonly forMs: number;
 }
 
 /**
- * A lock that services in other languages share, by SETNX and the time at which it ends in the value.
+ * A lock that is shared with services in other languages, which use SETNX and store the end of the lock in its value.
  *
- * Among clients of Holdfast it is a mutex as others are: one live lease, renewed, told of its loss, with tokens that rise. With
- * the others it is as safe as their protocol. Not safe, whatever we do: a client of theirs that overruns deletes the lock of
- * the next holder when it releases (`lease.signal` aborts at the next renewal); one whose clock is ahead by more than the lease
- * takes live locks away; locks that they leave behind are waited for. What of this is seen is told on the channel
- * `holdfast:peer`. The token orders holders of Holdfast alone: against the others guard the resource by a version of its own.
+ * Among Holdfast clients it behaves like any mutex: one live lease, renewal, notification of loss, and rising tokens.
+ * With other clients it is only as safe as their protocol. Holdfast cannot prevent the following:
  *
- * `forceRelease` is for holders of either side; `inspect` names one of the other system by the value of the key. Where it shows
- * one of ours and such a value, nobody can tell which of the two has the lock: name that value first, and then ours.
+ * - A foreign client that overruns its lease deletes the lock of the next holder when it releases. `lease.signal`
+ *   aborts at the next renewal.
+ * - A foreign client whose clock is ahead by more than the lease takes over live locks.
+ * - A lock that a foreign client leaves behind blocks everyone until it expires.
  *
- * Not reentrant. No order among processes. Its leases cannot be exported.
+ * Holdfast reports what it can detect of this on the diagnostics channel `holdfast:peer`. The token orders only holders
+ * of Holdfast. To protect the resource from other clients as well, give it its own version number.
  *
- * Algorithm: SETNX with a deadline in the value, as several articles have it; each step one script with the server's clock,
- * and an owner beside the value (docs/interop.md).
+ * `forceRelease` works for holders of both systems; `inspect` identifies a foreign holder by the value of the key. If
+ * it shows a Holdfast holder and a foreign value, it cannot tell which of the two has the lock. Release the foreign
+ * value first, then the Holdfast holder.
+ *
+ * Not reentrant. No order among processes. Leases cannot be exported.
+ *
+ * Algorithm: SETNX with a deadline in the value, as in several published articles. Each step is one script that uses
+ * the server's clock and stores the owner in a second key (docs/interop.md).
  */
 export class TimestampLock extends ForeignLock {
-  /** The key on the server, to compare with what the other clients use. */
+  /** The key on the server. It must equal the key that the other clients use. */
   readonly key: string;
   readonly #protocol: TimestampProtocol;
   readonly #looks: Looks | undefined;
@@ -135,7 +148,7 @@ export class TimestampLock extends ForeignLock {
     this.#looks = parts.looks;
   }
 
-  /** @internal */
+  /** Schedules the first check of the value. @internal */
   protected override begun(hold: Hold): void {
     if (this.#looks === undefined) return;
     const { runtime } = this.session;
@@ -147,10 +160,10 @@ export class TimestampLock extends ForeignLock {
     this.session.runtime.startTimer(() => void this.#lookAfter(hold, looks, untilMs), inMs, false);
   }
 
-  /** Puts the value right, or finds that it was lost, without making the lease any longer. */
+  /** Restores an overwritten value, or discovers that the lock is lost. Does not prolong the lease. */
   async #lookAfter(hold: Hold, looks: Looks, untilMs: number): Promise<void> {
     if (hold.validForMs() <= 0) return;
-    // An answer that is lost is no loss: the next look, or renewal, tells.
+    // A lost reply does not mean a lost lock: the next check or renewal finds out.
     const outcome = await this.#protocol.extend(hold.grant, 1, this.session.commandTimeoutMs).catch(() => "extended");
     if (outcome !== "extended") hold.lose(hold.validForMs() <= 0 ? "expired" : "server-lost");
     else if (this.session.runtime.monotonicMs() < untilMs) this.#lookIn(hold, looks.everyMs, looks, untilMs);
@@ -169,14 +182,15 @@ const OPTIONS: Readonly<Record<keyof TimestampOptions, true>> = {
 };
 
 /**
- * The lock of that name, shared with clients of a timestamp protocol. Costs nothing and needs no clean-up.
+ * Returns a lock that is shared with clients of a timestamp protocol. Sends nothing and needs no cleanup.
  *
- * @param holdfast  what `createHoldfast` returned, on one server or a cluster
- * @param name      what stands between the prefix and the suffix of the dialect; the key is 1 to 512 bytes
- * @param dialect   how the others write it: one of `phpSetGet`, `phpLua`, `javaGetSet`, `cppGetSet`, `javaUuid`, or an object
- *                  like them
- * @throws TypeError, RangeError  a wrong name, dialect or option; the message names it, its range and what came
- * @throws UnsupportedError       the Holdfast is on several independent servers
+ * @param holdfast  the result of `createHoldfast`, on one server or a cluster
+ * @param name      the part of the key between the prefix and the suffix of the dialect; the key is 1 to 512 bytes
+ * @param dialect   the format of the other clients: `phpSetGet`, `phpLua`, `javaGetSet`, `cppGetSet`, `javaUuid`, or a
+ *                  custom object of the same type
+ * @param options   see `TimestampOptions`
+ * @throws TypeError, RangeError  invalid name, dialect or option; the message states the range and the value
+ * @throws UnsupportedError       the Holdfast uses several independent servers
  */
 export function timestampLock(
   holdfast: Holdfast,

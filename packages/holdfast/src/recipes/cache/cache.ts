@@ -1,9 +1,10 @@
 /**
- * A cache that processes share, in which each value is loaded once: whoever finds none loads it under a lease, and all others, in
- * this process and elsewhere, get what it has loaded.
+ * A cache shared by processes that loads each value once: the first caller that finds no value loads it under a lease,
+ * and all other callers, in this process and elsewhere, get that value.
  *
- * The lease is an optimization and no exclusion: when in doubt a value is loaded twice, which is waste and no harm. What must hold is
- * that an old value never takes the place of a newer one, and the script that fills the entry sees to it.
+ * The lease saves loads; it does not guarantee mutual exclusion. In doubt, a value is loaded twice, which wastes work
+ * but does no harm. The only guarantee is that an old value never replaces a newer one. The script that fills the entry
+ * enforces it.
  */
 import type { Holdfast } from "../../index.js";
 import { internalsOf, type Session } from "../../internal.js";
@@ -16,30 +17,32 @@ import type { Loader } from "./lease.js";
 import { type CacheOptions, type ResolvedCache, resolveCache } from "./options.js";
 import { CacheProtocol } from "./protocol.js";
 
-/** How long one call may wait for other processes. */
+/** Options of `Cache.get`. */
 export interface CacheGetOptions extends WaitOptions {
   /**
-   * Longest wait for another process that loads: then the value is loaded here as well, at most once in this process, and not
-   * kept. A load in this process is waited for to its end. Milliseconds, 0 or more; Infinity never gives up.
+   * Longest wait for a load in another process. After that, this process loads the value itself, at most once at a
+   * time, and does not store it. A load in this process is awaited to its end. Milliseconds, 0 or more; Infinity waits
+   * forever.
    * @default 10_000
    */
   readonly waitMs?: number | undefined;
-  /** Ends this call, and rejects with its reason. The load goes on while others want it. */
+  /** Aborts this call, which rejects with the signal's reason. The load continues while other callers wait for it. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Of each client, the entries that are being asked for: caches of one name share them. */
+/** The flights of each session by the key of their entry. Caches with the same name share them. */
 const flights = new WeakMap<Session, Map<string, Flight<unknown>>>();
 
-/** See the file header. Make one for each kind of value, and keep it. */
+/** A cache shared by processes that loads each value once. Create one for each kind of value and reuse it. */
 export class Cache<Value> {
+  /** Name of the cache. */
   readonly name: string;
   readonly #session: Session;
   readonly #prefix: string;
   readonly #options: ResolvedCache<Value>;
   readonly #flights: Map<string, Flight<unknown>>;
 
-  /** Comes from `cache`. @internal */
+  /** Use `cache` to create one. @internal */
   constructor(holdfast: Holdfast, name: string, options: ResolvedCache<Value>) {
     const { session, prefix } = internalsOf(holdfast, name);
     this.name = name;
@@ -51,24 +54,24 @@ export class Cache<Value> {
   }
 
   /**
-   * The value of that key; from the cache, or loaded by whoever asks first.
+   * Returns the value of a key, from the cache or from a loader.
    *
-   * - Fresh: one round trip.
-   * - Stale: the same, and one process anywhere loads it anew in the background.
-   * - Absent: one process anywhere loads it. The others wait for what it has found, `waitMs` at most, and then load alone.
+   * - Fresh value: returns it after one round trip.
+   * - Stale value: returns it after one round trip. One process loads a new value in the background.
+   * - No value: one process loads it. The others wait for its value for up to `waitMs`, then load it alone.
    *
-   * If a load fails, its caller gets the error, and one of those who wait tries it; after `attemptsMax` failures all get the last
-   * error. If the server does not answer, each process loads by itself.
+   * If a load fails, its caller gets the error, and one of the waiting callers tries next. After `attemptsMax`
+   * failures, all callers get the last error. If the server does not reply, each process loads the value itself.
    *
    * @param key   1 to 255 bytes
-   * @param load  its error is passed on untouched to the caller whose it is
-   * @returns callers of one process who waited together get the same object: do not change it
-   * @throws what `load` threw here; otherwise
+   * @param load  loads the value; its error is passed on unchanged to its own caller
+   * @returns the value. Callers in one process that waited together get the same object, so do not modify it
+   * @throws the error that `load` threw here; otherwise one of the following
    * @throws CacheLoadError  loads elsewhere failed `attemptsMax` times
-   * @throws StoreError      the server did not answer, and `whenUnavailable` says to reject
+   * @throws StoreError      the server did not reply, and `whenUnavailable` is `"reject"`
    * @throws ClosedError     this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong argument; nothing was sent
-   * @throws the reason of `signal`
+   * @throws TypeError, RangeError  an invalid argument; nothing was sent
+   * @throws the reason of `signal`, if it aborts the call
    */
   async get(key: string, load: Loader<Value>, options: CacheGetOptions = {}): Promise<Value> {
     const name = this.#nameOf(key);
@@ -84,7 +87,7 @@ export class Cache<Value> {
           signal?.throwIfAborted();
           this.#join(name, { load, untilMs, signal, trace, resolve, reject });
         } catch (error) {
-          // Whoever heard of the start has closed this Holdfast, or aborted the call.
+          // A subscriber of the start event has closed this Holdfast or aborted the call.
           if (trace !== undefined) trace.outcome = signal?.aborted ? "aborted" : "failed";
           reject(error);
         }
@@ -93,27 +96,27 @@ export class Cache<Value> {
   }
 
   /**
-   * Forgets the value of that key. What is being loaded goes to those who asked before, and is not kept.
+   * Removes the value of a key. A load that is already running is returned to earlier callers, but not stored.
    *
-   * A `get` that begins after this has resolved, and asks the server, gets nothing from before.
+   * A `get` that begins after this call has resolved never gets an older value, as long as the server replies.
    *
    * @param key  1 to 255 bytes
-   * @throws StoreError  the server did not answer: the old value may still be given, until it is stale or invalidated again
+   * @throws StoreError  outcome unknown: the old value may be returned until it expires; calling this again is safe
    * @throws ClosedError  this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong key; nothing was sent
+   * @throws TypeError, RangeError  an invalid key; nothing was sent
    */
   async invalidate(key: string): Promise<void> {
     const name = this.#nameOf(key);
     const protocol = new CacheProtocol(this.#session, this.#prefix, name);
     await protocol.invalidate();
-    // Whoever asks from now on asks anew.
+    // Later callers start a new flight, and so ask the server again.
     this.#flights.delete(protocol.key);
   }
 
   #join(name: string, facts: CallerFacts<Value>): void {
     const protocol = new CacheProtocol(this.#session, this.#prefix, name);
     const { key } = protocol;
-    // Caches of one name are of one type, as far as all who share it agree.
+    // The cast relies on all users of a cache name agreeing on the type of its values.
     let flight = this.#flights.get(key) as Flight<Value> | undefined;
     if (flight === undefined) {
       flight = new Flight({ session: this.#session, protocol, options: this.#options }, (landed) => {
@@ -130,12 +133,12 @@ export class Cache<Value> {
 }
 
 /**
- * The cache of that name.
+ * Returns the cache with the given name. Sends nothing.
  *
- * @param holdfast  what `createHoldfast` returned, on one server, behind Sentinel or on a cluster
- * @param name      what is cached, such as the kind of object; 1 to 255 bytes
- * @throws TypeError, RangeError  a wrong argument
- * @throws UnsupportedError       that Holdfast is on several independent servers
+ * @param holdfast  the object returned by `createHoldfast`, on one server, behind Sentinel or on a cluster
+ * @param name      what the cache contains, such as the kind of object; 1 to 255 bytes
+ * @throws TypeError, RangeError  an invalid argument
+ * @throws UnsupportedError       this Holdfast uses several independent servers
  */
 export function cache<Value>(holdfast: Holdfast, name: string, options: CacheOptions<Value> = {}): Cache<Value> {
   return new Cache(holdfast, checkBytes("name", name), resolveCache(options));

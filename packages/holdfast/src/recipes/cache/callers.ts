@@ -1,15 +1,15 @@
-/** The callers of one flight, each with its own deadline and its own way to be told. */
+/** The callers of one flight, each with its own deadline and its own promise. */
 import { onAbort } from "../../internal.js";
 import type { CacheOutcome, CacheTrace } from "../tracing.js";
 import type { Loader } from "./lease.js";
 
-/** What a caller asked for, and how to tell it. */
+/** The arguments of a caller, and the functions that settle its promise. */
 export interface CallerFacts<Value> {
   readonly load: Loader<Value>;
-  /** Until when it waits for other processes, by the monotonic clock. */
+  /** When the caller stops waiting for other processes, in milliseconds of the monotonic clock. */
   readonly untilMs: number;
   readonly signal: AbortSignal | undefined;
-  /** Undefined while nobody listens. */
+  /** Undefined if the tracing channel has no subscribers. */
   readonly trace: CacheTrace | undefined;
   readonly resolve: (value: Value) => void;
   readonly reject: (error: unknown) => void;
@@ -18,40 +18,42 @@ export interface CallerFacts<Value> {
 /** One call of `get`. */
 export interface CacheCaller<Value> {
   readonly facts: CallerFacts<Value>;
-  /** How many loads had begun in its flight when it joined. */
+  /** The number of loads that had begun in the flight when the caller joined. */
   readonly round: number;
   readonly stopListening: (() => void) | undefined;
 }
 
-/** See the file header. Each is told once, and has left then. */
+/** The callers of one flight. Each is settled once, and then removed. */
 export class Callers<Value> {
   readonly #all = new Set<CacheCaller<Value>>();
   readonly #onLastLeft: (reason: unknown) => void;
 
-  /** @param onLastLeft  called when all have given up, with the reason of the last */
+  /** @param onLastLeft  called with the reason of the last caller's signal when all callers have aborted */
   constructor(onLastLeft: (reason: unknown) => void) {
     this.#onLastLeft = onLastLeft;
   }
 
+  /** The number of callers that still wait. */
   get count(): number {
     return this.#all.size;
   }
 
-  /** Who came first of those who are left. */
+  /** The caller that has waited longest, if any. */
   get first(): CacheCaller<Value> | undefined {
     return this.#all.values().next().value;
   }
 
-  /** When the first of them waits no longer; Infinity if nobody does. */
+  /** The earliest deadline of all callers, in milliseconds of the monotonic clock; Infinity without callers. */
   get soonestMs(): number {
     return this.#deadline(Math.min, Infinity);
   }
 
-  /** When none of them waits any longer; -Infinity if nobody does. */
+  /** The latest deadline of all callers, in milliseconds of the monotonic clock; -Infinity without callers. */
   get latestMs(): number {
     return this.#deadline(Math.max, -Infinity);
   }
 
+  /** Adds a caller. @param round  the number of loads that have begun in the flight */
   add(facts: CallerFacts<Value>, round: number): void {
     const caller: CacheCaller<Value> = {
       facts,
@@ -61,28 +63,29 @@ export class Callers<Value> {
     this.#all.add(caller);
   }
 
-  /** One who waits no longer at that time. */
+  /** Returns a caller whose deadline has passed at `nowMs`, if any. */
   overdue(nowMs: number): CacheCaller<Value> | undefined {
     return [...this.#all].find(({ facts }) => facts.untilMs <= nowMs);
   }
 
-  /** Tells one of them, unless it has left. */
+  /** Resolves a caller, unless it was already removed. */
   resolve(caller: CacheCaller<Value>, value: Value, outcome: CacheOutcome): void {
     if (this.#leave(caller, outcome)) caller.facts.resolve(value);
   }
 
-  /** Tells one of them, unless it has left. */
+  /** Rejects a caller, unless it was already removed. */
   reject(caller: CacheCaller<Value>, error: unknown, outcome: CacheOutcome = "failed"): void {
     if (this.#leave(caller, outcome)) caller.facts.reject(error);
   }
 
-  /** Tells those who had joined before that load began. */
+  /** Resolves all callers that joined before load number `round` began. */
   resolveOlder(round: number, value: Value, outcome: CacheOutcome): void {
     for (const caller of [...this.#all]) {
       if (caller.round < round) this.resolve(caller, value, outcome);
     }
   }
 
+  /** Rejects all callers. */
   rejectAll(error: unknown): void {
     for (const caller of [...this.#all]) this.reject(caller, error);
   }
@@ -101,7 +104,7 @@ export class Callers<Value> {
     return true;
   }
 
-  /** One after the other: there may be more of them than a function takes arguments. */
+  /** A loop instead of spread arguments, because there may be more callers than a function accepts arguments. */
   #deadline(choose: (one: number, other: number) => number, none: number): number {
     let chosen = none;
     for (const { facts } of this.#all) chosen = choose(chosen, facts.untilMs);

@@ -2,12 +2,15 @@ import { LockError } from "../../index.js";
 import { quote } from "../../internal.js";
 import type { KeptFailure } from "../failure.js";
 
-/** The value could not be loaded: other processes tried, as often as they may, and the last one failed with this. Nothing was loaded here. */
+/**
+ * Other processes tried to load the value, and the last allowed attempt failed. Nothing was loaded here; retrying is
+ * safe.
+ */
 export class CacheLoadError extends LockError {
   override readonly name: string = "CacheLoadError";
 
   readonly code = "ERR_LOCK_CACHE_LOAD";
-  /** What the last loader threw: its name, message, and its own enumerable properties. */
+  /** The error of the last loader: its name, its message and its own enumerable properties. */
   readonly failure: KeptFailure;
 
   constructor(name: string, failure: KeptFailure) {

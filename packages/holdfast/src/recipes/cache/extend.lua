@@ -1,12 +1,12 @@
 --[[
-  recipes/cache/extend: begin the lease of a load anew, never ending it sooner than before.
+  recipes/cache/extend: renew the lease of a load, never shortening it.
 
   KEYS[1] entry    hash, see recipes/cache/look
   ARGV[1] owner    id of the attempt
-  ARGV[2] leaseMs  length of its lease from now
-  ARGV[3] keepMs   how long the entry lives from now at least
+  ARGV[2] leaseMs  length of the lease, counted from now
+  ARGV[3] keepMs   shortest time that the entry lives from now
   REPLY   {1}  extended
-          {2}  claimed: another one loads, or the entry was invalidated
+          {2}  claimed: another attempt loads, or the entry was invalidated
           {3}  forgotten: there is no entry
 ]]
 local owner, leaseMs, keepMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -20,7 +20,7 @@ if entry[1] ~= owner then
 end
 local time = redis.call('TIME')
 local endUs = math.max(tonumber(entry[2]), time[1] * 1000000 + time[2] + leaseMs * 1000)
--- A full server accepts this first write, and then the others (docs/adr/135).
+-- A server at its memory limit accepts this command, and then all later writes of this script (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 redis.call('HSET', KEYS[1], 'until', string.format('%.0f', endUs))
 if redis.call('PTTL', KEYS[1]) < keepMs then

@@ -1,19 +1,19 @@
 --[[
-  recipes/cache/fail: give up a load that has failed, and let one of those who wait try it, or tell all that it is no use.
+  recipes/cache/fail: end a load that has failed, and let one waiting process try, or report the error to all.
 
-  Where there is a stale value that may still be given nobody waits, and it is left at that for a moment, so that a source which
-  is down is not asked without end. Sent again it gives the same answer.
+  If there is a stale value that may still be used, no process waits. Then no new load is granted for a moment, so that
+  a source that is down is not queried without pause. Sent again, the script gives the same reply.
 
   KEYS[1] entry     hash, see recipes/cache/look
   ARGV[1] owner     id of the attempt
-  ARGV[2] attempts  how many failures are too many
-  ARGV[3] pauseMs   how long a stale value is left at that
-  ARGV[4] channel   where those listen who wait
-  ARGV[5] again     what they are told if one of them may try
-  ARGV[6] over      what they are told if that was the last attempt
-  REPLY   {1}  counted: one of those who wait may try it
+  ARGV[2] attempts  number of failures after which no process tries again
+  ARGV[3] pauseMs   how long no load is granted while there is a stale value
+  ARGV[4] channel   channel that waiting processes subscribe to
+  ARGV[5] again     message if one of them may try
+  ARGV[6] over      message if that was the last attempt
+  REPLY   {1}  counted: one waiting process may try
           {2}  exhausted: that was the last attempt
-          {3}  superseded: the load was not this attempt's any more
+          {3}  superseded: the load no longer belongs to this attempt
 ]]
 local owner, attempts, pauseMs, channel, again, over = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
 

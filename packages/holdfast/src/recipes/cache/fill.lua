@@ -1,17 +1,17 @@
 --[[
-  recipes/cache/fill: keep what was loaded, if the load is still the one that the entry waits for, and tell those who wait.
+  recipes/cache/fill: store a loaded value if the entry still waits for this load, and notify waiting processes.
 
-  A load that was overtaken by another, or that began before an invalidation, has another token by now, and fills nothing.
-  Sent again it changes nothing and gives the same answer.
+  If another load took over, or if the entry was invalidated, the token has changed and the script stores nothing. Sent
+  again, it changes nothing and gives the same reply.
 
   KEYS[1] entry    hash, see recipes/cache/look
   ARGV[1] owner    id of the attempt
-  ARGV[2] token    of its load
-  ARGV[3] value    what it has loaded
-  ARGV[4] freshMs  how long it is fresh; 0 to tell it and keep nothing
-  ARGV[5] staleMs  how long it may be given after that while somebody loads anew
-  ARGV[6] channel  where those listen who wait
-  ARGV[7] message  what they are told
+  ARGV[2] token    token of its load
+  ARGV[3] value    the loaded value
+  ARGV[4] freshMs  how long the value is fresh; 0 to publish it without storing it
+  ARGV[5] staleMs  how long after that the value may be used while another process reloads it
+  ARGV[6] channel  channel that waiting processes subscribe to
+  ARGV[7] message  message to them
   REPLY   {1}  filled
           {2}  superseded
 ]]

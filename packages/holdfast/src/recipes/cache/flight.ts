@@ -1,8 +1,11 @@
 /**
- * All callers of one process who want one entry: they ask once, wait once and load at most once at a time.
+ * All callers of one process that want the same entry. They share one query, one wait and at most one load at a time.
  *
- * Invariants: a caller that joins while a load runs gets its value only if nothing invalidated the entry meanwhile; a load goes on
- * while anybody here wants it; whoever waits has a deadline of its own, after which one of them loads for all without asking.
+ * Invariants:
+ * - A caller that joins during a load gets its value only if the entry was not invalidated meanwhile.
+ * - A load continues while any caller here waits for it.
+ * - Each waiting caller has its own deadline. When it passes, this caller loads the value for all, without asking the
+ *   server.
  */
 import { ClosedError, StoreError } from "../../index.js";
 import { type Hold, type Occupant, type Session, SHORTEST_CALL_MS } from "../../internal.js";
@@ -17,15 +20,18 @@ import { reload } from "./reload.js";
 import { Rest } from "./rest.js";
 import { Subscriber } from "./subscriber.js";
 
-/** How long it sleeps at most before it asks again: a message can be lost with its connection. */
+/** Longest time between two queries while subscribed, in milliseconds: a message can be lost with its connection. */
 const RECHECK_MS = 5_000;
-/** Where it is not told. */
+/** Longest time between two queries without a subscription, in milliseconds. */
 const POLL_MS = 250;
-/** Of those who wait one takes over after a failure; they come one after the other within this time. */
+/**
+ * Longest random delay before a waiting process takes over a failed load, in milliseconds. It keeps the processes from
+ * trying at the same time.
+ */
 const TAKE_OVER_MS = 100;
 const JITTER_MS = 20;
 
-/** See the file header. */
+/** All callers of one process that want the same entry. */
 export class Flight<Value> implements Occupant {
   readonly #place: LoadPlace<Value>;
   readonly #session: Session;
@@ -38,14 +44,14 @@ export class Flight<Value> implements Occupant {
   #asking: Promise<void> = Promise.resolve();
   #askAgain = false;
   #load: Load<Value> | undefined;
-  /** Of the load that is waited for: what is told of older ones is out of date. */
+  /** Token of the load that this flight waits for. Messages about older loads are ignored. */
   #awaitedToken = 0;
   #round = 0;
-  /** Somebody has invalidated the entry since the present load began. */
+  /** Whether the entry was invalidated since the current load began. */
   #isOutdated = false;
   #failures = 0;
 
-  /** @param onLanded  called when nobody may join any more @throws ClosedError */
+  /** @param onLanded  called when no more callers may join @throws ClosedError */
   constructor(place: LoadPlace<Value>, onLanded: (flight: Flight<Value>) => void) {
     this.#place = place;
     this.#session = place.session;
@@ -62,7 +68,7 @@ export class Flight<Value> implements Occupant {
     this.#inquiry = new Inquiry(place, this);
   }
 
-  /** One more caller. The first one makes it ask. */
+  /** Adds a caller. The first one starts the query. */
   join(facts: CallerFacts<Value>): void {
     const isFirst = this.#callers.count === 0;
     this.#callers.add(facts, this.#round);
@@ -85,7 +91,7 @@ export class Flight<Value> implements Occupant {
     this.#load?.abort(closed);
     if (this.#load === undefined) this.#rejectAll(closed);
     this.#inquiry.end();
-    // What it may have been granted by then is given back.
+    // If the query in progress is granted the load, `#look` releases it.
     await this.#asking;
   }
 
@@ -95,7 +101,7 @@ export class Flight<Value> implements Occupant {
     else this.#load.abort(reason);
   }
 
-  /** There is a reason to ask, unless it loads by itself. */
+  /** Queries the entry again, unless this flight is loading or over. */
   #askSoon(): void {
     if (this.#phase === "asking") this.#askAgain = true;
     else if (this.#phase === "waiting") this.#ask();
@@ -125,17 +131,20 @@ export class Flight<Value> implements Occupant {
     if (looked.outcome === "granted") this.#begin(answer.begin(looked.token), known);
     else if (known !== undefined) this.#resolveAll(known.value, this.#howFound(looked.outcome));
     else if (looked.outcome === "loading") this.#wait(looked.token, looked.restMs);
-    // What another version of the program has written is of no use here, and is left to it.
+    // The value comes from another version of the program and cannot be decoded here. Leave it for that version.
     else this.#loadAlone();
   }
 
-  /** What was there at the first question was read; what is there later was waited for. */
+  /**
+   * A value found by the first query was in the cache. A value found later came from a load that this flight waited
+   * for.
+   */
   #howFound(outcome: Look["outcome"]): CacheOutcome {
     if (this.#awaitedToken > 0 || this.#round > 0) return "joined";
     return outcome === "fresh" ? "fresh" : "stale";
   }
 
-  /** No longer than the most patient caller wants to wait. */
+  /** Time limit of a query in milliseconds: no longer than the latest deadline of the callers. */
   #timeoutMs(): number {
     const leftMs = Math.max(this.#callers.latestMs - this.#session.runtime.monotonicMs(), SHORTEST_CALL_MS);
     return Math.min(this.#session.commandTimeoutMs, Math.ceil(leftMs));
@@ -147,7 +156,7 @@ export class Flight<Value> implements Occupant {
     else this.#renewClaim(() => this.#loadAlone());
   }
 
-  /** Goes on under another id, since the old one may still be granted something. */
+  /** Continues with a new owner id, because a late copy of a request with the old one may still be granted the load. */
   #renewClaim(goOn: () => void): void {
     try {
       this.#inquiry.renew();
@@ -159,7 +168,7 @@ export class Flight<Value> implements Occupant {
   }
 
   #begin(held: Hold, stale: { readonly value: Value } | undefined): void {
-    // Whoever was answered has a caller: the last one to leave ends the flight.
+    // There is at least one caller here, because the flight ends when the last one leaves.
     const first = this.#callers.first as CacheCaller<Value>;
     if (stale === undefined) {
       void this.#run(held, first);
@@ -196,7 +205,8 @@ export class Flight<Value> implements Occupant {
       this.#callers.resolve(of, value, load.isAlone ? "alone" : "loaded");
       this.#callers.resolveOlder(round, value, "joined");
     };
-    // Who asked before the load began gets its value whatever becomes of that, and waits for no server that is silent.
+    // Callers that asked before the load began get its value even if it is not stored, and do not wait for a silent
+    // server.
     const timer = this.#session.runtime.startTimer(serve, SHORTEST_CALL_MS, true);
     const isKept = await load.keep(value, outcome.isNegative);
     timer.cancel();
@@ -204,12 +214,12 @@ export class Flight<Value> implements Occupant {
     if (this.#phase === "over") return;
     this.#load = undefined;
     if (isKept && !this.#isOutdated) this.#resolveAll(value, "joined");
-    // Whoever came after the load had begun may have come after the invalidation.
+    // Callers that joined after the load began may have joined after the invalidation, so they need a new value.
     else this.#goOn(0);
   }
 
   async #failed(load: Load<Value>, error: unknown, of: CacheCaller<Value>): Promise<void> {
-    // Of whom nobody wanted it any more.
+    // No caller is left, so the loader was told to stop. That does not count as a failure on the server.
     const isAbandoned = this.#callers.count === 0;
     this.#callers.reject(of, error);
     this.#failures += 1;
@@ -220,13 +230,13 @@ export class Flight<Value> implements Occupant {
     else this.#goOn(this.#session.runtime.random() * TAKE_OVER_MS);
   }
 
-  /** The next attempt, by whoever is left. */
+  /** Starts the next attempt after `inMs` milliseconds if callers remain; ends the flight otherwise. */
   #goOn(inMs: number): void {
     if (this.#callers.count === 0) this.#end();
     else this.#renewClaim(() => this.#waitFor(inMs));
   }
 
-  /** Somebody else loads it. */
+  /** Waits for a load in another process. */
   #wait(token: number, restMs: number): void {
     this.#awaitedToken = token;
     this.#subscriber.open();
@@ -245,9 +255,10 @@ export class Flight<Value> implements Occupant {
 
   #heard(message: string): void {
     const told = parse(message);
-    // Of a load that asked nobody, only this says so; any other finds out when it keeps what it has.
+    // A load without a lease learns of an invalidation only from this message. A load with a lease learns of it when it
+    // stores.
     if (message === AT_ONCE && this.#load?.isAlone === true) this.#isOutdated = true;
-    // A lease that was granted here speaks for itself.
+    // A load under a lease ignores messages, because the reply to its own request decides.
     const listens = this.#phase !== "over" && (this.#load === undefined || this.#load.isAlone);
     if (!listens || (told !== undefined && told.token < this.#awaitedToken)) return;
     if (told?.sort === "filled") {
@@ -275,14 +286,14 @@ export class Flight<Value> implements Occupant {
     this.#callers.rejectAll(error);
   }
 
-  /** Nobody joins it any more, and it sends nothing. */
+  /** Ends the flight: no more callers may join, and it sends no more queries. */
   #end(): void {
     this.#phase = "over";
     this.#rest.end();
     this.#subscriber.close();
     this.#inquiry.end();
     this.#onLanded(this);
-    // A load alone whose value came from elsewhere meanwhile.
+    // Stops a load without a lease if the value has arrived from elsewhere.
     this.#load?.abort(new Error("the value is here"));
   }
 }

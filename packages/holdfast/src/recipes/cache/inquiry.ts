@@ -1,17 +1,22 @@
-/** The questions of one flight, under an id that the session knows: it tells of reconnects and of the end, and may be granted the load. */
+/**
+ * The queries of one flight. They use a claim that is registered with the session, so the flight is notified of
+ * reconnects and of the close. A query may grant the load to this claim.
+ */
 import { StoreError } from "../../index.js";
 import { type Claim, type Hold, hold, NOTHING_RUNS, now, type Occupant } from "../../internal.js";
 import type { LoadPlace } from "./load.js";
 import type { Look } from "./protocol.js";
 
-/** An answer; if the load is granted, with the way to begin it or to give it back. */
+/** The reply to a query. If it grants the load, call either `begin` or `giveBack`. */
 export interface Answer {
   readonly looked: Look;
+  /** Starts the hold of the granted load. */
   readonly begin: (token: number) => Hold;
+  /** Releases the granted load. Never rejects. */
   readonly giveBack: () => Promise<void>;
 }
 
-/** See the file header. */
+/** The queries of one flight, and the claim that they use. */
 export class Inquiry {
   readonly #place: LoadPlace<never>;
   readonly #occupant: Occupant;
@@ -24,18 +29,28 @@ export class Inquiry {
     this.#claim = this.#admitted();
   }
 
-  /** Goes on under another id, since the old one may still be granted something. @throws ClosedError */
+  /**
+   * Continues with a new claim, because a late copy of a request may still be granted to the old one.
+   *
+   * @throws ClosedError
+   */
   renew(): void {
     this.end();
     this.#claim = this.#admitted();
   }
 
-  /** The session tells it nothing any more. */
+  /** Unregisters the claim from the session. */
   end(): void {
     this.#place.session.dismiss(this.#claim, this.#occupant);
   }
 
-  /** @throws StoreError  what it may have been granted is given back, or ends by itself */
+  /**
+   * Queries the entry. The load is granted to this claim if the entry has no fresh value and no other process is
+   * loading it.
+   *
+   * @param timeoutMs  time limit for the reply, in milliseconds
+   * @throws StoreError  a grant that may have happened is released, or expires on its own
+   */
   async ask(timeoutMs: number): Promise<Answer> {
     const { session, protocol } = this.#place;
     const claim = this.#claim;

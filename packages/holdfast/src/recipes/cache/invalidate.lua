@@ -1,13 +1,13 @@
 --[[
-  recipes/cache/invalidate: forget the value, and whatever is being loaded.
+  recipes/cache/invalidate: remove the value and revoke a running load.
 
-  The token goes on rising, so that a load that has begun by now fills nothing. Sent again it changes nothing.
+  The token keeps rising, so a load that has already begun stores nothing. Sent again, the script changes nothing.
 
   KEYS[1] entry    hash, see recipes/cache/look
   ARGV[1] request  id of this request
-  ARGV[2] keepMs   how long it is remembered
-  ARGV[3] channel  where those listen who wait
-  ARGV[4] message  what they are told
+  ARGV[2] keepMs   how long the request is remembered
+  ARGV[3] channel  channel that waiting processes subscribe to
+  ARGV[4] message  message to them
   REPLY   {1}  invalidated
 ]]
 local request, keepMs, channel, message = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

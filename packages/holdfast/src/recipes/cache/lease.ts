@@ -1,33 +1,34 @@
-/** What a caller of a cache supplies, and what that is given. */
+/** Loaders of a cache, and the lease that they get. */
 import type { Lease } from "../../index.js";
 
 /** Loads the value of one key. */
 export type Loader<Value> = (lease: LoadLease) => Value | Promise<Value>;
 
-/** What a loader is given: it tells when nobody wants the value any more. */
+/** The argument of a loader. Its signal aborts when no caller waits for the value any longer. */
 export class LoadLease {
   /**
-   * Aborts when the last caller has given up, or this Holdfast closes. Not when the lease is lost, since callers here still want
-   * the value: two loads are waste, and no harm.
+   * Aborts when the last caller has given up, when the value has arrived from elsewhere, or when this Holdfast closes.
+   * Does not abort when the lease is lost, because callers here still want the value and a second load does no harm.
    */
   readonly signal: AbortSignal;
   readonly #lease: Lease | undefined;
 
-  /** Comes to a loader. @internal */
+  /** @internal */
   constructor(signal: AbortSignal, lease: Lease | undefined) {
     this.signal = signal;
     this.#lease = lease;
   }
 
-  /** Rises with each load of that key; undefined where it is loaded without asking anybody. */
+  /** Token of this load. It rises with each load of the key; undefined if the value is loaded without a lease. */
   get token(): number | undefined {
     return this.#lease?.token;
   }
 
   /**
-   * Says nothing where the value is loaded without a lease.
+   * Checks that the lease is still held. Does nothing if the value is loaded without a lease.
    *
-   * @throws LeaseLostError  another process may load it as well, or it was invalidated: what is loaded here is not kept
+   * @throws LeaseLostError  the lease expired, another process loads the value, or it was invalidated; the value from
+   *                         this load is probably not stored
    */
   assertHeld(): void {
     this.#lease?.assertHeld();

@@ -1,12 +1,12 @@
 --[[
-  recipes/cache/leave: give up a load that has come to nothing, without counting it as a failure.
+  recipes/cache/leave: give up a load without counting a failure.
 
   KEYS[1] entry    hash, see recipes/cache/look
   ARGV[1] owner    id of the attempt
-  ARGV[2] channel  where those listen who wait
-  ARGV[3] message  what they are told
+  ARGV[2] channel  channel that waiting processes subscribe to
+  ARGV[3] message  message to them
   REPLY   {1}  left
-          {2}  absent: the load is not this attempt's
+          {2}  absent: the load does not belong to this attempt
 ]]
 local owner, channel, message = ARGV[1], ARGV[2], ARGV[3]
 

@@ -1,4 +1,4 @@
-/** One run of a caller's loader, and what becomes of what it has found. */
+/** Runs a caller's loader once, and stores or reports its result. */
 import { ClosedError } from "../../index.js";
 import { type Hold, Lease, type Session, type Settled } from "../../internal.js";
 import { encodeFailure } from "../failure.js";
@@ -7,7 +7,7 @@ import { AGAIN, ALONE, failed, filled } from "./messages.js";
 import type { ResolvedCache } from "./options.js";
 import type { CacheProtocol } from "./protocol.js";
 
-/** What an entry is loaded for, and where it is kept. */
+/** The entry that is loaded, and the options of its cache. */
 export interface LoadPlace<Value> {
   readonly session: Session;
   readonly protocol: CacheProtocol;
@@ -19,18 +19,19 @@ export type LoadOutcome<Value> =
   | { readonly ok: true; readonly value: Value; readonly isNegative: boolean }
   | { readonly ok: false; readonly error: unknown };
 
-/** An error is kept with what it carries up to this size: it goes to all who wait. */
+/** Largest text of an error that is published with its properties, in bytes. All waiting processes receive it. */
 const FAILURE_BYTES_MAX = 4_096;
 
-/** See the file header. */
+/** One run of a loader. */
 export class Load<Value> {
+  /** How the loader ended. Never rejects. */
   readonly outcome: Promise<LoadOutcome<Value>>;
   readonly #place: LoadPlace<Value>;
   readonly #hold: Hold | undefined;
   readonly #lease: Lease | undefined;
   readonly #controller = new AbortController();
 
-  /** Begins. @param hold  of the entry; undefined to load alone */
+  /** Calls the loader. @param hold  hold of the entry; undefined to load without a lease */
   constructor(place: LoadPlace<Value>, hold: Hold | undefined, load: Loader<Value>) {
     this.#place = place;
     this.#hold = hold;
@@ -41,17 +42,21 @@ export class Load<Value> {
     this.outcome = this.#run(load);
   }
 
-  /** Whether nobody else was asked. */
+  /** Whether the value is loaded without a lease. */
   get isAlone(): boolean {
     return this.#hold === undefined;
   }
 
-  /** Nobody wants it any more. */
+  /** Asks the loader to stop. */
   abort(reason: unknown): void {
     this.#controller.abort(reason);
   }
 
-  /** Keeps the value, if it can be kept. @returns false if it was overtaken, or invalidated meanwhile, or if that is not known */
+  /**
+   * Stores the value. If it cannot be encoded or is too large, notifies the waiting processes to load it themselves.
+   *
+   * @returns false if another load took over, if the entry was invalidated, or if the server did not reply
+   */
   async keep(value: Value, isNegative: boolean): Promise<boolean> {
     const hold = this.#hold;
     if (hold === undefined) return true;
@@ -78,7 +83,7 @@ export class Load<Value> {
     return true;
   }
 
-  /** Tells the others that it failed. @returns whether nobody may try again */
+  /** Reports the failure to the waiting processes. @returns whether it was the last attempt */
   async fail(error: unknown): Promise<boolean> {
     const hold = this.#hold;
     if (hold === undefined) return false;
@@ -95,7 +100,7 @@ export class Load<Value> {
     }
   }
 
-  /** It has come to nothing, and that is nobody's fault. */
+  /** Releases the load without counting a failure. */
   async giveUp(): Promise<void> {
     const hold = this.#hold;
     if (hold === undefined) return;
@@ -115,7 +120,7 @@ export class Load<Value> {
     }
   }
 
-  /** Undefined if it cannot be kept. */
+  /** Returns undefined if the value cannot be encoded or is too large. */
   #encoded(value: Value): string | undefined {
     const { codec, valueBytesMax } = this.#place.options;
     try {
@@ -126,7 +131,10 @@ export class Load<Value> {
     }
   }
 
-  /** The callers here are served all the same. Those elsewhere need not wait for the lease, if a word gets through now. */
+  /**
+   * Tries to release the load, so that processes elsewhere need not wait for the lease. Callers here get their value
+   * anyway.
+   */
   #unanswered(hold: Hold): void {
     const { protocol, session } = this.#place;
     void protocol.giveUp(hold.owner, AGAIN, session.commandTimeoutMs).catch(() => {});

@@ -1,16 +1,18 @@
 --[[
-  recipes/cache/look: read an entry and, where it has no fresh value and nobody loads one, become the one who does.
+  recipes/cache/look: read an entry, and grant the load to this caller if there is no fresh value and no other load.
 
-  Nobody waits for a failover here, so this is no script that GRANTS: of two who load at once one is in vain, and no harm.
-  Sent again with the same owner it gives the same answer, and the lease begins anew.
+  The script does not say GRANTS, because loads need no protection after a failover: if two processes load the same
+  value, one load is wasted but does no harm. Sent again with the same owner, it gives the same reply and renews the
+  lease.
 
-  KEYS[1] entry    hash: value, fresh, stale; owner, until, token, waited; failures, failed, verdict; filled, invalidated
+  KEYS[1] entry    hash: value, fresh, stale; owner, until, token, waited; failures, failed, verdict; filled,
+                   invalidated
   ARGV[1] owner    id of this attempt
   ARGV[2] leaseMs  length of its lease
-  ARGV[3] keepMs   how long the entry lives from now at least, if it is to be loaded
-  REPLY   {0, freshMs, value...}        fresh: for so long
+  ARGV[3] keepMs   shortest time that the entry lives from now if the load is granted
+  REPLY   {0, freshMs, value...}        fresh: the value, which stays fresh for freshMs
           {1, token, value...}          granted: this caller loads; the stale value, if any
-          {2, restMs, token, value...}  loading: somebody else's lease lasts so long; the stale value, if any
+          {2, restMs, token, value...}  loading: another caller's lease ends in restMs; the stale value, if any
 ]]
 local owner, leaseMs, keepMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = redis.call('TIME')

@@ -1,28 +1,28 @@
-/** What those are told who wait for an entry: one sign, and what belongs to it. */
+/** The messages to processes that wait for an entry. Each begins with one character for its type. */
 
-/** Ask again: somebody has filled it. */
+/** The entry was filled: query it. */
 export const READ = "?";
-/** Ask again, but not all at once: somebody has given up, and one may try. */
+/** A load failed or was given up, and one waiting process may try: query the entry after a random delay. */
 export const AGAIN = "-";
-/** Ask again: it was invalidated. */
+/** The entry was invalidated: query it immediately. */
 export const AT_ONCE = "~";
-/** Nobody can be given what was loaded: it is too large, or cannot be kept. */
+/** The loaded value is too large or cannot be encoded: load it without a lease. */
 export const ALONE = "/";
 
-/** A value up to this size goes with the message. */
+/** Largest value that a message contains, in bytes. */
 const SENT_BYTES_MAX = 8_192;
 
-/** What is said of a value that was filled. */
+/** Returns the message for a filled entry. It contains the value if that is small enough. */
 export function filled(token: number, text: string): string {
   return Buffer.byteLength(text) <= SENT_BYTES_MAX ? `=${token} ${text}` : READ;
 }
 
-/** What is said of the last failure. */
+/** Returns the message for the last allowed failure. */
 export function failed(token: number, text: string): string {
   return `!${token} ${text}`;
 }
 
-/** A value, or a failure, and the token of the load that it is of; undefined if it is another message. */
+/** Parses a message with a value or a failure; undefined for any other message. `token` is that of the load. */
 export function parse(
   message: string,
 ): { readonly sort: "filled" | "failed"; readonly token: number; readonly text: string } | undefined {

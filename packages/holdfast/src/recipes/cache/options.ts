@@ -1,65 +1,75 @@
-/** What a cache may be told, its defaults, and the checks. */
+/** The options of `cache`: defaults and validation. */
 import type { Filled } from "../../internal.js";
 import { checkKnown, checkLeaseMs, checkWhole, show } from "../../internal.js";
 import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 
-/** How values are loaded and kept. All processes that share the cache say the same. */
+/** Options of `cache`. All processes that share the cache must use the same options. */
 export interface CacheOptions<Value = unknown> {
   /**
-   * How long a value is given without question. Longer loads less often; shorter shows changes sooner. Whole milliseconds,
-   * 1 to 31,536,000,000.
+   * How long a value is fresh. With a longer time, values are loaded less often. With a shorter time, callers see
+   * changes sooner. Whole milliseconds, 1 to 31,536,000,000.
    * @default 60_000
    */
   readonly freshMs?: number | undefined;
 
   /**
-   * How long after that it is still given, while one process anywhere loads it anew in the background. Longer hides more of
-   * what is slow or down behind the cache; 0 makes callers wait for the new value. Whole milliseconds, 0 to 31,536,000,000.
+   * How long after `freshMs` a value is stale: callers still get it, while one process loads a new one in the
+   * background. A longer time hides a slow or unavailable source. With 0, callers wait for the new value. Whole
+   * milliseconds, 0 to 31,536,000,000.
    * @default 0
    */
   readonly staleMs?: number | undefined;
 
-  /** How long a negative result is kept; it is never stale. 0 keeps none. Whole milliseconds, 0 to 31,536,000,000. @default 5_000, or `freshMs` if that is less */
+  /**
+   * How long a negative result is fresh; it is never stale. 0 stores none. Whole milliseconds, 0 to 31,536,000,000.
+   * @default 5_000, or `freshMs` if that is less
+   */
   readonly negativeMs?: number | undefined;
 
-  /** Which results are negative, such as "there is no such user". @default null and undefined */
+  /** Returns whether a result is negative, such as "there is no such user". @default true for null and undefined */
   readonly isNegative?: ((value: Value) => boolean) | undefined;
 
   /**
-   * Length of the lease of whoever loads, which is renewed. Shorter lets the next one take over sooner after a crash. Whole
-   * milliseconds, 100 to 31,536,000,000.
+   * Length of the lease of a load, which is renewed. With a shorter lease, the next process takes over sooner after a
+   * crash. Whole milliseconds, 100 to 31,536,000,000.
    * @default 10_000
    */
   readonly leaseMs?: number | undefined;
 
   /**
-   * What to do when the server does not answer: load all the same, once in each process, and keep nothing; or reject with
+   * What to do if the server does not reply: load the value once in each process without storing it, or reject with
    * StoreError.
    * @default "load"
    */
   readonly whenUnavailable?: "load" | "reject" | undefined;
 
   /**
-   * By which share of it `freshMs` is shortened at random, anew for each value, so that what was loaded together is not loaded
-   * anew together. 0 to 1.
+   * Largest fraction by which `freshMs` is shortened, at random for each value. So values that were loaded at the same
+   * time are not reloaded at the same time. 0 to 1.
    * @default 0.1
    */
   readonly jitter?: number | undefined;
 
-  /** How many loads in a row may fail before all who wait get the error. Whole, 1 to 1,000. @default 3 */
+  /**
+   * Loads that may fail in a row before all waiting callers get the error. A whole number from 1 to 1,000.
+   * @default 3
+   */
   readonly attemptsMax?: number | undefined;
 
-  /** A value that is longer as text is given to its callers and not kept. Whole bytes, 0 to 16,777,216. @default 1_048_576 */
+  /**
+   * Largest encoded value that is stored. Larger values only go to their callers. Whole bytes, 0 to 16,777,216.
+   * @default 1_048_576
+   */
   readonly valueBytesMax?: number | undefined;
 
-  /** How values become text. What it cannot encode is not kept. @default jsonCodec */
+  /** Converts values to text and back. Values that it cannot encode are not stored. @default jsonCodec */
   readonly codec?: Codec | undefined;
 
-  /** Told what a load in the background threw, since no caller is. */
+  /** Called with the error of a load in the background, because no caller gets it. */
   readonly onReloadError?: ((error: unknown, key: string) => void) | undefined;
 }
 
-/** The options with their defaults, checked. */
+/** Validated options with defaults. */
 export type ResolvedCache<Value = unknown> = Filled<CacheOptions<Value>>;
 
 const KNOWN = [
@@ -77,7 +87,11 @@ const KNOWN = [
 ] as const satisfies readonly (keyof CacheOptions)[];
 const YEAR_MS = 31_536_000_000;
 
-/** @throws TypeError, RangeError  a wrong option, by its name */
+/**
+ * Validates the options and fills in defaults.
+ *
+ * @throws TypeError, RangeError  an invalid option; the message names it
+ */
 export function resolveCache<Value>(options: CacheOptions<Value>): ResolvedCache<Value> {
   const known = checkKnown(options, KNOWN);
   const { freshMs = 60_000, staleMs = 0, negativeMs = Math.min(freshMs, 5_000), leaseMs = 10_000 } = known;

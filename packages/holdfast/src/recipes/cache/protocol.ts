@@ -1,4 +1,4 @@
-/** The protocol of one entry of a cache: each one script call. */
+/** The protocol of one cache entry. Each step is one script call. */
 
 import {
   recipesCacheExtend,
@@ -22,7 +22,13 @@ import {
 } from "../../internal.js";
 import { AGAIN, AT_ONCE } from "./messages.js";
 
-/** What an entry is, and what the caller has to do about it. */
+/**
+ * The state of an entry.
+ *
+ * - `fresh`: `text` is the value
+ * - `granted`: the caller must load the value; `text` is the stale value, if any
+ * - `loading`: another process holds the load for `restMs` milliseconds more; `text` is the stale value, if any
+ */
 export type Look =
   | { readonly outcome: "fresh"; readonly text: string }
   | { readonly outcome: "granted"; readonly token: number; readonly text: string | undefined }
@@ -33,12 +39,15 @@ export type Look =
       readonly text: string | undefined;
     };
 
-/** Whoever loads may stand still for so long after its lease, and fill all the same if nobody else has begun. */
+/**
+ * How long an entry outlives the lease of its load. Until then a late load can still fill it, unless another load
+ * began.
+ */
 const KEEP_AFTER_MS = 60_000;
-/** How long a source that fails is left alone, while there is a stale value. */
+/** How long no new load is granted after a failure while there is a stale value, in milliseconds. */
 const PAUSE_MS = 1_000;
 
-/** See the file header. */
+/** The protocol of one cache entry. */
 export class CacheProtocol implements LockProtocol {
   readonly kind = "cache";
   readonly name: string;
@@ -57,7 +66,11 @@ export class CacheProtocol implements LockProtocol {
     this.#caller = { store: session.store, name };
   }
 
-  /** @throws StoreError */
+  /**
+   * Reads the entry, and grants the load to this claim if there is no fresh value and no other load.
+   *
+   * @throws StoreError
+   */
   async look({ owner, leaseMs }: Claim, timeoutMs: number): Promise<Look> {
     const args = { owner, leaseMs, keepMs: leaseMs + KEEP_AFTER_MS };
     const reply = await call(this.#caller, recipesCacheLook, this.#keys, args, timeoutMs);
@@ -72,7 +85,7 @@ export class CacheProtocol implements LockProtocol {
     }
   }
 
-  /** @returns false if the load is not this one's any more @throws StoreError  it may be kept */
+  /** Stores a value. @returns false if the load no longer belongs to this grant @throws StoreError  it may be stored */
   async fill(
     { claim: { owner }, token }: Grant,
     entry: { readonly text: string; readonly freshMs: number; readonly staleMs: number; readonly message: string },
@@ -85,7 +98,7 @@ export class CacheProtocol implements LockProtocol {
     return reply.outcome === "filled";
   }
 
-  /** @returns whether that was the last attempt @throws StoreError  it may be counted */
+  /** Counts a failed load. @returns whether it was the last allowed attempt @throws StoreError  it may be counted */
   async fail({ claim: { owner } }: Grant, attempts: number, over: string): Promise<boolean> {
     const args = { owner, attempts, pauseMs: PAUSE_MS, channel: this.#channel, again: AGAIN, over };
     const reply = await insist(this.#session, () =>
@@ -94,14 +107,14 @@ export class CacheProtocol implements LockProtocol {
     return reply.outcome === "exhausted";
   }
 
-  /** @throws StoreError  it may be given up */
+  /** Releases the load. @returns whether it belonged to `owner` @throws StoreError  it may be released */
   async giveUp(owner: string, message: string, timeoutMs: number): Promise<boolean> {
     const args = { owner, channel: this.#channel, message };
     const reply = await call(this.#caller, recipesCacheLeave, this.#keys, args, timeoutMs);
     return reply.outcome === "left";
   }
 
-  /** @throws StoreError  it may be invalidated @throws ClosedError */
+  /** Removes the value and revokes a running load. @throws StoreError  it may be invalidated @throws ClosedError */
   async invalidate(): Promise<void> {
     const request = this.#session.newRequestId(this.name);
     const args = { request, keepMs: KEEP_AFTER_MS, channel: this.#channel, message: AT_ONCE };
@@ -110,7 +123,7 @@ export class CacheProtocol implements LockProtocol {
     );
   }
 
-  /** @throws StoreError, UnsupportedError */
+  /** Subscribes to the messages of the entry. @throws StoreError, UnsupportedError */
   listen(onMessage: (message: string) => void): Promise<Inbox> {
     return this.#session.store.inbox(this.#channel, onMessage, this.#session.commandTimeoutMs);
   }

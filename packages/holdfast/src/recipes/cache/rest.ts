@@ -1,7 +1,9 @@
 import type { Runtime, Timer } from "../../internal.js";
 import type { CacheCaller, Callers } from "./callers.js";
 
-/** The rest of a flight that waits: until it is time to ask again, or its least patient caller has waited long enough. */
+/**
+ * The sleep of a waiting flight. It ends when it is time for the next query, or when the deadline of a caller passes.
+ */
 export class Rest<Value> {
   readonly #runtime: Runtime;
   readonly #callers: Callers<Value>;
@@ -10,24 +12,27 @@ export class Rest<Value> {
   #wakesAtMs = 0;
   #timer: Timer | undefined;
 
-  /** @param onOver  called once for each rest, with the caller that waits no longer, if that is why */
+  /** @param onOver  called at the end of each sleep, with a caller whose deadline has passed, if any */
   constructor(runtime: Runtime, callers: Callers<Value>, onOver: (overdue: CacheCaller<Value> | undefined) => void) {
     this.#runtime = runtime;
     this.#callers = callers;
     this.#onOver = onOver;
   }
 
-  /** Rests for so long from now. It keeps the process alive, since somebody waits. */
+  /** Sleeps for `ms` milliseconds. The timer keeps the process alive, because callers wait. */
   begin(ms: number): void {
     this.#endsAtMs = this.#runtime.monotonicMs() + ms;
     this.#arm();
   }
 
-  /** There is one more caller, who waits until then. Nobody else is looked at: a crowd may come one by one. */
+  /**
+   * Accounts for a new caller whose deadline is `untilMs`. Checks only this caller, because many may join one by one.
+   */
   joined(untilMs: number): void {
     if (untilMs < this.#wakesAtMs) this.#sleep(untilMs);
   }
 
+  /** Ends the sleep without calling `onOver`. */
   end(): void {
     this.#timer?.cancel();
   }

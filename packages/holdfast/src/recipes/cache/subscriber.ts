@@ -1,8 +1,8 @@
-/** Hears what is told of one entry, from the first time that somebody has to wait for it. */
+/** Subscribes to the messages of one entry when a caller first has to wait for it. */
 import { type Inbox, UnsupportedError } from "../../index.js";
 import type { CacheProtocol } from "./protocol.js";
 
-/** See the file header. */
+/** The subscription of one flight to the messages of its entry. */
 export class Subscriber {
   readonly #protocol: CacheProtocol;
   readonly #onMessage: (message: string) => void;
@@ -12,19 +12,19 @@ export class Subscriber {
   #isDeaf = false;
   #isClosed = false;
 
-  /** @param onOpen  called once it hears: whatever was told before was missed */
+  /** @param onOpen  called once subscribed, because earlier messages were missed */
   constructor(protocol: CacheProtocol, onMessage: (message: string) => void, onOpen: () => void) {
     this.#protocol = protocol;
     this.#onMessage = onMessage;
     this.#onOpen = onOpen;
   }
 
-  /** Whether it hears. */
+  /** Whether it is subscribed. */
   get isOpen(): boolean {
     return this.#inbox !== undefined;
   }
 
-  /** Listens, unless it does so already or never can. If it cannot now, the next call tries again. */
+  /** Subscribes, unless it already is or the store cannot. If subscribing fails, the next call tries again. */
   open(): void {
     if (this.#inbox !== undefined || this.#isOpening || this.#isDeaf || this.#isClosed) return;
     this.#isOpening = true;
@@ -49,6 +49,7 @@ export class Subscriber {
       );
   }
 
+  /** Unsubscribes. No message is delivered afterward. */
   close(): void {
     this.#isClosed = true;
     void this.#inbox?.close();

@@ -1,32 +1,35 @@
 --[[
-  recipes/coalesce/acquire: run now if nobody runs; otherwise wait, and hear what has become of the wait.
+  recipes/coalesce/acquire: run now if no call runs; otherwise wait, and learn how the wait ended.
 
-  Who came before a call that has begun is superseded by it, or, if it would join, waits for what that one finds. Both are told
-  by comparing arrivals, never by who stands where: whoever was taken for gone keeps its arrival, and so neither overtakes a
-  newer caller nor is lost. Sent again with the same owner it gives the same answer.
+  A call that arrived before a call that has begun is superseded by it or, if it joins, waits for that run's result.
+  Both are decided by comparing arrivals, not places in the queue. A claim that was removed because its client seemed
+  gone keeps its arrival, so it neither overtakes newer callers nor gets lost. Sent again with the same owner, the
+  script gives the same reply.
 
   KEYS[1] lock     string, owner of the claim that runs; expires with its lease
   KEYS[2] fence    string, last token issued
-  KEYS[3] waiting  sorted set, owner of a claim that waits to be the newest -> arrival, in microseconds, each later than all before
-  KEYS[4] joining  sorted set, owner of a claim that would join another's run -> arrival
-  KEYS[5] run      hash: granted, at (its arrival), cancel (who asked it to end); of the last call that began: begun (its token), by
-                   (its owner), arrival, covers (who joins has arrived until then), before and beforeBy (arrival and owner of the one that
-                   began before it), back (its token, if a failover had lost it and it was put back); of the last one that others joined:
-                   covered, state, value
+  KEYS[3] waiting  sorted set, owner of a claim of mode "newest" that waits -> arrival, in microseconds, later than all
+                   before
+  KEYS[4] joining  sorted set, owner of a claim of mode "join" that waits -> arrival
+  KEYS[5] run      hash: granted (owner of the claim that runs), at (its arrival), cancel (owner of the claim that asked
+                   it to end); of the last call that began: begun (its token), by (its owner), arrival, covers (claims
+                   that join and arrived until then get its result), before and beforeBy (arrival and owner of the call
+                   that began before it), back (its token, if it was restored after a failover); of the last run that
+                   others joined: covered, state, value
   ARGV[1] owner    id of this claim
   ARGV[2] leaseMs  length of its lease
-  ARGV[3] joins    1 if it would join, 0 if the newest is to win
-  ARGV[4] arrival  what an earlier answer said; 0 if there was none
-  ARGV[5] ageUs    how long ago it should have arrived at the latest; 0 if its first request was answered in time
-  ARGV[6] enqueue  1 if it may wait; 0 if its client has no inbox or does not wait
-  ARGV[7] cancel   1 to ask whoever runs to end, if that one came before this call
-  ARGV[8] inbox    what a client id is appended to for the channel that the client listens on
+  ARGV[3] joins    1 for mode "join", 0 for mode "newest"
+  ARGV[4] arrival  arrival from an earlier reply; 0 if there was none
+  ARGV[5] ageUs    lower bound for the time since the call should have arrived; 0 if its first request got a reply
+  ARGV[6] enqueue  1 if the claim may wait; 0 if its client has no inbox or does not wait
+  ARGV[7] cancel   1 to ask the current run to end, if its call arrived before this one
+  ARGV[8] inbox    prefix of inbox channels; a client id is appended to get the channel of that client
   GRANTS  by itself
   REPLY   {0, token, arrival}          granted
-          {1, restMs, nowUs, arrival}  waiting: the present lease ends in restMs
-          {2, restMs, nowUs, arrival}  refused, and does not wait
-          {3, begunUs, by...}          superseded: a later call has begun, by that owner, and counts as having arrived then
-          {4, words...}                joined: how the run ended, and with what
+          {1, restMs, nowUs, arrival}  waiting: the current lease ends in restMs
+          {2, restMs, nowUs, arrival}  refused: the claim does not wait
+          {3, begunUs, by...}          superseded: a later call with that arrival and owner has begun
+          {4, words...}                joined: how the run ended, and its value or error
 ]]
 local owner, leaseMs, joins, ageUs, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[5], ARGV[6], ARGV[8]
 local time = redis.call('TIME')
@@ -34,7 +37,7 @@ local now = time[1] * 1000000 + time[2]
 
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
-  -- The first reply or the message was lost. The lease is never shortened: this may be a late copy.
+  -- The first reply or the message was lost. The lease is never shortened, because this request may be a late copy.
   if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
     redis.call('PEXPIRE', KEYS[1], leaseMs)
   end
@@ -59,7 +62,7 @@ if not arrival then
   arrival = math.max(now, known + 1)
 end
 arrival = tonumber(arrival)
--- Who was cut off is no newer for it.
+-- A request that arrives late because earlier ones were lost does not make the call newer.
 if ageUs ~= '0' then
   arrival = math.min(arrival, now - ageUs)
 end
@@ -75,7 +78,7 @@ end
 
 if enqueue == '1' or not holder then
   local score = string.format('%.0f', arrival)
-  -- Waiters ask again every few seconds; a queue that nobody asks about belongs to processes that are gone.
+  -- Waiters re-check every few seconds, so a queue without re-checks belongs to processes that are gone.
   if joins then
     redis.call('ZADD', KEYS[4], score, owner)
     redis.call('PEXPIRE', KEYS[4], 60000)
@@ -88,7 +91,7 @@ end
 if holder then
   local isOlder = arrival - (run[7] or 0) > 0
   if joins then
-    -- What has not begun yet will be joined.
+    -- A run that has not begun is not asked to end, because this claim will join it.
     isOlder = isOlder and run[9] == redis.call('GET', KEYS[2]) and arrival - (run[3] or 0) > 0
   end
   if ARGV[7] == '1' and isOlder and not run[8] then

@@ -1,8 +1,8 @@
 --[[
-  recipes/coalesce/begin: the call that was granted begins, and so supersedes all that came before it.
+  recipes/coalesce/begin: begin the call that was granted, and supersede all calls that arrived before it.
 
-  A step of its own, so that whoever was granted and gave up, or died before it heard, has superseded nobody. Sent again with the
-  same token it changes nothing.
+  A separate step after the grant, so that a claim that gives up, or crashes before it learns of its grant, supersedes
+  no other call. Sent again with the same token, the script changes nothing.
 
   KEYS[1] lock     string, owner of the claim that runs
   KEYS[2] fence    string, last token issued
@@ -10,12 +10,13 @@
   KEYS[4] joining  sorted set, see there
   KEYS[5] run      hash, see there
   ARGV[1] owner    id of the claim
-  ARGV[2] token    of its grant
-  ARGV[3] ageUs    how long ago it should have arrived at the latest; 0 if its first request was answered in time, or if it would join
-  ARGV[4] inbox    what a client id is appended to for the channel that the client listens on
-  REPLY   {1, arrivalUs, coversUs, by...}  begun; when it counts as having arrived, until when those have who share what it finds,
-                                           and who has asked it to end by now, if anybody has
-          {2}                              lost: it is not granted any more, or should not have been: a later call has begun
+  ARGV[2] token    token of its grant
+  ARGV[3] ageUs    lower bound for the time since the call should have arrived; 0 if its first request got a reply, or
+                   for mode "join"
+  ARGV[4] inbox    prefix of inbox channels; a client id is appended to get the channel of that client
+  REPLY   {1, arrivalUs, coversUs, by...}  begun: its arrival, until when claims that join its run have arrived, and the
+                                           owner of the claim that has already asked it to end, if any
+          {2}                              lost: the claim is no longer granted, or a later call has begun
 ]]
 local owner, token, ageUs, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -30,7 +31,7 @@ if run[1] ~= token then
   local now = time[1] * 1000000 + time[2]
   local before = run[3] or '0'
   local at = tonumber(run[2] or now)
-  -- A copy of its request may have come late, and say nothing of that.
+  -- A late copy of the acquire request may have recorded an arrival that is too late.
   if ageUs ~= '0' then
     at = math.min(at, now - ageUs)
     if at - before < 0 then
@@ -44,7 +45,8 @@ if run[1] ~= token then
   redis.call('PEXPIRE', KEYS[5], redis.call('PTTL', KEYS[1]) + 600000)
   for _, waiter in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], 0, arrival, 'LIMIT', 0, 10000)) do
     local client, number = string.match(waiter, '^([^/]+)/(%d+)/')
-    -- They take themselves away when they have asked; who cannot hear is gone.
+    -- A notified waiter asks again and then removes itself. A waiter without a subscriber is gone, so it is removed
+    -- here.
     if not client or not tell(inbox .. client, '~' .. number) then
       redis.call('ZREM', KEYS[3], waiter)
     end

@@ -1,9 +1,9 @@
 /**
- * Many calls, few runs: one runs, one waits, and whatever comes meanwhile is taken care of by the one that waits.
+ * Coalesces calls: while one call runs, later calls wait, and a single run of one of them then serves all that wait.
  *
- * The order of calls is that of arrival at the server. Who runs next is decided when the last one has ended, not when a call
- * arrives: it is the newest of those who are there then, and only when it begins are the older ones told. So an update is lost
- * only with all processes that knew of it.
+ * Calls are ordered by their arrival at the server. The next call to run is chosen when the last run ends, not when a
+ * call arrives: it is the newest of the calls that wait then. Older calls are superseded only when it begins. So an
+ * update is lost only if all processes that know of it crash.
  */
 import { type AcquireOptions, type Holdfast, LeaseLostError, type WaitingClaim } from "../../index.js";
 import { checkName, describeClaim, internalsOf, Lock, type Runtime } from "../../internal.js";
@@ -15,34 +15,40 @@ import type { CoalesceLease } from "./lease.js";
 import { type CoalesceOptions, type ResolvedCoalesce, resolveCoalesce } from "./options.js";
 import { CoalesceProtocol, Joined, type RunEnd, Superseded } from "./protocol.js";
 
-/** What has become of a call: it ran, a later one did, it got what another has found, or it gave up. */
+/** The result of a call: it ran, a later call superseded it, it got the value of another run, or it was refused. */
 export type CoalesceResult<Value> =
   | { readonly outcome: "ran"; readonly value: Value }
   | { readonly outcome: "superseded"; readonly by: WaitingClaim }
   | { readonly outcome: "joined"; readonly value: Value }
   | Refusal;
 
-/** How the work of this very call ended. */
+/** How the work of this call ended. */
 type Outcome<Value> = { readonly ok: true; readonly value: Value } | { readonly ok: false; readonly error: unknown };
 
 /**
- * Runs `work` after whoever runs now has ended, unless a later call takes its place.
+ * Runs `work` after the current run has ended, unless a later call takes its place.
  *
- * Promised, while the server forgets nothing: **after the last call at least one run begins later than it**, unless that call gives
- * up, and runs never overlap inside their validity. A run that fails, or dies, has begun all the same, and is not repeated.
+ * Guarantees, as long as the server loses no data: **a run begins after the last call**, unless that call gives up, and
+ * the leases of two runs are never valid at the same time. A run that fails or crashes counts as begun and is not
+ * repeated.
  *
- * @param holdfast  what `createHoldfast` returned, on one server, behind Sentinel or on a cluster
- * @param name      what is to be done, 1 to 512 bytes
- * @param work      what it throws is passed on untouched; its lease's signal may abort with the reason `superseded`
- * @returns `ran` with what `work` returned; `superseded`, and by whose claim: `work` was not called, or it was asked to end and
- *          threw the reason of its signal, or an error with that as its cause; `joined` with what the run has returned in which this
- *          call shared, decoded anew; or why it was refused: `held` when `waitMs` is over, `grace` or `unavailable`
- * @throws what `work` threw; otherwise
- * @throws WorkLostError      `work` ended after its lease; its value is in `error.value`, and it may have overlapped with the next run
- * @throws CoalesceJoinError  the run in which this call shared has failed, or its value cannot be handed on
+ * @param holdfast  the object returned by `createHoldfast`, on one server, behind Sentinel or on a cluster
+ * @param name      identifies the work, 1 to 512 bytes
+ * @param work      its errors are passed on unchanged; the signal of its lease may abort with a LeaseLostError whose
+ *                  reason is `superseded`
+ * @returns one of these results:
+ *          - `ran` with the value that `work` returned
+ *          - `superseded` with the claim of the later call: `work` was not called, or it was asked to end and threw the
+ *            reason of its signal, or an error with that reason as its cause
+ *          - `joined` with a decoded copy of the value of the run that this call joined
+ *          - a refusal: `held` after `waitMs`, `grace` or `unavailable`
+ * @throws the error that `work` threw; otherwise one of the following
+ * @throws WorkLostError      `work` ended after its lease and may have overlapped with the next run; its value is in
+ *                            `error.value`
+ * @throws CoalesceJoinError  the run that this call joined failed, or its value could not be passed on
  * @throws ClosedError        this Holdfast was closed; `work` was not called
- * @throws TypeError, RangeError  a wrong argument; nothing was sent
- * @throws the reason of `signal`, if it ends the wait
+ * @throws TypeError, RangeError  an invalid argument; nothing was sent
+ * @throws the reason of `signal`, if it aborts the wait
  */
 export async function coalesce<Value>(
   holdfast: Holdfast,
@@ -62,7 +68,7 @@ export async function coalesce<Value>(
     if (lease === undefined) return "unbegun";
     return outcome?.ok === false && lease.isSupersededFor(outcome.error) ? "superseded" : undefined;
   };
-  // Who does not wait has nothing for which the other should end.
+  // A call that does not wait gains nothing from the end of the current run.
   const cancels = cancelRunning && waitMs > 0;
   const protocol = new CoalesceProtocol({ session, prefix, name, mode, cancelRunning: cancels, ended, foundNothing });
   const lock = new Lock<CoalesceLease>(session, protocol, defaults, (hold) => protocol.leaseOn(hold));
@@ -98,7 +104,10 @@ export async function coalesce<Value>(
   return { outcome: "ran", value: outcome.value };
 }
 
-/** A lease that was lost before the call began was of no use to anybody: it waits again, in its place. */
+/**
+ * Acquires the lease and begins the call. If the lease is lost before that, waits again with the same place in the
+ * order.
+ */
 async function begun(
   lock: Lock<CoalesceLease>,
   protocol: CoalesceProtocol,
@@ -113,7 +122,7 @@ async function begun(
     const lease = await lock.acquire(isFirst ? options : { ...options, waitMs: leftMs() });
     let hasBegun = false;
     try {
-      // The answer may have taken longer than the lease.
+      // The reply may have taken longer than the lease.
       hasBegun = (await protocol.begin(lease, stays)) && lease.validForMs() > 0;
       if (hasBegun) return lease;
     } catch (error) {
@@ -133,7 +142,7 @@ async function givenBack(lease: CoalesceLease): Promise<LeaseLostError["reason"]
     return undefined;
   } catch (error) {
     if (error instanceof LeaseLostError) return error.reason;
-    // Nobody else held it while the work ran, and it ends by itself.
+    // If the lease was held to the end of the work, no other run overlapped with it. The lease expires on its own.
     return wasHeld ? undefined : "expired";
   }
 }
@@ -145,7 +154,7 @@ function endOf(outcome: Outcome<unknown> | undefined, { codec, valueBytesMax }: 
     const text = codec.encode(outcome.value);
     if (Buffer.byteLength(text) <= valueBytesMax) return { state: "done", text };
   } catch {
-    // What cannot be text is as what is too large.
+    // A value that cannot be encoded is treated like one that is too large.
   }
   return { state: "bare", text: "" };
 }

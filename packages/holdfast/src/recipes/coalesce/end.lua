@@ -1,8 +1,9 @@
 --[[
-  recipes/coalesce/end: a run has ended; tell those who join it with what, and grant the next caller.
+  recipes/coalesce/end: end a run, pass its result to claims that joined it, and grant the next claim.
 
-  Whoever ends a run does not know whether anybody has joined, and a value may be large: it is asked for only then. A run that was
-  asked to end, and did, has found nothing; and one that never came to its work has not begun: those who joined wait for the next.
+  The client does not know whether any claim has joined, and the value may be large, so it sends the value only on
+  request. A run that was asked to end and did so has no result, and a run whose work was not called has not begun:
+  claims that joined wait for the next.
 
   KEYS[1] lock     string, owner of the claim that runs
   KEYS[2] fence    string, last token issued
@@ -10,17 +11,19 @@
   KEYS[4] joining  sorted set, see there
   KEYS[5] run      hash, see there
   ARGV[1] owner    id of the claim
-  ARGV[2] token    of its grant
-  ARGV[3] inbox    what a client id is appended to for the channel that the client listens on
-  ARGV[4] state    how it ended: done, failed, bare (done, without its value), superseded (asked to end, and did) or unbegun (begun
-                   here perhaps, but not its work); empty at first
-  ARGV[5] value    what those who join get
+  ARGV[2] token    token of its grant
+  ARGV[3] inbox    prefix of inbox channels; a client id is appended to get the channel of that client
+  ARGV[4] state    how the run ended: done, failed, bare (done, without its value), superseded (asked to end, and did
+                   so) or unbegun (its work was not called, even if the call may have begun here); empty in the first
+                   request
+  ARGV[5] value    value or error for claims that joined
   GRANTS  by hand-off
   REPLY   1        released
-          2        unclaimed: it had ended, and nobody was granted since
-          3        claimed: it had ended, and somebody else was granted since
-          4        forgotten: the server does not know that it ever was
-          5        wanted: somebody may have joined; nothing was done, and it is to be sent again with the value
+          2        unclaimed: the lease had ended, and no claim was granted since
+          3        claimed: the lease had ended, and another claim was granted since
+          4        forgotten: the server has no record of the grant
+          5        wanted: a claim may have joined; nothing was done, and the client must send the request again with
+                   the value
 ]]
 local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -28,7 +31,7 @@ local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], AR
 -- include coalesce-next
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
-  -- A full server accepts this first write, and then the others (docs/adr/135).
+  -- A server at its memory limit accepts this command, and then all later writes of this script (docs/adr/135).
   redis.call('HDEL', KEYS[5], '')
   local run = redis.call('HMGET', KEYS[5], 'begun', 'covers', 'before', 'beforeBy', 'back')
   local joined, isWanted = {}, false
@@ -36,7 +39,7 @@ if holder == owner then
     redis.call('HSET', KEYS[5], 'begun', '', 'arrival', run[3] or '0', 'by', run[4] or '')
   elseif run[1] == token and state ~= 'superseded' then
     joined = redis.call('ZRANGEBYSCORE', KEYS[4], 0, run[2], 'LIMIT', 0, 10000)
-    -- Of one that was put back, this server may not know yet who has joined it.
+    -- If the run was restored after a failover, this server may not know yet which claims have joined it.
     isWanted = joined[1] or run[5] == token
   end
   if isWanted then

@@ -2,12 +2,14 @@ import { LockError } from "../../index.js";
 import { quote } from "../../internal.js";
 import type { KeptFailure } from "../failure.js";
 
-/** The run that this call had joined failed, or is done without a value that could be handed on. Nothing was run here. */
+/** The run that this call joined failed, or its value could not be passed on. Nothing was run here. */
 export class CoalesceJoinError extends LockError {
   override readonly name: string = "CoalesceJoinError";
 
   readonly code = "ERR_LOCK_COALESCE_JOIN";
-  /** What it threw: name, message, and its own enumerable properties; undefined if it did not fail. */
+  /**
+   * The error of the run: its name, its message and its own enumerable properties; undefined if the run did not fail.
+   */
   readonly failure: KeptFailure | undefined;
 
   constructor(name: string, failure: KeptFailure | undefined) {

@@ -1,13 +1,13 @@
 --[[
-  recipes/coalesce/inspect: who runs and who waits. Changes nothing.
+  recipes/coalesce/inspect: the claim that runs and the claims that wait. Changes nothing.
 
   KEYS[1] lock     string, owner of the claim that runs
   KEYS[2] fence    string, last token issued
   KEYS[3] waiting  sorted set, see recipes/coalesce/acquire
   KEYS[4] joining  sorted set, see there
-  ARGV[1] most     how many waiters to name, 1 or more
-  REPLY   {0, restMs, token, waiters, owners...}  free; token 0 if there was none; owners are those who wait
-          {1, restMs, token, waiters, owners...}  held; the first of the owners runs, the others wait
+  ARGV[1] most     most waiting claims of each mode to list, 1 or more
+  REPLY   {0, restMs, token, waiters, owners...}  free; token is 0 if there was none; owners are those of waiting claims
+          {1, restMs, token, waiters, owners...}  held; the first owner is that of the claim that runs, the others wait
 ]]
 local most = ARGV[1]
 

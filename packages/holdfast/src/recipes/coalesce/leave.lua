@@ -1,5 +1,5 @@
 --[[
-  recipes/coalesce/leave: stop waiting; and if the grant was made meanwhile, pass it on.
+  recipes/coalesce/leave: stop waiting; if the claim was granted meanwhile, release it and grant the next claim.
 
   KEYS[1] lock     string, owner of the claim that runs
   KEYS[2] fence    string, last token issued
@@ -7,11 +7,11 @@
   KEYS[4] joining  sorted set, see there
   KEYS[5] run      hash, see there
   ARGV[1] owner    id of the claim that gives up
-  ARGV[2] inbox    what a client id is appended to for the channel that the client listens on
+  ARGV[2] inbox    prefix of inbox channels; a client id is appended to get the channel of that client
   GRANTS  by hand-off
-  REPLY   0        absent: it neither waited nor held
+  REPLY   0        absent: the claim neither waited nor ran
           1        left
-          2        released what had been granted
+          2        released the grant
 ]]
 local owner, inbox = ARGV[1], ARGV[2]
 

@@ -1,59 +1,67 @@
-/** What a caller of `coalesce` may ask for, its defaults, and the checks. */
+/** The options of `coalesce`: defaults and validation. */
 import type { Filled } from "../../internal.js";
 import { checkKnown, checkLabel, checkLeaseMs, checkWhole, show } from "../../internal.js";
 import { type Codec, jsonCodec } from "../codec.js";
 
-/** How a call is to be coalesced with others. */
+/** Options of `coalesce`. */
 export interface CoalesceOptions {
   /**
-   * What becomes of callers that wait when one of them begins. With `"newest"` that is the newest, and the older ones are told
-   * that they are superseded: what they wanted done is out of date. With `"join"` it is the oldest, and the others get what it
-   * returns: all want the same done.
+   * Which waiting call runs next, and what the others get.
+   *
+   * - `"newest"`: the newest call runs, and older calls are superseded. Use it if newer calls make older ones obsolete.
+   * - `"join"`: the oldest call runs, and the others get its value. Use it if all calls do the same work.
    * @default "newest"
    */
   readonly mode?: "newest" | "join" | undefined;
 
   /**
-   * Whether whoever runs now is asked to end, since what it does is out of date: its signal aborts with the reason `superseded`.
-   * This call waits all the same until that one has ended.
+   * Whether to ask the current run to end because its work is obsolete: its signal aborts with the reason `superseded`.
+   * This call still waits until that run has ended.
    * @default false
    */
   readonly cancelRunning?: boolean | undefined;
 
   /**
-   * Longest wait to begin; with `"join"` also for the end of what was joined. Milliseconds, 0 or more. Whoever gives up runs
-   * nothing, so that its update waits for the next call; hence the default.
+   * Longest wait to begin; with `"join"`, also for the end of the joined run. Milliseconds, 0 or more. A call that
+   * gives up does not run, so its update waits for the next call. Therefore the default is Infinity.
    * @default Infinity
    */
   readonly waitMs?: number | undefined;
 
   /**
-   * Length of the lease, which is renewed while the work runs. Shorter lets the next one follow sooner after a crash. Whole
-   * milliseconds, 100 to 31,536,000,000.
+   * Length of the lease, which is renewed while the work runs. With a shorter lease, the next run follows sooner after
+   * a crash. Whole milliseconds, 100 to 31,536,000,000.
    * @default 15_000
    */
   readonly leaseMs?: number | undefined;
 
-  /** Work that runs for longer counts as lost: its signal aborts, and the next one follows. @default Infinity */
+  /**
+   * Longest time the work may run. After that it counts as lost: its signal aborts, and the next run follows.
+   * Milliseconds.
+   * @default Infinity
+   */
   readonly maxHoldMs?: number | undefined;
 
   /**
-   * A value that is longer as text is not handed to those who joined: they get CoalesceJoinError. Whole bytes, 0 to 16,777,216.
+   * Largest encoded value that is passed to calls that joined. If a value is larger, they get CoalesceJoinError. Whole
+   * bytes, 0 to 16,777,216.
    * @default 262_144
    */
   readonly valueBytesMax?: number | undefined;
 
-  /** How values become text, for those who joined. @default jsonCodec */
+  /** Converts values to text and back, for calls that joined. @default jsonCodec */
   readonly codec?: Codec | undefined;
 
-  /** Free text shown to whoever waits, at most 256 bytes. */
+  /** Free text shown to waiting callers, at most 256 bytes. */
   readonly label?: string | undefined;
 
-  /** Ends the wait, and rejects with its reason. The work has a signal of its own: `lease.signal`. */
+  /**
+   * Aborts the wait; the call rejects with the signal's reason. It does not stop the work, which has `lease.signal`.
+   */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The options with their defaults, checked; but for those that the acquire checks. */
+/** Validated options with defaults. `waitMs`, `maxHoldMs` and `signal` are validated later, by the acquire. */
 export type ResolvedCoalesce = Filled<Omit<CoalesceOptions, "signal">> & { readonly signal: AbortSignal | undefined };
 
 const NAMES = [
@@ -68,7 +76,11 @@ const NAMES = [
   "signal",
 ] as const;
 
-/** @throws TypeError, RangeError  a wrong option, by its name */
+/**
+ * Validates the options and fills in defaults.
+ *
+ * @throws TypeError, RangeError  an invalid option; the message names it
+ */
 export function resolveCoalesce(options: CoalesceOptions): ResolvedCoalesce {
   const {
     mode = "newest",

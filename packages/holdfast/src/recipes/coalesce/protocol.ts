@@ -1,4 +1,4 @@
-/** The protocol of a coalesced call: each one script call. */
+/** The protocol of a coalesced call. */
 
 import {
   recipesCoalesceAcquire,
@@ -27,18 +27,19 @@ import {
 } from "../../internal.js";
 import { CoalesceLease } from "./lease.js";
 
-/** How many waiters of each sort `inspect` names. */
+/** Most waiters of each mode that `inspect` lists. */
 const NAMED_WAITERS = 50;
 
-/** How a run ended, for those who joined it. */
+/** How a run ended, for calls that joined it. `bare` is done, but without a value that can be passed on. */
 export interface RunEnd {
   readonly state: "done" | "failed" | "bare";
+  /** The encoded value or error; empty for `bare`. */
   readonly text: string;
 }
 
-/** A later call has begun. Not an error of anybody; it ends a wait as one does. */
+/** A later call has begun. Thrown only to end the wait; callers never see it. */
 export class Superseded extends Error {
-  /** Owner of its claim. */
+  /** Owner id of the later call's claim. */
   readonly by: string;
 
   constructor(by: string) {
@@ -47,8 +48,9 @@ export class Superseded extends Error {
   }
 }
 
-/** The run that this call had joined has ended. Not an error of anybody; it ends a wait as one does. */
+/** The run that this call joined has ended. Thrown only to end the wait; callers never see it. */
 export class Joined extends Error {
+  /** How the run ended. */
   readonly end: RunEnd;
 
   constructor(end: RunEnd) {
@@ -57,20 +59,24 @@ export class Joined extends Error {
   }
 }
 
-/** Everything about one call that the server has to know. */
+/** Identity and settings of one call. */
 export interface CoalescePlace {
   readonly session: Session;
   readonly prefix: string;
   readonly name: string;
   readonly mode: "newest" | "join";
+  /** Whether to ask the current run to end. */
   readonly cancelRunning: boolean;
-  /** How the run of this very call has ended; asked only once it has, and only if somebody wants to know. */
+  /** Returns how the run of this call ended. Called only after the run, and only if another call may have joined it. */
   readonly ended: () => RunEnd;
-  /** Whether its run has found nothing at all, so that those who joined it wait for the next: it was asked to end, or never began. */
+  /**
+   * Why the run of this call has no result, so that calls that joined it wait for the next run; undefined if it has
+   * one.
+   */
   readonly foundNothing: () => "superseded" | "unbegun" | undefined;
 }
 
-/** See the file header. Made for one call, whose place in the order of arrival it keeps. */
+/** The protocol of one coalesced call. It remembers the place of the call in the order of arrival. */
 export class CoalesceProtocol implements LockProtocol {
   readonly kind = "coalesce";
   readonly name: string;
@@ -82,14 +88,14 @@ export class CoalesceProtocol implements LockProtocol {
   readonly #keys: Readonly<Record<"lock" | "fence" | "waiting" | "joining" | "run", string>>;
   readonly #calledAtMs: number;
   #arrival = 0;
-  /** Its first request had no answer, so that the next one may arrive long after this call was made. */
+  /** Whether the first request got no reply, so that a later request may arrive long after the call was made. */
   #isLate = false;
-  /** Owners of its claims that may have begun. */
+  /** Owner ids of this call's claims that may have begun. */
   readonly #begunAs = new Set<string>();
-  /** Of the run that has begun, what a server that has lost it cannot know. */
+  /** Facts about the run that has begun, for a server that has lost them in a failover. */
   #begun: { readonly owner: string; readonly arrivalUs: number; readonly coversUs: number } | undefined;
   #lease: CoalesceLease | undefined;
-  /** Owner of the claim that wants this run to end. */
+  /** Owner id of the claim that wants this run to end, if any. */
   supersededBy: string | undefined;
 
   constructor(place: CoalescePlace) {
@@ -115,7 +121,7 @@ export class CoalesceProtocol implements LockProtocol {
     return (granted, timeoutMs) => this.extend(granted, granted.claim.leaseMs, timeoutMs);
   }
 
-  /** A run that has not begun is not put back: its call waits again, in its place. */
+  /** Restores a lost run after a failover. A call that has not begun is not restored; it waits again in its place. */
   get reclaim(): LockProtocol["reclaim"] {
     const marker = this.store.lineageKey?.(this.key);
     if (marker === undefined) return undefined;
@@ -128,12 +134,18 @@ export class CoalesceProtocol implements LockProtocol {
     };
   }
 
+  /** Creates the lease of this call. The protocol aborts its signal if a later call wants the run to end. */
   leaseOn(hold: Hold): CoalesceLease {
     this.#lease = new CoalesceLease(hold);
     return this.#lease;
   }
 
-  /** @throws Superseded, Joined  no waiting helps */
+  /**
+   * Requests a run. With `cancelRunning`, sends a second request with the arrival from the first reply, which asks the
+   * current run to end.
+   *
+   * @throws Superseded, Joined  waiting would not help
+   */
   async acquire(claim: Claim, enqueue: boolean, timeoutMs: number): Promise<AcquireReply> {
     const isFirst = this.#arrival === 0;
     const attempt = await this.#ask(claim, enqueue, timeoutMs);
@@ -144,7 +156,8 @@ export class CoalesceProtocol implements LockProtocol {
   async #ask(claim: Claim, enqueue: boolean, timeoutMs: number): Promise<AcquireReply> {
     const { owner, leaseMs } = claim;
     const { mode, cancelRunning } = this.#place;
-    // A request whose copy may come late must not end a run that began after this call: whoever asks for an end says when it came.
+    // Asks the current run to end only once the arrival of this call is known. Otherwise a late copy of the request
+    // could end a run that began after this call.
     const cancel = cancelRunning && this.#arrival !== 0 ? 1 : 0;
     const flags = { joins: mode === "join" ? 1 : 0, enqueue: enqueue ? 1 : 0, cancel };
     const args = { owner, leaseMs, ...flags, arrival: this.#arrival, ageUs: this.#ageUs(), inbox: this.inbox };
@@ -154,14 +167,15 @@ export class CoalesceProtocol implements LockProtocol {
     });
     switch (reply.outcome) {
       case "granted":
-        // A lease that is lost before the call begins is followed by another, in the same place.
+        // If the lease is lost before the call begins, the call waits again with this arrival.
         this.#arrival = reply.arrival;
         return { outcome: "granted", token: reply.token };
       case "superseded": {
         const by = reply.by[0] ?? "";
         if (!this.#isLate || !this.#begunAs.has(by)) throw new Superseded(by);
-        // It began, and lost its lease before it knew. Its age is a bound whose slack varies from request to request, so that it
-        // may seem older than itself; what counts is the arrival with which it began, which is no later than that of its grant.
+        // This call itself began, and lost its lease before it knew. Its age is a bound whose slack varies between
+        // requests, so the call may seem older than itself. What counts is the arrival with which it began, which is no
+        // later than that of its grant.
         this.#isLate = false;
         this.#arrival = Math.min(this.#arrival, reply.begunUs);
         return await this.#ask(claim, enqueue, timeoutMs);
@@ -172,19 +186,19 @@ export class CoalesceProtocol implements LockProtocol {
       }
       case "waiting":
       case "refused":
-        // An answer that comes late says the same as one before it.
+        // A late reply contains the same arrival as the replies before it.
         this.#arrival = reply.arrival;
         return { outcome: reply.outcome, restMs: reply.restMs, nowUs: reply.nowUs };
     }
   }
 
   /**
-   * The call begins, and those before it are superseded. What is not answered may have been done, and then they have been told: it
-   * is asked again for as long as the lease lasts and the caller stays.
+   * Begins the call and supersedes earlier calls. A request without a reply may have run, and earlier calls may already
+   * be superseded. So it is retried while the lease lasts and the caller still waits.
    *
-   * @param stays  whether the caller would go on waiting
-   * @returns false if it is not granted any more
-   * @throws StoreError  not known, and the caller has gone
+   * @param stays  returns whether the caller still waits
+   * @returns false if the call is no longer granted
+   * @throws StoreError  the call may or may not have begun, and the caller no longer waits or retrying does not help
    */
   async begin(lease: CoalesceLease, stays: () => boolean): Promise<boolean> {
     const { session } = this.#place;
@@ -210,7 +224,8 @@ export class CoalesceProtocol implements LockProtocol {
 
   async extend({ claim: { owner }, token }: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
     const reply = await call(this, recipesCoalesceExtend, this.#keys, { owner, token, leaseMs }, timeoutMs);
-    // A message that says so may be lost, and only says that it is worth asking.
+    // Each renewal checks whether a later call wants this run to end: a message about that may be lost, and only causes
+    // a renewal.
     if (reply.outcome === "extended" && this.#lease !== undefined) void this.#look(owner, timeoutMs);
     return reply.outcome;
   }
@@ -256,13 +271,14 @@ export class CoalesceProtocol implements LockProtocol {
       const reply = await call(this, recipesCoalesceHeed, this.#keys, { owner }, timeoutMs);
       if (reply.outcome === "cancelled") this.#heeds(reply.by[0]);
     } catch {
-      // The next renewal looks again.
+      // The next renewal checks again.
     }
   }
 
   /**
-   * How long ago it should have arrived at the latest, in µs: a request that is answered arrives within a command time-out, so
-   * that whoever arrived later than that was called later. Less an allowance for clocks (A1, A2).
+   * Lower bound for the time since the call should have arrived, in microseconds; 0 if its first request got a reply. A
+   * request that is answered arrives within one command time-out, so calls that arrived after that were made later. The
+   * bound allows for clock drift (A1, A2).
    */
   #ageUs(): number {
     if (!this.#isLate) return 0;

@@ -1,24 +1,24 @@
 --[[
-  recipes/coalesce/reclaim: put back a run whose lease is still good, where a failover has lost it.
+  recipes/coalesce/reclaim: restore a run that a failover has lost, while its lease is still valid.
 
-  Only while this server may not grant: nobody has been granted a run here since it took over, so all that it shows comes from the
-  server before it, or was put back as well. A run with a lower token had been followed by the caller's. With a higher one the
-  caller's had been followed. It counts as begun, with the same arrivals: whoever came before it stays superseded, and those who
-  joined it are told what it finds, when they have asked here.
+  Runs only while this server may not grant. Since it took over, it has granted no run, so everything on it comes from
+  the server before it or was restored as well. The caller followed a run with a lower token and was followed by a run
+  with a higher one. The restored run counts as begun, with the same arrivals: calls that arrived before it stay
+  superseded, and claims that joined it get its result once they have asked here.
 
   KEYS[1] lock       string, owner of the claim that runs
   KEYS[2] fence      string, last token issued
   KEYS[3] waiting    sorted set, see recipes/coalesce/acquire
   KEYS[4] joining    sorted set, see there
   KEYS[5] run        hash, see there
-  KEYS[6] marker     hash, run: the run of this server that may grant
+  KEYS[6] marker     hash, run: id of the server run that may grant
   ARGV[1] owner      id of the claim that was granted
-  ARGV[2] token      of its grant
+  ARGV[2] token      token of its grant
   ARGV[3] leaseMs    length of the lease, counted from now
-  ARGV[4] arrivalUs  when it counts as having arrived
-  ARGV[5] coversUs   until when those had arrived who share what it finds
+  ARGV[4] arrivalUs  arrival of the call
+  ARGV[5] coversUs   claims that join its run have arrived until then
   RENEWS
-  REPLY   0          refused: this server lacks nothing, or somebody else was granted since
+  REPLY   0          refused: this server has lost nothing, or another claim was granted since
           1          reclaimed
 ]]
 local owner, token, leaseMs, arrival, covers = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -41,7 +41,7 @@ redis.call('ZREM', KEYS[4], owner)
 
 local run = redis.call('HMGET', KEYS[5], 'granted', 'begun', 'arrival', 'by')
 if run[1] ~= owner then
-  -- Who had asked an earlier one to end asks this one when it hears of it.
+  -- The request to end was for an earlier run. Its claim sends it again for this run when it asks next.
   redis.call('HDEL', KEYS[5], 'cancel')
 end
 if run[2] ~= token then

@@ -1,19 +1,20 @@
 --[[
-  recipes/counter/change: take from a count or put to it, unless it would go below its least, once for each request.
+  recipes/counter/change: take from a count or add to it, within its limits, once for each request.
 
-  Look, compare and write are one step, so nobody else is in between, and no lock is needed. A request that comes again, be it
-  for a lost reply or because its caller was started anew, gets the answer of the first time and changes nothing.
+  One script reads, compares and writes, so no other caller can interfere and no lock is needed. A repeated request,
+  whether after a lost reply or after a restart of its caller, gets the reply of the first one and changes nothing.
 
-  KEYS[1] count    string: a whole number; absent is 0
-  KEYS[2] request  string: what this request asked for, a space, and what it was answered: the number left, or none
-  ARGV[1] change   what is added; negative to take
-  ARGV[2] min      the least that may be left after something was taken
-  ARGV[3] max      the most that there may be
+  KEYS[1] count    string: a whole number; absent means 0
+  KEYS[2] request  string: the change that this request asked for, a space, and the result: the count afterward, or none
+  ARGV[1] change   what to add; negative to take
+  ARGV[2] min      least count that a take may leave
+  ARGV[3] max      largest count
   ARGV[4] keepMs   how long the request is remembered
   REPLY   {1, left}       changed: now, or by the same request before
-          {2}             short: there is not enough, and nothing was taken; now, or when the same request came before
-          {3, change}     another: that request has asked for another change before, this one
-          {4, left}       over: there would be more than max, and nothing was put; what there is
+          {2}             short: there is not enough, and nothing was taken; now, or when the same request was first
+                          sent
+          {3, change}     another: the same request id was used before, for this change
+          {4, left}       over: the count would exceed max, and nothing was added; the current count
 ]]
 local change, min, max, keepMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 

@@ -1,9 +1,9 @@
 /**
- * A count that is never taken below its least: stock, seats, a quota.
+ * A count that is never taken below a minimum, such as stock, seats or a quota.
  *
- * It is no lock. What a lock would protect, to read and then to write, is one script here, so nobody can come in between, nobody has
- * to wait, and no lease can end in the middle of it. Each request is remembered by its id, so that one whose answer was
- * lost can be made again.
+ * It is not a lock. One script reads and writes the count, so callers cannot interfere, need not wait, and hold no
+ * lease that could end meanwhile. The server remembers each request by its id, so a caller can safely retry one whose
+ * reply was lost.
  */
 
 import { recipesCounterChange, recipesCounterRead } from "../../generated/recipes-scripts.js";
@@ -22,62 +22,65 @@ import {
 } from "../../internal.js";
 import { CounterRequestError } from "./errors.js";
 
-/** How a count is kept. Everybody who takes from it gives the same. */
+/** Options of `counter`. All callers of a count must use the same options. */
 export interface CounterOptions {
-  /** The least that may be left after something was taken. Whole, -10^15 to 10^15. @default 0 */
+  /** Least count that a take may leave. A whole number from -10^15 to 10^15. @default 0 */
   readonly min?: number | undefined;
   /**
-   * How long a request is remembered, and never less than 20 s and five command time-outs. The same id later is a new request. Longer takes more memory, some hundred bytes for each
-   * request. Whole milliseconds, 1,000 to 31,536,000,000.
-   * @default 86_400_000, a day
+   * How long a request is remembered, but at least 20 seconds and five command time-outs. After that, the same id is a
+   * new request. A longer time takes more memory: some hundred bytes per request. Whole milliseconds, 1,000 to
+   * 31,536,000,000.
+   * @default 86_400_000 (one day)
    */
   readonly keepMs?: number | undefined;
 }
 
-/** Which take or put is meant. */
+/** Identifies a take or a put. */
 export interface CounterRequest {
   /**
-   * What is the same when the request is made again, and is nobody else's: an order, not a customer. 1 to 256 bytes. A take and its
-   * undoing are two requests.
+   * Id of the request, the same for each retry and different from every other request: use the order's id, not the
+   * customer's. A take and the put that undoes it are two requests. 1 to 256 bytes.
    */
   readonly requestId: string;
 }
 
 /** A count on the server. */
 export interface Counter {
+  /** Name of the count. */
   readonly name: string;
 
   /**
-   * Takes `amount`, if no less than `min` is left then.
+   * Takes `amount` if at least `min` is left afterward.
    *
-   * @param amount  whole, 1 to 10^15
-   * @returns what was left; null if there was not enough, and nothing was taken. For a request that came before, what it was answered
-   *          then, also if there is enough now
+   * @param amount  a whole number from 1 to 10^15
+   * @returns the count that was left; null if there was not enough, and nothing was taken. A repeated request gets its
+   *          first result, even if there is enough now
    * @throws CounterRequestError  the id belongs to another take or put; nothing was taken
-   * @throws StoreError           outcome unknown; calling it again with the same id is safe, and tells
+   * @throws StoreError           outcome unknown; calling it again with the same id is safe and returns the outcome
    * @throws ClosedError, TypeError, RangeError  nothing was sent
    */
   take(amount: number, request: CounterRequest): Promise<number | null>;
 
   /**
-   * Puts `amount` there: a delivery, or what was taken and is given back.
+   * Adds `amount`, such as a delivery or a return.
    *
-   * @param amount  whole, 1 to 10^15
-   * @returns what was there afterwards; for a request that came before, what it was answered then
-   * @throws RangeError  there would be more than 10^15; nothing was put
+   * @param amount  a whole number from 1 to 10^15
+   * @returns the count afterward; a repeated request gets its first result
+   * @throws RangeError  the count would exceed 10^15, or an invalid amount; nothing was added
    * @throws CounterRequestError, StoreError, ClosedError, TypeError  as `take`
    */
   put(amount: number, request: CounterRequest): Promise<number>;
 
   /**
-   * What is there now, for people: by the time it is read it may be less. 0 if nothing was ever put.
+   * Returns the current count, 0 if nothing was ever added. It may have changed by the time you read it, so do not
+   * decide by it.
    *
    * @throws StoreError, ClosedError
    */
   read(): Promise<number>;
 }
 
-/** Well below where numbers are not exact any more, in Lua, here, or in a client library that reads them. */
+/** Largest count. Well below the limit of exact numbers in Lua, in JavaScript and in client libraries. */
 const MOST = 1_000_000_000_000_000;
 const DAY_MS = 86_400_000;
 const YEAR_MS = 31_536_000_000;
@@ -85,16 +88,16 @@ const REMEMBER_MIN_MS = 20_000;
 const REMEMBER_TIMEOUTS = 5;
 
 /**
- * The count of that name. Costs nothing and needs no clean-up; what was counted stays until it is deleted.
+ * Returns the count with the given name. Sends nothing. The count stays on the server until it is deleted.
  *
- * Promised, while the server forgets nothing: never less than `min` is left by a take, and a request counts once however often it is
- * made within `keepMs`. A server that lost the count has none left, and takes nothing; one that lost the last takes in a failover
- * gives them away again.
+ * Guarantees, as long as the server loses no data: a take never leaves less than `min`, and a request counts once
+ * within `keepMs`, even if it is repeated. A server that lost the count starts from 0. A server that lost the last
+ * takes in a failover can give those units away again.
  *
- * @param holdfast  what `createHoldfast` returned, on one server, behind Sentinel or on a cluster
+ * @param holdfast  the object returned by `createHoldfast`, on one server, behind Sentinel or on a cluster
  * @param name      1 to 512 bytes
- * @throws TypeError, RangeError  a wrong argument
- * @throws UnsupportedError       that Holdfast is on several independent servers
+ * @throws TypeError, RangeError  an invalid argument
+ * @throws UnsupportedError       this Holdfast uses several independent servers
  */
 export function counter(holdfast: Holdfast, name: string, options: CounterOptions = {}): Counter {
   const { min = 0, keepMs = DAY_MS } = checkKnown(options, ["min", "keepMs"]);
@@ -137,7 +140,7 @@ class CounterOnServer implements Counter {
     return reply.left;
   }
 
-  /** @returns what is left; null if there is not enough */
+  /** @returns the count afterward; null if there was not enough */
   async #change(sign: 1 | -1, amount: number, request: CounterRequest): Promise<number | null> {
     checkWhole("amount", amount, 1, MOST);
     const requestId = checkRequestId(checkKnown(request, ["requestId"]).requestId);
@@ -145,7 +148,7 @@ class CounterOnServer implements Counter {
     session.assertOpen(this.name);
     const keys = { count: this.#key, request: `${this.#key}:request:${escaped(requestId)}` };
     const change = sign * amount;
-    // Holdfast itself asks again for as long as that, and a request that is forgotten by then would count twice.
+    // Holdfast itself retries for that long, and a request that the server has forgotten would count twice.
     const keepMs = Math.max(this.#options.keepMs, REMEMBER_MIN_MS, REMEMBER_TIMEOUTS * session.commandTimeoutMs);
     const args = { change, ...this.#options, keepMs, max: MOST };
     const caller = { store: session.store, name: this.name };
@@ -163,7 +166,10 @@ class CounterOnServer implements Counter {
   }
 }
 
-/** The key of a count ends in a brace. No request's key may, or it could be that of another count. */
+/**
+ * Escapes closing braces, because the key of a count ends in one: a request's key must not equal the key of another
+ * count.
+ */
 function escaped(requestId: string): string {
   return requestId.replace(/[%}]/g, encodeURIComponent);
 }

@@ -2,15 +2,16 @@ import { LockError } from "../../index.js";
 import { quote } from "../../internal.js";
 
 /**
- * The request id belongs to another take or put of this counter, so it cannot be told whether this one was done before. Nothing was
- * counted; give each request an id of its own.
+ * The request id belongs to another take or put of this counter, so the server cannot tell whether this one was done
+ * before. Nothing was counted. Give each request its own id.
  */
 export class CounterRequestError extends LockError {
   override readonly name: string = "CounterRequestError";
 
   readonly code = "ERR_LOCK_COUNTER_REQUEST";
+  /** The id that was used twice. */
   readonly requestId: string;
-  /** What the request asked for when it came first: negative for a take. */
+  /** Change that the first request with this id asked for; negative for a take. */
   readonly first: number;
 
   constructor(counter: string, facts: { readonly requestId: string; readonly change: number; readonly first: number }) {

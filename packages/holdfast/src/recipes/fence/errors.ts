@@ -1,22 +1,23 @@
-/** Why what a lock protects has turned away a write. */
+/** Errors of writes that a fenced resource refuses. */
 import { LockError } from "../../index.js";
 import { quote } from "../../internal.js";
 
 /**
- * Somebody who was granted the lock later has been at the resource before, so this write came too late. Nothing was written: the
- * lease is over, whatever its holder has heard of it. Stop; to go on, acquire the lock anew and look at the resource again.
+ * A later holder of the lock has already used the resource, so this write came too late. Nothing was written. The lease
+ * has ended, even if its holder was not notified. Stop; to continue, acquire the lock again and read the resource
+ * again.
  *
- * If no later holder exists, tokens went back: the server of the lock has lost its data, and its clock was set back.
+ * If there is no later holder, tokens went backward: the server of the lock lost its data, and its clock was set back.
  */
 export class StaleTokenError extends LockError {
   override readonly name: string = "StaleTokenError";
 
   readonly code = "ERR_LOCK_STALE_TOKEN";
-  /** What was to be written. */
+  /** The resource of the refused write. */
   readonly resource: string;
-  /** Of the lease that came too late. */
+  /** Token of the refused lease. */
   readonly token: number;
-  /** The highest that the resource has seen. */
+  /** Highest token that the resource has seen. */
   readonly seen: number;
 
   constructor(lockName: string, facts: { readonly resource: string; readonly token: number; readonly seen: number }) {
@@ -32,18 +33,18 @@ export class StaleTokenError extends LockError {
 }
 
 /**
- * The resource belongs to another lock, whose tokens cannot be compared with those of this one. Nothing was written, and trying
- * again does not help: all who write a resource must hold the same lock.
+ * The resource belongs to another lock, and tokens of different locks cannot be compared. Nothing was written, and
+ * retrying does not help: all writers of a resource must hold the same lock.
  */
 export class ForeignLockError extends LockError {
   override readonly name: string = "ForeignLockError";
 
   readonly code = "ERR_LOCK_FOREIGN_LOCK";
-  /** What was to be written. */
+  /** The resource of the refused write. */
   readonly resource: string;
-  /** Of the lease that was refused. */
+  /** Token of the refused lease. */
   readonly token: number;
-  /** Name of the lock that it belongs to. */
+  /** Name of the lock that the resource belongs to. */
   readonly belongsTo: string;
 
   constructor(

@@ -1,41 +1,44 @@
-/** A fence in this process, for what can compare no tokens itself: a file, a device, a service that this process alone speaks to. */
+/**
+ * A fence in this process, for resources that cannot compare tokens and that only this process uses, such as a file or
+ * a device.
+ */
 import { checkResource, show } from "../../internal.js";
 import { checkFencing, type FencingLease, type Mark, refuseBy } from "./fencing.js";
 
-/** Remembers of each resource the highest token that it has seen. What it knows ends with the process. */
+/** Remembers the highest token seen for each resource, until the process ends. */
 export interface FenceGuard {
   /**
-   * Remembers the token if none higher was seen. What is written must be written before the next `await`, since somebody later may
-   * come in it; what takes longer belongs into `run`.
+   * Checks the lease and remembers its token. Finish the write before the next `await`, because a later holder may pass
+   * the check during it. Use `run` for a write that takes longer.
    *
-   * @throws StaleTokenError   a later holder has been here; do not write
+   * @throws StaleTokenError   a later holder has already used the resource; do not write
    * @throws ForeignLockError  the resource belongs to another lock; do not write
    * @throws TypeError, RangeError  a wrong argument
    */
   check(resource: string, lease: FencingLease): void;
 
   /**
-   * Checks, and then writes, while nobody else does through this method: one at a time for each resource, in the order of the calls. A token counts
-   * from the call on, so whoever is late is refused even while it waits for its turn.
+   * Checks the lease, then runs `write`. Runs one write per resource at a time, in the order of the calls. A token
+   * counts from the call on, so a call that waits for its turn is refused if a later holder calls meanwhile.
    *
-   * @returns what `write` returned
+   * @returns the value that `write` returned
    * @throws StaleTokenError, ForeignLockError, TypeError, RangeError  as `check`; `write` was not called
-   * @throws what `write` threw
+   * @throws the error that `write` threw
    */
   run<Value>(resource: string, lease: FencingLease, write: () => Value | Promise<Value>): Promise<Value>;
 
-  /** Forgets a resource that is no more; otherwise each one that was ever named is kept. */
+  /** Forgets a resource, to free its memory. Call it only for a resource that no longer exists. */
   forget(resource: string): void;
 }
 
-/** A guard that has seen nothing yet. All writes to a resource have to go through one and the same. */
+/** Creates a guard that has seen no tokens. All writes to a resource must use the same guard. */
 export function fenceGuard(): FenceGuard {
   return new Guard();
 }
 
 class Guard implements FenceGuard {
   readonly #marks = new Map<string, Mark>();
-  /** The end of the last write of each resource that is being written. */
+  /** For each resource that is being written: settles when the last write in its queue has ended. */
   readonly #writes = new Map<string, Promise<void>>();
 
   check(resource: string, lease: FencingLease): void {
@@ -55,7 +58,8 @@ class Guard implements FenceGuard {
     });
     this.#writes.set(resource, ended);
     try {
-      // Where nobody is before it, it begins to write in this very turn: in the next one somebody later may have been let by.
+      // Without an earlier write, this one begins in the same turn. In a later turn, a later holder may have passed the
+      // check.
       if (before !== undefined) {
         await before;
         this.check(resource, lease);

@@ -15,45 +15,47 @@ import {
 } from "../../internal.js";
 import { checkFencing, type FencingLease, refuseBy } from "./fencing.js";
 
-/** What to write, and by whose right. */
+/** Options of `fencedSet`. */
 export interface FencedSetOptions {
-  /** The key of the value, as it is to stand in Redis. 1 to 512 bytes. */
+  /** The key of the value in Redis. 1 to 512 bytes. */
   readonly key: string;
-  /** What to write, in place of whatever stands there. */
+  /** The new value. It replaces any earlier value. */
   readonly value: string;
-  /** Of the lock that protects the value; always the same lock. */
+  /** A lease of the lock that protects the value. Always use the same lock for a value. */
   readonly lease: FencingLease;
   /**
-   * How long the value is kept. The mark is kept for a day more: somebody who stood still for longer than that is not recognized.
-   * Whole milliseconds, 1 to 31,536,000,000.
-   * @default for ever, and the mark with it
+   * How long the value is kept. Its mark, which stores the highest token, is kept one day longer. A late holder is not
+   * recognized once the mark has expired. Whole milliseconds, 1 to 31,536,000,000.
+   * @default the value and its mark are kept forever
    */
   readonly keepMs?: number | undefined;
   /**
-   * What the key of the mark begins with, where `redis` is a client; everybody who writes the value gives the same. A Holdfast has
-   * its own.
+   * Prefix of the mark's key if `redis` is a client. All writers of the value must use the same prefix. A Holdfast
+   * always uses its own prefix.
    * @default "hf"
    */
   readonly prefix?: string | undefined;
 }
 
 const YEAR_MS = 31_536_000_000;
-/** How long a mark outlives its value. */
+/** How much longer a mark lives than its value. */
 const MARK_EXTRA_MS = 86_400_000;
 
 /**
- * Writes `key`, unless a later holder of the lock has written it before: token and value are compared, remembered and written by one
- * script. So what two holders write never mixes, however long one of them stands still, as long as tokens rise. The same lease may
- * write as often as it likes. Whether the lease is still valid is not asked; `lease.assertHeld()` is.
+ * Writes a value in Redis unless a later holder of the lock has already written it. One script compares the token,
+ * remembers it and writes the value. So a holder that was paused can never overwrite its successor, as long as tokens
+ * rise. A lease may write any number of times. `fencedSet` does not check that the lease is still valid; use
+ * `lease.assertHeld()` for that.
  *
- * Everybody has to write with it: a plain SET asks nobody.
+ * All writers must use `fencedSet`, because a plain SET does not check the token.
  *
- * @param redis  the client, or the Holdfast, of the server that has the value; that need not be the server of the lock
- * @throws StaleTokenError   a later holder has been there; nothing was written. If an answer was lost on the way, the value may have
- *                           been there until that holder wrote
+ * @param redis  the client or the Holdfast of the server that stores the value, which may differ from the lock's server
+ * @throws StaleTokenError   a later holder has written the value; nothing was written. If a reply was lost, the value
+ *                           may have been in Redis until that holder wrote
  * @throws ForeignLockError  the value belongs to another lock; nothing was written
- * @throws StoreError        outcome unknown; calling it again is safe. @throws ClosedError
- * @throws TypeError, RangeError  a wrong argument; nothing was sent
+ * @throws StoreError        outcome unknown; calling it again is safe
+ * @throws ClosedError       the Holdfast was closed
+ * @throws TypeError, RangeError  an invalid argument; nothing was sent
  */
 export async function fencedSet(redis: RedisClient | Holdfast, options: FencedSetOptions): Promise<void> {
   const { key, value, lease, keepMs, prefix } = checkKnown(options, ["key", "value", "lease", "keepMs", "prefix"]);

@@ -1,24 +1,32 @@
-/** What a resource needs to know of a lease, and the rule by which it is turned away. */
+/** The facts that a fenced resource needs about a lease, and the rule for refusing one. */
 import { checkName, checkWhole, show } from "../../internal.js";
 import { ForeignLockError, StaleTokenError } from "./errors.js";
 
 /**
- * A lease; or the name and token of one, as they came to another process. A lock is known by its name here, so a resource must not be
- * fenced by two kinds of lock with one name. Of a multi-lock give one of its `leases`, always of the same member.
+ * A lease, or the name and token of one that another process holds. A lock is identified by its name alone, so do not
+ * fence a resource with two kinds of lock of the same name. For a multi-lock, pass one of its `leases`, always of the
+ * same member.
  */
 export interface FencingLease {
-  /** Of the lock. */
+  /** Name of the lock. */
   readonly name: string;
+  /** Fencing token of the lease. */
   readonly token: number;
 }
 
-/** What a resource remembers: the lock that it belongs to, and the highest token of it that was seen. */
+/** The memory of a resource: the lock that it belongs to, and the highest token seen. */
 export interface Mark {
+  /** Name of the lock. */
   readonly lock: string;
+  /** Highest token of that lock that was seen. */
   readonly token: number;
 }
 
-/** @throws TypeError, RangeError  it is none */
+/**
+ * Returns the name and token of a lease.
+ *
+ * @throws TypeError, RangeError  `lease` is not a lease or its name and token
+ */
 export function checkFencing(lease: unknown): FencingLease {
   if (typeof lease !== "object" || lease === null || !("name" in lease) || !("token" in lease)) {
     throw new TypeError(`lease must be a lease, or the name and token of one; got ${show(lease)}`);
@@ -28,7 +36,7 @@ export function checkFencing(lease: unknown): FencingLease {
   return { name: checkName(lease.name), token: token as number }; // just checked
 }
 
-/** Turns the lease away if the mark says so. @throws StaleTokenError, ForeignLockError */
+/** Refuses a lease that is older than the mark or of another lock. @throws StaleTokenError, ForeignLockError */
 export function refuseBy({ lock, token: seen }: Mark, resource: string, { name, token }: FencingLease): void {
   if (lock !== name) throw new ForeignLockError(name, { resource, token, belongsTo: lock });
   if (seen > token) throw new StaleTokenError(name, { resource, token, seen });

@@ -1,19 +1,20 @@
 --[[
-  recipes/fence/set: write a value, unless somebody has been there whose lock was granted later.
+  recipes/fence/set: write a value, unless a later holder of the lock has already written it.
 
-  One step: the token is compared, remembered and written with, so that whoever is late finds out here, however late it is.
-  The mark lives at least as long as the value. Sent again it gives the same answer, as long as nobody later has written.
+  One script compares the token, remembers it and writes the value, so a late holder is refused however late it is. The
+  mark lives at least as long as the value. Sent again, the script gives the same reply, as long as no later holder has
+  written.
 
   KEYS[1] data    string: the value
-  KEYS[2] mark    string: the highest token that was seen, a space, and the name of the lock that it is of
-  ARGV[1] lock    name of the lock; the mark keeps it, since tokens of two locks cannot be compared
-  ARGV[2] token   of the lease of whoever writes
-  ARGV[3] value   what to write
-  ARGV[4] keepMs  how long it is kept; 0 for ever
-  ARGV[5] markMs  how long the mark is kept; 0 for ever
+  KEYS[2] mark    string: the highest token that was seen, a space, and the name of its lock
+  ARGV[1] lock    name of the lock; the mark stores it, because tokens of different locks cannot be compared
+  ARGV[2] token   token of the writer's lease
+  ARGV[3] value   value to write
+  ARGV[4] keepMs  how long the value is kept; 0 forever
+  ARGV[5] markMs  how long the mark is kept; 0 forever
   REPLY   {1}                 written
-          {2, seen}           stale: a higher token was seen, this one
-          {3, seen, lock...}  foreign: the value belongs to another lock, this one
+          {2, seen}           stale: this higher token was seen
+          {3, seen, lock...}  foreign: the value belongs to this other lock, whose highest token is seen
 ]]
 local lock, token, value, keepMs, markMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 

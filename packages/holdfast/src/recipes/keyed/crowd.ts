@@ -1,12 +1,14 @@
-/** How many callers of one Holdfast wait for each object. */
+/** Counts the callers of one Holdfast that wait for each object. */
 import type { Session } from "../../internal.js";
 
 const crowds = new WeakMap<Session, Map<string, number>>();
 
 /**
- * One more waits for that object.
+ * Counts one more caller that waits for the object `name`.
  *
- * @returns ends that; a second call does nothing. Undefined, and it does not count, if `most` wait already
+ * @param most  largest number of callers that may wait at a time
+ * @returns a function that removes the caller from the count; calling it again does nothing. Undefined if `most`
+ *          callers already wait; this caller is then not counted
  */
 export function joinCrowd(session: Session, name: string, most: number): (() => void) | undefined {
   const crowd = crowds.get(session) ?? new Map<string, number>();

@@ -1,9 +1,9 @@
 /**
- * Events applied in order, one at a time for each object, each once.
+ * Applies events in order: one at a time for each object, and each event once.
  *
- * The order is that of a strict mutex: of arrival at the server, over all processes. What was applied is looked up when the
- * object is granted, not on arrival, since those in front may be about to apply the same; and it is recorded when the work has
- * ended well, by one script that compares that the object is still this caller's.
+ * The order is that of a strict mutex: the order of arrival at the server, across all processes. The record of applied
+ * events is read after the grant and not on arrival, because callers ahead in the queue may be applying the same event.
+ * When the work has succeeded, one script checks that the object still belongs to this caller and records the event.
  */
 import { type Holdfast, type Lease, LeaseLostError, StoreError } from "../../index.js";
 import { askAsHolder, internalsOf } from "../../internal.js";
@@ -15,28 +15,31 @@ import { joinCrowd } from "./crowd.js";
 import { type KeyedPassed, Marks } from "./marks.js";
 import { checkGroup, type KeyedOptions, resolveKeyed } from "./options.js";
 
-/** What has become of an event: it was applied, it had been before, a later one had been, or it was not its turn in time. */
+/** The result of an event: `ran`, passed over as `duplicate` or `outdated`, or refused. */
 export type KeyedResult<Value> = { readonly outcome: "ran"; readonly value: Value } | KeyedPassed | Refusal;
 
-/** The objects of one group, each with a queue of its own. */
+/** The objects of one group, each with its own queue. */
 export interface Keyed {
   /**
-   * Waits for the turn of this event at its object, then applies it by `work`, unless it has been applied before.
+   * Waits for the object, then runs `work` to apply the event, unless it was already applied.
    *
-   * Promised, while the server forgets nothing: events of one object are applied one at a time, in the order in which they have
-   * arrived at the server; and none with the id of one that was recorded less than `keepMs` ago. **Not promised is that the
-   * effect of `work` happens once**: a process may die between the effect and the record. Give `lease.token` to what is written.
+   * Guarantees, as long as the server loses no data: events of one object are applied one at a time, in order of
+   * arrival at the server. An event is not applied if one with the same id was recorded less than `keepMs` ago. **The
+   * effect of `work` may still happen more than once**: a process may crash between the effect and the record. To
+   * protect the effect, pass `lease.token` with each write.
    *
-   * @param object  what the event is about, 1 to 255 bytes
-   * @param work    what it throws is passed on untouched; then nothing is recorded, and the event may be delivered again
-   * @returns `ran` with what `work` returned; `duplicate` or `outdated`, and `work` was not called; or why it was refused: `full`,
-   *          `held` when `waitMs` is over, `paused`, `grace` or `unavailable`, and the sender should come again
-   * @throws what `work` threw; otherwise
+   * @param object  the object that the event is about, 1 to 255 bytes
+   * @param work    applies the event; its errors are passed on unchanged. If it throws, nothing is recorded, and the
+   *                event may be delivered again
+   * @returns `ran` with the value that `work` returned; `duplicate` or `outdated` if `work` was not called; or a
+   *          refusal: `full`, `held` after `waitMs`, `paused`, `grace` or `unavailable`. After a refusal, the sender
+   *          should retry later
+   * @throws the error that `work` threw; otherwise one of the following
    * @throws WorkLostError    `work` ended after its lease; its value is in `error.value`, and nothing is recorded
-   * @throws UnrecordedError  `work` ended, and whether that is recorded is unknown; its value is in `error.value`
+   * @throws UnrecordedError  `work` ended, and it is unknown whether that was recorded; its value is in `error.value`
    * @throws ClosedError      this Holdfast was closed; `work` was not called
-   * @throws TypeError, RangeError  a wrong argument; nothing was sent
-   * @throws the reason of `signal`, if it ends the wait
+   * @throws TypeError, RangeError  an invalid argument; nothing was sent
+   * @throws the reason of `signal`, if it aborts the wait
    */
   run<Value>(
     object: string,
@@ -46,15 +49,15 @@ export interface Keyed {
 }
 
 /**
- * The objects of that group, such as one sender of webhooks. Costs nothing, and needs no clean-up.
+ * Returns the objects of a group, such as one sender of webhooks. Sends nothing and needs no cleanup.
  *
- * @param holdfast  what `createHoldfast` returned, on one server, behind Sentinel or on a cluster
- * @param group     with the tenant in it, if there are several; 1 to 64 bytes
- * @throws TypeError, RangeError  a wrong argument
- * @throws UnsupportedError       this Holdfast is on several independent servers
+ * @param holdfast  the object returned by `createHoldfast`, on one server, behind Sentinel or on a cluster
+ * @param group     name of the group, 1 to 64 bytes. Include the tenant if there are several
+ * @throws TypeError, RangeError  an invalid argument
+ * @throws UnsupportedError       this Holdfast uses several independent servers
  */
 export function keyed(holdfast: Holdfast, group: string): Keyed {
-  // An encoded group has no slash, so no two pairs of group and object have the same name.
+  // An encoded group contains no slash, so different pairs of group and object have different names.
   const prefix = `keyed/${encodeURIComponent(checkGroup(group))}/`;
   internalsOf(holdfast, prefix);
   return {
@@ -88,19 +91,19 @@ async function apply<Value>(
     const marks = new Marks({ session, prefix, name, event });
     const passed = await marks.check().catch(refusedBy);
     if (passed !== undefined) return passed;
-    // The answer may have taken longer than the lease, and then somebody else may be at work.
+    // The reply may have taken longer than the lease. Another holder may then already be working.
     const loss = lossOf(lease);
     if (loss !== undefined) return { outcome: "refused", reason: "unavailable", error: loss };
     const value = await work(lease);
     await record(marks, lease, value);
     return { outcome: "ran", value };
   } finally {
-    // What there is to say of the lease has been said by then, and it ends by itself.
+    // A failed release needs no report: a loss was already reported, and the lease expires on its own.
     await lease.release().catch(() => {});
   }
 }
 
-/** What a refusal means; anything else is thrown. */
+/** Returns the refusal that corresponds to `error`, or throws `error` if there is none. */
 function refusedBy(error: unknown): Refusal {
   const refusal = refusalOf(error);
   if (refusal === undefined) throw error;
@@ -129,7 +132,7 @@ async function record(marks: Marks, lease: Lease, value: unknown): Promise<void>
   throw new WorkLostError(name, { reason, token, owner, forced, value });
 }
 
-/** Why it is over, as far as has been heard here; undefined if it is not. */
+/** Returns why the lease is over, as far as this process knows; undefined if it is still held. */
 function lossOf(lease: Lease): LeaseLostError | undefined {
   try {
     lease.assertHeld();

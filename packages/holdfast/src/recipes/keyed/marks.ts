@@ -1,25 +1,28 @@
-/** What is remembered of the events of one object: read and written under its lease, each by one script call. */
+/**
+ * The record of applied events of one object. It is read and written under the object's lease, each with one script
+ * call.
+ */
 
 import { recipesKeyedCheck, recipesKeyedRecord } from "../../generated/recipes-scripts.js";
 import type { Lease } from "../../index.js";
 import { call, insist, lockKeys, type NamedStore, type Session } from "../../internal.js";
 import type { ResolvedKeyed } from "./options.js";
 
-/** Where they are, and of which event. */
+/** Location of the record, and the event to look up or record. */
 export interface MarksPlace {
   readonly session: Session;
   readonly prefix: string;
-  /** Of the mutex of the object. */
+  /** Name of the object's mutex. */
   readonly name: string;
   readonly event: Pick<ResolvedKeyed, "eventId" | "sequence" | "keepMs">;
 }
 
-/** Why an event is not to be applied. */
+/** Why an event was not applied: it already was, or an event with the higher sequence `lastSequence` was. */
 export type KeyedPassed =
   | { readonly outcome: "duplicate" }
   | { readonly outcome: "outdated"; readonly lastSequence: number };
 
-/** See the file header. */
+/** Checks and records one event of one object. */
 export class Marks {
   readonly #session: Session;
   readonly #caller: NamedStore;
@@ -31,7 +34,7 @@ export class Marks {
     this.#session = session;
     this.#caller = { store: session.store, name };
     const { lock, base } = lockKeys(prefix, "mutex", name);
-    // The same word in the hash tag, and so the same slot.
+    // Same hash tag as the mutex, so that all keys are in the same cluster slot.
     const { base: applied } = lockKeys(prefix, "keyed", name);
     const event = `${applied}:event:${eventId === undefined ? "" : encodeURIComponent(eventId)}`;
     this.#keys = { lock, fence: `${base}:fence`, applied, event };
@@ -39,7 +42,7 @@ export class Marks {
     this.#keepMs = keepMs;
   }
 
-  /** Undefined if the event is to be applied. @throws StoreError */
+  /** Returns why the event must not be applied, or undefined if it must be. @throws StoreError */
   async check(): Promise<KeyedPassed | undefined> {
     const reply = await this.#insist((timeoutMs) =>
       call(this.#caller, recipesKeyedCheck, this.#keys, this.#args, timeoutMs),
@@ -54,7 +57,12 @@ export class Marks {
     }
   }
 
-  /** False if the object is not that lease's any more: then nothing is recorded. @throws StoreError  it may be recorded, or not */
+  /**
+   * Records the event as applied.
+   *
+   * @returns false if the object no longer belongs to that lease; nothing was recorded
+   * @throws StoreError  the event may or may not be recorded
+   */
   async record({ owner, token }: Lease): Promise<boolean> {
     const args = { ...this.#args, owner, token, keepMs: this.#keepMs };
     const reply = await this.#insist((timeoutMs) =>

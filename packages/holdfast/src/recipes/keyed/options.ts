@@ -1,57 +1,65 @@
-/** What a caller of `keyed` may ask for, its defaults, and the checks. */
+/** The options of `keyed`: defaults and validation. */
 import type { Filled } from "../../internal.js";
 import { checkKnown, checkLabel, checkLeaseMs, checkWhole, show } from "../../internal.js";
 import { checkBytes } from "../names.js";
 
-/** How an event is to be applied. */
+/** Options of `Keyed.run`. */
 export interface KeyedOptions {
   /**
-   * What the sender calls the event, the same however often it delivers it. An event that was applied is not applied again for
-   * `keepMs`. 1 to 255 bytes. Without it nothing is a duplicate.
+   * The sender's id of the event, the same for each delivery. An applied event is not applied again for `keepMs`. 1 to
+   * 255 bytes. Without an id, no event is a duplicate.
    */
   readonly eventId?: string | undefined;
 
   /**
-   * Its place in the sender's order, such as its time or a version. One that is lower than the last that was applied to the
-   * object is outdated; an equal one of another id is applied. A safe integer. Without it nothing is outdated.
+   * Position of the event in the sender's order, such as a time or a version. An event with a lower sequence than the
+   * last one applied to the object is outdated; an event with an equal sequence and another id is applied. A safe
+   * integer. Without a sequence, no event is outdated.
    */
   readonly sequence?: number | undefined;
 
   /**
-   * How many callers of this Holdfast may wait for the same object; one more is refused with `full`. Larger rides out longer
-   * bursts; smaller answers sooner that the sender should come again. Whole number, 1 to 1,000,000.
+   * How many callers of this Holdfast may wait for the same object. Further callers are refused with `full`. A larger
+   * number absorbs longer bursts. With a smaller number, the sender learns sooner that it must retry. A whole number
+   * from 1 to 1,000,000.
    * @default 100
    */
   readonly waitersMax?: number | undefined;
 
-  /** Longest wait for the object. Milliseconds, 0 or more; Infinity never gives up. @default 10_000 */
+  /** Longest wait for the object. Milliseconds, 0 or more; Infinity waits forever. @default 10_000 */
   readonly waitMs?: number | undefined;
 
   /**
-   * How long it is remembered what was applied: longer than the sender goes on delivering. Shorter takes less memory. Whole
-   * milliseconds, 100 to 31,536,000,000.
-   * @default 604_800_000, a week
+   * How long applied events are remembered. Make it longer than the sender keeps retrying. A shorter time takes less
+   * memory. Whole milliseconds, 100 to 31,536,000,000.
+   * @default 604_800_000 (one week)
    */
   readonly keepMs?: number | undefined;
 
   /**
-   * Length of the lease, which is renewed while the work runs. Shorter lets the next event follow sooner after a crash. Whole
-   * milliseconds, 100 to 31,536,000,000.
+   * Length of the lease, which is renewed while the work runs. With a shorter lease, the next event follows sooner
+   * after a crash. Whole milliseconds, 100 to 31,536,000,000.
    * @default 15_000
    */
   readonly leaseMs?: number | undefined;
 
-  /** Work that runs for longer counts as lost: its signal aborts, and the next event follows. @default Infinity */
+  /**
+   * Longest time the work may run. After that it counts as lost: its signal aborts, and the next event follows.
+   * Milliseconds.
+   * @default Infinity
+   */
   readonly maxHoldMs?: number | undefined;
 
-  /** Free text shown to whoever waits, at most 256 bytes. */
+  /** Free text shown to waiting callers, at most 256 bytes. */
   readonly label?: string | undefined;
 
-  /** Ends the wait, and rejects with its reason. The work has a signal of its own: `lease.signal`. */
+  /**
+   * Aborts the wait; the call rejects with the signal's reason. It does not stop the work, which has `lease.signal`.
+   */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The options with their defaults, checked; but for those that the acquire checks. */
+/** Validated options with defaults. `waitMs`, `maxHoldMs` and `signal` are validated later, by the acquire. */
 export type ResolvedKeyed = Filled<Omit<KeyedOptions, "eventId" | "sequence" | "signal">> &
   Pick<{ [Option in keyof KeyedOptions]-?: KeyedOptions[Option] | undefined }, "eventId" | "sequence" | "signal">;
 
@@ -69,7 +77,11 @@ const NAMES = [
 const YEAR_MS = 31_536_000_000;
 const WEEK_MS = 604_800_000;
 
-/** @throws TypeError, RangeError  a wrong option, by its name */
+/**
+ * Validates the options and fills in defaults.
+ *
+ * @throws TypeError, RangeError  an invalid option; the message names it
+ */
 export function resolveKeyed(options: KeyedOptions): ResolvedKeyed {
   const {
     eventId,
@@ -91,7 +103,11 @@ export function resolveKeyed(options: KeyedOptions): ResolvedKeyed {
   return { eventId, sequence, waitersMax, waitMs, keepMs, leaseMs, maxHoldMs, label, signal };
 }
 
-/** @throws TypeError, RangeError  unless it is a string of 1 to 64 bytes: with an object in it, a name has 512 at most */
+/**
+ * Returns the group. The limit keeps the name of group and object within 512 bytes.
+ *
+ * @throws TypeError, RangeError  `group` is not a string of 1 to 64 bytes
+ */
 export function checkGroup(group: unknown): string {
   if (typeof group !== "string") throw new TypeError(`group must be a string of 1 to 64 bytes; got ${show(group)}`);
   const bytes = Buffer.byteLength(group);

@@ -1,20 +1,20 @@
 --[[
-  recipes/keyed/record: record that an event was applied to its object, if the object is still its own.
+  recipes/keyed/record: record that an event was applied, if its object still belongs to this claim.
 
-  One step with the question who holds the object, so that whoever is too late records nothing. Sent again it gives the same
-  answer: what its grant has recorded is known by the token.
+  One script checks the holder and records the event, so a late holder records nothing. Sent again, the script gives the
+  same reply, because it recognizes its own record by the token.
 
   KEYS[1] lock      string of the mutex, owner of the claim that holds
   KEYS[2] fence     string of the mutex, last token issued
   KEYS[3] applied   hash: sequence, the highest one applied; token, of the grant that recorded last
   KEYS[4] event     string, token of the grant under which the event was applied
   ARGV[1] owner     id of the claim
-  ARGV[2] token     of its grant
+  ARGV[2] token     token of its grant
   ARGV[3] isNamed   1 if the event has an id, 0 if not
-  ARGV[4] sequence  its place in the sender's order; empty if it has none
-  ARGV[5] keepMs    how long to remember it
+  ARGV[4] sequence  position in the sender's order; empty if it has none
+  ARGV[5] keepMs    how long the event is remembered
   REPLY   1  recorded
-          2  lost: the object is not its own any more
+          2  lost: the object no longer belongs to the claim
 ]]
 local owner, token, isNamed, sequence, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 

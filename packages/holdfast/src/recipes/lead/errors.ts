@@ -2,8 +2,8 @@ import { LockError } from "../../index.js";
 import { quote } from "../../internal.js";
 
 /**
- * The reason of a leader's signal after `resign` was called. The work must stop now. The leader keeps its lease until the work
- * has settled.
+ * The reason of a leader's signal after `resign` was called. The work must stop now. The leader keeps its lease until
+ * the work has settled.
  */
 export class ResignedError extends LockError {
   override readonly name: string = "ResignedError";

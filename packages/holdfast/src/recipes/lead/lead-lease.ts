@@ -22,7 +22,10 @@ export class LeadLease extends Leadership {
     });
   }
 
-  /** As in every lease. It also aborts when the work must stop, with a ResignedError or the reason of the `signal` of `lead`. */
+  /**
+   * As in every lease. It also aborts when the work must stop, with a ResignedError or the reason of the `signal` of
+   * `lead`.
+   */
   override get signal(): AbortSignal {
     this.#both ??= AbortSignal.any([super.signal, this.#stop]);
     return this.#both;

@@ -2,7 +2,8 @@
  * The loop around a leader election: campaign, lead, release, and campaign again.
  *
  * Invariants:
- * - The work of a term settles before anything else happens, so a process never runs the work of two terms at the same time.
+ * - The work of a term settles before anything else happens, so a process never runs the work of two terms at the same
+ *   time.
  * - A lease is released only after its work. While the work runs, the lease can end only by loss.
  * - Every call of `started` is followed by a call of `stopped`.
  */
@@ -36,21 +37,24 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10_000;
 
 /**
- * Campaigns until this process wins the election, then runs `work` as the leader. With `rejoin`, it repeats this after each term.
+ * Campaigns until this process wins the election, then runs `work` as the leader. With `rejoin`, it repeats this after
+ * each term.
  *
  * A term ends in this order: the signal of the leadership aborts, the work settles, the lease is released. If
- * `election.resign()`, `signal` or the closing of this Holdfast ends the term, `lead` resolves. It then ignores an error that the
- * work threw because of the aborted signal or the end of its lease. While the server does not answer, or while the election is
- * paused, `lead` remains a candidate.
+ * `election.resign()`, `signal` or the closing of this Holdfast ends the term, `lead` resolves. It then ignores an
+ * error that the work threw because of the aborted signal or the end of its lease. While the server does not reply, or
+ * while the election is paused, `lead` remains a candidate.
  *
- * Two processes can both *believe* that they lead only after a pause that outlasts the lease, or in a failover without a quiet
- * time. Pass `leadership.term` to every resource that must reject a former leader.
+ * Two processes can both *believe* that they lead only after a pause that outlasts the lease, or in a failover without
+ * a quiet time. Pass `leadership.term` to every resource that must reject a former leader.
  *
  * @param election  an election in which this Holdfast is not already a candidate or leader via another `lead`
- * @param work      gets its leadership and must stop soon after `leadership.signal` aborts; the term ends when it returns
+ * @param work      gets its leadership and must stop soon after `leadership.signal` aborts; the term ends when it
+ *                  returns
  * @returns the last value that `work` returned; undefined if it never returned
  * @throws the error that `work`, `started` or `stopped` threw, after the release; also with `rejoin`
- * @throws LeaseLostError  the lease was lost, and `rejoin` is false; a WorkLostError with the `value` if the work returned anyway
+ * @throws LeaseLostError  the lease was lost, and `rejoin` is false; a WorkLostError with the `value` if the work
+ *                         returned anyway
  * @throws EvictionError, StoreError  the server refuses permanently
  * @throws ClosedError     this Holdfast was closed before the call
  * @throws TypeError, RangeError  an invalid argument; nothing was sent
@@ -204,7 +208,8 @@ class Candidate<Value> implements Office {
     try {
       if (started !== undefined) {
         await started(leadership);
-        // The term may have ended during `started`. The work must not begin: it could wait for an abort that has already fired.
+        // The term may have ended during `started`. The work must not begin: it could wait for an abort that has
+        // already fired.
         signal.throwIfAborted();
         leadership.assertHeld();
       }
@@ -264,8 +269,9 @@ class Candidate<Value> implements Office {
 }
 
 /**
- * Whether the work failed because its term ended: it threw the reason of its signal, an error with that reason as its cause, or
- * the LeaseLostError of its own lease. The lease may end later than the signal aborts, and then the two errors differ.
+ * Whether the work failed because its term ended: it threw the reason of its signal, an error with that reason as its
+ * cause, or the LeaseLostError of its own lease. The lease may end later than the signal aborts, and then the two
+ * errors differ.
  */
 function isDueTo(error: unknown, { signal: { aborted, reason }, owner, token }: Leadership): boolean {
   if (error instanceof LeaseLostError && error.owner === owner && error.token === token) return true;

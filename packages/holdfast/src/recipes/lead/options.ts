@@ -31,22 +31,23 @@ export interface LeadOptions {
   readonly value?: string | undefined;
 
   /**
-   * Length of the leader's lease, which is renewed. With a shorter lease, the next candidate leads sooner after a crash. A longer
-   * lease survives longer pauses of the process. Whole milliseconds, 100 to 31,536,000,000.
+   * Length of the leader's lease, which is renewed. With a shorter lease, the next candidate leads sooner after a
+   * crash. A longer lease survives longer pauses of the process. Whole milliseconds, 100 to 31,536,000,000.
    * @default 15_000
    */
   readonly leaseMs?: number | undefined;
 
   /**
-   * Longest random delay before each candidacy: at the start, after each term, and after a failed request. A longer delay spreads
-   * leadership and requests more evenly. A shorter delay elects a leader sooner. Whole milliseconds, 0 to 86,400,000.
+   * Longest random delay before each candidacy: at the start, after each term, and after a failed request. A longer
+   * delay spreads leadership and requests more evenly. A shorter delay elects a leader sooner. Whole milliseconds, 0 to
+   * 86,400,000.
    * @default 2_000
    */
   readonly delayMaxMs?: number | undefined;
 
   /**
-   * Whether to become a candidate again after a term ended because its lease was lost or the work returned. The next candidacy
-   * never begins before the work has settled.
+   * Whether to become a candidate again after a term ended because its lease was lost or the work returned. The next
+   * candidacy never begins before the work has settled.
    * @default false
    */
   readonly rejoin?: boolean | undefined;
@@ -58,14 +59,14 @@ export interface LeadOptions {
   readonly label?: string | undefined;
 
   /**
-   * Called when a term begins. The work begins after it has settled. If it throws, the term fails and the work does not begin.
-   * Each call is followed by one call of `stopped`.
+   * Called when a term begins. The work begins after it has settled. If it throws, the term fails and the work does not
+   * begin. Each call is followed by one call of `stopped`.
    */
   readonly started?: ((leadership: Leadership) => void | Promise<void>) | undefined;
 
   /**
-   * Called after a term has ended: the work has settled, and the lease was released or lost. `lead` continues after it has
-   * settled.
+   * Called after a term has ended: the work has settled, and the lease was released or lost. `lead` continues after it
+   * has settled.
    */
   readonly stopped?: ((leadership: Leadership, end: TermEnd) => void | Promise<void>) | undefined;
 }

@@ -1,22 +1,22 @@
 --[[
-  recipes/once/begin: begin a call that is to be done once, or say what has become of it.
+  recipes/once/begin: begin a call that must run only once, or report its state.
 
-  Whoever was granted keeps the call while its lease is renewed; when that is over, the next one takes it over, with the
-  recovery point that was saved. Sent again with the same owner it gives the same answer, and the lease begins anew.
+  An attempt keeps the call while its lease is renewed. When the lease expires, the next attempt takes the call over,
+  with the data that was saved. Sent again with the same owner, the script gives the same reply and renews the lease.
 
-  KEYS[1] record       hash: print, state, owner, until, token, attempt, first, since; saved and saves (how often by
+  KEYS[1] record       hash: print, state, owner, until, token, attempt, first, since; saved, saves (number of saves by
                        this attempt), died, value, ended, resolved
   ARGV[1] owner        id of this attempt
   ARGV[2] leaseMs      length of its lease
   ARGV[3] keepMs       how long the record lives from now
-  ARGV[4] fingerprint  what the call is about; another one under the same key is refused
-  ARGV[5] isStrict     1 if that holds for a call that was given back as well
+  ARGV[4] fingerprint  fingerprint of the call; a different one under the same key is refused
+  ARGV[5] isStrict     1 to refuse a different fingerprint also after the call was released
   GRANTS  by itself
-  REPLY   {0, token, attempt, firstMs, saved...}          granted; when the first attempt began; the recovery point, if any
-          {1, restMs, nowUs, attempt, sinceMs, owner...}  running: somebody else's lease lasts so long
-          {2, token, attempt, firstMs, words...}          over: done, failed or bare, and the value
-          {3, attempt, sinceMs, words...}                 blocked: nobody knows how it ended; why
-          {4, attempt, sinceMs, words...}                 mismatch: it is about something else; the state, and the owner
+  REPLY   {0, token, attempt, firstMs, saved...}          granted; when the first attempt began; the saved data, if any
+          {1, restMs, nowUs, attempt, sinceMs, owner...}  running: another attempt's lease ends in restMs
+          {2, token, attempt, firstMs, words...}          over: the state (done, failed or bare) and the value
+          {3, attempt, sinceMs, words...}                 blocked: the outcome is unknown; the reason
+          {4, attempt, sinceMs, words...}                 mismatch: the fingerprint differs; the state and the owner
 ]]
 local owner, leaseMs, keepMs, fingerprint, isStrict = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5] == '1'
 local time = redis.call('TIME')
@@ -27,7 +27,8 @@ local record = redis.call('HMGET', KEYS[1], 'print', 'state', 'owner', 'until', 
 local state, holder, untilUs, token, saved, died = record[2], record[3], tonumber(record[4] or 0), record[5], record[9], record[12]
 local attempt, firstMs, sinceMs = tonumber(record[6] or 0), tonumber(record[7] or nowMs), tonumber(record[8] or nowMs)
 
--- What was given back before it had come anywhere binds nobody, unless it is to. Of an attempt that died nobody knows how far it came.
+-- A released call without saved data accepts a different fingerprint, unless isStrict is set. If an attempt crashed,
+-- its progress is unknown, so its fingerprint still counts.
 local isAnother = state and record[1] ~= fingerprint
 if isAnother and (state ~= 'released' or saved or died or isStrict) then
   return {4, attempt, sinceMs, state, holder or ''}

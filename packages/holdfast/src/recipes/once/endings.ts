@@ -5,7 +5,9 @@ import type { Ending } from "./protocol.js";
 
 const REASON_MAX = 500;
 
-/** The policy that `after` chooses for the outcome. If `after` throws or returns an unknown value, the call is blocked. */
+/**
+ * The policy that `after` chooses for the outcome. If `after` throws or returns an unknown value, the call is blocked.
+ */
 export function policyOf<Value>(
   outcome: OnceOutcome<Value>,
   after: OnceOptions<Value>["after"],

@@ -54,7 +54,9 @@ export class OnceBlockedError extends LockError {
   override readonly name: string = "OnceBlockedError";
 
   readonly code = "ERR_LOCK_ONCE_BLOCKED";
+  /** Number of the attempt whose outcome is unknown. */
   readonly attempt: number;
+  /** When the call was blocked, by the server's clock. */
   readonly blockedAt: Date;
   /** Name and message of the error that blocked the call, or a text which says that the outcome is unknown. */
   readonly reason: string;
@@ -109,7 +111,9 @@ export class OnceLostError extends WorkLostError {
   override readonly name: string = "OnceLostError";
 }
 
-/** The work ended, but the server did not reply. Its value may be recorded, or the next caller may run the call again. */
+/**
+ * The work ended, but the server did not reply. Its value may be recorded, or the next caller may run the call again.
+ */
 export class OnceUnrecordedError extends UnrecordedError {
   override readonly name: string = "OnceUnrecordedError";
 }

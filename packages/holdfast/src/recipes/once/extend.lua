@@ -1,11 +1,11 @@
 --[[
-  recipes/once/extend: begin the lease of an attempt anew, never ending it sooner than before.
+  recipes/once/extend: renew the lease of an attempt, never shortening it.
 
-  A lease that is over goes on if nobody has taken the call over: then nobody else has begun it.
+  An expired lease can be renewed if no other attempt has begun since.
 
   KEYS[1] record   hash, see recipes/once/begin
   ARGV[1] owner    id of the attempt
-  ARGV[2] leaseMs  length of its lease from now
+  ARGV[2] leaseMs  length of the lease, counted from now
   ARGV[3] keepMs   how long the record lives from now
   RENEWS
   REPLY   {1}  extended
@@ -23,7 +23,7 @@ if record[1] ~= 'running' or record[2] ~= owner then
 end
 local time = redis.call('TIME')
 local endUs = math.max(tonumber(record[3]), time[1] * 1000000 + time[2] + leaseMs * 1000)
--- A full server accepts this first write, and then the others (docs/adr/135).
+-- A server at its memory limit accepts this command, and then all later writes of this script (docs/adr/135).
 redis.call('PEXPIRE', KEYS[1], keepMs)
 redis.call('HSET', KEYS[1], 'until', string.format('%.0f', endUs))
 return {1}

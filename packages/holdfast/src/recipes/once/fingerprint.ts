@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { jsonCodec } from "../codec.js";
 
 /**
- * Returns the SHA-256 of the canonical JSON of `content` in lower-case hex, or an empty string for undefined. The order of an
- * object's properties and properties that are undefined do not matter.
+ * Returns the SHA-256 of the canonical JSON of `content` in lower-case hex, or an empty string for undefined. The order
+ * of an object's properties and properties that are undefined do not matter.
  *
  * @throws TypeError  `content` contains itself, a function, a symbol, or an object without comparable data
  */
@@ -58,7 +58,8 @@ function sorted(value: unknown): unknown {
     Object.entries(value)
       .filter(([, each]) => !isUndefined(each))
       .map(([name, each]): [string, unknown] => [name, sorted(each)])
-      // Sorted by code units, independent of the locale. `fromEntries` still puts whole-number names first, always in the same order.
+      // Sorted by code units, independent of the locale. `fromEntries` still puts whole-number names first, always in
+      // the same order.
       .sort(([a], [b]) => (a < b ? -1 : 1)),
   );
 }

@@ -1,9 +1,11 @@
 --[[
-  recipes/once/inspect: what has become of a call. Changes nothing.
+  recipes/once/inspect: the state of a call. Changes nothing.
 
   KEYS[1] record  hash, see recipes/once/begin
   REPLY   {0}                                                           none
-          {1, token, attempt, firstMs, sinceMs, leaseLeftMs, endedMs, words...}  known: the state and the owner; 0 for what is not
+          {1, token, attempt, firstMs, sinceMs, leaseLeftMs, endedMs, words...}  known: the state and the owner;
+                                                                                 leaseLeftMs is 0 if it is not running,
+                                                                                 endedMs if it has not ended
 ]]
 local record = redis.call('HMGET', KEYS[1], 'state', 'owner', 'until', 'token', 'attempt', 'first', 'since', 'ended')
 if not record[1] then

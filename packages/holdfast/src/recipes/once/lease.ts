@@ -4,9 +4,9 @@ import type { Codec } from "../codec.js";
 import type { Granted, OnceProtocol } from "./protocol.js";
 
 /**
- * The lease of one attempt at a call. It is renewed while the work runs, ends with the work, and carries the data that an earlier
- * attempt saved. If the work releases or disposes the lease itself, the call is released, as if `after` had returned `"release"`,
- * and its return value is not recorded.
+ * The lease of one attempt at a call. It is renewed while the work runs, ends with the work, and carries the data that
+ * an earlier attempt saved. If the work releases or disposes the lease itself, the call is released, as if `after` had
+ * returned `"release"`, and its return value is not recorded.
  */
 export class OnceLease extends Lease {
   /** Number of this attempt, from 1. */
@@ -29,7 +29,8 @@ export class OnceLease extends Lease {
   }
 
   /**
-   * Saves the progress of the work and replaces what was saved before. If this process dies, the next attempt gets it as `saved`.
+   * Saves the progress of the work and replaces earlier data. If this process crashes, the next attempt gets the data
+   * as `saved`.
    *
    * @param data  any value that the `savedCodec` can encode, up to 64 KiB as text
    * @throws LeaseLostError  the call no longer belongs to this attempt; nothing was saved

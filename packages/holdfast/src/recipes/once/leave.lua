@@ -1,11 +1,11 @@
 --[[
-  recipes/once/leave: give up an attempt that nobody has begun to work on.
+  recipes/once/leave: give up an attempt whose work has not begun.
 
   KEYS[1] record   hash, see recipes/once/begin
   ARGV[1] owner    id of the attempt
-  ARGV[2] channel  where those listen who wait for the end
+  ARGV[2] channel  channel that callers which wait for the end subscribe to
   REPLY   {1}  left
-          {2}  absent: the call is not this attempt's
+          {2}  absent: the call does not belong to this attempt
 ]]
 local record = redis.call('HMGET', KEYS[1], 'state', 'owner', 'attempt', 'saved')
 if record[1] ~= 'running' or record[2] ~= ARGV[1] then
@@ -14,7 +14,7 @@ end
 if record[3] == '1' and not record[4] then
   redis.call('DEL', KEYS[1])
 else
-  -- A full server accepts this first write, and then the others (docs/adr/135).
+  -- A server at its memory limit accepts this command, and then all later writes of this script (docs/adr/135).
   redis.call('HDEL', KEYS[1], '')
   redis.call('HSET', KEYS[1], 'state', 'released', 'attempt', record[3] - 1)
 end

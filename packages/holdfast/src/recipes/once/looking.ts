@@ -16,7 +16,9 @@ export interface OnceInspection {
    * - `released`: the next caller runs the call
    */
   readonly state: "running" | "abandoned" | "done" | "failed" | "bare" | "blocked" | "released";
+  /** Number of the last attempt, from 1. */
   readonly attempt: number;
+  /** Fencing token of the last attempt. */
   readonly token: number;
   /** When the first attempt began, in milliseconds since 1970 by the server's clock. */
   readonly firstAtMs: number;
@@ -39,7 +41,7 @@ export interface OnceScope {
  *
  * @param key  the key given to `once`, 1 to 255 bytes
  * @returns a snapshot; undefined if there is no record of the call
- * @throws StoreError   the server did not answer
+ * @throws StoreError   the server did not reply
  * @throws ClosedError  this Holdfast was closed
  * @throws TypeError, RangeError  an invalid key or scope, or an unknown option
  */
@@ -82,8 +84,8 @@ export interface OnceResolution extends OnceScope {
 /**
  * Resolves a blocked call and notifies waiting callers.
  *
- * @param how  `"release"` if the effect did not happen: the next caller runs the call. `{ value }` if it did: later callers get
- *             this value
+ * @param how  `"release"` if the effect did not happen: the next caller runs the call. `{ value }` if it did: later
+ *             callers get this value
  * @returns true if the call was resolved; false if it was not blocked, and then nothing changed
  * @throws StoreError   outcome unknown; calling again is safe
  * @throws ClosedError  this Holdfast was closed

@@ -1,10 +1,10 @@
 /**
  * Idempotent execution: of all calls with the same key, one runs, and all get its result.
  *
- * A running call holds an ordinary lease. The lease is renewed, its holder is notified of its loss, and it expires soon after
- * its process dies. When the work ends, one script checks that the call still belongs to this attempt and records the outcome.
- * So if a late attempt overlaps with its successor, only one of them is recorded. Other callers wait for the message that this
- * script publishes, then query the record again.
+ * A running call holds an ordinary lease. The lease is renewed, its holder is notified of its loss, and it expires soon
+ * after its process crashes. When the work ends, one script checks that the call still belongs to this attempt and
+ * records the outcome. So if a late attempt overlaps with its successor, only one of them is recorded. Other callers
+ * wait for the message that this script publishes, then query the record again.
  */
 import { AcquireTimeoutError, type Holdfast, LeaseLostError, type Store, StoreError } from "../../index.js";
 import { type Hold, internalsOf, Lease, serverOf } from "../../internal.js";
@@ -27,10 +27,11 @@ import { OnceProtocol, Over } from "./protocol.js";
 
 /** The result of `once`. */
 export interface OnceResult<Value> {
+  /** The value that `work` returned. */
   readonly value: Value;
   /** False if this call ran the work; true if it got the recorded result of another call. */
   readonly replayed: boolean;
-  /** Number of the attempt that ended the call. 1 unless earlier attempts died or released the call. */
+  /** Number of the attempt that ended the call. 1 unless earlier attempts crashed or released the call. */
   readonly attempt: number;
   /** Fencing token of that attempt. */
   readonly token: number;
@@ -47,10 +48,10 @@ const RECHECK_MS = 2_000;
 /**
  * Runs `work` if no call with this key has ended yet, and returns the result of the call that ran.
  *
- * Guarantees, for `keepMs` and as long as the server loses no data: a key has at most one recorded outcome, and the leases of two
- * attempts are never valid at the same time. **The effect of `work` may still happen more than once**: a process may die
- * between the effect and the record, or continue after its `signal` aborts. To protect the effect, pass `lease.token` with each
- * write, or pass the key to the service you call.
+ * Guarantees, for `keepMs` and as long as the server loses no data: a key has at most one recorded outcome, and the
+ * leases of two attempts are never valid at the same time. **The effect of `work` may still happen more than once**: a
+ * process may crash between the effect and the record, or continue after its `signal` aborts. To protect the effect,
+ * pass `lease.token` with each write, or pass the key to the service you call.
  *
  * @param holdfast  the object returned by `createHoldfast`, on one server, behind Sentinel or on a cluster
  * @param key       identifies the call, 1 to 255 bytes
@@ -62,8 +63,10 @@ const RECHECK_MS = 2_000;
  * @throws OnceBlockedError      the outcome of an earlier attempt is unknown; see `resolveOnce`
  * @throws OnceFailedError       the call failed before, and `after` returned `"keep"`
  * @throws OnceUnavailableError  the call is done, but its value was not kept
- * @throws OnceLostError         `work` ended here after the call was taken over; its value, in `error.value`, is not recorded
- * @throws OnceUnrecordedError   `work` ended here, and it is unknown whether that was recorded; its value is in `error.value`
+ * @throws OnceLostError         `work` ended here after the call was taken over; its value, in `error.value`, is not
+ *                               recorded
+ * @throws OnceUnrecordedError   `work` ended here, and it is unknown whether that was recorded; its value is in
+ *                               `error.value`
  * @throws StoreError, EvictionError, ClosedError  `work` was not called
  * @throws TypeError, RangeError  an invalid argument; nothing was sent
  * @throws UnsupportedError       this Holdfast uses several independent servers

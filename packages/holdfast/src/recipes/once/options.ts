@@ -25,29 +25,30 @@ export interface OnceOptions<Value = unknown> {
   readonly scope?: string | undefined;
 
   /**
-   * The content of the call, such as the whole request. A call with the same key and a different fingerprint is refused.
-   * Fingerprints are compared by the SHA-256 of their canonical JSON, so the order of properties does not matter.
+   * The content of the call, such as the whole request. A call with the same key and a different fingerprint is
+   * refused. Fingerprints are compared by the SHA-256 of their canonical JSON, so the order of properties does not
+   * matter.
    * @default undefined, which matches only undefined
    */
   readonly fingerprint?: unknown;
 
   /**
-   * Whether a different fingerprint is also refused after the call was released. If false, a released call accepts a new
-   * fingerprint, unless an attempt saved data or died.
+   * Whether a different fingerprint is also refused after the call was released. If false, a released call accepts a
+   * new fingerprint, unless an attempt saved data or crashed.
    * @default false
    */
   readonly strictFingerprint?: boolean | undefined;
 
   /**
-   * Length of the lease of a running attempt. The lease is renewed while the work runs. With a shorter lease, the next attempt
-   * takes over sooner after a crash. Whole milliseconds, 100 to 31,536,000,000.
+   * Length of the lease of a running attempt. The lease is renewed while the work runs. With a shorter lease, the next
+   * attempt takes over sooner after a crash. Whole milliseconds, 100 to 31,536,000,000.
    * @default 15_000
    */
   readonly leaseMs?: number | undefined;
 
   /**
-   * How long the record is kept after its last change. The guarantee lasts equally long: afterwards, the call can run again.
-   * Whole milliseconds, `leaseMs` to 31,536,000,000.
+   * How long the record is kept after its last change. The guarantee lasts equally long: afterwards, the call can run
+   * again. Whole milliseconds, `leaseMs` to 31,536,000,000.
    * @default 86_400_000 (one day)
    */
   readonly keepMs?: number | undefined;
@@ -62,8 +63,8 @@ export interface OnceOptions<Value = unknown> {
   readonly waitMs?: number | undefined;
 
   /**
-   * Longest time an attempt may run. After that it counts as lost: its signal aborts, and the next attempt can take over.
-   * Milliseconds.
+   * Longest time an attempt may run. After that it counts as lost: its signal aborts, and the next attempt can take
+   * over. Milliseconds.
    * @default Infinity
    */
   readonly maxHoldMs?: number | undefined;
@@ -75,8 +76,8 @@ export interface OnceOptions<Value = unknown> {
   readonly after?: ((outcome: OnceOutcome<Value>) => OncePolicy) | undefined;
 
   /**
-   * Largest encoded value that is kept. If a value is larger, the call is recorded as done without it. Later callers then get
-   * OnceUnavailableError, and the work does not run again. Whole bytes, 0 to 16,777,216.
+   * Largest encoded value that is kept. If a value is larger, the call is recorded as done without it. Later callers
+   * then get OnceUnavailableError, and the work does not run again. Whole bytes, 0 to 16,777,216.
    * @default 262_144
    */
   readonly valueBytesMax?: number | undefined;
@@ -90,7 +91,9 @@ export interface OnceOptions<Value = unknown> {
   /** Free text shown to waiting callers, at most 256 bytes. */
   readonly label?: string | undefined;
 
-  /** Aborts the wait; the call rejects with the signal's reason. It does not stop the work, which has `lease.signal`. */
+  /**
+   * Aborts the wait; the call rejects with the signal's reason. It does not stop the work, which has `lease.signal`.
+   */
   readonly signal?: AbortSignal | undefined;
 }
 

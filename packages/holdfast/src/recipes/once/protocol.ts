@@ -29,7 +29,9 @@ import { OnceBlockedError, OnceMismatchError } from "./errors.js";
 
 /** Data that comes with a grant, besides its token. */
 export interface Granted {
+  /** Number of the attempt, from 1. */
   readonly attempt: number;
+  /** When the first attempt began, in milliseconds since 1970 by the server's clock. */
   readonly firstMs: number;
   /** Data saved by this or an earlier attempt, as text. */
   readonly saved: string | undefined;
@@ -40,9 +42,13 @@ export interface Granted {
 /** The call has already ended, with this outcome. It is thrown only to end the wait; callers never see it. */
 export class Over extends Error {
   readonly state: "done" | "failed" | "bare";
+  /** The encoded value or error; empty for `bare`. */
   readonly text: string;
+  /** Fencing token of the attempt that ended the call. */
   readonly token: number;
+  /** Number of the attempt that ended the call. */
   readonly attempt: number;
+  /** When the first attempt began, in milliseconds since 1970 by the server's clock. */
   readonly firstMs: number;
 
   constructor(state: string, text: string, facts: { token: number; attempt: number; firstMs: number }) {
@@ -58,6 +64,7 @@ export class Over extends Error {
 /** How an attempt ends. */
 export interface Ending {
   readonly state: "done" | "failed" | "bare" | "blocked" | "released";
+  /** The encoded value or error, or why the call is blocked; empty for `bare` and `released`. */
   readonly text: string;
 }
 
@@ -67,9 +74,11 @@ export interface OncePlace {
   readonly prefix: string;
   /** Scope and key, combined by `nameOf`. */
   readonly name: string;
+  /** From `fingerprintOf`; empty if there is none. */
   readonly fingerprint: string;
   /** Whether a different fingerprint is also refused after the call was released; false if undefined. */
   readonly strictFingerprint?: boolean | undefined;
+  /** How long the record is kept after its last change, in milliseconds. */
   readonly keepMs: number;
 }
 
@@ -78,12 +87,16 @@ export class OnceProtocol implements LockProtocol {
   readonly kind = "once";
   readonly name: string;
   readonly key: string;
+  /** Channel on which the end of an attempt is published. */
   readonly channel: string;
   readonly exported: undefined;
   readonly #place: OncePlace;
   readonly #caller: NamedStore;
   readonly #grants = new Map<string, Granted>();
-  /** Attempts whose work has begun. Their claims are not cleaned up: no other attempt may begin before their lease has ended. */
+  /**
+   * Attempts whose work has begun. Their claims are not cleaned up: no other attempt may begin before their lease has
+   * ended.
+   */
   readonly #begun = new Set<string>();
   #saves = 0;
 
@@ -105,6 +118,7 @@ export class OnceProtocol implements LockProtocol {
     return (granted, timeoutMs) => this.extend(granted, granted.claim.leaseMs, timeoutMs);
   }
 
+  /** Restores an attempt that a failover has lost. */
   get reclaim(): LockProtocol["reclaim"] {
     const marker = this.store.lineageKey?.(this.key);
     if (marker === undefined) return undefined;
@@ -127,7 +141,10 @@ export class OnceProtocol implements LockProtocol {
     return granted;
   }
 
-  /** Notes that the work has ended and the call was released. If a late copy of a request is granted, cleanup may release it. */
+  /**
+   * Notes that the work has ended and the call was released. If a late copy of a request is granted, cleanup may
+   * release it.
+   */
   ends(owner: string): void {
     this.#begun.delete(owner);
   }
@@ -174,6 +191,7 @@ export class OnceProtocol implements LockProtocol {
     return reply === undefined ? "released" : reply === "" ? "forgotten" : "claimed";
   }
 
+  /** Whether the owner's attempt has begun its work, so that cleanup must not release it. */
   isKept(owner: string): boolean {
     return this.#begun.has(owner);
   }
@@ -186,7 +204,8 @@ export class OnceProtocol implements LockProtocol {
   /**
    * Ends the attempt and records its outcome. Retries without a reply for about two command time-outs.
    *
-   * @returns undefined if the outcome was recorded; otherwise the current state of the call, empty if there is no record
+   * @returns undefined if the outcome was recorded; otherwise the current state of the call, empty if there is no
+   *   record
    * @throws LeaseLostError  the call no longer belongs to that attempt
    * @throws StoreError      the outcome may or may not be recorded
    */
@@ -196,7 +215,11 @@ export class OnceProtocol implements LockProtocol {
     return askAsHolder(lease, ask, (state) => state !== undefined);
   }
 
-  /** @returns false if the call no longer belongs to that attempt @throws LeaseLostError  the same @throws StoreError */
+  /**
+   * @returns false if the call no longer belongs to that attempt
+   * @throws LeaseLostError  the same
+   * @throws StoreError
+   */
   async save(lease: Lease, data: string): Promise<boolean> {
     const { session } = this.#place;
     const { owner } = lease;
@@ -215,7 +238,12 @@ export class OnceProtocol implements LockProtocol {
     return true;
   }
 
-  /** Resolves a blocked call. @returns undefined if resolved; otherwise the current state of the call @throws StoreError */
+  /**
+   * Resolves a blocked call.
+   *
+   * @returns undefined if resolved; otherwise the current state of the call
+   * @throws StoreError
+   */
   async resolve({ state, text }: Ending): Promise<string | undefined> {
     const { session, keepMs } = this.#place;
     const args = { state, value: text, keepMs, channel: this.channel };
@@ -269,12 +297,18 @@ export class OnceProtocol implements LockProtocol {
 /** The record of a call as stored on the server. */
 export interface Looked {
   readonly state: string;
+  /** Owner id of the last attempt's claim. */
   readonly owner: string;
+  /** Fencing token of the last attempt. */
   readonly token: number;
+  /** Number of the last attempt. */
   readonly attempt: number;
+  /** When the first attempt began, in milliseconds since 1970 by the server's clock. */
   readonly firstMs: number;
+  /** When the last attempt began, on the same clock. */
   readonly sinceMs: number;
+  /** Rest of the lease in milliseconds; 0 if no attempt runs. */
   readonly leaseLeftMs: number;
-  /** 0 if the attempt has not ended. */
+  /** When the last attempt ended, on the same clock; 0 if it has not ended. */
   readonly endedMs: number;
 }

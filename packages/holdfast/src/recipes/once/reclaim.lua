@@ -1,25 +1,26 @@
 --[[
-  recipes/once/reclaim: put back an attempt whose lease is still good, where a failover has lost it.
+  recipes/once/reclaim: restore an attempt that a failover has lost, while its lease is still valid.
 
-  Only while this server may not grant: nobody has begun the call here since it took over, so all that it shows comes from the
-  server before it, or was put back as well. An attempt with a lower token had been followed by the caller. With a higher
-  one the caller had been followed; with its own, it has ended; and a call that is over stays so, since somebody may have
-  resolved it here. What was saved is what the caller knows of: nobody else could save anything.
+  Runs only while this server may not grant. Since it took over, no attempt has begun here, so everything on it comes
+  from the server before it or was restored as well. The caller followed an attempt with a lower token and was followed
+  by one with a higher token. If the record has the caller's own token and does not run, the attempt has ended. A call
+  that is over stays over, because an operator may have resolved it here. The caller sends the saved data that it knows,
+  because no other attempt could save any.
 
   KEYS[1] record        hash, see recipes/once/begin
-  KEYS[2] marker        hash, run: the run of this server that may grant
+  KEYS[2] marker        hash, run: id of the server run that may grant
   ARGV[1] owner         id of the attempt
-  ARGV[2] token         of its grant
-  ARGV[3] leaseMs       length of its lease from now
+  ARGV[2] token         token of its grant
+  ARGV[3] leaseMs       length of the lease, counted from now
   ARGV[4] keepMs        how long the record lives from now
-  ARGV[5] fingerprint   what the call is about
-  ARGV[6] attempt       which one it is
-  ARGV[7] firstMs       when the first one began, in ms since 1970
-  ARGV[8] isSaved       1 if there is a recovery point, 0 if not
-  ARGV[9] saved         the recovery point
-  ARGV[10] saves        how often this attempt has saved, as far as it has been told
+  ARGV[5] fingerprint   fingerprint of the call
+  ARGV[6] attempt       number of the attempt
+  ARGV[7] firstMs       when the first attempt began, in milliseconds since 1970
+  ARGV[8] isSaved       1 if there is saved data, 0 if not
+  ARGV[9] saved         the saved data
+  ARGV[10] saves        number of this attempt's last save that was confirmed
   RENEWS
-  REPLY   0             refused: this server lacks nothing, or another attempt has begun since, or this one has ended
+  REPLY   0             refused: this server has lost nothing, another attempt has begun since, or this one has ended
           1             reclaimed
 ]]
 local owner, token, leaseMs, keepMs, fingerprint = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
@@ -43,11 +44,11 @@ if isOwn then
   endUs = math.max(tonumber(record[4]), endUs)
 end
 redis.call('HDEL', KEYS[1], 'value', 'ended', 'resolved', 'saved')
--- The one before it had not ended for all that this server knows, and was followed: nobody knows how far it came.
+-- The record shows an earlier attempt that did not end before this one followed it, so its progress is unknown.
 if state == 'running' and not isOwn then
   redis.call('HSET', KEYS[1], 'died', '1')
 end
--- A token is the time of its grant, unless that clock went back.
+-- A token is the time of its grant in microseconds, unless the clock was set back.
 local sinceMs = string.format('%.0f', math.floor(token / 1000))
 redis.call('HSET', KEYS[1], 'print', fingerprint, 'state', 'running', 'owner', owner, 'token', token, 'attempt', attempt, 'first', firstMs, 'since', sinceMs, 'until', string.format('%.0f', endUs), 'saves', saves)
 if isSaved then

@@ -1,15 +1,15 @@
 --[[
-  recipes/once/resolve: end a call that is blocked, by whoever has found out how it ended.
+  recipes/once/resolve: record the outcome of a blocked call, after an operator has found it out.
 
-  Sent again it gives the same answer, as long as nobody has begun the call anew.
+  Sent again, the script gives the same reply, as long as no attempt has begun since.
 
   KEYS[1] record   hash, see recipes/once/begin
-  ARGV[1] state    done, with that value; or released, so that the next caller runs it again
-  ARGV[2] value    what later callers get
+  ARGV[1] state    done, with the value; or released, so that the next caller runs the call again
+  ARGV[2] value    value for later callers
   ARGV[3] keepMs   how long the record lives from now
-  ARGV[4] channel  where those listen who wait for the end
+  ARGV[4] channel  channel that callers which wait for the end subscribe to
   REPLY   {1}            resolved
-          {2, state...}  unblocked: it is not blocked, but in that state, if there is a record
+          {2, state...}  unblocked: the call is not blocked; its state, empty if there is no record
 ]]
 local ending, value, keepMs, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

@@ -1,14 +1,14 @@
 --[[
-  recipes/once/save: keep how far an attempt has come, for the attempt after it.
+  recipes/once/save: save data of an attempt for the attempt after it.
 
-  A copy of an earlier request may come late: it does not lead back to where the attempt has been before.
+  A late copy of an earlier request does not replace newer data.
 
   KEYS[1] record  hash, see recipes/once/begin
   ARGV[1] owner   id of the attempt
-  ARGV[2] data    the recovery point
-  ARGV[3] number  which one of this attempt it is, 1 or more, each higher than the one before
+  ARGV[2] data    the data to save
+  ARGV[3] number  number of the save in this attempt, 1 or more, rising
   REPLY   {1}  saved
-          {2}  superseded: the call is not this attempt's any more
+          {2}  superseded: the call no longer belongs to this attempt
 ]]
 local number = ARGV[3]
 local record = redis.call('HMGET', KEYS[1], 'state', 'owner', 'saves')

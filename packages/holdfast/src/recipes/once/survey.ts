@@ -11,6 +11,7 @@ import { OnceProtocol } from "./protocol.js";
 
 /** A snapshot of one call. */
 export interface OnceEntry extends OnceInspection {
+  /** The `key` of the call. */
   readonly key: string;
   /** The `scope` of the call, if it has one. */
   readonly scope: string | undefined;
@@ -56,12 +57,14 @@ export interface OnceSurvey {
 
 /** Most SCAN steps for one page; each step looks at 2,000 keys. */
 const MOST_STEPS = 50;
+/** Most records that are read concurrently. */
 const AT_ONCE = 50;
 
 /**
- * Returns one page of the recorded calls. Read-only. Uses SCAN on every primary, never KEYS, and reads no recorded values.
+ * Returns one page of the recorded calls. Read-only. Uses SCAN on every primary, never KEYS, and reads no recorded
+ * values.
  *
- * @throws StoreError        no server answered
+ * @throws StoreError        no server replied
  * @throws ClosedError       this Holdfast was closed
  * @throws UnsupportedError  this Holdfast uses several independent servers, where `once` is not available
  * @throws TypeError, RangeError  an invalid option; nothing was sent

@@ -1,17 +1,18 @@
-/** The end of a hold after its work: given back, or left to last for `minHoldMs`. */
+/** Ends the hold of a run after its work: releases the lease, or leaves it held for the rest of `minHoldMs`. */
 import { type Holdfast, type Lease, LeaseLostError, StoreError } from "../../index.js";
 import type { Runtime } from "../../internal.js";
 
-/** Of `extend`. */
+/** Shortest lease that `extend` accepts, in milliseconds. */
 const SHORTEST_LEASE_MS = 100;
-/** Before it is given back again, where the server did not answer. */
+/** Delay before a release without a reply is retried, in milliseconds. */
 const AGAIN_AFTER_MS = 500;
 
 /**
- * Gives the lease back, and not before `restMs` are over; nobody waits for that here.
+ * Releases the lease, but not before `restMs` milliseconds have passed. Resolves without waiting for them.
  *
- * @returns the loss, if it was lost; undefined if not, or if it was held to the end of the work and the server did not answer after
- *          that: then nobody else held it meanwhile, and it ends by itself
+ * @returns the loss if the lease was lost, otherwise undefined. Also undefined if the lease was held to the end of the
+ *          work and the server did not reply after that: no other holder overlapped with the work, and the lease
+ *          expires on its own
  */
 export async function giveBack(
   holdfast: Holdfast,
@@ -25,7 +26,7 @@ export async function giveBack(
     else await lease.release();
     return undefined;
   } catch (error) {
-    // Held to the end of the work, and over since: nobody was there to be overlapped with.
+    // The lease was held to the end of the work and expired after it, so no other holder overlapped with the work.
     if (error instanceof LeaseLostError) return wasHeld && error.reason === "expired" ? undefined : error;
     if (!(error instanceof StoreError)) throw error;
     if (wasHeld) return undefined;
@@ -34,8 +35,9 @@ export async function giveBack(
 }
 
 /**
- * Leaves it on the server without us, so that neither the end of this process nor a `close` frees it sooner. A lease is never
- * made shorter: one that may last too long is given back when it is time, if this process is still there.
+ * Detaches the lease from this process, so that neither the end of the process nor `close` releases it early. A lease
+ * is never shortened. So one that may last longer than `restMs` is released when they have passed, if this process
+ * still runs then.
  */
 async function leave(holdfast: Holdfast, runtime: Runtime, lease: Lease, restMs: number): Promise<void> {
   const endsAtMs = runtime.monotonicMs() + restMs;
@@ -45,7 +47,7 @@ async function leave(holdfast: Holdfast, runtime: Runtime, lease: Lease, restMs:
       await lease.extend(Math.max(SHORTEST_LEASE_MS, Math.ceil(restMs)));
       lastsAsLong = true;
     } catch (error) {
-      // Without an answer it may end sooner or, where the request is late, later.
+      // Without a reply, the lease may end earlier than intended or, if the request arrives late, later.
       if (!(error instanceof StoreError)) throw error;
     }
   }
@@ -57,7 +59,7 @@ async function leave(holdfast: Holdfast, runtime: Runtime, lease: Lease, restMs:
       const ours = await holdfast.adopt(exported);
       await ours.release();
     } catch (error) {
-      // By then it has ended by itself.
+      // After `overAtMs` the lease has expired on its own.
       const isWorthwhile = error instanceof StoreError && error.transient && runtime.monotonicMs() < overAtMs;
       if (isWorthwhile) runtime.startTimer(() => void end(), AGAIN_AFTER_MS, false);
     }

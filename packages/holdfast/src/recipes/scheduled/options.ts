@@ -1,65 +1,66 @@
-/** What a scheduled job may be told, its defaults, and the checks. */
+/** The options of `scheduled`: defaults and validation. */
 import type { Filled } from "../../internal.js";
 import { checkKnown, checkLabel, checkLeaseMs, checkWhole, isAbortSignal, nativeSignal, show } from "../../internal.js";
 
-/** How a function is to be run by one of many instances. */
+/** Options of `scheduled`. */
 export interface ScheduledOptions {
   /**
-   * How often it is called by each instance: the time between two fires of the schedule, or the smallest if they differ. A call is
-   * refused when the last run began less than nine tenths of it ago, by the server's clock. Larger refuses hosts whose clocks are
-   * further apart; too large skips fires. Whole milliseconds, 1,000 to 31,536,000,000 (a year).
+   * The time between two calls of the schedule, or the shortest such time if it varies. A call is refused if the last
+   * run began less than nine tenths of this time ago, by the server's clock. A larger value tolerates hosts whose
+   * clocks differ more. A value larger than the schedule's interval skips runs. Whole milliseconds, 1,000 to
+   * 31,536,000,000 (one year).
    */
   readonly everyMs: number;
 
   /**
-   * What to do while a run of before is still going: `"skip"` does not start another beside it; `"allow"` does.
+   * What to do while an earlier run has not ended: `"skip"` refuses the call; `"allow"` starts another run beside it.
    * @default "skip"
    */
   readonly overlap?: "skip" | "allow" | undefined;
 
   /**
-   * How long the lock stays taken at least, from the grant, even if the work ends at once: for those who take the same lock by
-   * other means. The marker does not need it. Whole milliseconds, 0 to 31,536,000,000, at most `maxHoldMs`.
+   * Shortest time that the lock stays held, even if the work ends sooner. Useful if other code acquires the same lock
+   * without the marker; runs of this job do not need it. Whole milliseconds, 0 to 31,536,000,000, at most `maxHoldMs`.
    * @default 0
    */
   readonly minHoldMs?: number | undefined;
 
   /**
-   * A run that takes longer is cut off: its `signal` aborts, and the lock is free when it has ended or its lease is over.
-   * Whole milliseconds, 100 to 31,536,000,000, or Infinity.
+   * Longest time that a run may take. After that its `signal` aborts, and the lock becomes free when the run has ended
+   * or its lease has expired. Whole milliseconds, 100 to 31,536,000,000, or Infinity.
    * @default Infinity
    */
   readonly maxHoldMs?: number | undefined;
 
   /**
-   * Longest random delay before the lock is asked for, so that hosts do not all ask in the same moment, and it is not always the same
-   * one that runs. It does not count for `everyMs`. Whole milliseconds, 0 to half of `everyMs`.
+   * Longest random delay before the lock is requested. It spreads the requests of the hosts, and lets a different host
+   * run each time. It does not count toward `everyMs`. Whole milliseconds, 0 to half of `everyMs`.
    * @default 0
    */
   readonly jitterMaxMs?: number | undefined;
 
   /**
-   * Length of the lease of a run, which is renewed. Shorter lets the next run begin sooner after a crash; longer rides out longer pauses.
-   * Whole milliseconds, 100 to 31,536,000,000.
-   * @default 15_000, or half of `everyMs` if that is less, and 1_000 at least
+   * Length of the lease of a run, which is renewed. With a shorter lease, the next run can begin sooner after a crash.
+   * A longer lease survives longer pauses of the process. Whole milliseconds, 100 to 31,536,000,000.
+   * @default 15_000, or half of `everyMs` if that is less, but at least 1_000
    */
   readonly leaseMs?: number | undefined;
 
   /**
-   * Whether runs and refusals are told to the history of the name, for `readHistory` and `holdfast history`. Not told is the refusal
-   * that is no news: that another instance has run.
+   * Whether to write runs and refusals to the history of the name, for `readHistory` and `holdfast history`. Refusals
+   * because another instance has run are never written.
    * @default false
    */
   readonly history?: boolean | undefined;
 
-  /** Free text shown to whoever is refused or looks, at most 256 bytes. */
+  /** Free text shown to refused callers and in inspections, at most 256 bytes. */
   readonly label?: string | undefined;
 
-  /** Ends the jitter and the wait, and rejects with its reason; never ends a run. */
+  /** Aborts the jitter and the wait; the call rejects with the signal's reason. It does not stop a run. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The options with their defaults, checked. */
+/** Validated options with defaults. */
 export type ResolvedScheduled = Filled<Omit<ScheduledOptions, "signal">> & {
   readonly signal: AbortSignal | undefined;
 };
@@ -79,7 +80,11 @@ const YEAR_MS = 31_536_000_000;
 const LEASE_MS = 15_000;
 const BRIEFEST_LEASE_MS = 1_000;
 
-/** @throws TypeError, RangeError  a wrong option, by its name */
+/**
+ * Validates the options and fills in defaults.
+ *
+ * @throws TypeError, RangeError  an invalid option; the message names it
+ */
 export function resolveScheduled(options: ScheduledOptions): ResolvedScheduled {
   const { everyMs, overlap = "skip", minHoldMs = 0, maxHoldMs = Infinity, ...rest } = checkKnown(options, NAMES);
   checkWhole("everyMs", everyMs, 1_000, YEAR_MS);
@@ -100,7 +105,7 @@ export function resolveScheduled(options: ScheduledOptions): ResolvedScheduled {
   return { everyMs: every, overlap, minHoldMs, maxHoldMs, jitterMaxMs, leaseMs, history, label, signal: native };
 }
 
-/** @throws TypeError */
+/** @throws TypeError  `history` is not a boolean */
 export function checkHistory(history: unknown): void {
   if (typeof history !== "boolean") throw new TypeError(`history must be true or false; got ${show(history)}`);
 }

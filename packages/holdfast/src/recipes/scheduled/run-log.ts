@@ -1,7 +1,8 @@
 /**
- * What is told of the runs of one job: counted, published on the channels of runs, and written to the history if that is wanted.
+ * Reports the runs of one job: counts them, publishes them on the channels of runs, and writes them to the history on
+ * request.
  *
- * Invariant: nothing that goes wrong here reaches a run, and nobody waits for it for long.
+ * Invariant: no error here reaches a run, and no run waits for the history for long.
  */
 
 import { checkKeep, type HistoryEvent } from "../../admin/history.js";
@@ -21,36 +22,43 @@ import {
 } from "../run-events.js";
 import { settledWithin } from "./settled-within.js";
 
-/** How often what happened, in this process, since the job was made. */
+/** Numbers of runs and refusals in this process since the job was created. */
 export interface RunCounts {
-  /** Runs that were begun here. */
+  /** The number of runs that began here. */
   readonly started: number;
-  /** Of these, those that have ended, by how. */
+  /** The number of those runs that ended, by how they ended. */
   readonly ended: Readonly<Record<RunEnding, number>>;
-  /** Calls that did not run here, by why. */
+  /** The number of calls that did not run here, by reason. */
   readonly skipped: Readonly<Record<RefusalReason, number>>;
 }
 
-/** The same, while it counts. */
+/** The mutable form of `RunCounts`. */
 interface Counting {
   started: number;
   readonly ended: Record<RunEnding, number>;
   readonly skipped: Record<RefusalReason, number>;
 }
 
-/** What is known of a run that has begun. */
+/** Identity of a run that has begun. */
 export interface BegunRun {
+  /** Time of the call, in ISO 8601; for a coordinator, the scheduler's key. */
   readonly tick: string;
+  /** Owner id of the run's claim. */
   readonly owner: string;
+  /** Fencing token of the run's lease. */
   readonly token: number;
 }
 
-/** Redis may be what failed: whoever looks then finds a run without an end. */
+/**
+ * Longest wait for the history, in milliseconds. It is short because Redis may be what failed. The history then shows a
+ * run without an end.
+ */
 const LONGEST_NOTE_MS = 500;
 const RETRY_EVERY_MS = 1_000;
 
-/** See the file header. */
+/** Counts, publishes and records the runs of one job. */
 export class RunLog {
+  /** The counts so far. Updated in place. */
   readonly counts: Counting = {
     started: 0,
     ended: { succeeded: 0, failed: 0, lost: 0, untold: 0 },
@@ -61,7 +69,7 @@ export class RunLog {
   readonly #outbox: Outbox | undefined;
   readonly #runtime: Runtime;
 
-  /** @throws TypeError  it is not what `createHoldfast` has returned. @throws ClosedError */
+  /** @throws TypeError  `holdfast` is not from `createHoldfast` @throws ClosedError */
   constructor(
     holdfast: Holdfast,
     { kind, name, label, history }: { kind: string; name: string; label: string; history: boolean },
@@ -73,7 +81,7 @@ export class RunLog {
     this.#outbox = history ? new Outbox(placeOf(holdfast), RETRY_EVERY_MS, checkKeep({})) : undefined;
   }
 
-  /** It was not run. */
+  /** Reports a call that did not run. */
   skipped(tick: string, refusal: Refusal): void {
     const { reason, error } = refusal;
     this.counts.skipped[reason] += 1;
@@ -81,13 +89,13 @@ export class RunLog {
       const event: RunSkippedEvent = { ...this.#about, tick, reason, refusal };
       runChannels.skipped.publish(event);
     }
-    // Of each run all but one instance would say so, and push out what is worth reading.
+    // For each run, all instances but one would write this, and push more useful entries out of the history.
     if (reason === "already-done") return;
     const errorName = reason === "unavailable" ? error?.name : undefined;
     void this.#tell({ what: "skipped", reason, tick: cut(tick), errorName, ...inTheWay(refusal) });
   }
 
-  /** It has begun. */
+  /** Reports a run that has begun. */
   started(run: BegunRun): void {
     this.counts.started += 1;
     if (runChannels.started.hasSubscribers) {
@@ -97,7 +105,12 @@ export class RunLog {
     void this.#tell({ what: "granted", ...this.#historyOf(run) });
   }
 
-  /** It has ended here. Resolves when the history has it, or that takes too long. */
+  /**
+   * Reports a run that has ended here. Resolves when the history has recorded it, or after LONGEST_NOTE_MS.
+   *
+   * @param ranMs  duration of the run in milliseconds
+   * @param error  the thrown value or the loss, if any
+   */
   async ended(run: BegunRun, outcome: RunEnding, ranMs: number, error?: unknown): Promise<void> {
     this.counts.ended[outcome] += 1;
     if (runChannels.ended.hasSubscribers) {
@@ -128,19 +141,19 @@ export class RunLog {
   }
 }
 
-/** Who had it, or has paused it. */
+/** Returns who held or paused the lock, as fields of a history event. */
 function inTheWay({ holder, error }: Refusal): Pick<HistoryEvent, "by" | "label"> {
   if (error instanceof PausedError) return { by: error.by, label: error.label };
   if (holder === undefined) return {};
   return { by: cut(holder.host === undefined ? holder.owner : `${holder.host}/${holder.pid}`) };
 }
 
-/** What the history takes of a text. */
+/** Truncates a text to the 1,000 bytes that the history accepts. */
 function cut(text: string): string {
   return Buffer.from(text).subarray(0, 1_000).toString();
 }
 
-/** What was thrown, in a word. */
+/** Returns the name of an error, or the type of any other thrown value. */
 function nameOf(error: unknown): string {
   return wordsOf(error).name;
 }

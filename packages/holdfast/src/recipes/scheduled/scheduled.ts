@@ -1,8 +1,9 @@
 /**
- * A function that every instance of a service calls at the same times, and one of them runs.
+ * Scheduled jobs: every instance of a service calls the job at the same times, and one instance runs it.
  *
- * What decides is a marker and not only a lock: who began last, and when. It outlives the run, so that an instance whose clock is
- * late finds it, and a run that is over in a moment is not run again. The lock keeps two runs from overlapping.
+ * A marker on the server decides which instance runs. It records which run began last, and when. The marker outlives
+ * the run, so an instance whose clock is late finds it and does not repeat a short run. The lock prevents runs from
+ * overlapping.
  */
 import type { Holdfast, Lease } from "../../index.js";
 import { checkName, internalsOf, type Runtime, show } from "../../internal.js";
@@ -15,43 +16,53 @@ import { type RunCounts, RunLog } from "./run-log.js";
 import { settledWithin } from "./settled-within.js";
 import { type Begun, type StartPlace, start } from "./start.js";
 
-/** What came of one call: what the work returned, or why it was not run here. */
+/** The result of one call: the value that the work returned, or the reason why it did not run here. */
 export type ScheduledResult<Value> = { readonly outcome: "ran"; readonly value: Value } | Refusal;
 
-/** The function to give to a scheduler. */
+/** A function to pass to a scheduler. */
 export interface Scheduled<Value> {
-  /** As schedulers call it. What it is called with is ignored; it resolves as below, and they have no use for that. */
+  /** The signature that schedulers expect. Arguments are ignored. */
   (scheduler: unknown, ...context: readonly unknown[]): Promise<void>;
+  /** Runs the work unless another instance does. Resolves to the result; see `scheduled` for its errors. */
   (): Promise<ScheduledResult<Value>>;
-  /** How often it ran and was skipped in this process. */
+  /** How often the job ran and was skipped in this process. */
   readonly counts: RunCounts;
 }
 
-/** Where runs may overlap each is a permit of the name's semaphore: so many are never reached. */
+/** Permits of the semaphore for runs that may overlap. Each run takes one; this number is never reached. */
 const OVERLAPPING = 1_000_000;
 const SUCCESS = 0;
 const FAILURE = 1;
 const LOST = 2;
-/** Redis may be what failed: whoever is refused next then finds a run without an end. */
+/**
+ * Longest wait for the marker to record the end of a run, in milliseconds. It is short because Redis may be what
+ * failed. The next refused caller then finds a run without an end.
+ */
 const LONGEST_NOTE_MS = 1_000;
 
 /**
- * Makes `work` a function that runs on one of all the instances that call it at the same time, or not at all.
+ * Returns a function that runs `work` on at most one of the instances that call it at the same time.
  *
- * Promised, while the server forgets nothing: of two calls that are less than nine tenths of `everyMs` apart, by the server's clock,
- * one runs at most, whatever the clocks of the hosts say. With `overlap: "skip"` two never are both inside the validity of their leases. **Not promised is
- * that there is a run each time**: it errs towards a refusal, which is returned, published on `holdfast:run:skipped` and counted.
+ * Guarantees, as long as the server loses no data: of two calls less than nine tenths of `everyMs` apart, by the
+ * server's clock, at most one runs, regardless of the hosts' clocks. With `overlap: "skip"`, the leases of two runs are
+ * never valid at the same time. **A run may be missed**: in doubt, the call is refused. A refusal is returned,
+ * published on `holdfast:run:skipped` and counted.
  *
- * The function that it returns resolves to `{ outcome: "ran", value }`, or to a Refusal: `already-done` when another instance has run,
- * `held` when a run of before goes on (or somebody else has the lock), `paused`, `grace`, or `unavailable` when the server does not
- * answer, and then nothing is run. It rejects with what `work` throws, the same object; with WorkLostError if the lease was lost
- * and `work` succeeded; with ClosedError if the Holdfast was closed; with the reason of `signal`.
+ * The returned function resolves to `{ outcome: "ran", value }` or to a Refusal:
  *
- * @param holdfast  what `createHoldfast` returned, on one server, behind Sentinel or on a cluster
- * @param name      of the job, 1 to 512 bytes; its mutex and its marker are those that `holdfast run NAME --once-per` uses
+ * - `already-done`: another instance has run
+ * - `held`: an earlier run has not ended, or another caller holds the lock
+ * - `paused`, `grace`: see RefusalReason
+ * - `unavailable`: the server did not reply; `work` was not called
+ *
+ * It rejects with the error that `work` threw, unchanged; with WorkLostError if `work` returned after its lease was
+ * lost; with ClosedError if this Holdfast was closed; or with the reason of `signal`.
+ *
+ * @param holdfast  the object returned by `createHoldfast`, on one server, behind Sentinel or on a cluster
+ * @param name      of the job, 1 to 512 bytes; `holdfast run NAME --once-per` uses the same mutex and marker
  * @param work      gets the lease of its run: `signal`, `token`, `assertHeld()`
- * @throws TypeError, RangeError  a wrong argument
- * @throws UnsupportedError       this Holdfast is on several independent servers
+ * @throws TypeError, RangeError  an invalid argument
+ * @throws UnsupportedError       this Holdfast uses several independent servers
  */
 export function scheduled<Value>(
   holdfast: Holdfast,
@@ -63,7 +74,7 @@ export function scheduled<Value>(
   const resolved = resolveScheduled(options);
   if (typeof work !== "function") throw new TypeError(`work must be a function; got ${show(work)}`);
   const job = new Job(holdfast, name, work, resolved);
-  // A promise of more than a scheduler wants is one that it can take.
+  // One function fits both signatures, because a scheduler ignores the result.
   return Object.assign(() => job.call(), { counts: job.log.counts }) as Scheduled<Value>;
 }
 
@@ -115,7 +126,8 @@ class Job<Value> {
     const loss = await giveBack(this.#place.holdfast, this.#runtime, lease, this.#options.minHoldMs - ranMs);
     const ending: RunEnding = failure !== undefined ? "failed" : loss !== undefined ? "lost" : "succeeded";
     const code = loss !== undefined ? LOST : failure === undefined ? SUCCESS : FAILURE;
-    // Both at once: a Holdfast that closes has waited for the lease, and the connection may go as soon as that is given back.
+    // Concurrently, because `close` waits only for the lease: once it is released, the connection may close at any
+    // moment.
     await Promise.all([
       settledWithin(this.#runtime, marker.end(code), LONGEST_NOTE_MS),
       this.log.ended(run, ending, ranMs, failure === undefined ? loss : failure.error),

@@ -1,6 +1,6 @@
 import type { Runtime } from "../../internal.js";
 
-/** Resolves when `work` is settled, or it takes longer than that. */
+/** Resolves when `work` has settled, or after `longestMs` milliseconds. Never rejects. */
 export function settledWithin(runtime: Runtime, work: Promise<unknown>, longestMs: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = runtime.startTimer(resolve, longestMs, true);

@@ -1,8 +1,9 @@
 /**
- * How a run comes to its start: look at the marker, wait for the jitter, take the lock, set the marker under it.
+ * Starts a run: reads the marker, waits for the jitter, acquires the lock and sets the marker under it.
  *
- * The rule is the marker's (`period-marker/start.lua`): what is here decides who asks, and when to stop asking. Invariant: whoever
- * ends up without a run has set no marker, unless an answer was lost for good.
+ * The script `period-marker/start.lua` decides whether a run may begin. This file decides when to call it and when to
+ * give up. Invariant: a call that does not run has set no marker, unless the reply was lost or came after the lease had
+ * ended.
  */
 import { AcquireTimeoutError, type Holdfast, type Lease, LeaseLostError, type Lock, StoreError } from "../../index.js";
 import { delay, type Session } from "../../internal.js";
@@ -10,12 +11,12 @@ import { type LastRun, lookAtPeriod, type PeriodStart, startOfPeriod } from "../
 import { type Refusal, refusalOf } from "../refusal.js";
 import type { ResolvedScheduled } from "./options.js";
 
-/** Where a job runs. */
+/** The Holdfast, the lock and the name of a job. */
 export interface StartPlace {
   readonly holdfast: Holdfast;
   readonly name: string;
   readonly lock: Lock;
-  /** Of the Holdfast: when that closes, all pauses here end. */
+  /** Session of the Holdfast. When it closes, all delays here end. */
   readonly session: Session;
 }
 
@@ -25,19 +26,27 @@ export interface Begun {
   readonly marker: Extract<PeriodStart, { outcome: "started" }>;
 }
 
-/** When it was called, in ms since 1970 by the server's clock as far as it has answered, and what came of it. */
+/** The result of `start`: a run that may begin, or a refusal. */
 export interface Start {
+  /**
+   * Time of the call in milliseconds since 1970, by the server's clock; by the local clock if the server did not reply.
+   */
   readonly calledAtMs: number;
   readonly found: Begun | Refusal;
 }
 
-/** Pauses before the marker is asked for again, in ms: the first answer may have been lost with its connection. */
+/** Delays before setting the marker is retried, in milliseconds. A reply may have been lost with its connection. */
 const AGAIN_AFTER_MS = [20, 100, 500];
-/** Pauses of who waits for a holder without a marker, in ms: the first is about what it takes to set one. */
+/** First delay while waiting for a holder without a marker, in milliseconds: about the time that setting one takes. */
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 500;
 
-/** @throws ClosedError, CapacityMismatchError, UnsupportedError; the reason of `signal`. Nothing is held, and no marker is set */
+/**
+ * Starts a run, or returns why none may begin.
+ *
+ * @throws ClosedError, CapacityMismatchError, UnsupportedError  nothing is held
+ * @throws the reason of `signal`; nothing is held
+ */
 export async function start(place: StartPlace, options: ResolvedScheduled): Promise<Start> {
   const { session, name } = place;
   let calledAtMs = session.runtime.wallMs();
@@ -45,7 +54,7 @@ export async function start(place: StartPlace, options: ResolvedScheduled): Prom
   try {
     options.signal?.throwIfAborted();
     const looked = await lookAtPeriod(place.holdfast, place.name, { every: options.everyMs });
-    // From before the jitter, or it would count for the time between two runs.
+    // Taken before the jitter, because the jitter must not count toward the time between two runs.
     calledAtMs = looked.nowMs;
     const done = alreadyDone(looked, calledAtMs);
     if (done !== undefined) return { calledAtMs, found: done };
@@ -58,16 +67,16 @@ export async function start(place: StartPlace, options: ResolvedScheduled): Prom
     lease = taken;
     options.signal?.throwIfAborted();
     const marker = await mark(place, lease, options.everyMs, calledAtMs);
-    // The answer may have taken longer than the lease; then nothing is begun under it.
+    // The reply may have taken longer than the lease. Then the work must not begin.
     if (marker.outcome === "started") lease.assertHeld();
     if (marker.outcome === "started") return { calledAtMs, found: { lease, marker } };
     await lease.release().catch(() => {});
     return { calledAtMs, found: refusedFor(marker.lastRun, marker.opensAtMs, calledAtMs) };
   } catch (error) {
     await lease?.release().catch(() => {});
-    // What the caller has given as its reason is the caller's, whatever it is.
+    // The caller's own abort reason is rethrown, even if it is an error that would otherwise mean a refusal.
     if (options.signal?.aborted === true && error === options.signal.reason) throw error;
-    // The lease was over before anything was begun under it, so that is no loss.
+    // The lease ended before the work began, so this is a refusal and not a loss.
     const refusal: Refusal | undefined =
       error instanceof LeaseLostError ? { outcome: "refused", reason: "unavailable", error } : refusalOf(error);
     if (refusal === undefined) throw error;
@@ -76,11 +85,11 @@ export async function start(place: StartPlace, options: ResolvedScheduled): Prom
 }
 
 /**
- * Takes the lock, or says who has it.
+ * Acquires the lock, or returns why it is not available.
  *
- * Whoever has it without having set the marker is about to set it, or to see that it is set, or has died just then; or uses the
- * lock for something else. And a run that has ended may hold it for its `minHoldMs`, or because its release was not answered. Each
- * is waited for, for as long as a lease lasts: it may be that nobody else runs this time.
+ * A holder without a marker is about to set one, is about to find one, has just crashed, or uses the lock for something
+ * else. A run that has ended may also still hold the lock, for its `minHoldMs` or because its release got no reply.
+ * `take` waits for all of them for the length of one lease, because otherwise no instance might run this time.
  */
 async function take(
   { holdfast, name, lock, session }: StartPlace,
@@ -92,8 +101,8 @@ async function take(
   const wish = { leaseMs, maxHoldMs, label, renew: true, throughPause: false, ...(signal && { signal }) };
   for (let againAfterMs = FIRST_PAUSE_MS; ; againAfterMs = Math.min(LONGEST_PAUSE_MS, 2 * againAfterMs)) {
     try {
-      // It does not queue: what it waits for is the marker as much as the lock. Its claim is its own, so that the owner tells this run
-      // from others of this process.
+      // Does not queue, because it waits for the marker as well as for the lock. Each call has its own claim, so its
+      // owner id distinguishes this run from others in this process.
       return await lock.acquire({ ...wish, waitMs: 0 });
     } catch (error) {
       if (!(error instanceof AcquireTimeoutError)) throw error;
@@ -110,7 +119,11 @@ async function take(
   }
 }
 
-/** Sets the marker; an answer that is lost is asked for again, and is the same. @throws StoreError, LeaseLostError */
+/**
+ * Sets the marker. Retries if a reply is lost, because the server then repeats its reply.
+ *
+ * @throws StoreError, LeaseLostError
+ */
 async function mark(
   { holdfast, name, session }: StartPlace,
   lease: Lease,
@@ -128,7 +141,7 @@ async function mark(
   }
 }
 
-/** The refusal, if by that look somebody has run at the time of this call. */
+/** Returns the refusal if the marker shows that another instance has already run for this call. */
 function alreadyDone(
   { lastRun, opensAtMs }: { readonly lastRun: LastRun | undefined; readonly opensAtMs: number | undefined },
   calledAtMs: number,

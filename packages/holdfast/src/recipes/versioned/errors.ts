@@ -1,14 +1,17 @@
 import { LockError } from "../../index.js";
 import { quote } from "../../internal.js";
 
-/** Others wrote each time before this update did. Nothing was written; trying again is safe, and `promoteAfter` helps. */
+/**
+ * Other writers wrote first in each attempt. Nothing was written. Retrying is safe; set `promoteAfter` to reduce
+ * conflicts.
+ */
 export class ConflictError extends LockError {
   override readonly name: string = "ConflictError";
 
   readonly code = "ERR_LOCK_CONFLICT";
-  /** How often the function was run. */
+  /** The number of attempts, each of which ran the function once. */
   readonly attempts: number;
-  /** The version that was in the way last. */
+  /** The version on the server at the last conflict. */
   readonly version: number;
 
   constructor(name: string, facts: { readonly attempts: number; readonly version: number }) {

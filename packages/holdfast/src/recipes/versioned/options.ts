@@ -1,28 +1,33 @@
 import { checkKnown, checkWhole } from "../../internal.js";
 import { resolveWait, type WaitOptions } from "../wait-options.js";
 
-/** How often to try, and how. */
+/** Options of `Versioned.update`. */
 export interface UpdateOptions extends WaitOptions {
-  /** How often the function is run at most. Whole, 1 to 1,000,000. @default 10 */
+  /** Most attempts, each of which runs the function once. A whole number from 1 to 1,000,000. @default 10 */
   readonly attemptsMax?: number | undefined;
 
   /**
-   * After so many conflicts the rest is tried under the mutex of that name, one writer at a time. Lower ends sooner under load;
-   * Infinity never does it. Whole, 1 to 1,000,000, or Infinity.
+   * Number of conflicts after which further attempts hold the mutex of the same name, so that such writers take turns.
+   * With a lower number, an update succeeds sooner under load. A whole number from 1 to 1,000,000, or Infinity to never
+   * use the mutex.
    * @default Infinity
    */
   readonly promoteAfter?: number | undefined;
 
-  /** Longest wait for that mutex. Milliseconds, 0 or more; Infinity never gives up. @default 10_000 */
+  /** Longest wait for that mutex. Milliseconds, 0 or more; Infinity waits forever. @default 10_000 */
   readonly waitMs?: number | undefined;
 
-  /** Ends it before the next attempt, and rejects with its reason. */
+  /** Aborts the update before its next step; the call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 const ATTEMPTS_MAX = 1_000_000;
 
-/** @throws TypeError, RangeError  a wrong option, by its name */
+/**
+ * Validates the options and fills in defaults.
+ *
+ * @throws TypeError, RangeError  an invalid option; the message names it
+ */
 export function resolveUpdate(options: UpdateOptions): {
   readonly attemptsMax: number;
   readonly promoteAfter: number;

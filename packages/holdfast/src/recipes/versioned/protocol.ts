@@ -1,29 +1,32 @@
-/** The protocol of a versioned value: each one script call. */
+/** The protocol of a versioned value. Each step is one script call. */
 
 import { recipesVersionedRead, recipesVersionedWrite } from "../../generated/recipes-scripts.js";
 import { call, insist, lockKeys, type NamedStore, type Session } from "../../internal.js";
 
-/** A value as the server has it; without text it was deleted, or never there. */
+/** A value as stored on the server; `text` is undefined if it was deleted or never set. */
 export interface Kept {
+  /** Version of the value; 0 if it was never set. */
   readonly version: number;
+  /** The encoded value. */
   readonly text: string | undefined;
 }
 
-/** How a write ended: written as that version, or in conflict with what is there. */
+/** The result of a write: the new version, or in a conflict the stored value. */
 export type Written = { readonly isWritten: true; readonly version: number } | ({ readonly isWritten: false } & Kept);
 
-/** How long a deleted value leaves its version behind. */
+/** How long the version of a deleted value is kept. */
 const BURY_MS = 7 * 86_400_000;
-/** A request is repeated for as long as a few command time-outs. */
+/** How long the server remembers a request, in command time-outs: longer than the client retries it. */
 const REMEMBER_TIMEOUTS = 5;
 const REMEMBER_MIN_MS = 20_000;
 
-/** Stands for whatever version there is. */
+/** Matches any version in `write`. */
 export const ANY_VERSION = -1;
 
-/** See the file header. */
+/** The protocol of one versioned value. */
 export class VersionedProtocol {
   readonly name: string;
+  /** Channel on which each write publishes the new version. */
   readonly channel: string;
   readonly #session: Session;
   readonly #caller: NamedStore;
@@ -40,18 +43,20 @@ export class VersionedProtocol {
     this.channel = `${base}:changed`;
   }
 
-  /** @throws StoreError */
+  /** Reads the value and its version. @throws StoreError */
   async read(timeoutMs: number): Promise<Kept> {
     const { version, value } = await call(this.#caller, recipesVersionedRead, { record: this.#record }, {}, timeoutMs);
     return { version, text: value[0] };
   }
 
   /**
-   * Writes where the version is `expected`, and insists on an answer: it counts once, and tells whether it won, however often
-   * it is sent and whoever wrote since.
+   * Writes the value if its version is `expected`. Retries until there is a reply. The request counts once and gets the
+   * same reply each time, even if others have written since.
    *
-   * @param text  undefined deletes
-   * @throws StoreError  it may be written, or not. @throws ClosedError
+   * @param expected  the version seen by the caller; 0 for no value, ANY_VERSION for any
+   * @param text      the new value; undefined deletes
+   * @throws StoreError   the value may or may not be written
+   * @throws ClosedError  this Holdfast was closed
    */
   async write(expected: number, text: string | undefined): Promise<Written> {
     const session = this.#session;

@@ -1,8 +1,8 @@
 --[[
-  recipes/versioned/read: the value as it is. Changes nothing.
+  recipes/versioned/read: the value and its version. Changes nothing.
 
-  KEYS[1] record  hash: version, value; without the value it was deleted
-  REPLY   {1, version, value...}  state: version 0 if there never was one
+  KEYS[1] record  hash: version, value; without a value it was deleted
+  REPLY   {1, version, value...}  state: version 0 if the value was never set
 ]]
 local record = redis.call('HMGET', KEYS[1], 'version', 'value')
 if record[2] then

@@ -1,23 +1,29 @@
-/** Read, change, compare and set, again and again: optimistic first, and in turn when that goes on failing. */
+/**
+ * The loop of `Versioned.update`: reads, changes, compares and sets. After repeated conflicts, it takes turns with a
+ * mutex.
+ */
 import type { Lease, Mutex } from "../../index.js";
 import { delay, type Session } from "../../internal.js";
 import { ConflictError } from "./errors.js";
 import { resolveUpdate, type UpdateOptions } from "./options.js";
 import type { VersionedValue, WriteOutcome } from "./values.js";
 
-/** What is updated. */
+/** The value to update. */
 export interface Updated<Value> {
   readonly session: Session;
+  /** Serializes writers that had too many conflicts. */
   readonly mutex: Mutex;
+  /** Reads the value and its version. */
   read(): Promise<VersionedValue<Value>>;
+  /** Writes the value if it still has this version. */
   write(version: number, next: Value): Promise<WriteOutcome<Value>>;
 }
 
-/** The pause before the second attempt is shorter than this, that before the third than twice as long, and so on. */
+/** Longest pause before the second attempt, in milliseconds. Doubles with each attempt, up to LONGEST_PAUSE_MS. */
 const PAUSE_MS = 4;
 const LONGEST_PAUSE_MS = 500;
 
-/** See `Versioned.update`. */
+/** Implements `Versioned.update`, which documents the parameters and errors. */
 export async function update<Value>(
   updated: Updated<Value>,
   change: (old: Value | undefined) => Value | Promise<Value>,
@@ -38,7 +44,7 @@ export async function update<Value>(
       if (written.ok) return { value, version: written.version };
       if (attempts >= attemptsMax) throw new ConflictError(mutex.name, { attempts, version: written.version });
       seen = written;
-      if (lease !== undefined) continue; // only newcomers were in the way, and each of them is through
+      if (lease !== undefined) continue; // only writers without the mutex can conflict now, and each has finished
       if (attempts < promoteAfter) {
         const longestMs = Math.min(LONGEST_PAUSE_MS, PAUSE_MS * 2 ** (attempts - 1));
         await delay(session, mutex.name, session.runtime.random() * longestMs, signal);
@@ -48,7 +54,7 @@ export async function update<Value>(
       }
     }
   } finally {
-    // The comparison is what protects the value: the mutex only kept others from trying in vain.
+    // A failed release needs no report: the version check protects the value, and the mutex only reduces conflicts.
     await lease?.release().catch(() => {});
   }
 }

@@ -1,12 +1,12 @@
 /** A value and its version. */
 export interface VersionedValue<Value> {
-  /** Undefined if there is none: it was never set, or was deleted. Each is decoded anew. */
+  /** The value, decoded separately for each result; undefined if it was never set or was deleted. */
   readonly value: Value | undefined;
-  /** A safe integer; 0 if it was never set. */
+  /** A safe integer that rises with each write; 0 if the value was never set. */
   readonly version: number;
 }
 
-/** How a write ended. Somebody else having been first is an answer, with what is there now. */
+/** The result of a write. If another writer was first, `ok` is false, and the result contains the current value. */
 export type WriteOutcome<Value> =
   | { readonly ok: true; readonly version: number }
   | ({ readonly ok: false } & VersionedValue<Value>);

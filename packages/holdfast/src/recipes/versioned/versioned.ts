@@ -1,8 +1,9 @@
 /**
- * A value with a version: whoever writes names the version it has seen, and writes only if that is still the one.
+ * A value with a version. A writer passes the version that it has read, and writes only if the value still has that
+ * version.
  *
- * The comparison and the write are one script, so nothing is watched and no connection is kept for it. Versions only rise, also
- * over a deletion: nobody takes a value that came back for the one it has seen.
+ * One script compares and writes, so this needs no WATCH and no connection of its own. Versions only rise, even after a
+ * deletion, so a value that was deleted and set again never has a version that was seen before.
  */
 import type { Holdfast } from "../../index.js";
 import { checkKnown, checkName, checkWhole, internalsOf, observe, show } from "../../internal.js";
@@ -12,22 +13,23 @@ import { ANY_VERSION, type Kept, VersionedProtocol, type Written } from "./proto
 import { update } from "./update.js";
 import type { VersionedValue, WriteOutcome } from "./values.js";
 
-/** How values are kept. */
+/** Options of `versioned`. */
 export interface VersionedOptions {
-  /** How values become text. @default jsonCodec */
+  /** Converts values to text and back. @default jsonCodec */
   readonly codec?: Codec | undefined;
 }
 
 const VALUE_BYTES_MAX = 1_048_576;
 
-/** See the file header. Costs nothing and needs no clean-up. */
+/** A value on the server that is written by comparing versions. Creating one sends nothing and needs no cleanup. */
 export class Versioned<Value> {
+  /** Name of the value. */
   readonly name: string;
   readonly #holdfast: Holdfast;
   readonly #protocol: VersionedProtocol;
   readonly #codec: Codec;
 
-  /** Comes from `versioned`. @internal */
+  /** Use `versioned` to create one. @internal */
   constructor(holdfast: Holdfast, name: string, codec: Codec) {
     const { session, prefix } = internalsOf(holdfast, name);
     this.name = name;
@@ -37,7 +39,7 @@ export class Versioned<Value> {
   }
 
   /**
-   * The value as it is. One round trip.
+   * Returns the value and its version. One round trip.
    *
    * @throws StoreError, ClosedError
    */
@@ -48,14 +50,14 @@ export class Versioned<Value> {
   }
 
   /**
-   * Sets the value if it still has that version. One round trip. With version 0 it is created if it was never there.
+   * Sets the value if it still has that version. One round trip. Version 0 creates a value that was never set.
    *
-   * @param version  that the caller has seen
+   * @param version  the version that the caller has read
    * @param next     the new value, at most 1 MiB as text; not undefined
-   * @returns the new version; or, if somebody else was first, what is there now
-   * @throws StoreError  outcome unknown: it may be set or not. A reply that was lost is asked for again before that
-   * @throws ClosedError
-   * @throws TypeError, RangeError  a wrong argument; nothing was sent
+   * @returns the new version; or the current value and its version if another writer was first
+   * @throws StoreError   outcome unknown, even after retries: the value may or may not be set
+   * @throws ClosedError  this Holdfast was closed
+   * @throws TypeError, RangeError  an invalid argument; nothing was sent
    */
   async compareAndSet(version: number, next: Value): Promise<WriteOutcome<Value>> {
     checkVersion(version);
@@ -63,12 +65,14 @@ export class Versioned<Value> {
   }
 
   /**
-   * Deletes the value: if it still has that version, or whatever it has, if none is given. Its version rises and is kept for a
-   * week, so whoever has seen the value or its absence before finds out.
+   * Deletes the value. Its version rises and is kept for a week, so a writer that has read an earlier version gets a
+   * conflict.
    *
-   * @returns the version of its absence; or, if somebody else was first, what is there now
-   * @throws StoreError  outcome unknown. @throws ClosedError
-   * @throws TypeError, RangeError  a wrong version; nothing was sent
+   * @param version  deletes only if the value still has this version; without it, deletes any version
+   * @returns the version after the deletion; or the current value and its version if another writer was first
+   * @throws StoreError   outcome unknown
+   * @throws ClosedError  this Holdfast was closed
+   * @throws TypeError, RangeError  an invalid version; nothing was sent
    */
   async delete(version?: number): Promise<WriteOutcome<Value>> {
     if (version !== undefined) checkVersion(version);
@@ -76,18 +80,20 @@ export class Versioned<Value> {
   }
 
   /**
-   * Sets the value to what `change` makes of it. If somebody else is first, it is run again with what they wrote, after a
-   * random pause; and after `promoteAfter` such conflicts under the mutex of that name, in turn with others in the same need.
+   * Sets the value to the result of `change`. If another writer is first, `change` runs again with the new value after
+   * a random pause. After `promoteAfter` conflicts, further attempts hold the mutex of the same name, so that such
+   * writers take turns.
    *
-   * @param change  a pure function: it may be run several times. Gets undefined if there is no value
+   * @param change  gets the current value, or undefined if there is none, and returns the new one. May run several
+   *                times, so it should have no side effects
    * @returns the value that was set, and its version
-   * @throws what `change` throws, at once
+   * @throws the error that `change` threw, without another attempt
    * @throws ConflictError        `attemptsMax` conflicts; nothing was written
    * @throws AcquireTimeoutError, PausedError, EvictionError  of the mutex; nothing was written
-   * @throws StoreError           outcome unknown: it may be written or not
-   * @throws ClosedError
-   * @throws TypeError, RangeError  a wrong argument, or a value that cannot be kept
-   * @throws the reason of `signal`; nothing was written, unless it aborted while a write was under way
+   * @throws StoreError           outcome unknown: the value may or may not be written
+   * @throws ClosedError          this Holdfast was closed
+   * @throws TypeError, RangeError  an invalid argument, or a value that cannot be encoded or is too large
+   * @throws the reason of `signal`; nothing was written
    */
   async update(
     change: (old: Value | undefined) => Value | Promise<Value>,
@@ -108,13 +114,13 @@ export class Versioned<Value> {
   }
 
   /**
-   * The value as it is, then as it becomes, for as long as it is iterated; never an older version than before. Changes that
-   * follow each other quickly may be told as one. After a reconnect it is read again.
+   * Iterates over the current value and its changes. Versions only rise. Changes in quick succession may be reported as
+   * one. After a reconnect, the value is read again.
    *
-   * @throws ClosedError         this Holdfast was closed
-   * @throws StoreError          the server will not answer; while it may, the watcher waits
-   * @throws TypeError           a wrong option
-   * @throws the signal's reason
+   * @throws ClosedError  this Holdfast was closed
+   * @throws StoreError   the server refuses permanently; during an outage, the iterator waits
+   * @throws TypeError    an invalid option
+   * @throws the reason of `signal`
    */
   watch(
     options: { readonly signal?: AbortSignal | undefined } = {},
@@ -125,7 +131,7 @@ export class Versioned<Value> {
       name: this.name,
       channel: protocol.channel,
       read: (timeoutMs: number) => protocol.read(timeoutMs),
-      // A server that took over from another may have forgotten the last ones.
+      // After a failover, the server may have lost the latest versions. They are not reported again as older ones.
       isNews: (is: Kept, last: Kept) => is.version > last.version,
       changesInMs: () => Infinity,
     };
@@ -143,7 +149,7 @@ export class Versioned<Value> {
   }
 
   #decoded({ version, text }: Kept): VersionedValue<Value> {
-    // What was kept under this name is of this type, as far as all who share it agree.
+    // The cast relies on all users of the name agreeing on the type of its value.
     return { version, value: text === undefined ? undefined : (this.#codec.decode(text) as Value) };
   }
 
@@ -159,12 +165,12 @@ function checkVersion(version: unknown): void {
 }
 
 /**
- * The value of that name, which processes share, and write by comparing versions.
+ * Returns the versioned value with the given name. Sends nothing.
  *
- * @param holdfast  what `createHoldfast` returned, on one server, behind Sentinel or on a cluster
- * @param name      1 to 512 bytes; `update` may take the mutex of that name
- * @throws TypeError, RangeError  a wrong argument
- * @throws UnsupportedError       that Holdfast is on several independent servers
+ * @param holdfast  the object returned by `createHoldfast`, on one server, behind Sentinel or on a cluster
+ * @param name      1 to 512 bytes; `update` may acquire the mutex of that name
+ * @throws TypeError, RangeError  an invalid argument
+ * @throws UnsupportedError       this Holdfast uses several independent servers
  */
 export function versioned<Value>(holdfast: Holdfast, name: string, options: VersionedOptions = {}): Versioned<Value> {
   const { codec = jsonCodec } = checkKnown(options, ["codec"]);

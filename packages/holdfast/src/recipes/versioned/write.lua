@@ -1,20 +1,21 @@
 --[[
-  recipes/versioned/write: set the value, or delete it, if it still has the version that the writer has seen.
+  recipes/versioned/write: set or delete the value, if it still has the version that the writer has read.
 
-  Versions only rise: each is the server's time in µs, or one more than the last, whichever is more. A deleted value leaves its
-  version behind for a while. A request whose answer was lost is known by its id, however often the value was written since. Clients
-  may remember for times of different length: for one that remembers longer than others it is at least half as long.
+  Versions only rise: a new version is the server's time in microseconds, or the last version + 1 if that is more. A
+  deleted value leaves its version for a while. A repeated request is recognized by its id, even if the value was
+  written since. Clients may use different values of rememberMs; a request is then remembered for at least half the time
+  that its client asked for.
 
-  KEYS[1] record    hash: version, value; without the value it was deleted
-  KEYS[2] requests  sorted set, ids of the requests that have won of late: version
-  ARGV[1] version   that the writer has seen; 0 for none, -1 for any
+  KEYS[1] record    hash: version, value; without a value it was deleted
+  KEYS[2] requests  sorted set, ids of recent requests that have written: version
+  ARGV[1] version   version that the writer has read; 0 for none, -1 for any
   ARGV[2] request   id of this request
-  ARGV[3] rememberMs  how long its id is remembered
-  ARGV[4] buryMs    how long a deleted value leaves its version; 0 to set the value
-  ARGV[5] value     the new one
-  ARGV[6] channel   where those listen who watch; the message is the version
+  ARGV[3] rememberMs  how long the id is remembered
+  ARGV[4] buryMs    how long the version of a deleted value is kept; 0 to set the value
+  ARGV[5] value     the new value
+  ARGV[6] channel   channel that watchers subscribe to; the message is the version
   REPLY   {1, version}            written: the new version
-          {2, version, value...}  conflict: it has another version, and that value, if any
+          {2, version, value...}  conflict: the current version, and the value, if any
 ]]
 local expected, request, rememberMs, buryMs, value, channel = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
 

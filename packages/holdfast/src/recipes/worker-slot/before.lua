@@ -1,11 +1,11 @@
 --[[
-  recipes/worker-slot/before: until when the holder before may have used a number. Changes nothing.
+  recipes/worker-slot/before: the last time at which the previous holder may have used a number. Changes nothing.
 
   KEYS[1] ends     hash, number -> `<end> <token> <end before>`, by the clocks of the holders, in ms since 1970
-  ARGV[1] number   that was granted
+  ARGV[1] number   number that was granted
   ARGV[2] token    token of the grant
-  REPLY   0        unknown: the note is not of this grant, or there is none
-          {1, beforeMs}  known; 0 if there was no holder before
+  REPLY   0        unknown: the note belongs to another grant, or there is none
+          {1, beforeMs}  known; 0 if there was no previous holder
 ]]
 local number, token = ARGV[1], ARGV[2]
 

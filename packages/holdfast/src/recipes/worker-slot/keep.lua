@@ -1,10 +1,11 @@
 --[[
-  recipes/worker-slot/keep: begin the lease of a number anew, with its rest after it, and note until when it may be in use.
+  recipes/worker-slot/keep: renew the lease of a number, including its rest time, and note when its use may end.
 
-  As permits/extend, of a lease that is longer here than where it is held: a number whose holder is not heard of any more
-  rests for the difference before anybody else gets it. What the holder's own clock can show at the end is noted for the
-  next holder, which begins after it whatever its own clock shows; what was noted before stays beside it for as long as the
-  same grant lasts. A note never goes back but by recipes/worker-slot/end.
+  Works like permits/extend, but the lease lasts longer here than the holder assumes. So after the last renewal of a
+  holder that has crashed, its number stays unused for the difference. The script notes the time that the holder's own
+  clock can show at the end of the lease. The next holder begins after that time, whatever its own clock shows. The note
+  of the previous holder is kept beside it while the same grant lasts. Only recipes/worker-slot/end can set a note to an
+  earlier time.
 
   KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence    string, last token issued
@@ -13,13 +14,13 @@
   KEYS[5] ends     hash, number -> `<end> <token> <end before>`, by the clocks of the holders, in ms since 1970
   ARGV[1] owner    id of the claim that was granted
   ARGV[2] token    token of the grant
-  ARGV[3] leaseMs  length of the lease and its rest, counted from now
-  ARGV[4] untilMs  what the holder's clock shows at the end of the lease, in ms since 1970
+  ARGV[3] leaseMs  length of the lease and its rest time, counted from now
+  ARGV[4] untilMs  what the holder's clock shows at the end of the lease, in milliseconds since 1970
   RENEWS
   REPLY   1        extended
-          2        unclaimed: it had ended, and nobody was granted since
-          3        claimed: it had ended, and somebody else was granted since
-          4        forgotten: the server does not know that it ever was
+          2        unclaimed: the lease had ended, and no claim was granted since
+          3        claimed: the lease had ended, and another claim was granted since
+          4        forgotten: the server has no record of the grant
 ]]
 local owner, token, leaseMs, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 
@@ -27,7 +28,7 @@ local owner, token, leaseMs, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonu
 -- include permits
 -- include why-lost
 if record and isUnder(record, token) then
-  -- A full server accepts this first write, and then the others (docs/adr/135).
+  -- A server at its memory limit accepts this command, and then all later writes of this script (docs/adr/135).
   redis.call('HDEL', KEYS[1], '')
   mend()
   if redis.call('ZSCORE', KEYS[3], owner) - now > 0 then
@@ -40,7 +41,7 @@ if record and isUnder(record, token) then
     end
     local latest = math.max(tonumber(last), untilMs)
     redis.call('HSET', KEYS[5], number, string.format('%.0f ', latest) .. token .. ' ' .. before)
-    -- Clocks that differ by more than a day are nobody's.
+    -- Keep the notes for more than a day after the lease, because clocks are assumed to differ by less than a day.
     if redis.call('PTTL', KEYS[5]) - leaseMs < 86400000 then
       redis.call('PEXPIRE', KEYS[5], leaseMs + 90000000)
     end

@@ -1,4 +1,7 @@
-/** The protocol of a semaphore for the number of one worker: its lease lasts longer on the server, and its end is noted. */
+/**
+ * The semaphore protocol for worker numbers: the lease lasts longer on the server, and its end is noted for the next
+ * holder.
+ */
 
 import {
   recipesWorkerSlotBefore,
@@ -7,23 +10,23 @@ import {
 } from "../../generated/recipes-scripts.js";
 import { type Claim, call, type Grant, type LockProtocol, type NotHeld, type Session } from "../../internal.js";
 
-/** So much of the time for an answer is for the note, when a number is given back. */
+/** Fraction of the time limit of a release that the note may take. */
 const NOTE_SHARE = 1 / 4;
 
-/** See the file header. One for each number that somebody asks for. */
+/** The use of one worker number. Create one for each call of `workerSlot`. */
 export class SlotUse {
   readonly #session: Session;
   readonly #base: LockProtocol;
   readonly #restMs: number;
   readonly #ends: string;
   #grant: Grant | undefined;
-  /** The latest time that its holder can have read while it was held. */
+  /** The latest time of the local clock, in milliseconds since 1970, at which the number was known to be in use. */
   #latestMs = 0;
 
   /**
-   * @param base    of the semaphore
-   * @param ends    key of the notes
-   * @param restMs  how much longer the lease is on the server
+   * @param base    protocol of the semaphore
+   * @param ends    key of the notes about the end of each number's use
+   * @param restMs  how much longer the lease lasts on the server, in milliseconds
    */
   constructor(session: Session, base: LockProtocol, ends: string, restMs: number) {
     this.#session = session;
@@ -32,26 +35,26 @@ export class SlotUse {
     this.#restMs = restMs;
   }
 
-  /** It is held, and whoever asked may have read the clock. */
+  /** Records that the number is in use now, because the caller may be reading the clock. */
   inUse(): void {
     const nowMs = this.#session.runtime.wallMs();
     if (nowMs > this.#latestMs) this.#latestMs = nowMs;
   }
 
-  /** What the lease uses in place of the protocol of the semaphore. */
+  /** The protocol that the lease uses instead of the semaphore's. */
   get protocol(): LockProtocol {
     const base = this.#base;
     const restMs = this.#restMs;
     const { reclaim } = base;
     return {
       ...base,
-      // What is adopted elsewhere would not rest.
+      // Export is disabled, because an adopted lease would have no rest time.
       exported: undefined,
       extend: (grant, leaseMs, timeoutMs) => this.#keep(grant, leaseMs, timeoutMs),
       ...(reclaim && {
         reclaim: async (grant, leaseMs, timeoutMs) => {
           const outcome = await reclaim(grant, leaseMs + restMs, timeoutMs);
-          // What was noted is lost with it, and whoever has just begun does not know its own number before.
+          // The failover may also have lost the note. If the hold has just begun, this also sets its number.
           if (outcome === "reclaimed") await this.#keep(grant, leaseMs, timeoutMs);
           return outcome;
         },
@@ -81,7 +84,8 @@ export class SlotUse {
   }
 
   /**
-   * Until when the holder before may have used the number, by its own clock, in ms since 1970; 0 if nothing is known of one.
+   * Returns the last time at which the previous holder may have used the number, in milliseconds since 1970 by that
+   * holder's clock; 0 if no previous holder is known.
    *
    * @throws StoreError
    */
@@ -98,14 +102,15 @@ export class SlotUse {
   }
 
   /**
-   * Notes that it is in use no longer than until now. Awaited before it is given back, since to be sent first is not to come first:
-   * this script is loaded on a server that does not know it yet, and meanwhile whoever waits would begin after the old note.
+   * Notes that the number is not used after now. Waits for the reply before the release, because sending the note first
+   * does not guarantee that it runs first: an unknown script must be loaded. Meanwhile the next holder would read the
+   * old, later note.
    *
-   * @returns what is left of the time. Never rejects: without the note the next one begins later, and no harm is done
+   * @returns the rest of `timeoutMs`. Never rejects: without the note, the next holder only begins later
    */
   async #end({ owner }: Claim, timeoutMs: number): Promise<number> {
     if (this.#grant?.claim.owner !== owner) return timeoutMs;
-    // Who is late may have heeded its signal alone, and then nobody has told until when.
+    // A holder that checks only its signal has never called `inUse`, so record the use here.
     this.inUse();
     const args = { ...this.#note(), untilMs: Math.ceil(this.#latestMs) };
     const noteMs = timeoutMs * NOTE_SHARE;

@@ -1,9 +1,9 @@
 /**
- * A small number for each worker that is alive, such as goes into the ids that it makes.
+ * Assigns a small number to each live worker, for example for use in generated ids.
  *
- * It is a slot of a semaphore. The lease on the server is longer by the rest than the holder relies on it, so a number that
- * nobody has given back is out of use for that long at least before it is anybody else's; and with each renewal the holder
- * notes what its own clock can show at the end, after which the next one begins.
+ * The number is a slot of a semaphore. The lease on the server is longer than the holder assumes, by the rest time. So
+ * a number that was not released stays unused for at least that long before the next worker gets it. With each renewal,
+ * the holder notes the time that its own clock shows at the end of the lease. The next holder begins after that time.
  */
 import { AcquireTimeoutError, type Holdfast, type SemaphoreHolder, type SemaphoreLease } from "../../index.js";
 import {
@@ -23,44 +23,47 @@ import {
 } from "../../internal.js";
 import { SlotUse } from "./protocol.js";
 
-/** How a number is had, and kept. */
+/** Options of `workerSlot`. */
 export interface WorkerSlotOptions {
-  /** How many numbers there are, from 0: the `permits` of the semaphore of that name. A whole number from 1 to 1,000,000. */
+  /** How many numbers there are, counted from 0: the `permits` of the semaphore. A whole number from 1 to 1,000,000. */
   readonly count: number;
 
   /**
-   * How long a number may be used after the last renewal that was confirmed. Longer rides out longer pauses and outages; shorter
-   * frees the number of a dead worker sooner. Whole milliseconds, 100 to 31,536,000,000.
+   * How long a number may be used after the last confirmed renewal. A longer lease survives longer pauses and outages.
+   * A shorter lease frees the number of a crashed worker sooner. Whole milliseconds, 100 to 31,536,000,000.
    * @default 60_000
    */
   readonly leaseMs?: number | undefined;
 
   /**
-   * How long the number of a worker that was not heard of again rests after that, before somebody gets it. Longer allows for
-   * workers that notice late that they are dead. One that was given back is free at once. Whole milliseconds, 0 to
+   * How long a number that was not released stays unused after its lease. A longer time protects against workers that
+   * notice late that their lease has expired. A released number is free immediately. Whole milliseconds, 0 to
    * 31,536,000,000.
    * @default 30_000
    */
   readonly restMs?: number | undefined;
 
-  /** Longest wait while all numbers are taken. Milliseconds, 0 or more; Infinity never gives up. @default that of the Holdfast, 10_000 */
+  /**
+   * Longest wait while all numbers are taken. Milliseconds, 0 or more; Infinity waits forever.
+   * @default the default of the Holdfast, 10_000
+   */
   readonly waitMs?: number | undefined;
 
-  /** Ends the wait, and rejects with its reason. */
+  /** Aborts the wait; the call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 
-  /** Free text shown to whoever inspects the numbers, at most 256 bytes. */
+  /** Free text shown in inspections of the numbers, at most 256 bytes. */
   readonly label?: string | undefined;
 }
 
 const NAMES: readonly (keyof WorkerSlotOptions)[] = ["count", "leaseMs", "restMs", "waitMs", "signal", "label"];
 const YEAR_MS = 31_536_000_000;
 
-/** All numbers were taken until the wait ended. Nothing is held; trying again is safe. */
+/** All numbers were taken until the wait ended. Nothing is held; retrying is safe. */
 export class SlotsTakenError extends AcquireTimeoutError {
   override readonly name: string = "SlotsTakenError";
 
-  /** The first 1,000 who have one, the one whose lease ends first at the front; empty if the server did not say. */
+  /** At most 1,000 holders, ordered by the end of their lease, earliest first; empty if the server did not say. */
   readonly holders: readonly SemaphoreHolder[];
 
   constructor(error: AcquireTimeoutError, holders: readonly SemaphoreHolder[]) {
@@ -69,9 +72,12 @@ export class SlotsTakenError extends AcquireTimeoutError {
   }
 }
 
-/** A number that no other living worker has: renewed until it is given back. */
+/** A number that no other live worker has. It is renewed until it is released. */
 export class WorkerSlot extends Lease {
-  /** From 0 to `count` less one: the smallest that was free. Higher where somebody has resized to more than `count`. */
+  /**
+   * The smallest number that was free: 0 to `count` - 1, or higher if `resize` raised the number of permits above
+   * `count`.
+   */
   readonly number: number;
   readonly #use: SlotUse;
   #notBeforeAtMs = 0;
@@ -81,27 +87,33 @@ export class WorkerSlot extends Lease {
     super(hold);
     this.number = hold.grant.slots[0] as number; // permits of such a lease are numbered
     this.#use = use;
-    // It is given back by then without a word from whoever uses it.
+    // If the Holdfast closes, it releases the number without a call by its user, so record the use here.
     hold.onLost((reason) => {
       if (reason === "closed") use.inUse();
     });
   }
 
   /**
-   * Until when the holder before may have used the number, by its own clock, in ms since 1970; 0 if nothing is known of one. Who
-   * makes ids of a time begins with one that is later by its own clock: then no two are the same, however the clocks differ.
+   * The last time at which the previous holder may have used the number, in milliseconds since 1970 by that holder's
+   * clock; 0 if no previous holder is known. If your ids contain a time, use only later times of your own clock. Then
+   * no two ids are the same, however much the clocks differ.
    */
   get notBeforeAtMs(): number {
     return this.#notBeforeAtMs;
   }
 
-  /** Notes that it is in use, and learns who used it before. @throws LeaseLostError, StoreError @internal */
+  /**
+   * Notes the number as in use, and reads when the previous holder used it.
+   *
+   * @throws LeaseLostError, StoreError
+   * @internal
+   */
   async begin(session: Session, leaseMs: number): Promise<void> {
     await insist(session, () => this.extend(leaseMs));
     this.#notBeforeAtMs = await insist(session, () => this.#use.beforeMs());
   }
 
-  /** As of every lease: how long it may be used from now, in ms. */
+  /** As in every lease: how long the number may still be used, in milliseconds. */
   override validForMs(): number {
     const leftMs = super.validForMs();
     if (leftMs > 0) this.#use.inUse();
@@ -110,20 +122,20 @@ export class WorkerSlot extends Lease {
 }
 
 /**
- * Takes the smallest number that is free, and keeps it.
+ * Takes the smallest free number and holds it until it is released.
  *
- * Ask `assertHeld` after the clock was read, for every id: it does no I/O, and tells the truth at the first line after a pause.
- * `holdfast.semaphore(name, { permits: count })` is what stands behind: it shows who has which number, and `resize` changes how
- * many there are.
+ * For each id, call `assertHeld` after you have read the clock. It does no I/O, and is correct even directly after a
+ * pause of the process. The numbers are the slots of `holdfast.semaphore(name, { permits: count })`: inspect it to see
+ * who has which number, and call `resize` to change how many there are.
  *
- * @param name  of the numbers, 1 to 512 bytes
- * @throws SlotsTakenError        all are taken until `waitMs`; says who has them
- * @throws CapacityMismatchError  other processes count on another `count`
+ * @param name  name of the semaphore, 1 to 512 bytes
+ * @throws SlotsTakenError        all numbers were taken until `waitMs`; lists their holders
+ * @throws CapacityMismatchError  other processes use another `count`
  * @throws PausedError, StoreError, EvictionError, ClosedError  as `acquire` of a semaphore; nothing is held
- * @throws LeaseLostError         it was lost before it was noted as in use
- * @throws UnsupportedError       this Holdfast is on several independent servers
- * @throws TypeError, RangeError  a wrong name or option; nothing was sent
- * @throws the reason of `signal`
+ * @throws LeaseLostError         the lease was lost before the number was noted as in use
+ * @throws UnsupportedError       this Holdfast uses several independent servers
+ * @throws TypeError, RangeError  an invalid name or option; nothing was sent
+ * @throws the reason of `signal`, if it aborts the wait
  */
 export async function workerSlot(holdfast: Holdfast, name: string, options: WorkerSlotOptions): Promise<WorkerSlot> {
   const { count, leaseMs = 60_000, restMs = 30_000, ...rest } = checkKnown(options, NAMES);

@@ -1,24 +1,24 @@
 --[[
-  interop/redisson/expirable-semaphore/acquire: take permits if so many are free, each under an id that was never used.
+  interop/redisson/expirable-semaphore/acquire: take permits if enough are free, each under a unique id.
 
-  Who has a permit stands in a sorted set that all libraries share, so a second copy of the request finds its own ids and
-  takes nothing more. Permits whose time is over come back first, whoever had them.
+  All libraries share a sorted set of the held permits. So a second copy of the request finds its own ids and takes no
+  more permits. Permits whose lease has ended are taken back first, no matter which client held them.
 
-  KEYS[1] permits  string, how many are free
-  KEYS[2] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms, 922337203685477 if it has none
-  KEYS[3] leases   what this library records of a plain semaphore, and this one must not have
-  ARGV[1] name     the first key as it must arrive here
-  ARGV[2] ids      of the permits, 32 hexadecimal digits each
+  KEYS[1] permits  string, number of free permits
+  KEYS[2] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms, 922337203685477 without an end
+  KEYS[3] leases   record of a plain semaphore; must not exist
+  ARGV[1] name     the first key, without any prefix that a client adds
+  ARGV[2] ids      ids of the permits, 32 hexadecimal digits each
   ARGV[3] leaseMs  length of the lease
-  ARGV[4] amount   how many permits
-  ARGV[5] channel  where waiters listen
+  ARGV[4] amount   number of permits
+  ARGV[5] channel  channel of the waiters
   ARGV[6] how      plain, sharded or both
   GRANTS  by itself
-  REPLY   {0, token}          granted; the token is the server's clock in µs, and orders grants of this library only
-          {1, restMs, nowUs}  busy; the first lease ends in restMs, or none does if -1
-          2                   plain: there is a plain semaphore of this name
-          3                   strange: the key holds no count
-          4                   prefixed: a client has put something before the key
+  REPLY   {0, token}          granted; the token is the server's clock in µs, which orders only grants of Holdfast
+          {1, restMs, nowUs}  busy; the first lease ends in restMs, or no lease ends if -1
+          2                   plain: the name belongs to a plain semaphore
+          3                   strange: the value of the key is not a count
+          4                   prefixed: the client added a prefix to the key
 ]]
 local name, ids, leaseMs, amount = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local channel, how = ARGV[5], ARGV[6]
@@ -32,7 +32,7 @@ local nowUs = time[1] * 1000000 + time[2]
 local now = math.floor(nowUs / 1000)
 -- include redisson-ids
 if redis.call('ZSCORE', KEYS[2], toBytes(string.sub(ids, 1, 32))) then
-  -- The first reply was lost. The lease is never shortened: this may be a late copy that arrives after an extension.
+  -- The first reply was lost. Never shortens the lease: this may be a late copy that arrives after an extension.
   for id in string.gmatch(ids, string.rep('%x', 32)) do
     redis.call('ZADD', KEYS[2], 'XX', 'GT', now + leaseMs, toBytes(id))
   end
@@ -59,7 +59,7 @@ local leftMs = redis.call('PTTL', KEYS[1])
 if leftMs > 0 then
   redis.call('PEXPIRE', KEYS[2], leftMs)
 else
-  -- Somebody may have taken the end from the count: its permits would be lost with this set.
+  -- The expiry of the count may have been removed. If this set still expired, its permits would be lost.
   redis.call('PERSIST', KEYS[2])
 end
 return {0, nowUs}

@@ -1,20 +1,20 @@
 --[[
-  interop/redisson/expirable-semaphore/add-permits: put permits in, or take some away, beside those that are held.
+  interop/redisson/expirable-semaphore/add-permits: add free permits, or remove some. Held permits do not change.
 
-  INCRBY keeps the life of the count, which writing it anew would not.
+  INCRBY keeps the expiry of the count; SET would remove it.
 
-  KEYS[1] permits  string, how many are free
-  KEYS[2] request  string, the answer to this request if it was carried out before
-  KEYS[3] leases   what this library records of a plain semaphore, and this one must not have
-  ARGV[1] name     the first key as it must arrive here
-  ARGV[2] amount   how many, less than 0 to take some away
-  ARGV[3] keepMs   how long the answer is remembered
-  ARGV[4] channel  where waiters listen
+  KEYS[1] permits  string, number of free permits
+  KEYS[2] request  string, the reply to this request if it has already run
+  KEYS[3] leases   record of a plain semaphore; must not exist
+  ARGV[1] name     the first key, without any prefix that a client adds
+  ARGV[2] amount   number of permits, negative to remove some
+  ARGV[3] keepMs   how long the reply is remembered
+  ARGV[4] channel  channel of the waiters
   ARGV[5] how      plain, sharded or both
   REPLY   {0, value}  done: 1
-          2           plain: there is a plain semaphore of this name
-          3           strange: the key holds no count
-          4           prefixed: a client has put something before the key
+          2           plain: the name belongs to a plain semaphore
+          3           strange: the value of the key is not a count
+          4           prefixed: the client added a prefix to the key
 ]]
 local name, amount, keepMs, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 

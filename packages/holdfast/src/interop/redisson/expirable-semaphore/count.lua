@@ -1,17 +1,17 @@
 --[[
-  interop/redisson/expirable-semaphore/count: how many permits are free and how many are held, after reaping.
+  interop/redisson/expirable-semaphore/count: return the number of free and held permits, after taking back ended ones.
 
-  KEYS[1] permits  string, how many are free
+  KEYS[1] permits  string, number of free permits
   KEYS[2] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms
-  KEYS[3] leases   what this library records of a plain semaphore, and this one must not have
-  ARGV[1] name     the first key as it must arrive here
-  ARGV[2] channel  where waiters listen
+  KEYS[3] leases   record of a plain semaphore; must not exist
+  ARGV[1] name     the first key, without any prefix that a client adds
+  ARGV[2] channel  channel of the waiters
   ARGV[3] how      plain, sharded or both
   REPLY   {0, free, held}  done
-          1                more: there is more to reap, so ask again
-          2                plain: there is a plain semaphore of this name
-          3                strange: the key holds no count
-          4                prefixed: a client has put something before the key
+          1                more: there are more permits to take back, so ask again
+          2                plain: the name belongs to a plain semaphore
+          3                strange: the value of the key is not a count
+          4                prefixed: the client added a prefix to the key
 ]]
 local name, channel, how = ARGV[1], ARGV[2], ARGV[3]
 

@@ -1,14 +1,15 @@
 --[[
-  interop/redisson/expirable-semaphore/extend: begin the lease of permits anew, if all of them are still there.
+  interop/redisson/expirable-semaphore/extend: renew the lease of permits if all of them are still held.
 
-  One that is over but was not reaped yet is still there: it was never free since. It is not reaped here either.
+  A permit whose lease has ended still counts as held until it is taken back, because it has not been free since. This
+  script takes none back.
 
   KEYS[1] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms
-  ARGV[1] ids      of the permits, 32 hexadecimal digits each
-  ARGV[2] leaseMs  length of the lease, counted from now
+  ARGV[1] ids      ids of the permits, 32 hexadecimal digits each
+  ARGV[2] leaseMs  length of the lease from now
   RENEWS
   REPLY   1        extended
-          2        claimed: a permit was reaped, or somebody has released it by its id
+          2        claimed: a permit was taken back, or another client has released it by its id
 ]]
 local ids, leaseMs = ARGV[1], ARGV[2]
 
@@ -19,7 +20,7 @@ for id in string.gmatch(ids, string.rep('%x', 32)) do
   end
 end
 local time = redis.call('TIME')
--- A full server accepts this first write, and then the others (docs/adr/135).
+-- A server that is out of memory accepts this write, and then all others of the script (docs/adr/135).
 redis.call('ZREM', KEYS[1], '')
 local ends = time[1] * 1000 + math.floor(time[2] / 1000) + leaseMs
 for id in string.gmatch(ids, string.rep('%x', 32)) do

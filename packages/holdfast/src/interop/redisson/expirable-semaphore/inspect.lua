@@ -1,15 +1,15 @@
 --[[
-  interop/redisson/expirable-semaphore/inspect: how many permits are free, and the ids of those that are held.
+  interop/redisson/expirable-semaphore/inspect: return the number of free permits and the ids of held ones. Read-only.
 
-  Changes nothing, so what is over and was not reaped yet is left out.
+  Takes no permits back, so those whose lease has ended count neither as free nor as held.
 
-  KEYS[1] permits  string, how many are free
-  KEYS[2] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms, 922337203685477 if it has none
-  ARGV[1] name     the first key as it must arrive here
-  ARGV[2] most     how many permits to name, 1 or more
-  REPLY   {0, free, rest...}  seen; rest are the id and the rest of the lease in ms of each permit, -1 if it does not end
-          3                   strange: the key holds no count
-          4                   prefixed: a client has put something before the key
+  KEYS[1] permits  string, number of free permits
+  KEYS[2] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms, 922337203685477 without an end
+  ARGV[1] name     the first key, without any prefix that a client adds
+  ARGV[2] most     number of permits to return, 1 or more
+  REPLY   {0, free, rest...}  seen; rest has the id and the remaining lease in ms of each permit, -1 if it never ends
+          3                   strange: the value of the key is not a count
+          4                   prefixed: the client added a prefix to the key
 ]]
 local name, most = ARGV[1], ARGV[2]
 

@@ -1,11 +1,11 @@
 --[[
-  interop/redisson/expirable-semaphore/lease-time: what is left of the lease of a permit, whoever acquired it.
+  interop/redisson/expirable-semaphore/lease-time: return the remaining lease of a permit of any client.
 
-  KEYS[1] timeout     sorted set, id of a permit, 16 bytes -> end of its lease in ms, 922337203685477 if it has none
-  ARGV[1] id          of the permit, 32 hexadecimal digits
-  REPLY   {0, value}  held: ms that are left
-          1           endless: held, and its lease does not end
-          2           gone: nobody holds that permit
+  KEYS[1] timeout     sorted set, id of a permit, 16 bytes -> end of its lease in ms, 922337203685477 without an end
+  ARGV[1] id          id of the permit, 32 hexadecimal digits
+  REPLY   {0, value}  held: remaining ms
+          1           endless: held, and its lease never ends
+          2           gone: the permit is not held
 ]]
 local id = ARGV[1]
 

@@ -1,15 +1,16 @@
 --[[
-  interop/redisson/expirable-semaphore/release: give back those of the permits that are still there, and tell who waits.
+  interop/redisson/expirable-semaphore/release: release the given permits that are still held, and notify waiters.
 
-  A permit that was reaped meanwhile is in the count already. One that is over but was not reaped comes back by this.
+  A permit that was already taken back is in the count. A permit whose lease has ended but that was not taken back yet
+  is released by this script.
 
-  KEYS[1] permits  string, how many are free
+  KEYS[1] permits  string, number of free permits
   KEYS[2] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms
-  ARGV[1] ids      of the permits, 32 hexadecimal digits each
-  ARGV[2] channel  where waiters listen
+  ARGV[1] ids      ids of the permits, 32 hexadecimal digits each
+  ARGV[2] channel  channel of the waiters
   ARGV[3] how      plain, sharded or both
   REPLY   1        released: all of them
-          2        claimed: at least one was not there any more
+          2        claimed: at least one was not held any more
 ]]
 local ids, channel, how = ARGV[1], ARGV[2], ARGV[3]
 

@@ -1,23 +1,23 @@
 --[[
-  interop/redisson/expirable-semaphore/set-permits: change how many permits there are, counting those that are held.
+  interop/redisson/expirable-semaphore/set-permits: change the total number of permits, including those that are held.
 
-  With fewer than are held, the count of free ones falls below zero, and nobody is granted until enough came back. What is
-  over and was not reaped yet counts as held: reaping moves it to the free ones, and the sum stays.
+  If it is less than are held, the count of free permits becomes negative, and no permits are granted until enough were
+  released. A permit whose lease has ended counts as held until it is taken back. That does not change the total.
 
-  KEYS[1] permits  string, how many are free
-  KEYS[2] request  string, the answer to this request if it was carried out before
+  KEYS[1] permits  string, number of free permits
+  KEYS[2] request  string, the reply to this request if it has already run
   KEYS[3] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms
-  KEYS[4] leases   what this library records of a plain semaphore, and this one must not have
-  ARGV[1] name     the first key as it must arrive here
-  ARGV[2] amount   how many, 0 or more
-  ARGV[3] keepMs   how long the answer is remembered
-  ARGV[4] channel  where waiters listen
+  KEYS[4] leases   record of a plain semaphore; must not exist
+  ARGV[1] name     the first key, without any prefix that a client adds
+  ARGV[2] amount   total number of permits, 0 or more
+  ARGV[3] keepMs   how long the reply is remembered
+  ARGV[4] channel  channel of the waiters
   ARGV[5] how      plain, sharded or both
   GRANTS  by itself
-  REPLY   {0, value}  done: 1 if it was changed, 0 if there were so many
-          2           plain: there is a plain semaphore of this name
-          3           strange: the key holds no count
-          4           prefixed: a client has put something before the key
+  REPLY   {0, value}  done: 1 if the number was changed, 0 if it was the same
+          2           plain: the name belongs to a plain semaphore
+          3           strange: the value of the key is not a count
+          4           prefixed: the client added a prefix to the key
 ]]
 local name, amount, keepMs, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 

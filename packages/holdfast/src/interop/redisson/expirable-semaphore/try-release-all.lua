@@ -1,17 +1,17 @@
 --[[
-  interop/redisson/expirable-semaphore/try-release-all: give back several permits by their ids, all or none.
+  interop/redisson/expirable-semaphore/try-release-all: release several permits by their ids, all or none.
 
-  KEYS[1] permits  string, how many are free
-  KEYS[2] request  string, the answer to this request if it was carried out before
+  KEYS[1] permits  string, number of free permits
+  KEYS[2] request  string, the reply to this request if it has already run
   KEYS[3] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms
-  ARGV[1] name     the first key as it must arrive here
-  ARGV[2] ids      of the permits, 32 hexadecimal digits each, none twice
-  ARGV[3] keepMs   how long the answer is remembered
-  ARGV[4] channel  where waiters listen
+  ARGV[1] name     the first key, without any prefix that a client adds
+  ARGV[2] ids      ids of the permits, 32 hexadecimal digits each, all different
+  ARGV[3] keepMs   how long the reply is remembered
+  ARGV[4] channel  channel of the waiters
   ARGV[5] how      plain, sharded or both
-  REPLY   {0, value}  done: 1 if all were held; 0 if one was not, or was over, and then nothing was given back
-          3           strange: the key holds no count
-          4           prefixed: a client has put something before the key
+  REPLY   {0, value}  done: 1 if all were held; 0 if one was not held or its lease had ended, and then none is released
+          3           strange: the value of the key is not a count
+          4           prefixed: the client added a prefix to the key
 ]]
 local name, ids, keepMs, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -29,7 +29,7 @@ for id in string.gmatch(ids, string.rep('%x', 32)) do
   end
   held = held + 1
 end
--- How many came back, where one that comes back alone tells how many there are: as Redisson does it.
+-- Like Redisson, publishes the number of released permits here, but the number of free permits in `try-release`.
 publish(how, channel, held)
 for id in string.gmatch(ids, string.rep('%x', 32)) do
   redis.call('ZREM', KEYS[3], toBytes(id))

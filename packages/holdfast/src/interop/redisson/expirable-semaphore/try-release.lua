@@ -1,20 +1,20 @@
 --[[
-  interop/redisson/expirable-semaphore/try-release: give back a permit that the caller names by its id, whoever acquired it.
+  interop/redisson/expirable-semaphore/try-release: release a permit of any client by its id.
 
-  One that is over but was not reaped yet comes back all the same, as Redisson does it; there the caller is told that it
-  was refused, here that it was late.
+  Like Redisson, also releases a permit whose lease has ended but that was not taken back yet. Redisson then reports a
+  failure; this script reports that the release was late.
 
-  KEYS[1] permits  string, how many are free
-  KEYS[2] request  string, the answer to this request if it was carried out before
+  KEYS[1] permits  string, number of free permits
+  KEYS[2] request  string, the reply to this request if it has already run
   KEYS[3] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms
-  ARGV[1] name     the first key as it must arrive here
-  ARGV[2] id       of the permit, 32 hexadecimal digits
-  ARGV[3] keepMs   how long the answer is remembered
-  ARGV[4] channel  where waiters listen
+  ARGV[1] name     the first key, without any prefix that a client adds
+  ARGV[2] id       id of the permit, 32 hexadecimal digits
+  ARGV[3] keepMs   how long the reply is remembered
+  ARGV[4] channel  channel of the waiters
   ARGV[5] how      plain, sharded or both
-  REPLY   {0, value}  done: 1 if it was held, 2 if its lease was over, 0 if nobody has that permit
-          3           strange: the key holds no count
-          4           prefixed: a client has put something before the key
+  REPLY   {0, value}  done: 1 if the permit was held, 2 if its lease had ended, 0 if it is not held
+          3           strange: the value of the key is not a count
+          4           prefixed: the client added a prefix to the key
 ]]
 local name, id, keepMs, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 

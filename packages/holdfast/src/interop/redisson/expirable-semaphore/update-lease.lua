@@ -1,18 +1,18 @@
 --[[
-  interop/redisson/expirable-semaphore/update-lease: let the lease of a permit end at another time, whoever acquired it.
+  interop/redisson/expirable-semaphore/update-lease: change the end of the lease of a permit of any client.
 
-  Unlike a renewal it may also end sooner, or never.
+  Unlike a renewal, the new end may be sooner, or never.
 
-  KEYS[1] permits  string, how many are free
-  KEYS[2] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms, 922337203685477 if it has none
-  ARGV[1] name     the first key as it must arrive here
-  ARGV[2] id       of the permit, 32 hexadecimal digits
-  ARGV[3] leaseMs  length of the lease, counted from now; -1 if it is not to end
-  ARGV[4] channel  where waiters listen
+  KEYS[1] permits  string, number of free permits
+  KEYS[2] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms, 922337203685477 without an end
+  ARGV[1] name     the first key, without any prefix that a client adds
+  ARGV[2] id       id of the permit, 32 hexadecimal digits
+  ARGV[3] leaseMs  length of the lease from now; -1 for no end
+  ARGV[4] channel  channel of the waiters
   ARGV[5] how      plain, sharded or both
-  REPLY   {0, value}  done: 1 if it was held, 0 if nobody holds that permit
-          3           strange: the key holds no count
-          4           prefixed: a client has put something before the key
+  REPLY   {0, value}  done: 1 if the permit was held, 0 if not
+          3           strange: the value of the key is not a count
+          4           prefixed: the client added a prefix to the key
 ]]
 local name, id, leaseMs, channel, how = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 
@@ -27,7 +27,7 @@ local ends = redis.call('ZSCORE', KEYS[2], toBytes(id))
 if not ends or ends - now <= 0 then
   return {0, 0}
 end
--- A full server accepts this first write, and then the others (docs/adr/135).
+-- A server that is out of memory accepts this write, and then all others of the script (docs/adr/135).
 redis.call('ZREM', KEYS[2], '')
 redis.call('ZADD', KEYS[2], leaseMs < 0 and '922337203685477' or now + leaseMs, toBytes(id))
 return {0, 1}

@@ -1,23 +1,24 @@
 --[[
-  interop/redisson/fair/acquire: take the fair lock of Redisson if it is free and nobody stands before us; else queue for it.
+  interop/redisson/fair/acquire: take the fair lock if it is free and the claim is first; otherwise queue for it.
 
-  Deadlines are by the clock of the server: those of clients disagree, and would push live waiters out. Whoever takes the lock
-  takes its own wait off the deadlines of all who stay, as Redisson does: it had put it on theirs.
+  Deadlines use the server's clock, because the clocks of clients differ and would push out live waiters. A claim that
+  takes the lock subtracts its own wait from the deadlines of the remaining waiters, as Redisson does, because their
+  deadlines include it.
 
   KEYS[1] lock     hash, owner -> hold count; expires with the lease
-  KEYS[2] queue    list, owners in the order in which they came
-  KEYS[3] timeout  sorted set, owner -> until when it keeps its place, in ms since 1970
-  ARGV[1] name     the first key as it must arrive here
+  KEYS[2] queue    list, owners in order of arrival
+  KEYS[3] timeout  sorted set, owner -> deadline of its place, in ms since 1970
+  ARGV[1] name     the first key, without any prefix that a client adds
   ARGV[2] owner    id of the claim
   ARGV[3] leaseMs  length of the lease
-  ARGV[4] waitMs   how long the claim keeps its place after those before it are gone
-  ARGV[5] enqueue  1 to queue if it is not free
+  ARGV[4] waitMs   how long the claim keeps its place after the deadline of the waiter before it
+  ARGV[5] enqueue  1 to queue if the lock is not available
   GRANTS  by itself
-  REPLY   {1, token}          granted; the token is the time of the server in µs
-          {2, restMs, nowUs}  waiting: restMs until the next event that needs no message, -1 if there is none
-          {5, restMs, nowUs}  refused: without a place in the queue
-          3                   mistyped: the key is of something else
-          4                   prefixed: a client has put something before the key
+  REPLY   {1, token}          granted; the token is the server's clock in µs
+          {2, restMs, nowUs}  waiting: restMs until the next event without a message, -1 if there is none
+          {5, restMs, nowUs}  refused, without a place in the queue
+          3                   mistyped: the key belongs to an object of another type
+          4                   prefixed: the client added a prefix to the key
 ]]
 local name, owner, leaseMs, waitMs, enqueue = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -52,7 +53,7 @@ if isOurs or (isFree and (not head or head == owner)) then
 end
 
 local leftMs = redis.call('PTTL', KEYS[1])
--- Free, and somebody stands before us: unless it takes the lock, its place ends.
+-- The lock is free, but another waiter is first. It takes the lock or loses its place at its deadline.
 local restMs = isFree and math.ceil(deadline - nowMs) or leftMs
 if enqueue ~= '1' then
   return {5, restMs, nowUs}

@@ -6,47 +6,48 @@ import type { Place } from "../place.js";
 import { listenOn, partsOf } from "../waiting.js";
 import { fairProtocol } from "./protocol.js";
 
-/** A year, so that a deadline stays a whole number. */
+/** Longest time that a place is kept, a year, in ms, so that deadlines stay exact whole numbers. */
 const LONGEST_MS = 31_536_000_000;
 
 /**
- * Redisson's `RFairLock`: as `RedissonLock`, but Node and Java callers are served in the order in which they came.
+ * Redisson's `RFairLock`: like `RedissonLock`, but callers of Node and Java are served in the order in which they came.
  *
- * The queue is on the server, and each waiter has a deadline there: its own `waitMs`, or `fairWaitMs` where that is
- * `Infinity`, from the end of those before it. A waiter that died is passed over at that deadline, not before; one that gives
- * up leaves at once. A lock that is held for longer than its waiters meant to wait costs them their places: they go on
- * waiting, at the end of the queue. An `RLock` of the same name is excluded, but takes the lock out of turn.
+ * The queue is on the server. Each waiter has a deadline there: its `waitMs`, or `fairWaitMs` if that is `Infinity`,
+ * counted from the deadline of the waiter before it, or for the first one from the end of the lease. A crashed waiter
+ * is skipped only after its deadline; a waiter that gives up leaves immediately. If the lock is held for longer than
+ * its waiters intended to wait, they lose their places and keep waiting at the end of the queue. An `RLock` of the same
+ * name excludes this lock, but does not use the queue.
  */
 export class RedissonFairLock extends ForeignLock {
   readonly #place: Place;
 
-  /** Locks come from the factory `redisson`. @internal */
+  /** @internal */
   constructor(place: Place) {
     super(fairParts(place, place.scope.fairWaitMs));
     this.#place = place;
   }
 
   /**
-   * Waits until it is this caller's turn, then holds the lock.
+   * Waits until all earlier callers were served and the lock is free, then holds it.
    *
-   * @returns a lease; its token orders this grant among those of Holdfast alone
-   * @throws AcquireTimeoutError  after `waitMs`; nothing is held and nothing is queued; says who has it
-   * @throws StoreError           the server did not answer; what may have been granted is given back or expires
-   * @throws EvictionError        the server may evict locks, and that was not allowed; nothing is held
+   * @returns a lease; its token orders this grant only among grants of Holdfast
+   * @throws AcquireTimeoutError  not granted within `waitMs`; nothing is held or queued; names the holder
+   * @throws StoreError           the server did not reply; a grant that may have been made is released or expires
+   * @throws EvictionError        the server may evict locks and this was not allowed; nothing is held
    * @throws ClosedError          this Holdfast was closed
-   * @throws TypeError, RangeError  a wrong option; nothing was sent
+   * @throws TypeError, RangeError  invalid option; nothing was sent
    * @throws the signal's reason, if it aborts the wait; nothing is held
    */
   override async acquire(options: AcquireOptions = NONE): Promise<Lease> {
     const { waitMs } = resolve(options, this.defaults);
     const { fairWaitMs } = this.#place.scope;
-    // As Redisson: what the caller would wait is what its place is worth.
+    // Like Redisson, keeps the place for as long as the caller would wait.
     const placeMs = waitMs === Infinity ? fairWaitMs : Math.min(Math.ceil(waitMs), LONGEST_MS);
     return new ForeignLock(fairParts(this.#place, placeMs)).acquire(options);
   }
 }
 
-/** Each waiter stands for itself, on a channel of its own. */
+/** Returns the parts of a fair lock. It has no local line, because each waiter has its own place on the server. */
 function fairParts(place: Place, placeMs: number): ForeignParts<Lease> {
   const { scope, raw } = place;
   return {

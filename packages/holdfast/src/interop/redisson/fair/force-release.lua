@@ -1,17 +1,17 @@
 --[[
-  interop/redisson/fair/force-release: end the hold of a named owner, and wake whoever stands first.
+  interop/redisson/fair/force-release: release the lock of a given owner, and notify the first waiter.
 
   KEYS[1] lock     hash, owner -> hold count; expires with the lease
-  KEYS[2] queue    list, owners in the order in which they came
-  KEYS[3] timeout  sorted set, owner -> until when it keeps its place, in ms since 1970
-  ARGV[1] name     the first key as it must arrive here
+  KEYS[2] queue    list, owners in order of arrival
+  KEYS[3] timeout  sorted set, owner -> deadline of its place, in ms since 1970
+  ARGV[1] name     the first key, without any prefix that a client adds
   ARGV[2] owner    id of the holder
-  ARGV[3] channel  what an owner is appended to, behind a colon, for the channel that it listens on
+  ARGV[3] channel  prefix of a waiter's channel, to which a colon and its owner are appended
   ARGV[4] how      plain, sharded or both
-  REPLY   0        absent: it is free, or somebody else holds it
+  REPLY   0        absent: the lock is free, or another owner holds it
           1        released
-          3        mistyped: the key is of something else
-          4        prefixed: a client has put something before the key
+          3        mistyped: the key belongs to an object of another type
+          4        prefixed: the client added a prefix to the key
 ]]
 local name, owner, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

@@ -1,14 +1,14 @@
 --[[
-  interop/redisson/fair/inspect: who holds the fair lock, and who waits for it.
+  interop/redisson/fair/inspect: return the holder of the fair lock and its waiters.
 
   KEYS[1] lock   hash, owner -> hold count; expires with the lease
-  KEYS[2] queue  list, owners in the order in which they came
-  ARGV[1] name   the first key as it must arrive here
-  ARGV[2] most   how many waiters to name
-  REPLY   {0, restMs, waiters, names...}  free: the first waiters
-          {1, restMs, waiters, names...}  held: the holder, then the first waiters
-          3                               mistyped: the key is of something else
-          4                               prefixed: a client has put something before the key
+  KEYS[2] queue  list, owners in order of arrival
+  ARGV[1] name   the first key, without any prefix that a client adds
+  ARGV[2] most   number of waiters to return
+  REPLY   {0, restMs, waiters, names...}  free: waiters is their number, names are the first of them
+          {1, restMs, waiters, names...}  held: names are the holder and the first waiters
+          3                               mistyped: the key belongs to an object of another type
+          4                               prefixed: the client added a prefix to the key
 ]]
 local name, most = ARGV[1], ARGV[2]
 

@@ -1,19 +1,19 @@
 --[[
-  interop/redisson/fair/leave: leave the queue; and if the lock was granted meanwhile, give it back.
+  interop/redisson/fair/leave: leave the queue, and release the lock if it was granted in the meantime.
 
-  The deadlines behind it were counted from its own, so its wait is taken off them, as Redisson does. Where the lock is
-  free the message to us may have been the one that woke somebody, so it goes on to who is first now.
+  The deadlines behind this claim include its wait, so the script subtracts it, as Redisson does. If the lock is free,
+  the message about that may have gone to this claim, so the script notifies the waiter that is first now.
 
   KEYS[1] lock     hash, owner -> hold count; expires with the lease
-  KEYS[2] queue    list, owners in the order in which they came
-  KEYS[3] timeout  sorted set, owner -> until when it keeps its place, in ms since 1970
+  KEYS[2] queue    list, owners in order of arrival
+  KEYS[3] timeout  sorted set, owner -> deadline of its place, in ms since 1970
   ARGV[1] owner    id of the claim that gives up
   ARGV[2] waitMs   as in fair/acquire
-  ARGV[3] channel  what an owner is appended to, behind a colon, for the channel that it listens on
+  ARGV[3] channel  prefix of a waiter's channel, to which a colon and its owner are appended
   ARGV[4] how      plain, sharded or both
-  REPLY   0        absent: it neither waited nor held
+  REPLY   0        absent: the claim neither waited nor held the lock
           1        left the queue
-          2        released what had been granted
+          2        released: the claim had been granted
 ]]
 local owner, waitMs, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

@@ -1,4 +1,4 @@
-/** The protocol of FairLock: each one script call. */
+/** The protocol of a FairLock. Each operation is one script call. */
 
 import {
   interopRedissonFairAcquire,
@@ -20,10 +20,14 @@ import { fairQueueKey, fairTimeoutKey, lockChannel } from "../names.js";
 import { callerOf, confirmBy, extendsHash, latchOf, leftMs, meant, type Place, unlatch } from "../place.js";
 import { cannotMove, keepsNoToken } from "../protocol.js";
 
-/** How many waiters `inspect` names. */
+/** Most waiters that `inspect` returns. */
 const NAMED_WAITERS = 100;
 
-/** See the file header. @param waitMs  how long a claim keeps its place once those before it are gone */
+/**
+ * Returns the protocol of a FairLock.
+ *
+ * @param waitMs  how long a claim keeps its place after the deadline of the waiter before it, in ms
+ */
 export function fairProtocol(place: Place, waitMs: number): LockProtocol {
   const { scope, kind, name, raw } = place;
   const caller = callerOf(place);

@@ -1,18 +1,18 @@
 --[[
-  interop/redisson/fair/release: give the fair lock back, if it is still ours, and wake whoever stands first.
+  interop/redisson/fair/release: release the fair lock if the claim still holds it, and notify the first waiter.
 
-  Where it had expired, Redisson says that all is well; here that is told, and the first is woken all the same.
+  If the lock had expired and is free, the script reports that, unlike Redisson, but still notifies the first waiter.
 
   KEYS[1] lock     hash, owner -> hold count; expires with the lease
-  KEYS[2] queue    list, owners in the order in which they came
-  KEYS[3] timeout  sorted set, owner -> until when it keeps its place, in ms since 1970
-  KEYS[4] latch    string, what this very request did; expires
+  KEYS[2] queue    list, owners in order of arrival
+  KEYS[3] timeout  sorted set, owner -> deadline of its place, in ms since 1970
+  KEYS[4] latch    string, result of this request; expires
   ARGV[1] owner    id of the claim that was granted
-  ARGV[2] channel  what an owner is appended to, behind a colon, for the channel that it listens on
+  ARGV[2] channel  prefix of a waiter's channel, to which a colon and its owner are appended
   ARGV[3] how      plain, sharded or both
-  ARGV[4] latchMs  how long the latch is kept
+  ARGV[4] latchMs  how long the latch lives
   REPLY   1        released
-          2        forgotten: it is not ours, and nothing tells since when
+          2        forgotten: the claim does not hold the lock, and the server cannot tell since when
 ]]
 local owner, channel, how, latchMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

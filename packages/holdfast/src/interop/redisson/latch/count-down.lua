@@ -1,15 +1,15 @@
 --[[
-  interop/redisson/latch/count-down: take one off the count, once for each request; at zero, let everybody go on.
+  interop/redisson/latch/count-down: decrement the count once per request, and notify all waiters at zero.
 
-  KEYS[1] latch    string, what is left to count; gone at zero
-  KEYS[2] request  string, the answer to this request if it was carried out before
-  ARGV[1] name     the first key as it must arrive here
-  ARGV[2] keepMs   how long the answer is remembered
-  ARGV[3] channel  where waiters listen
+  KEYS[1] latch    string, the count; deleted at zero
+  KEYS[2] request  string, the reply to this request if it has already run
+  ARGV[1] name     the first key, without any prefix that a client adds
+  ARGV[2] keepMs   how long the reply is remembered
+  ARGV[3] channel  channel of the waiters
   ARGV[4] how      plain, sharded or both
-  REPLY   {0, value}  done: what is left, 0 also if there was no count
-          3           strange: the key holds no count
-          4           prefixed: a client has put something before the key
+  REPLY   {0, value}  done: the remaining count, 0 if there was none
+          3           strange: the value of the key is not a count
+          4           prefixed: the client added a prefix to the key
 ]]
 local name, keepMs, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

@@ -1,11 +1,11 @@
 --[[
-  interop/redisson/latch/count: what is left to count.
+  interop/redisson/latch/count: return the count.
 
-  KEYS[1] latch    string, what is left to count
-  ARGV[1] name     the first key as it must arrive here
-  REPLY   {0, left, nowUs}  counting: 0 also if there is no count, and then everybody may go on; and the server's clock
-          3                 strange: the key holds no count
-          4                 prefixed: a client has put something before the key
+  KEYS[1] latch    string, the count
+  ARGV[1] name     the first key, without any prefix that a client adds
+  REPLY   {0, left, nowUs}  counting: left is 0 also if there is no count, and then waiters continue
+          3                 strange: the value of the key is not a count
+          4                 prefixed: the client added a prefix to the key
 ]]
 local name = ARGV[1]
 

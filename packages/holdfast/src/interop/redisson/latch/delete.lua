@@ -1,18 +1,18 @@
 --[[
-  interop/redisson/latch/delete: forget the count, and let everybody go on.
+  interop/redisson/latch/delete: delete the count, and let all waiters continue.
 
-  A latch without a count is open, so those who wait are told what they are told at zero. Redisson tells them that a new
-  count was set, and they wait for ever.
+  A latch without a count is open, so the script publishes the same message as at zero. Redisson publishes the message
+  of a new count instead, so its waiters wait forever.
 
-  KEYS[1] latch    string, what is left to count
-  KEYS[2] request  string, the answer to this request if it was carried out before
-  ARGV[1] name     the first key as it must arrive here
-  ARGV[2] keepMs   how long the answer is remembered
-  ARGV[3] channel  where waiters listen
+  KEYS[1] latch    string, the count
+  KEYS[2] request  string, the reply to this request if it has already run
+  ARGV[1] name     the first key, without any prefix that a client adds
+  ARGV[2] keepMs   how long the reply is remembered
+  ARGV[3] channel  channel of the waiters
   ARGV[4] how      plain, sharded or both
   REPLY   {0, value}  done: 1, or 0 if there was no count
-          3           strange: the key holds no count
-          4           prefixed: a client has put something before the key
+          3           strange: the value of the key is not a count
+          4           prefixed: the client added a prefix to the key
 ]]
 local name, keepMs, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

@@ -1,16 +1,16 @@
 --[[
   interop/redisson/latch/try-set-count: set the count, unless there is one.
 
-  KEYS[1] latch    string, what is left to count
-  KEYS[2] request  string, the answer to this request if it was carried out before
-  ARGV[1] name     the first key as it must arrive here
+  KEYS[1] latch    string, the count
+  KEYS[2] request  string, the reply to this request if it has already run
+  ARGV[1] name     the first key, without any prefix that a client adds
   ARGV[2] amount   the count, 1 or more
-  ARGV[3] keepMs   how long the answer is remembered
-  ARGV[4] channel  where waiters listen
+  ARGV[3] keepMs   how long the reply is remembered
+  ARGV[4] channel  channel of the waiters
   ARGV[5] how      plain, sharded or both
-  REPLY   {0, value}  done: 1 if it was set, 0 if there was a count already
-          3           strange: the key holds no count
-          4           prefixed: a client has put something before the key
+  REPLY   {0, value}  done: 1 if the count was set, 0 if there already is one
+          3           strange: the value of the key is not a count
+          4           prefixed: the client added a prefix to the key
 ]]
 local name, amount, keepMs, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 

@@ -1,13 +1,13 @@
 --[[
-  interop/redisson/read-write/inspect: who reads, or who writes.
+  interop/redisson/read-write/inspect: return the readers or the writer.
 
   KEYS[1] lock  hash, mode -> read or write, owner -> hold count; expires with the longest lease
-  ARGV[1] name  the first key as it must arrive here
+  ARGV[1] name  the first key, without any prefix that a client adds
   REPLY   {0, restMs, owners...}  free
           {1, restMs, owners...}  reading: the readers
-          {2, restMs, owners...}  writing: the writer, and whoever reads under its own write lock
-          3                       mistyped: the key is of something else
-          4                       prefixed: a client has put something before the key
+          {2, restMs, owners...}  writing: the writer, and its own read hold if it has one
+          3                       mistyped: the key belongs to an object of another type
+          4                       prefixed: the client added a prefix to the key
 ]]
 local name = ARGV[1]
 

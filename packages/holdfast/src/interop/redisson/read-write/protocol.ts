@@ -1,4 +1,4 @@
-/** The protocol of the two sides of ReadWriteLock: each one script call. */
+/** The protocols of the two sides of a ReadWriteLock. Each operation is one script call. */
 
 import {
   interopRedissonReadWriteDowngrade,
@@ -24,10 +24,10 @@ import { readHoldKey, readWriteChannel, suffixBase } from "../names.js";
 import { callerOf, confirmBy, extendsHash, latchOf, leftMs, meant, type Place, unlatch } from "../place.js";
 import { cannotMove, keepsNoToken } from "../protocol.js";
 
-/** What a writer's field ends in. */
+/** Suffix of the owner id of a writer. */
 export const WRITER: string = ":write";
 
-/** What both sides have in common. */
+/** Returns the part of the protocol that both sides share. */
 function sharedProtocol(place: Place): Pick<LockProtocol, "kind" | "name" | "key" | "exported" | "adopt" | "inspect"> {
   const { kind, name, raw } = place;
   return {
@@ -48,7 +48,7 @@ function sharedProtocol(place: Place): Pick<LockProtocol, "kind" | "name" | "key
   };
 }
 
-/** The side that many may hold. */
+/** Returns the protocol of the read side, which many may hold at a time. */
 export function readProtocol(place: Place): LockProtocol {
   const { scope, raw } = place;
   const caller = callerOf(place);
@@ -100,7 +100,9 @@ export function readProtocol(place: Place): LockProtocol {
   };
 }
 
-/** The side that one may hold. Its claims end in what marks a writer. */
+/**
+ * Returns the protocol of the write side, which one may hold at a time. Owner ids of its claims must end in `WRITER`.
+ */
 export function writeProtocol(place: Place): LockProtocol {
   const { scope, raw } = place;
   const caller = callerOf(place);
@@ -144,7 +146,7 @@ export function writeProtocol(place: Place): LockProtocol {
   };
 }
 
-/** From writer to reader in one step. @throws StoreError  outcome unknown; to ask again is safe */
+/** Turns a write hold into a read hold in one step. @throws StoreError  outcome unknown; sending it again is safe */
 export async function downgrade(
   place: Place,
   writer: Claim,

@@ -1,19 +1,19 @@
 --[[
-  interop/redisson/read-write/read-acquire: read under the lock of Redisson, unless somebody writes.
+  interop/redisson/read-write/read-acquire: take the read side, unless another claim writes.
 
-  The key of the hold is what keeps a reader of the other side from deleting the hash, and with it this hold. An owner that
-  asks again gets the same answer and is not counted twice.
+  The key of the hold prevents a Redisson reader that leaves from deleting the hash, and with it this hold. If an owner
+  asks again, it gets the same reply and is not counted twice.
 
   KEYS[1] lock     hash, mode -> read or write, owner -> hold count; expires with the longest lease
   KEYS[2] hold     string, 1; expires with this lease
-  ARGV[1] name     the first key as it must arrive here
+  ARGV[1] name     the first key, without any prefix that a client adds
   ARGV[2] owner    id of the claim
   ARGV[3] leaseMs  length of the lease
   GRANTS  by itself
-  REPLY   {1, token}          granted; the token is the time of the server in µs
-          {2, restMs, nowUs}  refused: restMs is left of the present lease, -1 if it has no end
-          3                   mistyped: the key is of something else
-          4                   prefixed: a client has put something before the key
+  REPLY   {1, token}          granted; the token is the server's clock in µs
+          {2, restMs, nowUs}  refused: restMs is the rest of the current lease, -1 without an end
+          3                   mistyped: the key belongs to an object of another type
+          4                   prefixed: the client added a prefix to the key
 ]]
 local name, owner, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 
@@ -36,7 +36,7 @@ if not mode then
   redis.call('HSET', KEYS[1], 'mode', 'read')
 end
 redis.call('HSET', KEYS[1], owner, 1)
--- Never shorter: this may be a late copy that arrives after an extension.
+-- Never shortened, because this may be a late copy that arrives after an extension.
 if redis.call('PTTL', KEYS[2]) - leaseMs < 0 then
   redis.call('SET', KEYS[2], 1, 'PX', leaseMs)
 end

@@ -1,18 +1,18 @@
 --[[
-  interop/redisson/read-write/read-leave: end the read holds of an owner, if it has any.
+  interop/redisson/read-write/read-leave: release all read holds of an owner, if it has any.
 
-  For a wait that is given up, and for a hold that is ended by force: there it counts how often Java has entered.
+  For a wait that ended, and for a forced release. The latter may end several holds, because Java readers are reentrant.
 
   KEYS[1] lock      hash, mode -> read or write, owner -> hold count; expires with the longest lease
-  ARGV[1] name      the first key as it must arrive here
+  ARGV[1] name      the first key, without any prefix that a client adds
   ARGV[2] owner     id of the claim
-  ARGV[3] holdBase  what the keys of read holds begin with
-  ARGV[4] channel   where waiters listen
+  ARGV[3] holdBase  prefix of the keys of read holds
+  ARGV[4] channel   channel of the waiters
   ARGV[5] how       plain, sharded or both
-  REPLY   0         absent: it did not read
+  REPLY   0         absent: the owner did not read
           1         released
-          3         mistyped: the key is of something else
-          4         prefixed: a client has put something before the key
+          3         mistyped: the key belongs to an object of another type
+          4         prefixed: the client added a prefix to the key
 ]]
 local name, owner, holdBase, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 

@@ -1,17 +1,17 @@
 --[[
-  interop/redisson/read-write/read-release: end a read hold, and wake who waits to write if it was the last.
+  interop/redisson/read-write/read-release: release a read hold, and notify the waiters if it was the last.
 
-  Redisson publishes even where there is no lock any more, and so does this.
+  Like Redisson, publishes even if the lock no longer exists.
 
   KEYS[1] lock      hash, mode -> read or write, owner -> hold count; expires with the longest lease
-  KEYS[2] latch     string, what this very request did; expires
+  KEYS[2] latch     string, result of this request; expires
   ARGV[1] owner     id of the claim that was granted
-  ARGV[2] holdBase  what the keys of read holds begin with
-  ARGV[3] channel   where waiters listen
+  ARGV[2] holdBase  prefix of the keys of read holds
+  ARGV[3] channel   channel of the waiters
   ARGV[4] how       plain, sharded or both
-  ARGV[5] latchMs   how long the latch is kept
+  ARGV[5] latchMs   how long the latch lives
   REPLY   1         released
-          2         forgotten: it is not ours, and nothing tells since when
+          2         forgotten: the claim does not hold the lock, and the server cannot tell since when
 ]]
 local owner, holdBase, channel, how, latchMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -26,7 +26,7 @@ end
 if redis.call('HEXISTS', KEYS[1], owner) == 0 then
   return 2
 end
--- A full server accepts this first write, and then the others (docs/adr/135).
+-- A server that is out of memory accepts this write, and then all others of the script (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 local isHeld = endReads(holdBase, owner, channel, how)
 redis.call('SET', KEYS[2], isHeld and '0' or '1', 'PX', latchMs)

@@ -19,29 +19,29 @@ import { downgrade, readProtocol, WRITER, writeProtocol } from "./protocol.js";
 
 const SHORTEST_LEASE_MS = 100;
 
-/** A read hold, whose lease is no longer than `watchdogMs`. */
+/** A lease of the read side. It is never longer than `watchdogMs`. */
 export class RedissonReadLease extends Lease {
   readonly #scope: RedissonScope;
 
-  /** Leases come from the verbs of a lock. @internal */
+  /** @internal */
   constructor(hold: Hold, scope: RedissonScope) {
     super(hold);
     this.#scope = scope;
   }
 
-  /** As of every lease. @throws RangeError  longer than `watchdogMs` */
+  /** Extends the lease, like `Lease.extend`. @throws RangeError  `leaseMs` is longer than `watchdogMs` */
   override async extend(leaseMs: number): Promise<void> {
     checkReadLease(leaseMs, this.#scope);
     return super.extend(leaseMs);
   }
 }
 
-/** A write hold, which can go on as a read hold. */
+/** A lease of the write side. `downgrade` turns it into a read lease. */
 export class RedissonWriteLease extends Lease {
   readonly #hold: Hold;
   readonly #place: Place;
 
-  /** Leases come from the verbs of a lock. @internal */
+  /** @internal */
   constructor(hold: Hold, place: Place) {
     super(hold);
     this.#hold = hold;
@@ -49,11 +49,12 @@ export class RedissonWriteLease extends Lease {
   }
 
   /**
-   * Ends this lease and goes on with one that reads, without a moment in which another could write. Readers that wait are
-   * woken, of Java as well. The new lease is as long as this one, `watchdogMs` at most.
+   * Ends this lease and returns a read lease, so that no other writer can hold the lock in between. Notifies waiting
+   * readers, including those of Java. The new lease is as long as this one, but at most `watchdogMs`.
    *
-   * @throws LeaseLostError  this lease is over
-   * @throws StoreError      outcome unknown; count on neither: what is left ends by itself within the lease
+   * @throws LeaseLostError  this lease has ended
+   * @throws StoreError      outcome unknown; assume that you hold neither lease; the rest expires within the lease
+   * @throws ClosedError     this Holdfast was closed
    */
   async downgrade(): Promise<RedissonReadLease> {
     this.assertHeld();
@@ -69,7 +70,7 @@ export class RedissonWriteLease extends Lease {
         setAt = now(session.runtime);
         const isDone = (await downgrade(this.#place, claim, reader, session.commandTimeoutMs)) === "downgraded";
         if (!isDone || protocol.confirm === undefined) return isDone ? "downgraded" : "forgotten";
-        // As a grant: it counts once replicas have it.
+        // Like a grant, it counts only once replicas acknowledge it.
         setAt = now(session.runtime);
         const confirmed = await protocol.confirm({ claim: reader, token, slots: [] }, session.commandTimeoutMs);
         return confirmed === "extended" ? "downgraded" : "forgotten";
@@ -96,14 +97,14 @@ export class RedissonWriteLease extends Lease {
   }
 }
 
-/** The side of a RedissonReadWriteLock that many may hold. */
+/** The read side of a RedissonReadWriteLock, which many may hold at a time. */
 export class RedissonReadLock extends ForeignLock<RedissonReadLease> {
   readonly #scope: RedissonScope;
 
-  /** Locks come from the factory `redisson`. @internal */
+  /** @internal */
   constructor(place: Place) {
     const { scope, raw } = place;
-    // A longer default is for locks that are no readers'.
+    // The default lease may be longer, because it also applies to other locks.
     const leaseMs = Math.min(scope.defaults.leaseMs, scope.watchdogMs);
     const defaults: ResolvedOptions = { ...scope.defaults, leaseMs };
     super({
@@ -113,22 +114,22 @@ export class RedissonReadLock extends ForeignLock<RedissonReadLease> {
     this.#scope = scope;
   }
 
-  /** As of every lock. @throws RangeError  `leaseMs` is longer than `watchdogMs` */
+  /** Waits for the read side, like `ForeignLock.acquire`. @throws RangeError  `leaseMs` is longer than `watchdogMs` */
   override async acquire(options: AcquireOptions = NONE): Promise<RedissonReadLease> {
     checkReadOptions(options, this.#scope);
     return super.acquire(options);
   }
 
-  /** As of every lock. @throws RangeError  `leaseMs` is longer than `watchdogMs` */
+  /** Like `ForeignLock.tryAcquire`. @throws RangeError  `leaseMs` is longer than `watchdogMs` */
   override async tryAcquire(options: TryAcquireOptions = NONE): Promise<RedissonReadLease | null> {
     checkReadOptions(options, this.#scope);
     return super.tryAcquire(options);
   }
 }
 
-/** The side of a RedissonReadWriteLock that one may hold. */
+/** The write side of a RedissonReadWriteLock, which one may hold at a time. */
 export class RedissonWriteLock extends ForeignLock<RedissonWriteLease> {
-  /** Locks come from the factory `redisson`. @internal */
+  /** @internal */
   constructor(place: Place) {
     super({
       ...partsOf(place, writeProtocol(place), readWriteChannel(place.raw)),
@@ -139,24 +140,25 @@ export class RedissonWriteLock extends ForeignLock<RedissonWriteLease> {
 }
 
 /**
- * Redisson's `RReadWriteLock`: Node and Java readers share it, a writer has it alone, on one server, between failovers.
+ * Redisson's `RReadWriteLock`: readers of Node and Java share it, a writer holds it alone, on one server, between
+ * failovers.
  *
- * Not reentrant, and a reader that acquires the write side waits for itself; a writer can become a reader by
- * `RedissonWriteLease.downgrade`. Readers come in whenever others read, so they can starve a writer. What a reader that died
- * has held goes with the last of the others that renew, not when its own lease ends.
+ * Not reentrant: a reader that acquires the write side waits for itself. A writer can become a reader with
+ * `RedissonWriteLease.downgrade`. New readers are granted while others read, so readers can starve a writer. The hold
+ * of a crashed reader does not end with its own lease, but when the last reader that renews has left.
  *
- * The expiry of the lock is common to all readers, and each Java service that renews sets it to its `lockWatchdogTimeout`,
- * even where that is sooner than before. So a read lease may not be longer than `watchdogMs`.
+ * All readers share one expiry. A Java service that renews sets it to its `lockWatchdogTimeout`, even if the lock then
+ * expires sooner than before. So a read lease cannot be longer than `watchdogMs`.
  */
 export class RedissonReadWriteLock {
   /** Name of the lock. */
   readonly name: string;
-  /** Held together with other readers. */
+  /** The read side. Several readers may hold it at a time. */
   readonly read: RedissonReadLock;
-  /** Held alone. */
+  /** The write side. A writer excludes readers and other writers. */
   readonly write: RedissonWriteLock;
 
-  /** Locks come from the factory `redisson`. @internal */
+  /** @internal */
   constructor(place: Place) {
     this.name = place.name;
     this.read = new RedissonReadLock({ ...place, kind: `${place.kind}.read` });
@@ -164,7 +166,7 @@ export class RedissonReadWriteLock {
   }
 }
 
-/** All else about the options is checked where all locks check them. */
+/** Checks only `leaseMs`. `acquire` of the base class checks the other options. */
 function checkReadOptions(options: AcquireOptions, scope: RedissonScope): void {
   if (options?.leaseMs !== undefined) checkReadLease(options.leaseMs, scope);
 }

@@ -1,17 +1,17 @@
 --[[
-  interop/redisson/read-write/write-acquire: write under the lock of Redisson if nobody reads or writes.
+  interop/redisson/read-write/write-acquire: take the write side if no other claim reads or writes.
 
-  An owner that asks again gets the same answer and is not counted twice.
+  If an owner asks again, it gets the same reply and is not counted twice.
 
   KEYS[1] lock     hash, mode -> read or write, owner -> hold count; expires with the longest lease
-  ARGV[1] name     the first key as it must arrive here
-  ARGV[2] owner    id of the claim, with what marks a writer
+  ARGV[1] name     the first key, without any prefix that a client adds
+  ARGV[2] owner    id of the claim, with the suffix of writers
   ARGV[3] leaseMs  length of the lease
   GRANTS  by itself
-  REPLY   {1, token}          granted; the token is the time of the server in µs
-          {2, restMs, nowUs}  refused: restMs is left of the present lease, -1 if it has no end
-          3                   mistyped: the key is of something else
-          4                   prefixed: a client has put something before the key
+  REPLY   {1, token}          granted; the token is the server's clock in µs
+          {2, restMs, nowUs}  refused: restMs is the rest of the current lease, -1 without an end
+          3                   mistyped: the key belongs to an object of another type
+          4                   prefixed: the client added a prefix to the key
 ]]
 local name, owner, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 

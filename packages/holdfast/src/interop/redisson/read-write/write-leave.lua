@@ -1,17 +1,17 @@
 --[[
-  interop/redisson/read-write/write-leave: end the write hold of an owner, if it has one.
+  interop/redisson/read-write/write-leave: release the write hold of an owner, if it has one.
 
-  For a wait that is given up, and for a hold that is ended by force.
+  For a wait that ended, and for a forced release.
 
   KEYS[1] lock     hash, mode -> read or write, owner -> hold count; expires with the longest lease
-  ARGV[1] name     the first key as it must arrive here
-  ARGV[2] owner    id of the claim, with what marks a writer
-  ARGV[3] channel  where waiters listen
+  ARGV[1] name     the first key, without any prefix that a client adds
+  ARGV[2] owner    id of the claim, with the suffix of writers
+  ARGV[3] channel  channel of the waiters
   ARGV[4] how      plain, sharded or both
-  REPLY   0        absent: it did not write
+  REPLY   0        absent: the owner did not write
           1        released
-          3        mistyped: the key is of something else
-          4        prefixed: a client has put something before the key
+          3        mistyped: the key belongs to an object of another type
+          4        prefixed: the client added a prefix to the key
 ]]
 local name, owner, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -25,7 +25,7 @@ local mode = modeOf()
 if mode == nil then
   return 3
 end
--- A writer that also reads has a field for that; to end it would open the lock to readers.
+-- A writer that also reads has a second field, without the suffix. Passing that to `endWrite` would admit readers.
 local isWriter = string.sub(owner, -6) == ':write'
 if mode ~= 'write' or not isWriter or redis.call('HEXISTS', KEYS[1], owner) == 0 then
   return 0

@@ -1,16 +1,16 @@
 --[[
-  interop/redisson/read-write/write-release: end a write hold, and wake everybody.
+  interop/redisson/read-write/write-release: release a write hold, and notify all waiters.
 
-  Redisson publishes even where there is no lock any more, and so does this.
+  Like Redisson, publishes even if the lock no longer exists.
 
   KEYS[1] lock     hash, mode -> read or write, owner -> hold count; expires with the longest lease
-  KEYS[2] latch    string, what this very request did; expires
-  ARGV[1] owner    id of the claim that was granted, with what marks a writer
-  ARGV[2] channel  where waiters listen
+  KEYS[2] latch    string, result of this request; expires
+  ARGV[1] owner    id of the claim that was granted, with the suffix of writers
+  ARGV[2] channel  channel of the waiters
   ARGV[3] how      plain, sharded or both
-  ARGV[4] latchMs  how long the latch is kept
+  ARGV[4] latchMs  how long the latch lives
   REPLY   1        released
-          2        forgotten: it is not ours, and nothing tells since when
+          2        forgotten: the claim does not hold the lock, and the server cannot tell since when
 ]]
 local owner, channel, how, latchMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -25,7 +25,7 @@ end
 if redis.call('HEXISTS', KEYS[1], owner) == 0 then
   return 2
 end
--- A full server accepts this first write, and then the others (docs/adr/135).
+-- A server that is out of memory accepts this write, and then all others of the script (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 endWrite(owner, channel, how)
 redis.call('SET', KEYS[2], '1', 'PX', latchMs)

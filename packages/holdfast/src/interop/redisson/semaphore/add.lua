@@ -1,24 +1,24 @@
 --[[
-  interop/redisson/semaphore/add: put permits in, or take some away, whoever had them.
+  interop/redisson/semaphore/add: add permits, or remove some, no matter which client held them.
 
-  This is what a plain semaphore calls a release: nobody checks that the permits were ever held. INCRBY keeps the life
-  of the count, which writing it anew would not.
+  This is the release of a plain semaphore, which does not check that the caller held any permits. INCRBY keeps the
+  expiry of the count; SET would remove it.
 
-  KEYS[1] permits      string, how many are free
-  KEYS[2] request      string, the answer to this request if it was carried out before
-  KEYS[3] timeout      what a semaphore whose permits expire has, and this one must not
-  KEYS[4] leases       sorted set, what this library recorded of a semaphore that is gone
+  KEYS[1] permits      string, number of free permits
+  KEYS[2] request      string, the reply to this request if it has already run
+  KEYS[3] timeout      key of a semaphore with permits that expire; must not exist
+  KEYS[4] leases       sorted set, Holdfast's record of a semaphore that no longer exists
   KEYS[5] grants       hash, the same
-  ARGV[1] name         the first key as it must arrive here
-  ARGV[2] amount       how many, less than 0 to take some away
-  ARGV[3] onlyIfThere  1 if a semaphore that does not exist is not to be made, else 0
-  ARGV[4] keepMs       how long the answer is remembered
-  ARGV[5] channel      where waiters listen
+  ARGV[1] name         the first key, without any prefix that a client adds
+  ARGV[2] amount       number of permits, negative to remove some
+  ARGV[3] onlyIfThere  1 to do nothing if the semaphore does not exist, 0 to create it
+  ARGV[4] keepMs       how long the reply is remembered
+  ARGV[5] channel      channel of the waiters
   ARGV[6] how          plain, sharded or both
-  REPLY   {0, value}  done: 1, or 0 if there was nothing and nothing was made
-          2           expirable: permits of this name expire
-          3           strange: the key holds no count
-          4           prefixed: a client has put something before the key
+  REPLY   {0, value}  done: 1, or 0 if the semaphore does not exist and was not created
+          2           expirable: the name belongs to a semaphore with permits that expire
+          3           strange: the value of the key is not a count
+          4           prefixed: the client added a prefix to the key
 ]]
 local name, amount, onlyIfThere, keepMs = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4]
 local channel, how = ARGV[5], ARGV[6]
@@ -35,7 +35,7 @@ if not text then
   end
 end
 -- include redisson-publish
--- Less than one permit is no reason to wake anybody, and Java fails on a message below zero.
+-- Without a free permit there is nothing to announce, and Java fails on a negative message.
 if count + amount > 0 then
   publish(how, channel, count + amount)
 end

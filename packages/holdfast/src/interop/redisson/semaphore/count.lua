@@ -1,18 +1,18 @@
 --[[
-  interop/redisson/semaphore/count: how many permits are free, after those of dead holders were taken back.
+  interop/redisson/semaphore/count: return the number of free permits, after taking back those of ended leases.
 
-  KEYS[1] permits  string, how many are free
+  KEYS[1] permits  string, number of free permits
   KEYS[2] leases   sorted set, owner -> end of its lease in ms
   KEYS[3] grants   hash, owner -> <permits>/<token>
-  KEYS[4] timeout  what a semaphore whose permits expire has, and this one must not
-  ARGV[1] name     the first key as it must arrive here
-  ARGV[2] channel  where waiters listen
+  KEYS[4] timeout  key of a semaphore with permits that expire; must not exist
+  ARGV[1] name     the first key, without any prefix that a client adds
+  ARGV[2] channel  channel of the waiters
   ARGV[3] how      plain, sharded or both
-  REPLY   {0, value}  done: how many are free, 0 if there is no such semaphore, less than 0 if somebody took some away
-          1           more: there is more to take back, so ask again
-          2           expirable: permits of this name expire
-          3           strange: the key holds no count
-          4           prefixed: a client has put something before the key
+  REPLY   {0, value}  done: number of free permits, 0 without a semaphore, negative if more were removed than were free
+          1           more: there are more permits to take back, so ask again
+          2           expirable: the name belongs to a semaphore with permits that expire
+          3           strange: the value of the key is not a count
+          4           prefixed: the client added a prefix to the key
 ]]
 local name, channel, how = ARGV[1], ARGV[2], ARGV[3]
 
@@ -21,7 +21,7 @@ if redis.call('EXISTS', KEYS[4]) == 1 then
   return 2
 end
 if not text then
-  -- Whoever had permits had them of a semaphore that is gone.
+  -- The recorded permits belong to a semaphore that no longer exists.
   redis.call('DEL', KEYS[2], KEYS[3])
   return {0, 0}
 end

@@ -1,17 +1,17 @@
 --[[
-  interop/redisson/semaphore/drain: take all permits that are free, for good.
+  interop/redisson/semaphore/drain: remove all free permits permanently.
 
-  Nobody holds them afterwards; whoever wants them back puts as many in.
+  No lease holds them afterwards. To restore them, add the same number of permits.
 
-  KEYS[1] permits  string, how many are free
-  KEYS[2] request  string, the answer to this request if it was carried out before
-  KEYS[3] timeout  what a semaphore whose permits expire has, and this one must not
-  ARGV[1] name     the first key as it must arrive here
-  ARGV[2] keepMs   how long the answer is remembered
-  REPLY   {0, value}  done: how many were free
-          2           expirable: permits of this name expire
-          3           strange: the key holds no count
-          4           prefixed: a client has put something before the key
+  KEYS[1] permits  string, number of free permits
+  KEYS[2] request  string, the reply to this request if it has already run
+  KEYS[3] timeout  key of a semaphore with permits that expire; must not exist
+  ARGV[1] name     the first key, without any prefix that a client adds
+  ARGV[2] keepMs   how long the reply is remembered
+  REPLY   {0, value}  done: number of permits that were free
+          2           expirable: the name belongs to a semaphore with permits that expire
+          3           strange: the value of the key is not a count
+          4           prefixed: the client added a prefix to the key
 ]]
 local name, keepMs = ARGV[1], ARGV[2]
 

@@ -1,20 +1,20 @@
 --[[
-  interop/redisson/semaphore/force-release: take permits away from a holder of ours that the caller names, and tell those who wait.
+  interop/redisson/semaphore/force-release: release the permits of a given Holdfast holder, and notify waiters.
 
-  By its owner, or by the token of its grant, for which all holders are looked through.
+  The caller names the holder by its owner, or by the token of its grant. A token needs a search of all holders.
 
-  KEYS[1] permits  string, how many are free
+  KEYS[1] permits  string, number of free permits
   KEYS[2] leases   sorted set, owner -> end of its lease in ms
   KEYS[3] grants   hash, owner -> <permits>/<token>
-  ARGV[1] name     the first key as it must arrive here
-  ARGV[2] owner    whose permits; empty to go by the token alone
-  ARGV[3] token    of which grant; empty to go by the owner alone
-  ARGV[4] channel  where waiters listen
+  ARGV[1] name     the first key, without any prefix that a client adds
+  ARGV[2] owner    owner of the permits; empty to identify the holder by its token only
+  ARGV[3] token    token of the grant; empty to identify the holder by its owner only
+  ARGV[4] channel  channel of the waiters
   ARGV[5] how      plain, sharded or both
-  REPLY   0        absent: nobody of that name has any
+  REPLY   0        absent: there is no such holder
           1        released
-          3        strange: the key holds no count
-          4        prefixed: a client has put something before the key
+          3        strange: the value of the key is not a count
+          4        prefixed: the client added a prefix to the key
 ]]
 local name, owner, token, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -37,7 +37,7 @@ if not text or not record or (token ~= '' and tokenOf(record) ~= token) then
 end
 -- include redisson-publish
 local permits = string.match(record, '^%d+')
--- Less than one permit is no reason to wake anybody, and Java fails on a message below zero.
+-- Without a free permit there is nothing to announce, and Java fails on a negative message.
 if count + permits > 0 then
   publish(how, channel, count + permits)
 end

@@ -1,17 +1,17 @@
 --[[
-  interop/redisson/semaphore/inspect: how many permits are free, and who of this library's holders has how many.
+  interop/redisson/semaphore/inspect: return the number of free permits and the Holdfast holders. Read-only.
 
-  Nobody can tell who has the others: the wire format does not say. Changes nothing.
+  The holders of other permits are unknown, because the wire format does not record them.
 
-  KEYS[1] permits  string, how many are free
+  KEYS[1] permits  string, number of free permits
   KEYS[2] leases   sorted set, owner -> end of its lease in ms
   KEYS[3] grants   hash, owner -> <permits>/<token>
-  ARGV[1] name     the first key as it must arrive here
-  ARGV[2] most     how many holders to name, 1 or more
-  REPLY   {0, free, rest...}  seen; rest are the owner, grant and rest of the lease in ms of each holder
-          1                   unset: there is no such semaphore
-          3                   strange: the key holds no count
-          4                   prefixed: a client has put something before the key
+  ARGV[1] name     the first key, without any prefix that a client adds
+  ARGV[2] most     number of holders to return, 1 or more
+  REPLY   {0, free, rest...}  seen; rest has the owner, the grant and the remaining lease in ms of each holder
+          1                   unset: the semaphore does not exist
+          3                   strange: the value of the key is not a count
+          4                   prefixed: the client added a prefix to the key
 ]]
 local name, most = ARGV[1], ARGV[2]
 

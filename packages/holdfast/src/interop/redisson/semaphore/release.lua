@@ -1,19 +1,19 @@
 --[[
-  interop/redisson/semaphore/release: give permits back, if they are ours, and tell those who wait.
+  interop/redisson/semaphore/release: release permits if the claim holds them, and notify waiters.
 
-  Comparing and giving back are one step, so that permits which were taken back already are not given a second time. A
-  semaphore that was deleted is not made again: what it had is not the next one's.
+  Checks and releases in one step, so that permits that were already taken back are not added a second time. Does not
+  create a deleted semaphore again, because its permits do not belong to the next one.
 
-  KEYS[1] permits  string, how many are free
+  KEYS[1] permits  string, number of free permits
   KEYS[2] leases   sorted set, owner -> end of its lease in ms
   KEYS[3] grants   hash, owner -> <permits>/<token>
   ARGV[1] owner    id of the claim
-  ARGV[2] token    of its grant; empty if any will do
-  ARGV[3] channel  where waiters listen
+  ARGV[2] token    token of its grant; empty for any
+  ARGV[3] channel  channel of the waiters
   ARGV[4] how      plain, sharded or both
   REPLY   1        released
-          2        claimed: they were not its own any more, or never
-          3        forgotten: the semaphore is gone
+          2        claimed: the claim does not hold the permits any more, or never held them
+          3        forgotten: the semaphore no longer exists
 ]]
 local owner, token, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -28,7 +28,7 @@ if not record or (token ~= '' and string.match(record, '%d+$') ~= token) then
 end
 -- include redisson-publish
 local permits = string.match(record, '^%d+')
--- Less than one permit is no reason to wake anybody, and Java fails on a message below zero.
+-- Without a free permit there is nothing to announce, and Java fails on a negative message.
 if count + permits > 0 then
   publish(how, channel, count + permits)
 end

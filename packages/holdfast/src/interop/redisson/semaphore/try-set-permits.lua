@@ -1,24 +1,24 @@
 --[[
-  interop/redisson/semaphore/try-set-permits: say how many permits there are, unless somebody has.
+  interop/redisson/semaphore/try-set-permits: set the number of permits, unless it is already set.
 
-  The same for both sorts of semaphore, which share the key of the count.
+  Both kinds of semaphore use this script, because they share the key of the count.
 
-  KEYS[1] permits  string, how many are free
-  KEYS[2] request  string, the answer to this request if it was carried out before
-  KEYS[3] other    what a semaphore of the other sort has under this name
-  KEYS[4] leases   sorted set, what this library recorded of a plain semaphore that is gone
+  KEYS[1] permits  string, number of free permits
+  KEYS[2] request  string, the reply to this request if it has already run
+  KEYS[3] other    key that only a semaphore of the other kind has; must not exist
+  KEYS[4] leases   sorted set, Holdfast's record of a plain semaphore that no longer exists
   KEYS[5] grants   hash, the same
-  ARGV[1] name     the first key as it must arrive here
-  ARGV[2] amount   how many, 0 or more
-  ARGV[3] ttlMs    how long the count is to live; 0 for ever
-  ARGV[4] keepMs   how long the answer is remembered
-  ARGV[5] channel  where waiters listen
+  ARGV[1] name     the first key, without any prefix that a client adds
+  ARGV[2] amount   number of permits, 0 or more
+  ARGV[3] ttlMs    how long the count lives; 0 for forever
+  ARGV[4] keepMs   how long the reply is remembered
+  ARGV[5] channel  channel of the waiters
   ARGV[6] how      plain, sharded or both
   GRANTS  by itself
-  REPLY   {0, value}  done: 1 if it was set, 0 if there was a count already
-          2           mixed: there is a semaphore of the other sort
-          3           strange: the key holds no count
-          4           prefixed: a client has put something before the key
+  REPLY   {0, value}  done: 1 if the number was set, 0 if it already is set
+          2           mixed: the name belongs to a semaphore of the other kind
+          3           strange: the value of the key is not a count
+          4           prefixed: the client added a prefix to the key
 ]]
 local name, amount, ttlMs, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local channel, how = ARGV[5], ARGV[6]
