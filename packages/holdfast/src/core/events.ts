@@ -106,11 +106,11 @@ export interface UngrantedEvent extends CallEvent {
   readonly error: unknown;
 }
 
-/** `holdfast:renew`. A renewal succeeded or failed. */
+/** `holdfast:renew`. A renewal succeeded, or failed and will be retried. A refused renewal is a loss instead. */
 export interface RenewEvent extends LockEvent {
   /** Fencing token of the lease. */
   readonly token: number;
-  /** The error if the server did not reply to the renewal; undefined if it did. */
+  /** The error of a renewal that failed and will be retried; undefined if the server renewed the lease. */
   readonly error: Error | undefined;
   /** How long the holder may rely on the lease from now, in ms. */
   readonly validForMs: number;

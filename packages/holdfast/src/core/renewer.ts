@@ -324,9 +324,12 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
       if (this.#isOver && outcome !== undefined && outcome !== "extended") this.#refused();
       return;
     }
+    if (outcome !== undefined && outcome !== "extended") {
+      this.#refused();
+      return;
+    }
     if (outcome === undefined) this.#renewal.failed(this.#provisionalMs ?? this.term.leaseMs);
-    else if (outcome === "extended") this.#renewedFor(this.term.leaseMs);
-    else this.#refused();
+    else this.#renewedFor(this.term.leaseMs);
     publishRenew(this.#protocol, this.#kept, failure, () => this.#kept.validForMs());
     this.#arm();
   }

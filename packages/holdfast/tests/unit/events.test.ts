@@ -67,6 +67,15 @@ test("a hold tells of its acquire, grant, renewals and release, with names, owne
   expect(of("lost")).toEqual([]);
 });
 
+test("a renewal that the server refuses is a loss and not a renewal", async () => {
+  listen();
+  world.answers.extend = async () => "claimed";
+  await world.lock.acquire({ leaseMs: 30_000 });
+  await world.runtime.advance(12_000);
+  expect(of("lost")).toMatchObject([{ token: 7, reason: "server-lost" }]);
+  expect(of("renew")).toEqual([]);
+});
+
 test("a wait is told once, with whether it is in the queue, and the grant says how long it took", async () => {
   listen();
   await world.session.mailbox.open(1_000);
