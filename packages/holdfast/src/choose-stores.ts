@@ -35,7 +35,7 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
     const servers = redlock.map((server, index) =>
       storeFor(server, {
         subscriber: subscriber && (() => subscriber(index)),
-        terms: { grace: quorumGrace(prefix), replicas: undefined },
+        conditions: { grace: quorumGrace(prefix), replicas: undefined },
       }),
     );
     const clustered = servers.findIndex(({ shardInbox }) => shardInbox !== undefined);
@@ -48,7 +48,7 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
   }
   const chosen = storeFor(redis ?? store, {
     subscriber: subscriber && (() => subscriber(0)),
-    terms: { grace: graceFor(failoverGrace, prefix), replicas },
+    conditions: { grace: graceFor(failoverGrace, prefix), replicas },
   });
   if (failoverGrace === "strict" && chosen.lineageKey?.("") === undefined) {
     throw new UnsupportedError(

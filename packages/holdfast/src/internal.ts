@@ -26,7 +26,7 @@ export {
   tellingEnds,
 } from "./core/events.js";
 export { Hold, hold } from "./core/hold.js";
-export { type Asked, describe, describeClaim, describeHolder } from "./core/inspection.js";
+export { describe, describeClaim, describeHolder, type RecordReader } from "./core/inspection.js";
 export {
   checkKey,
   checkLabel,

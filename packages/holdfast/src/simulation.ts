@@ -10,17 +10,17 @@ export { type Runtime, systemRuntime, type Timer } from "./core/runtime.js";
 export { redlockAcquire, redlockConfirm, redlockRelease, serverLineage } from "./generated/scripts.js";
 export { createHoldfastOn } from "./holdfast.js";
 export {
+  type AcquireVote,
   type Behind,
   type ConfirmAnswer,
   confirmed,
   type Decision,
   decide,
   quorumOf,
-  type ServerAnswer,
   tally,
   type Unconfirmed,
 } from "./redlock/decision.js";
 export { type FailoverGrace, failoverGrace, quorumGrace } from "./server/lineage.js";
-export { type ClientParts, clientStore, type Inboxes, type Terms } from "./stores/client-store.js";
+export { type ClientParts, clientStore, type GrantConditions, type Inboxes } from "./stores/client-store.js";
 export { type StoreForOptions, storeFor } from "./stores/detect.js";
 export type { ScriptClient } from "./stores/script-runner.js";

@@ -7,7 +7,7 @@
  * that is lost is one that never comes, so it needs no step. A refusal needs none either, because a client may give up
  * whenever it likes. The resource is not part of it: what E1 needs of tokens is F1.
  */
-import { confirmed, decide, type ServerAnswer, type Unconfirmed } from "holdfast/simulation";
+import { type AcquireVote, confirmed, decide, type Unconfirmed } from "holdfast/simulation";
 import type { Step, World } from "./explore.js";
 import { type Order, ordersOf, type PlacedAttempt, placesOf } from "./quorum-places.js";
 import type { Held, Outcome, Server } from "./server.js";
@@ -282,7 +282,7 @@ export class TokenWorld implements World<TokenState> {
 
   #decide(heard: readonly (number | undefined)[]): ReturnType<typeof decide> {
     const answers = heard.map(
-      (token): ServerAnswer => (token === undefined ? { outcome: "pending" } : { outcome: "granted", token }),
+      (token): AcquireVote => (token === undefined ? { outcome: "pending" } : { outcome: "granted", token }),
     );
     const granted = answers.filter(({ outcome }) => outcome === "granted");
     // Whoever has answered is taken for all there are.

@@ -35,7 +35,7 @@ export interface Subscription {
   readonly lastId: string | undefined;
 }
 
-interface Kept {
+interface PastChange {
   readonly number: number;
   readonly change: Change;
 }
@@ -48,7 +48,7 @@ export class Streams {
   readonly #link: StoreLink;
   readonly #open = new Set<Stream>();
   readonly #lingering = new Map<() => void, NodeJS.Timeout>();
-  readonly #kept: Kept[] = [];
+  readonly #kept: PastChange[] = [];
   #keptRows = 0;
   #number = 0;
   #isClosed = false;
@@ -135,7 +135,7 @@ export class Streams {
   }
 
   /** What happened since that id; undefined if that is not known any more. */
-  #missedSince(id: string | undefined): readonly Kept[] | undefined {
+  #missedSince(id: string | undefined): readonly PastChange[] | undefined {
     const [, epoch, text] = /^([\w-]+)-(\d+)$/.exec(id ?? "") ?? [];
     const last = Number(text);
     if (epoch !== this.#epoch || last > this.#number) return undefined;
@@ -176,7 +176,7 @@ class Stream {
     res.on("error", this.#over);
   }
 
-  begin(missed: readonly Kept[] | undefined): void {
+  begin(missed: readonly PastChange[] | undefined): void {
     this.#write(`retry: ${RETRY_MS}\n\n`);
     if (missed === undefined) {
       this.#whole();

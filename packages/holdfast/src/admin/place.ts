@@ -2,7 +2,7 @@
 
 import { adminHere } from "../generated/admin-scripts.js";
 import type { Holdfast, Store } from "../index.js";
-import { type Asked, anyInternalsOf, type ClientRecord, call, type Internals } from "../internal.js";
+import { anyInternalsOf, type ClientRecord, call, type Internals, type RecordReader } from "../internal.js";
 import { nothingIfMistyped } from "./mistyped.js";
 
 /** The internals of a Holdfast that the functions of `holdfast/admin` need. */
@@ -15,7 +15,7 @@ export interface Place extends Internals {
 }
 
 /** Reads the records of the clients that a list names. */
-export type Identities = Asked;
+export type Identities = RecordReader;
 
 /** Returns the place of a Holdfast. @throws TypeError  not created by `createHoldfast`; @throws ClosedError */
 export function placeOf(holdfast: Holdfast): Place {

@@ -98,12 +98,12 @@ export class Barrier {
     const resolved = resolve(options, this.#defaults, ARRIVE_OPTIONS);
     checkWhole("leaseMs", resolved.leaseMs, 100, LEASE_MAX_MS);
     const { waitMs, signal } = resolved;
-    const { runtime, mailbox } = this.#session;
+    const { runtime, clientInbox } = this.#session;
     const startedAtMs = runtime.monotonicMs();
     const isTimeUp = (): boolean => runtime.monotonicMs() - startedAtMs >= waitMs - 1;
     const arrival = this.#protocol.arrival(
       waitMs > 0,
-      () => mailbox.isDeaf,
+      () => clientInbox.isDeaf,
       () => (signal?.aborted ? "aborted" : isTimeUp() ? "timed-out" : "left"),
     );
     const end = await waitForGrant(this.#session, arrival, resolved);

@@ -8,7 +8,7 @@ import { aboutLock, channels, type GrantEvent } from "./events.js";
 import { describeExport, type Ended, type ExportedLease, type Holding, type LossListener } from "./lease.js";
 import { type Claim, type Grant, type Granted, type LockProtocol, type NotHeld, parseOwner } from "./protocol.js";
 import { cleanUp, giveBack, giveBackLate } from "./release.js";
-import { type HoldOptions, type Kept, Renewer } from "./renewer.js";
+import { type HoldOptions, type RenewedHold, Renewer } from "./renewer.js";
 import type { Occupant, Session } from "./session.js";
 import type { Moment } from "./time.js";
 
@@ -38,7 +38,7 @@ export interface HoldFacts {
  * - Listeners are notified of a loss once.
  * - Ending the hold also ends its renewer.
  */
-export class Hold implements Occupant, Holding, Kept {
+export class Hold implements Occupant, Holding, RenewedHold {
   readonly #session: Session;
   readonly #protocol: LockProtocol;
   readonly #options: HoldOptions;
@@ -83,7 +83,7 @@ export class Hold implements Occupant, Holding, Kept {
   }
 
   get heldSinceAtMs(): number {
-    return this.#renewer.term.sinceAtMs;
+    return this.#renewer.validity.sinceAtMs;
   }
 
   get kind(): string {
@@ -105,7 +105,7 @@ export class Hold implements Occupant, Holding, Kept {
 
   /** Length of the lease that a renewal asks for, in ms. */
   get leaseMs(): number {
-    return this.#renewer.term.leaseMs;
+    return this.#renewer.validity.leaseMs;
   }
 
   /** The options of the acquire that say how the hold is kept alive. */
@@ -146,13 +146,13 @@ export class Hold implements Occupant, Holding, Kept {
 
   validForMs(): number {
     if (this.#isOver) return 0;
-    const leftMs = this.#renewer.term.leftMs();
+    const leftMs = this.#renewer.validity.leftMs();
     if (leftMs <= 0) this.lose("expired");
     return leftMs;
   }
 
   heldMs(): number {
-    return this.#renewer.term.heldMs();
+    return this.#renewer.validity.heldMs();
   }
 
   /** @throws StoreError */
@@ -230,7 +230,7 @@ export class Hold implements Occupant, Holding, Kept {
       exported,
       this.#grant,
       this.#token,
-      this.#renewer.term,
+      this.#renewer.validity,
       this.#options,
     );
     this.end();
@@ -251,7 +251,7 @@ export class Hold implements Occupant, Holding, Kept {
     const isLate = !isValid;
     if (!isLate) {
       this.#stop();
-      if (this.#sharedClaim?.passOn(this.#renewer.term.longestMs) === true) {
+      if (this.#sharedClaim?.passOn(this.#renewer.validity.longestMs) === true) {
         // A batch lasts only a few milliseconds, so this hold counts as short.
         this.#noteLength(0);
         return "released";
@@ -361,7 +361,7 @@ export class Hold implements Occupant, Holding, Kept {
   /** The claim with its longest lease, because the cleanup continues for as long as the lease on the server may last. */
   #claimAsExtended(): Claim {
     const { claim } = this.#grant;
-    const { longestMs } = this.#renewer.term;
+    const { longestMs } = this.#renewer.validity;
     if (longestMs <= claim.leaseMs) return claim;
     return { ...claim, owner: claim.owner, leaseMs: longestMs };
   }

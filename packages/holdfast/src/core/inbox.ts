@@ -99,7 +99,7 @@ function forcedOf(by: string, reason = ""): Forced {
 }
 
 /** Opens the inbox when it is first needed, and delivers messages to the claims that they name. */
-export class Mailbox<Listener extends Recipient = Recipient> {
+export class ClientInbox<Listener extends Recipient = Recipient> {
   readonly #store: Store;
   readonly #channel: string;
   readonly #recipients = new Registry<Listener>();

@@ -43,7 +43,7 @@ export interface WaitingClaim {
 }
 
 /** The parts of a session that an inspection needs: client records, timeout and clocks. */
-export type Asked = Pick<Session, "records" | "commandTimeoutMs" | "runtime">;
+export type RecordReader = Pick<Session, "records" | "commandTimeoutMs" | "runtime">;
 
 /** Reads the state of a lock and the records of its holders and waiters. @throws StoreError, ClosedError */
 export async function inspect(session: Session, protocol: InspectProtocol): Promise<Inspection> {
@@ -52,7 +52,7 @@ export async function inspect(session: Session, protocol: InspectProtocol): Prom
 }
 
 /** Adds the processes of holders and waiters to a state. Never rejects. */
-export async function describe(session: Asked, protocol: InspectProtocol, state: State): Promise<Inspection> {
+export async function describe(session: RecordReader, protocol: InspectProtocol, state: State): Promise<Inspection> {
   const records = new Map<string, ReturnType<typeof identify>>();
   // Cached per client, because many waiters often belong to few clients.
   const known = (owner: string): ReturnType<typeof identify> => {
@@ -87,7 +87,7 @@ export async function firstHolder(session: Session, state: State | undefined): P
 }
 
 /** Adds its process to a hold, if the record can be read within 200 ms. Never rejects. */
-export async function describeHolder(session: Asked, holder: HolderState): Promise<Holder> {
+export async function describeHolder(session: RecordReader, holder: HolderState): Promise<Holder> {
   return toHolder(holder, await identify(session, parseOwner(holder.owner)?.clientId ?? ""));
 }
 
@@ -125,7 +125,7 @@ function toHolder(
 const IDENTIFY_MS = 200;
 
 async function identify(
-  session: Asked,
+  session: RecordReader,
   clientId: string,
 ): Promise<{ host: string | undefined; pid: number | undefined; clientName: string | undefined }> {
   const record =

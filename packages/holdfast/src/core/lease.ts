@@ -6,7 +6,7 @@ import { LeaseLostError } from "./errors.js";
 import { aboutLock, channels, type LockEvent, type LostEvent, type ReleaseEvent } from "./events.js";
 import { checkLeaseMs } from "./options.js";
 import type { Grant, LockProtocol, NotHeld } from "./protocol.js";
-import type { Term } from "./time.js";
+import type { Validity } from "./time.js";
 
 /** How a lease ended: released in time, or already over but without harm because the lock was not granted to anyone since. */
 export type ReleaseOutcome = "released" | "expired-unclaimed";
@@ -285,10 +285,10 @@ export function describeExport(
   exported: NonNullable<LockProtocol["exported"]>,
   { claim: { owner }, token: reservedTo, slots }: Grant,
   token: number,
-  term: Term,
+  validity: Validity,
   { renew, maxHoldMs }: { readonly renew: boolean; readonly maxHoldMs: number },
 ): ExportedLease {
-  const restMs = maxHoldMs - term.heldMs();
+  const restMs = maxHoldMs - validity.heldMs();
   return {
     version: 1,
     kind,
@@ -297,7 +297,7 @@ export function describeExport(
     owner,
     token,
     ...(reservedTo === token ? {} : { reservedTo }),
-    leaseMs: term.leaseMs,
+    leaseMs: validity.leaseMs,
     renew,
     ...(maxHoldMs === Infinity ? {} : { maxHoldMs: Math.max(1, Math.ceil(restMs)) }),
     ...(slots.length === 0 ? {} : { slots }),

@@ -8,7 +8,7 @@ import type { Renewable } from "./renewal.js";
 import { answerInMs, publishRenew, RenewalSchedule } from "./renewal.js";
 import type { Timer } from "./runtime.js";
 import type { Session } from "./session.js";
-import { type Moment, now, Term, validUntil } from "./time.js";
+import { type Moment, now, Validity, validUntil } from "./time.js";
 import { confirmAtMs, LOOK_MS, type Unconfirmed, type Watched } from "./watchdog.js";
 
 /**
@@ -47,7 +47,7 @@ export interface FirstLease {
 }
 
 /** The hold that a renewer keeps alive. */
-export interface Kept {
+export interface RenewedHold {
   /** The current grant on the server. */
   readonly grant: Grant;
   readonly lockName: string;
@@ -71,11 +71,11 @@ export interface Kept {
  */
 export class Renewer implements Watched, Renewable, Unconfirmed {
   /** How long the lease is valid, and how long it has been held. */
-  readonly term: Term;
+  readonly validity: Validity;
   readonly #session: Session;
   readonly #protocol: LockProtocol;
   readonly #options: HoldOptions;
-  readonly #kept: Kept;
+  readonly #kept: RenewedHold;
   readonly #renewal: RenewalSchedule;
   #isOver = false;
   /** Whether the renewer has stopped renewing and watching. Always true once the hold is over. */
@@ -92,7 +92,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   readonly #heldFrom: Moment;
 
   /** Sends nothing until `start` is called. */
-  constructor(session: Session, protocol: LockProtocol, options: HoldOptions, lease: FirstLease, kept: Kept) {
+  constructor(session: Session, protocol: LockProtocol, options: HoldOptions, lease: FirstLease, kept: RenewedHold) {
     this.#session = session;
     this.#protocol = protocol;
     this.#options = options;
@@ -100,7 +100,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     this.#provisionalMs = lease.provisionalMs;
     const { leaseMs, setAt, provisionalMs = leaseMs, heldFrom = now(session.runtime) } = lease;
     this.#heldFrom = heldFrom;
-    this.term = new Term(session.runtime, setAt, leaseMs, provisionalMs, heldFrom);
+    this.validity = new Validity(session.runtime, setAt, leaseMs, provisionalMs, heldFrom);
     this.#renewal = new RenewalSchedule(session.runtime, this.#firstAtMs(lease));
     this.confirmAtMs = this.#isShort(lease) ? confirmAtMs(session.runtime, lease) : Infinity;
   }
@@ -134,14 +134,14 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   /** Requests the full lease if the grant is provisional, without waiting for the reply. */
   confirm(): void {
     if (this.#provisionalMs === undefined) return;
-    this.#protocol.extend(this.#kept.grant, this.term.leaseMs, this.#session.commandTimeoutMs).catch(() => {
+    this.#protocol.extend(this.#kept.grant, this.validity.leaseMs, this.#session.commandTimeoutMs).catch(() => {
       // The lease then ends when the provisional grant does, as without this request.
     });
   }
 
   /** Called by the watchdog once a second. Usually returns early because no event is near. */
   look(at: Moment, isCrowded: boolean): void {
-    const leftMs = this.term.leftMs(at);
+    const leftMs = this.validity.leftMs(at);
     if (leftMs <= 0) {
       this.#kept.validForMs();
       return;
@@ -149,7 +149,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     // A timer that should have fired before the last look is lost: a test may fake timers and then restore the real
     // ones.
     if (this.#timer !== undefined && at.monotonicMs <= this.#timerDueAtMs + LOOK_MS) return;
-    const endsInMs = Math.min(leftMs, this.#options.maxHoldMs - this.term.heldMs(at.monotonicMs));
+    const endsInMs = Math.min(leftMs, this.#options.maxHoldMs - this.validity.heldMs(at.monotonicMs));
     const dueInMs = this.#renewal.dueInMs(at.monotonicMs);
     if (Math.min(endsInMs, dueInMs) > NEAR_MS) return;
     if (!(isCrowded && this.#leftToOthers(endsInMs, dueInMs))) this.#arm(at);
@@ -161,12 +161,12 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
    */
   #leftToOthers(endsInMs: number, dueInMs: number): boolean {
     const { bulkRenewal } = this.#session;
-    if (!this.#options.renew || this.term.leaseMs < BULK_LEASE_MS || this.#protocol.renewAll === undefined)
+    if (!this.#options.renew || this.validity.leaseMs < BULK_LEASE_MS || this.#protocol.renewAll === undefined)
       return false;
     if (endsInMs <= NEAR_MS || !bulkRenewal.isPossible || this.#provisionalMs !== undefined) return false;
     if (dueInMs <= EARLY_MS) {
       this.#renewal.begun();
-      this.term.asked(this.term.leaseMs);
+      this.validity.asked(this.validity.leaseMs);
       bulkRenewal.add(this);
     }
     return true;
@@ -175,15 +175,15 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   /** The lease for the bulk renewal; undefined if the renewer has stopped. */
   get renewed(): Renewable["renewed"] {
     if (this.#isResting) return undefined;
-    return { protocol: this.#protocol, grant: this.#kept.grant, leaseMs: this.term.leaseMs };
+    return { protocol: this.#protocol, grant: this.#kept.grant, leaseMs: this.validity.leaseMs };
   }
 
   /** The bulk renewal has renewed the lease. */
   extended(until: Moment, at: Moment): void {
     this.#renewal.settled();
     if (this.#isResting) return;
-    this.term.extended(until, at);
-    this.#renewal.succeeded(this.term.leaseMs, at.monotonicMs);
+    this.validity.extended(until, at);
+    this.#renewal.succeeded(this.validity.leaseMs, at.monotonicMs);
     publishRenew(this.#protocol, this.#kept, undefined, () => this.#kept.validForMs());
   }
 
@@ -257,7 +257,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
    * @throws StoreError  no reply in time; the request may still be under way
    */
   async reclaim(leaseMs: number, timeoutMs: number): Promise<boolean> {
-    if (this.#protocol.reclaim === undefined || !this.#isAsGranted || this.term.leftMs() <= 0) return false;
+    if (this.#protocol.reclaim === undefined || !this.#isAsGranted || this.validity.leftMs() <= 0) return false;
     try {
       return (await this.#protocol.reclaim(this.#kept.grant, leaseMs, timeoutMs)) === "reclaimed";
     } catch (error) {
@@ -270,7 +270,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   async extend(leaseMs: number): Promise<"extended" | NotHeld> {
     const outcome = await this.#extend(leaseMs, this.#session.commandTimeoutMs, () => !this.#isOver);
     if (outcome === "extended") {
-      this.term.leaseMs = leaseMs;
+      this.validity.leaseMs = leaseMs;
       this.#renewedFor(leaseMs);
       this.#arm();
     } else {
@@ -288,8 +288,8 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     this.#timer = undefined;
     if (this.#isResting) return;
     const inMs = Math.min(
-      this.term.leftMs(at),
-      this.#options.maxHoldMs - this.term.heldMs(at.monotonicMs),
+      this.validity.leftMs(at),
+      this.#options.maxHoldMs - this.validity.heldMs(at.monotonicMs),
       this.#renewal.dueInMs(at.monotonicMs),
     );
     if (inMs > NEAR_MS) return;
@@ -300,7 +300,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   #tick(): void {
     this.#timer = undefined;
     if (this.#kept.validForMs() <= 0) return;
-    if (this.term.heldMs() >= this.#options.maxHoldMs) {
+    if (this.validity.heldMs() >= this.#options.maxHoldMs) {
       this.#kept.lose("max-hold");
       return;
     }
@@ -312,7 +312,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     this.#renewal.begun();
     let outcome: "extended" | NotHeld | undefined;
     let failure: unknown;
-    const { leaseMs } = this.term;
+    const { leaseMs } = this.validity;
     const timeoutMs = answerInMs(this.#provisionalMs ?? leaseMs, this.#session.commandTimeoutMs);
     try {
       outcome = await this.#extend(leaseMs, timeoutMs, () => !this.#isResting);
@@ -328,8 +328,8 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
       this.#refused();
       return;
     }
-    if (outcome === undefined) this.#renewal.failed(this.#provisionalMs ?? this.term.leaseMs);
-    else this.#renewedFor(this.term.leaseMs);
+    if (outcome === undefined) this.#renewal.failed(this.#provisionalMs ?? this.validity.leaseMs);
+    else this.#renewedFor(this.validity.leaseMs);
     publishRenew(this.#protocol, this.#kept, failure, () => this.#kept.validForMs());
     this.#arm();
   }
@@ -337,10 +337,10 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   /** @param isWanted  returns whether the hold still needs the lease, so that it is restored if the server lost it */
   async #extend(leaseMs: number, timeoutMs: number, isWanted: () => boolean): Promise<"extended" | NotHeld> {
     const sentAt = now(this.#session.runtime);
-    this.term.asked(leaseMs);
+    this.validity.asked(leaseMs);
     let outcome = await this.#protocol.extend(this.#kept.grant, leaseMs, timeoutMs);
     if (outcome !== "extended" && isWanted() && (await this.reclaim(leaseMs, timeoutMs))) outcome = "extended";
-    if (outcome === "extended") this.term.extended(validUntil(sentAt, leaseMs), now(this.#session.runtime));
+    if (outcome === "extended") this.validity.extended(validUntil(sentAt, leaseMs), now(this.#session.runtime));
     return outcome;
   }
 
@@ -351,6 +351,6 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   #refused(): void {
     // A later hold may use the same claim, and must ask as well.
     if (this.#isOver) this.#session.recheckClaim(this.#kept.grant.claim);
-    else this.#kept.lose(this.term.leftMs() <= 0 ? "expired" : "server-lost");
+    else this.#kept.lose(this.validity.leftMs() <= 0 ? "expired" : "server-lost");
   }
 }

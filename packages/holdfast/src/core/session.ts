@@ -6,7 +6,7 @@ import { RequestWindow } from "./call.js";
 import { type Closable, type CloseOutcome, type HeldLease, heldBy, settle } from "./closing.js";
 import { ClosedError, UnsupportedError } from "./errors.js";
 import type { Guard } from "./guard.js";
-import { Mailbox, type Recipient, SlotInboxes } from "./inbox.js";
+import { ClientInbox, type Recipient, SlotInboxes } from "./inbox.js";
 import { type Echo, type InboxCheck, InboxChecks, Reconnects } from "./inbox-check.js";
 import { type Claim, HAND_OFF_MS, newClaim, parseOwner, type WaitProtocol } from "./protocol.js";
 import { BulkRenewal } from "./renewal.js";
@@ -48,7 +48,7 @@ export class Session {
   /** Clocks, timers and random numbers. */
   readonly runtime: Runtime;
   /** Delivers messages to the claims of this session: those that wait, hold, or are being cleaned up. */
-  readonly mailbox: Mailbox<Occupant>;
+  readonly clientInbox: ClientInbox<Occupant>;
   /** Reads and writes client records. */
   readonly records: ClientRecords;
   /** Checks the server before each request that may acquire a lock. */
@@ -75,7 +75,7 @@ export class Session {
   readonly shortHolds: ShortHolds = new ShortHolds();
   readonly #clientId: string;
   readonly #handOffMs: number;
-  readonly #presence: Presence;
+  readonly #record: OwnClientRecord;
   readonly #cleanedUp = new Map<number, (token: number) => void>();
   readonly #stopListening: () => void;
   readonly #reconnects: Readonly<Record<"commands" | "inbox", Reconnects>>;
@@ -112,11 +112,11 @@ export class Session {
     this.inboxPrefix = `${facts.prefix}:in:`;
     this.#clientId = facts.clientId;
     this.#handOffMs = facts.handOffMs ?? HAND_OFF_MS;
-    this.mailbox = new Mailbox(
+    this.clientInbox = new ClientInbox(
       facts.store,
       this.inboxPrefix + facts.clientId,
       (number, token) => this.#stray(number, token),
-      () => this.#checks?.heard(this.mailbox.inbox),
+      () => this.#checks?.heard(this.clientInbox.inbox),
     );
     const { store } = facts;
     this.#checks = facts.echo && new InboxChecks(facts.echo, { ...facts, newNumber: () => this.#newNumber() });
@@ -126,7 +126,7 @@ export class Session {
           channel,
           (message) => {
             this.#checks?.heard(this.#slotInboxes?.find(channel.slice(0, -facts.clientId.length)));
-            this.mailbox.deliver(message);
+            this.clientInbox.deliver(message);
           },
           timeoutMs,
         );
@@ -137,7 +137,7 @@ export class Session {
     this.inspections = new SharedInspections(facts.runtime);
     this.cleanups = new RequestWindow(MOST_DEPARTURES, facts.runtime);
     this.bulkRenewal = new BulkRenewal(facts.runtime, facts.commandTimeoutMs);
-    this.#presence = new Presence(facts.records, facts.runtime, () => this.mailbox.size > 0);
+    this.#record = new OwnClientRecord(facts.records, facts.runtime, () => this.clientInbox.size > 0);
     const { runtime } = facts;
     this.#reconnects = {
       commands: new Reconnects(runtime, () => this.#afterReconnect("commands")),
@@ -168,17 +168,17 @@ export class Session {
 
   /** Whether the server can send a grant to this client. A claim may join the queue only then. */
   canBeTold({ inbox }: Pick<WaitProtocol, "inbox">): boolean {
-    if (this.#slotInboxes === undefined || inbox === undefined) return this.mailbox.isOpen;
+    if (this.#slotInboxes === undefined || inbox === undefined) return this.clientInbox.isOpen;
     return this.#slotInboxes.use(inbox) !== undefined;
   }
 
   /** Subscribes. Resolves when `canBeTold` is true. @throws StoreError, UnsupportedError */
   async listen({ inbox }: Pick<WaitProtocol, "inbox">, timeoutMs: number): Promise<void> {
-    if (this.#slotInboxes === undefined || inbox === undefined) return this.mailbox.open(timeoutMs);
+    if (this.#slotInboxes === undefined || inbox === undefined) return this.clientInbox.open(timeoutMs);
     try {
       await this.#slotInboxes.open(inbox, timeoutMs);
     } catch (error) {
-      if (error instanceof UnsupportedError) this.mailbox.unsupported = true;
+      if (error instanceof UnsupportedError) this.clientInbox.unsupported = true;
       throw error;
     }
   }
@@ -190,7 +190,7 @@ export class Session {
 
   #isCounted(inbox: string | undefined): boolean {
     // Waiters that are never notified, such as those at a barrier, find out by asking.
-    if (this.#slotInboxes === undefined || inbox === undefined) return this.mailbox.isOpen;
+    if (this.#slotInboxes === undefined || inbox === undefined) return this.clientInbox.isOpen;
     return this.#slotInboxes.use(inbox)?.isCounted !== false;
   }
 
@@ -199,7 +199,7 @@ export class Session {
     if (this.#slotInboxes === undefined || prefix === undefined) {
       // In a cluster this channel is subscribed on any server, so the server that runs a script cannot count it.
       const isCounted = this.#slotInboxes === undefined;
-      const { inbox } = this.mailbox;
+      const { inbox } = this.clientInbox;
       return inbox && this.#checks?.of({ inbox, channel: this.inboxPrefix + this.#clientId, isCounted });
     }
     const inbox = this.#slotInboxes.use(prefix);
@@ -221,7 +221,7 @@ export class Session {
   newClaim(lockName: string, leaseMs: number, amount: number, label: string, isHandedOff = false): Claim {
     this.assertOpen(lockName);
     if (this.#lastNumber === 0) this.#openMailbox();
-    this.#presence.touch(leaseMs);
+    this.#record.touch(leaseMs);
     const handOffMs = isHandedOff ? Math.min(leaseMs, this.#handOffMs) : undefined;
     return newClaim({ clientId: this.#clientId, number: this.#newNumber(), leaseMs, amount, label, handOffMs });
   }
@@ -243,22 +243,22 @@ export class Session {
 
   /** Sends `occupant` the messages for `claim`, reconnects, and the close of this session from now on. */
   admit(claim: Claim, occupant: Occupant): void {
-    this.mailbox.register(claim.number, occupant);
+    this.clientInbox.register(claim.number, occupant);
   }
 
   /** Undoes `admit`. */
   dismiss(claim: Claim, occupant: Occupant): void {
-    this.mailbox.unregister(claim.number, occupant);
+    this.clientInbox.unregister(claim.number, occupant);
   }
 
   /** Makes the occupant of the claim ask the server, because the server may have ended the claim. */
   recheckClaim(claim: Claim): void {
-    this.mailbox.recipient(claim.number)?.recheck();
+    this.clientInbox.recipient(claim.number)?.recheck();
   }
 
   /** Notifies the occupant of the claim that the server has ended it. */
   ended(claim: Claim): void {
-    this.mailbox.recipient(claim.number)?.ended?.();
+    this.clientInbox.recipient(claim.number)?.ended?.();
   }
 
   /**
@@ -286,7 +286,7 @@ export class Session {
 
   /** Returns all leases that this client holds. */
   held(): readonly HeldLease[] {
-    return heldBy(this.mailbox.recipients());
+    return heldBy(this.clientInbox.recipients());
   }
 
   /**
@@ -305,16 +305,16 @@ export class Session {
     this.#isRefusing = true;
     let outcome: CloseOutcome | undefined;
     if (graceMs !== undefined) {
-      outcome = await settle(this.mailbox.recipients(), this.runtime, graceMs, (cut) => {
+      outcome = await settle(this.clientInbox.recipients(), this.runtime, graceMs, (cut) => {
         this.#cutGrace = cut;
       });
     }
     this.#isClosing = true;
-    this.#presence.close();
-    const holders = this.mailbox.recipients().map((occupant) => ({ occupant, leases: occupant.held?.() ?? [] }));
+    this.#record.close();
+    const holders = this.clientInbox.recipients().map((occupant) => ({ occupant, leases: occupant.held?.() ?? [] }));
     // Closing a waiter starts a cleanup, which is an occupant too. So repeat until none is left.
-    while (this.mailbox.size > 0) {
-      await Promise.all(this.mailbox.recipients().map((occupant) => occupant.close()));
+    while (this.clientInbox.size > 0) {
+      await Promise.all(this.clientInbox.recipients().map((occupant) => occupant.close()));
     }
     const released: HeldLease[] = [];
     const unsettled: HeldLease[] = [];
@@ -328,14 +328,14 @@ export class Session {
     this.confirmations.close();
     this.#checks?.close();
     await this.#slotInboxes?.close();
-    await this.mailbox.close();
+    await this.clientInbox.close();
     await this.#closeStore();
     return outcome ?? { released, unsettled };
   }
 
   /** Subscribes early, so that the first wait is not delayed and holders are notified of a forced release. */
   #openMailbox(): void {
-    this.mailbox.open(this.commandTimeoutMs).then(
+    this.clientInbox.open(this.commandTimeoutMs).then(
       () => this.#listening(),
       // The first claim that has to wait opens it again and handles the failure.
       () => {},
@@ -346,7 +346,7 @@ export class Session {
   #listening(): void {
     // Creates the check, which measures the time without messages from now on.
     this.inboxCheck({});
-    for (const occupant of this.mailbox.recipients()) occupant.listening?.();
+    for (const occupant of this.clientInbox.recipients()) occupant.listening?.();
   }
 
   /** Passes on a grant that no claim waits for: the network delivered a request twice, or very late. */
@@ -363,8 +363,8 @@ export class Session {
   }
 
   #afterReconnect(connection: "commands" | "inbox"): void {
-    if (connection === "commands") this.#presence.announce();
-    for (const occupant of this.mailbox.recipients()) occupant.reconnected(connection);
+    if (connection === "commands") this.#record.announce();
+    for (const occupant of this.clientInbox.recipients()) occupant.reconnected(connection);
   }
 }
 
@@ -397,7 +397,7 @@ export const KEEP_MS = 60_000;
 const REFRESH_MS = 20_000;
 
 /** Writes the record when the client is first used, and refreshes it while the client is in use. */
-export class Presence {
+export class OwnClientRecord {
   readonly #records: ClientRecords;
   readonly #isInUse: () => boolean;
   #longestLeaseMs = 0;

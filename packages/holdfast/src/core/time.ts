@@ -128,7 +128,7 @@ export class GrantMoment {
  *
  * There is one for each hold.
  */
-export class Term {
+export class Validity {
   /** Time of the grant by the wall clock, in ms since 1970. */
   readonly sinceAtMs: number;
   /** Length of the lease that a renewal asks for, in ms. */

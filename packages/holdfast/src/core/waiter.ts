@@ -200,7 +200,7 @@ export class Waiter implements Occupant, Listening {
     };
     if (this.#askAgain) {
       this.ask();
-    } else if (session.mailbox.unsupported) {
+    } else if (session.clientInbox.unsupported) {
       goWithout();
     } else if (session.canBeTold(protocol)) {
       this.ask();

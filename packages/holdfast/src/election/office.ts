@@ -45,7 +45,7 @@ export function officeOf(session: Session, key: string): Office | undefined {
 
 /** See `Election.health`. */
 export function healthOf(session: Session, key: string, withinMs: number): ElectionHealth {
-  const hold = session.mailbox
+  const hold = session.clientInbox
     .recipients()
     .find((each): each is Hold => each instanceof Hold && each.lockKey === key && each.validForMs() > 0);
   const ageMs = hold === undefined ? (officeOf(session, key)?.overrunMs() ?? 0) : unconfirmedMs(hold);

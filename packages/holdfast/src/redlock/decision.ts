@@ -7,7 +7,7 @@
  */
 
 /** The reply of one server to redlock/acquire. An error or no reply in time counts as `refused`. */
-export type ServerAnswer =
+export type AcquireVote =
   | { readonly outcome: "pending" }
   | { readonly outcome: "refused" }
   /** `token` is the server's own number. */
@@ -76,7 +76,7 @@ export function tally(yes: number, open: number, servers: number): "granted" | "
  *
  * @param answers  one per server; a number that is not a safe integer is not a grant, because it may have been rounded
  */
-export function decide(answers: readonly ServerAnswer[]): Decision {
+export function decide(answers: readonly AcquireVote[]): Decision {
   const granted = answers.flatMap((answer, server) =>
     answer.outcome === "granted" && Number.isSafeInteger(answer.token) ? [{ server, reported: answer.token }] : [],
   );

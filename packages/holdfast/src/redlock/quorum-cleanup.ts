@@ -172,7 +172,7 @@ export class QuorumCleanup {
   }
 }
 
-/** The number under which cleanups register with the mailbox. No claim has this number. */
+/** The number under which cleanups register with the client inbox. No claim has this number. */
 const OCCUPIES = Number.MAX_SAFE_INTEGER;
 
 /** All running cleanups of one Holdfast instance. `close` waits for them. */
@@ -227,13 +227,13 @@ export class QuorumCleanups implements Occupant {
     const onHeard = ballot.isElected ? this.#onHeard : () => {};
     const cleanup = new QuorumCleanup(this.#session, this.#servers, ballot, onHeard, () => this.#over(ballot));
     this.#running.set(ballot, cleanup);
-    this.#session.mailbox.register(OCCUPIES, this);
+    this.#session.clientInbox.register(OCCUPIES, this);
     return cleanup;
   }
 
   #over(ballot: Ballot): void {
     this.#running.delete(ballot);
-    if (this.#running.size === 0) this.#session.mailbox.unregister(OCCUPIES, this);
+    if (this.#running.size === 0) this.#session.clientInbox.unregister(OCCUPIES, this);
   }
 }
 

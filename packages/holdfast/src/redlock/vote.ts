@@ -1,7 +1,7 @@
 /** The replies of the servers to one attempt, and the outcome of the attempt. */
 import type { ServerAnswer } from "../core/error-messages.js";
 import type { EvictionError, ProtocolError, QuorumError } from "../core/errors.js";
-import type { ServerAnswer as Decided } from "./decision.js";
+import type { AcquireVote as Decided } from "./decision.js";
 import { failed } from "./servers.js";
 
 /** The reply of one server to an attempt. */

@@ -14,12 +14,12 @@ import { SHORTEST_CALL_MS } from "../core/polling.js";
 import type { Claim, LockProtocol, WaitEnds } from "../core/protocol.js";
 import type { Occupant, Session } from "../core/session.js";
 import { Deadline } from "../core/time.js";
+import { AttemptDelay } from "./attempt-delay.js";
 import { Ballot } from "./ballot.js";
 import type { InLine, Line } from "./line.js";
 import { RECHECK_MS } from "./pace.js";
 import type { BallotClaim } from "./protocol.js";
 import type { Quorum } from "./quorum.js";
-import { Rest } from "./rest.js";
 import type { RedlockPlace } from "./servers.js";
 import type { Verdict } from "./vote.js";
 
@@ -46,7 +46,7 @@ export class RedlockWaiter implements Occupant, InLine {
   /** Whether the servers are being informed of the length of the lease, before the attempt begins. */
   #isTelling = false;
   /** The pause between two attempts; undefined if this caller does not wait. */
-  #rest: Rest | undefined;
+  #rest: AttemptDelay | undefined;
   #hasFailed = false;
   /** Whether other callers were ahead of it in the line when it joined. */
   #hasStood = false;
@@ -89,7 +89,7 @@ export class RedlockWaiter implements Occupant, InLine {
       return;
     }
     this.#line = quorum.lineOf(place);
-    this.#rest = new Rest(session.runtime, this.#line, (firstServer) => this.#attempt(firstServer));
+    this.#rest = new AttemptDelay(session.runtime, this.#line, (firstServer) => this.#attempt(firstServer));
     this.#line.join(this);
     // A caller behind others has no request of its own whose reply would start the deadline.
     if (this.#ballot === undefined && !this.#isTelling && !this.#isSettled) {

@@ -28,7 +28,7 @@ export interface ClientParts {
   inboxes(onReconnect: () => void): Inboxes;
   /** Calls `onBack` whenever the caller's client is ready again after a lost connection. @returns stops watching */
   watch(onBack: () => void): () => void;
-  readonly terms: Terms;
+  readonly conditions: GrantConditions;
   /** As `Store.server`. */
   readonly server?: Store["server"] | undefined;
   /** As `Store.clientTimeouts`. */
@@ -36,7 +36,7 @@ export interface ClientParts {
 }
 
 /** Conditions under which a grant of this store counts. */
-export interface Terms {
+export interface GrantConditions {
   /** How to ask the server whether it may grant locks. If absent, it always may. */
   readonly grace?: Grace | undefined;
   /** How many replicas must acknowledge a renewal for it to count. If absent, none. */
@@ -121,12 +121,12 @@ export function clientStore({
   client: calls,
   inboxes,
   watch,
-  terms,
+  conditions,
   server,
   clientTimeouts,
 }: ClientParts): Store {
   const client: ScriptClient = { ...calls, cure: () => clientTimeouts?.()?.cure };
-  const { grace, replicas } = terms;
+  const { grace, replicas } = conditions;
   if (replicas !== undefined && client.acknowledged === undefined) {
     throw new UnsupportedError(
       "replicas",

@@ -7,7 +7,7 @@
  */
 
 import type { Store } from "../core/store.js";
-import type { OpenSubscriber, Terms } from "./client-store.js";
+import type { GrantConditions, OpenSubscriber } from "./client-store.js";
 import { type GlideClient, glideStore, glideSubscriber } from "./glide.js";
 import { glideClusterStore } from "./glide-cluster.js";
 import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
@@ -34,7 +34,7 @@ export interface StoreForOptions {
    */
   readonly subscriber?: (() => unknown) | undefined;
   /** Conditions under which a grant counts. Ignored for a store. */
-  readonly terms?: Terms | undefined;
+  readonly conditions?: GrantConditions | undefined;
 }
 
 const ACCEPTED = "a client of ioredis, iovalkey, node-redis or @valkey/valkey-glide, or an object with the Store port";
@@ -46,7 +46,7 @@ const CLUSTER_LISTENS = "Holdfast opens its own subscriber connection to each of
  *
  * @throws TypeError  neither a usable client nor a store, or `subscriber` for a cluster that does not accept it
  */
-export function storeFor(redis: unknown, { subscriber, terms }: StoreForOptions = {}): Store {
+export function storeFor(redis: unknown, { subscriber, conditions }: StoreForOptions = {}): Store {
   const openSubscriber: OpenSubscriber | undefined =
     subscriber && (async (events) => earFor(await subscriber(), "what `subscriber` made", events));
   if (isStore(redis)) return redis;
@@ -54,14 +54,14 @@ export function storeFor(redis: unknown, { subscriber, terms }: StoreForOptions 
   if (isIoredisCluster(redis) || isNodeRedisCluster(redis)) {
     if (subscriber !== undefined)
       throw new TypeError(`\`subscriber\` is not for ${describeClient(redis)}: ${CLUSTER_LISTENS}.`);
-    return isIoredisCluster(redis) ? ioredisClusterStore(redis, terms) : nodeRedisClusterStore(redis, terms);
+    return isIoredisCluster(redis) ? ioredisClusterStore(redis, conditions) : nodeRedisClusterStore(redis, conditions);
   }
-  if (isIoredis(redis)) return ioredisStore(redis, openSubscriber, terms);
-  if (isNodeRedis(redis)) return nodeRedisStore(redis, openSubscriber, terms);
+  if (isIoredis(redis)) return ioredisStore(redis, openSubscriber, conditions);
+  if (isNodeRedis(redis)) return nodeRedisStore(redis, openSubscriber, conditions);
   if (isGlide(redis))
     return has(redis, "ssubscribe")
-      ? glideClusterStore(redis, openSubscriber, terms)
-      : glideStore(redis, openSubscriber, terms);
+      ? glideClusterStore(redis, openSubscriber, conditions)
+      : glideStore(redis, openSubscriber, conditions);
   throw new TypeError(`The option \`redis\` must be ${ACCEPTED}; got ${describeClient(redis)}.`);
 }
 

@@ -2,7 +2,7 @@
 
 import { outsideRequests } from "../core/runtime.js";
 import type { Inbox, Store } from "../core/store.js";
-import { clientStore, type Inboxes, type OpenSubscriber, type Terms } from "./client-store.js";
+import { clientStore, type GrantConditions, type Inboxes, type OpenSubscriber } from "./client-store.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { GLIDE_TIMEOUTS, type GlideClient, noSubscriber } from "./glide.js";
 import { InboxHub } from "./inbox-hub.js";
@@ -17,12 +17,12 @@ import { within } from "./timeout.js";
  * makes the client look up its channels periodically, and asks the masters which channels they count.
  *
  * @param openSubscriber  creates the subscriber client; without it inboxes reject with UnsupportedError
- * @param terms  conditions under which a grant counts
+ * @param conditions  conditions under which a grant counts
  */
 export function glideClusterStore(
   glide: GlideClient,
   openSubscriber: OpenSubscriber = noSubscriber,
-  terms: Terms = {},
+  conditions: GrantConditions = {},
 ): Store {
   const client: ScriptClient = {
     evalsha(sha1, keys, args) {
@@ -54,7 +54,7 @@ export function glideClusterStore(
     client,
     inboxes: (onReconnect) => new ClusterSubscriber(glide, openSubscriber, onReconnect),
     watch: () => () => {},
-    terms,
+    conditions,
     clientTimeouts: () => GLIDE_TIMEOUTS,
   });
 }

@@ -2,7 +2,7 @@
 
 import { UnsupportedError } from "../core/errors.js";
 import type { ClientTimeouts, Store } from "../core/store.js";
-import { clientStore, type OpenSubscriber, overOneSubscriber, type Terms } from "./client-store.js";
+import { clientStore, type GrantConditions, type OpenSubscriber, overOneSubscriber } from "./client-store.js";
 import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { within } from "./timeout.js";
@@ -51,12 +51,12 @@ const NO_TIMEOUT = 0;
  * messages at their next re-check. The library cannot duplicate a client either.
  *
  * @param openSubscriber  opens the subscriber connection; without it `inbox` rejects with UnsupportedError
- * @param terms  conditions under which a grant counts
+ * @param conditions  conditions under which a grant counts
  */
 export function glideStore(
   glide: GlideClient,
   openSubscriber: OpenSubscriber = noSubscriber,
-  terms: Terms = {},
+  conditions: GrantConditions = {},
 ): Store {
   const client: ScriptClient = {
     evalsha: (sha1, keys, args) =>
@@ -71,7 +71,7 @@ export function glideStore(
     client,
     inboxes: overOneSubscriber(openSubscriber),
     watch: () => () => {},
-    terms,
+    conditions,
     clientTimeouts,
   });
 }

@@ -1,7 +1,7 @@
 /** The store for a Cluster client of ioredis 5 or 6, or of iovalkey. The caller owns and closes the client. */
 
 import type { Store } from "../core/store.js";
-import { clientStore, overSharedNodes, type Terms } from "./client-store.js";
+import { clientStore, type GrantConditions, overSharedNodes } from "./client-store.js";
 import type { ClusterNodes, NodeSubscriber, NodeSubscriberEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { messageOf, placeOf } from "./failure.js";
@@ -49,7 +49,7 @@ const UNASKED = /Command queue state error/;
 const lastErrors = new WeakMap<IoredisCluster, { error: string }>();
 
 /** Creates a store on one Cluster client of ioredis or iovalkey, which follows moved slots and new masters, and resends. */
-export function ioredisClusterStore(redis: IoredisCluster, terms: Terms = {}): Store {
+export function ioredisClusterStore(redis: IoredisCluster, conditions: GrantConditions = {}): Store {
   const said = lastErrors.get(redis) ?? { error: "" };
   lastErrors.set(redis, said);
 
@@ -106,7 +106,7 @@ export function ioredisClusterStore(redis: IoredisCluster, terms: Terms = {}): S
     client,
     inboxes: overSharedNodes(redis, ioredisNodes(redis)),
     watch: sharedWatch(redis, watch),
-    terms,
+    conditions,
     clientTimeouts: () => ioredisTimeouts(redis.options?.redisOptions),
   });
 }

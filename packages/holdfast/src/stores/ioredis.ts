@@ -4,10 +4,10 @@ import { errorMonitor } from "node:events";
 import type { ClientTimeouts, Replicas, ServerAddress, Store } from "../core/store.js";
 import {
   clientStore,
+  type GrantConditions,
   type OpenSubscriber,
   overOneSubscriber,
   overSharedSubscriber,
-  type Terms,
 } from "./client-store.js";
 import { messageOf, placeOf } from "./failure.js";
 import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
@@ -66,9 +66,13 @@ const lossesOf = new WeakMap<IoredisClient, { count: number; lastError?: string 
  * refusal is then only about the second run; `mayHaveRun` takes that into account.
  *
  * @param openSubscriber  opens the subscriber connection; by default a duplicate of `redis`
- * @param terms  conditions under which a grant counts
+ * @param conditions  conditions under which a grant counts
  */
-export function ioredisStore(redis: IoredisClient, openSubscriber?: OpenSubscriber, terms: Terms = {}): Store {
+export function ioredisStore(
+  redis: IoredisClient,
+  openSubscriber?: OpenSubscriber,
+  conditions: GrantConditions = {},
+): Store {
   const losses = lossesOf.get(redis) ?? { count: 0 };
   lossesOf.set(redis, losses);
   let isCorked = false;
@@ -148,7 +152,7 @@ export function ioredisStore(redis: IoredisClient, openSubscriber?: OpenSubscrib
         ? overSharedSubscriber(redis, openIoredisSubscriber(redis))
         : overOneSubscriber(openSubscriber),
     watch: sharedWatch(redis, watch),
-    terms,
+    conditions,
     server: () => ioredisServer(redis),
     clientTimeouts: () => ioredisTimeouts(redis.options),
   });

@@ -1,7 +1,7 @@
 /** The store for a cluster client of node-redis 4 to 6. The caller owns and closes the client. */
 
 import type { Store } from "../core/store.js";
-import { clientStore, overSharedNodes, type Terms } from "./client-store.js";
+import { clientStore, type GrantConditions, overSharedNodes } from "./client-store.js";
 import type { ClusterNodes, NodeSubscriber, NodeSubscriberEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { listeningTimeout } from "./node-redis.js";
@@ -57,7 +57,7 @@ export interface NodeRedisCluster {
 const ONE_OF_MANY_MS = 500;
 
 /** Creates a store on one node-redis cluster client, which follows moved slots and new masters, and never sends twice. */
-export function nodeRedisClusterStore(redis: NodeRedisCluster, terms: Terms = {}): Store {
+export function nodeRedisClusterStore(redis: NodeRedisCluster, conditions: GrantConditions = {}): Store {
   const masterOf = (key: string): NodeRedisMaster | undefined => redis.slots[clusterSlot(key)]?.master;
   const clientOf = async (master: NodeRedisMaster): Promise<NodeRedisNode> => redis.nodeClient(master);
 
@@ -96,7 +96,7 @@ export function nodeRedisClusterStore(redis: NodeRedisCluster, terms: Terms = {}
     client,
     inboxes: overSharedNodes(redis, nodeRedisNodes(redis)),
     watch: sharedWatch(redis, watch),
-    terms,
+    conditions,
   });
 }
 

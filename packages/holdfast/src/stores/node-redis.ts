@@ -7,10 +7,10 @@ import { UnsupportedError } from "../core/errors.js";
 import type { ClientTimeouts, Replicas, ServerAddress, Store } from "../core/store.js";
 import {
   clientStore,
+  type GrantConditions,
   type OpenSubscriber,
   overOneSubscriber,
   overSharedSubscriber,
-  type Terms,
 } from "./client-store.js";
 import { placeOf } from "./failure.js";
 import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
@@ -65,9 +65,13 @@ function isOtherMaster(change: unknown): boolean {
  * cover the reply too. The client never sends a command twice.
  *
  * @param openSubscriber  opens the subscriber connection; by default a duplicate of `redis`. A pool cannot be duplicated
- * @param terms  conditions under which a grant counts
+ * @param conditions  conditions under which a grant counts
  */
-export function nodeRedisStore(redis: NodeRedisClient, openSubscriber?: OpenSubscriber, terms: Terms = {}): Store {
+export function nodeRedisStore(
+  redis: NodeRedisClient,
+  openSubscriber?: OpenSubscriber,
+  conditions: GrantConditions = {},
+): Store {
   /** How many times the client has become ready. */
   let readies = 0;
   const { wait, duplicate } = redis;
@@ -95,7 +99,7 @@ export function nodeRedisStore(redis: NodeRedisClient, openSubscriber?: OpenSubs
     noConnection: () => (redis.isReady === false ? placeOf(nodeRedisServer(redis)) : undefined),
     losses: () => 0,
   };
-  if (terms.replicas !== undefined) redis.on("ready", () => (readies += 1));
+  if (conditions.replicas !== undefined) redis.on("ready", () => (readies += 1));
 
   function watch(onBack: () => void): () => void {
     // Since version 5 a client is a view of the real one (Object.create), and Node counts listeners per view. If ours is the
@@ -129,7 +133,7 @@ export function nodeRedisStore(redis: NodeRedisClient, openSubscriber?: OpenSubs
         ? overSharedSubscriber(redis, openNodeRedisSubscriber(redis))
         : overOneSubscriber(openSubscriber),
     watch: sharedWatch(redis, watch),
-    terms,
+    conditions,
     server: () => nodeRedisServer(redis),
     clientTimeouts: () => clientTimeouts(redis),
   });

@@ -57,7 +57,7 @@ test("a caller whose wait ends while the server may not grant is told so, and wh
   expect(error).toMatchObject({ transient: true, mayHaveRun: false });
   expect((error as StoreError).resumesInMs).toBeGreaterThan(0);
   expect((error as StoreError).resumesInMs).toBeLessThanOrEqual(LONG_MS * 4);
-  expect(String(error)).toMatch(/took over from another or was restarted.*grants none for \d+ ms more/);
+  expect(String(error)).toMatch(/took over from another or was restarted.*grants no locks for another \d+ ms/);
   await expect(holdfast.mutex(name).tryAcquire(), "who does not wait cannot know either").rejects.toBeInstanceOf(
     StoreError,
   );

@@ -445,7 +445,9 @@ test.each([
 ])("a wrong option is refused by its name: %o", async (options, message) => {
   const good = { key, value: "x", lease: { name: key, token: 1 } };
   await expect(fencedSet(redis, { ...good, ...options } as never)).rejects.toThrow(message);
-  await expect(fencedSet(holdfast, { ...good, prefix: "hf" })).rejects.toThrow("prefix is for a client");
+  await expect(fencedSet(holdfast, { ...good, prefix: "hf" })).rejects.toThrow(
+    "prefix can only be given with a client",
+  );
   await expect(fencedSet({} as never, good)).rejects.toThrow(TypeError);
   expect(() => fenceGuard().check("", good.lease)).toThrow("resource must be 1 to 512 bytes");
   await expect(fenceGuard().run("a", good.lease, undefined as never)).rejects.toThrow("write must be a function");

@@ -243,7 +243,7 @@ describe("a candidate", () => {
     const holdfast = scene.another();
     const running = held<number>();
     const first = lead(holdfast.election(scene.name), running.work, NOW);
-    await expect(lead(holdfast.election(scene.name), () => {})).rejects.toThrow("a Holdfast is one candidate");
+    await expect(lead(holdfast.election(scene.name), () => {})).rejects.toThrow("a Holdfast can be only one candidate");
     await running.began;
     running.end(1);
     await first;

@@ -240,7 +240,9 @@ test("15: several at once wait for what Java has, and are woken", async () => {
 
 test("20: with replicas asked for, a grant that none has confirmed is given back", async () => {
   const name = scene.name();
-  const store = storeFor(scene.node().client, { terms: { grace: undefined, replicas: { atLeast: 1, timeoutMs: 50 } } });
+  const store = storeFor(scene.node().client, {
+    conditions: { grace: undefined, replicas: { atLeast: 1, timeoutMs: 50 } },
+  });
   const holdfast = createHoldfastOn(systemRuntime, { store, commandTimeoutMs: 1_000 });
   const locks = redisson(holdfast);
   for (const lock of [locks.lock(name), locks.fairLock(name), locks.readWriteLock(name).read]) {
@@ -365,7 +367,7 @@ test("what is of another type is refused, and left as it is", async () => {
       const failure = await ask().catch((error: unknown) => error);
       expect(failure).toBeInstanceOf(StoreError);
       expect(failure).toMatchObject({ transient: false, mayHaveRun: false });
-      expect((failure as Error).message).toMatch(/is of something else than redisson\.[a-z-]+/);
+      expect((failure as Error).message).toMatch(/is not that of redisson\.[a-z-]+/);
     }
   }
   expect(await scene.redis.hgetall(name)).toEqual(before);
@@ -373,14 +375,14 @@ test("what is of another type is refused, and left as it is", async () => {
 
   const mutex = await java.acquire({ type: "lock", name }, { waitMs: 0, leaseMs: LONG_MS });
   for (const wrong of [read, write]) {
-    await expect(wrong.acquire()).rejects.toThrow(/is of something else than redisson\./);
-    await expect(wrong.inspect()).rejects.toThrow(/is of something else than redisson\./);
-    await expect(wrong.forceRelease({ owner: "x" })).rejects.toThrow(/is of something else than redisson\./);
+    await expect(wrong.acquire()).rejects.toThrow(/is not that of redisson\./);
+    await expect(wrong.inspect()).rejects.toThrow(/is not that of redisson\./);
+    await expect(wrong.forceRelease({ owner: "x" })).rejects.toThrow(/is not that of redisson\./);
   }
   await mutex?.unlock();
   await scene.redis.set(name, "1");
   for (const wrong of [...plain, read, write])
-    await expect(wrong.acquire()).rejects.toThrow(/is of something else than redisson\./);
+    await expect(wrong.acquire()).rejects.toThrow(/is not that of redisson\./);
   expect(await scene.redis.get(name)).toBe("1");
 });
 
@@ -392,7 +394,7 @@ test("a client that puts a prefix before keys is refused: channels and derived k
   const { read, write } = readWriteLock(name);
   for (const one of [lock(name), fairLock(name), read, write]) {
     await expect(one.acquire()).rejects.toBeInstanceOf(UnsupportedError);
-    await expect(one.acquire()).rejects.toThrow(/give redisson a nameMapper in place of a keyPrefix/);
+    await expect(one.acquire()).rejects.toThrow(/use the nameMapper of redisson instead of a keyPrefix/);
   }
   expect(await scene.redis.keys(`*${name}*`)).toEqual([]);
   await holdfast.close();

@@ -51,7 +51,7 @@ describe("a user who may not look at a lock is told what is missing", () => {
       const failure = await failureOf(ask());
       expect(failure).toBeInstanceOf(StoreError);
       expect(failure).toMatchObject({ missingPermission: "+hexists", transient: false });
-      expect(String(failure)).not.toContain("is of something else");
+      expect(String(failure)).not.toContain("is not that of");
     }
     expect(await lease.release()).toBe("released");
   });
@@ -110,7 +110,7 @@ test("a client that puts a prefix before keys is never told that a lock is free,
     for (const ask of [() => lock.inspect(), () => lock.forceRelease({ owner })]) {
       const failure = await failureOf(ask());
       expect(failure, lock.constructor.name).toBeInstanceOf(UnsupportedError);
-      expect(String(failure)).toMatch(/give redisson a nameMapper in place of a keyPrefix/);
+      expect(String(failure)).toMatch(/use the nameMapper of redisson instead of a keyPrefix/);
     }
   }
   await expect(locks.countDownLatch(`${name}:c`).getCount()).rejects.toBeInstanceOf(UnsupportedError);
@@ -125,7 +125,7 @@ describe("a forced release", () => {
     const theirs = await java.acquire({ type: "lock", name }, { waitMs: 0, leaseMs: LONG_MS });
     // The counter still shows the token of a lease that is long over.
     expect(await scene.redis.get(`redisson_lock_token:{${name}}`)).toBe(String(token));
-    await expect(fenced.forceRelease({ token })).rejects.toThrow(/does not say who holds the lock now: name its owner/);
+    await expect(fenced.forceRelease({ token })).rejects.toThrow(/does not say who holds the lock now: pass its owner/);
     expect((await fenced.inspect()).holders).toMatchObject([{ token: undefined }]);
     expect(await theirs?.unlock(), "it was left alone").toBe(true);
   });

@@ -360,7 +360,7 @@ describe("an exported lease", () => {
 
 test("after thousands of acquires nothing is kept of them", async () => {
   for (let i = 0; i < 2_000; i += 1) await (await world.lock.acquire()).release();
-  expect(world.session.mailbox.size).toBe(0);
+  expect(world.session.clientInbox.size).toBe(0);
   // One says who this client is, the other looks after leases until it finds none.
   expect(world.runtime.running()).toBe(2);
   await world.runtime.advance(40_000);

@@ -78,7 +78,7 @@ test("a renewal that the server refuses is a loss and not a renewal", async () =
 
 test("a wait is told once, with whether it is in the queue, and the grant says how long it took", async () => {
   listen();
-  await world.session.mailbox.open(1_000);
+  await world.session.clientInbox.open(1_000);
   world.answers.acquire = async () => ({ outcome: "waiting", restMs: 30_000, nowUs: NOW_US });
   const acquiring = world.lock.acquire();
   await world.runtime.advance(6_000);

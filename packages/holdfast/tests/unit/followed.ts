@@ -76,6 +76,6 @@ export class Followed {
   get left(): { readonly subscribers: number; readonly claims: number; readonly timers: number } {
     const { session, runtime } = this.world;
     const open = this.subscribers.filter(({ channel, isOpen }) => channel === CHANNEL && isOpen);
-    return { subscribers: open.length, claims: session.mailbox.size, timers: runtime.running(true) };
+    return { subscribers: open.length, claims: session.clientInbox.size, timers: runtime.running(true) };
   }
 }

@@ -147,7 +147,7 @@ describe("a cleanup", () => {
       const last = world.timesOf("leave", startMs).at(-1) ?? 0;
       expect(last).toBeGreaterThanOrEqual(isLong ? HOUR_MS : 60_000);
       expect(last).toBeLessThan(isLong ? HOUR_MS + 20_000 : 80_000);
-      expect(world.session.mailbox.size).toBe(0);
+      expect(world.session.clientInbox.size).toBe(0);
     }
   });
 
@@ -162,7 +162,7 @@ describe("a cleanup", () => {
     answer.resolve();
     await settle();
     expect(leaving.value).toBe(true);
-    expect(world.session.mailbox.size).toBe(0);
+    expect(world.session.clientInbox.size).toBe(0);
   });
 
   test("that was closed does not begin again when an earlier call fails later", async () => {

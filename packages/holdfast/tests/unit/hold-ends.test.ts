@@ -71,7 +71,7 @@ describe("a hold that a script has ended", () => {
     const told: unknown[] = [];
     hold.onLost((reason) => told.push(reason));
     hold.end();
-    expect([hold.validForMs(), world.session.held(), world.session.mailbox.size]).toEqual([0, [], 0]);
+    expect([hold.validForMs(), world.session.held(), world.session.clientInbox.size]).toEqual([0, [], 0]);
     hold.end();
     world.store.push(`-${world.lastNumber}`);
     await world.runtime.advance(60_000);

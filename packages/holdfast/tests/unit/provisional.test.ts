@@ -13,7 +13,7 @@ let startMs: number;
 
 beforeEach(async () => {
   world = new ScriptedLock({ isHandedOff: true, takesTurns: true });
-  await world.session.mailbox.open(1_000);
+  await world.session.clientInbox.open(1_000);
   startMs = world.runtime.monotonicMs();
   world.answers.acquire = async () => ({
     outcome: "waiting",

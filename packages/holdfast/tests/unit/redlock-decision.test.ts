@@ -1,23 +1,23 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
+  type AcquireVote,
   type ConfirmAnswer,
   confirmed,
   decide,
   quorumOf,
-  type ServerAnswer,
   tally,
 } from "../../src/redlock/decision.js";
 
-const no: ServerAnswer = { outcome: "refused" };
-const open: ServerAnswer = { outcome: "pending" };
-const yes = (token: number): ServerAnswer => ({ outcome: "granted", token });
+const no: AcquireVote = { outcome: "refused" };
+const open: AcquireVote = { outcome: "pending" };
+const yes = (token: number): AcquireVote => ({ outcome: "granted", token });
 
 const number = fc.integer({ min: 1, max: 4 });
-const answer: fc.Arbitrary<ServerAnswer> = fc.oneof(fc.constant(no), fc.constant(open), number.map(yes));
+const answer: fc.Arbitrary<AcquireVote> = fc.oneof(fc.constant(no), fc.constant(open), number.map(yes));
 const answers = fc.array(answer, { minLength: 1, maxLength: 9 });
 
-function numbers(of: readonly ServerAnswer[]): number[] {
+function numbers(of: readonly AcquireVote[]): number[] {
   return of.flatMap((each) => (each.outcome === "granted" ? [each.token] : []));
 }
 
@@ -52,7 +52,7 @@ describe("a majority", () => {
 });
 
 describe("an attempt", () => {
-  test.each<[string, ServerAnswer[], object]>([
+  test.each<[string, AcquireVote[], object]>([
     ["is granted when a majority answers one number", [yes(7), yes(7), open], { outcome: "granted", token: 7 }],
     ["is granted when a majority answers the maximum", [yes(6), yes(7), yes(7)], { outcome: "granted", token: 7 }],
     [

@@ -150,7 +150,7 @@ describe("a grant message", () => {
 
   test("before any answer is dated from the first request, the earliest moment it can be from", async () => {
     const answer = new Answer<AcquireReply>();
-    await world.session.mailbox.open(1_000);
+    await world.session.clientInbox.open(1_000);
     world.answers.acquire = () => answer.promise;
     const acquiring = world.lock.acquire();
     await world.runtime.advance(1_500);
@@ -181,7 +181,7 @@ describe("a grant message", () => {
 
   test("that cannot be dated, since the first answer was lost, is asked about at once, and not when that is given up", async () => {
     const lost = new Answer<AcquireReply>();
-    await world.session.mailbox.open(1_000);
+    await world.session.clientInbox.open(1_000);
     world.answers.acquire = () => lost.promise;
     const acquiring = world.lock.acquire({ waitMs: Infinity, leaseMs: 1_000 });
     await world.runtime.advance(900);

@@ -3,7 +3,7 @@
  * they are lost, and sends what was asked of it meanwhile. The production code that drives client libraries drives it.
  */
 import { type Inbox, type Reply, type Script, type Store, StoreError } from "holdfast";
-import { clientStore, type Inboxes, type ScriptClient, type Terms } from "holdfast/simulation";
+import { clientStore, type GrantConditions, type Inboxes, type ScriptClient } from "holdfast/simulation";
 import { Ears } from "../ears.js";
 import type { NetworkHost } from "../network-host.js";
 import type { SimulatedProcess } from "../process.js";
@@ -77,7 +77,14 @@ export class SimulatedClient {
   #onHearing: () => void = () => {};
 
   /** @param timeoutMs  after which nobody waits for an answer any more */
-  constructor(land: Landscape, process: SimulatedProcess, random: Random, lead: Lead, timeoutMs: number, terms: Terms) {
+  constructor(
+    land: Landscape,
+    process: SimulatedProcess,
+    random: Random,
+    lead: Lead,
+    timeoutMs: number,
+    conditions: GrantConditions,
+  ) {
     this.#land = land;
     this.#process = process;
     this.#random = random;
@@ -91,7 +98,7 @@ export class SimulatedClient {
         this.#onBack = onBack;
         return () => {};
       },
-      terms,
+      conditions,
     });
     this.store = {
       ...store,

@@ -46,8 +46,8 @@ export const HANDING_OVER: readonly Tooth[] = [
       patch(RENEWER, "answerInMs(this.#provisionalMs ?? leaseMs, this", "answerInMs(leaseMs, this"),
       patch(
         RENEWER,
-        "this.#renewal.failed(this.#provisionalMs ?? this.term.leaseMs);",
-        "this.#renewal.failed(this.term.leaseMs);",
+        "this.#renewal.failed(this.#provisionalMs ?? this.validity.leaseMs);",
+        "this.#renewal.failed(this.validity.leaseMs);",
       ),
     ],
     catcher: test(

@@ -56,7 +56,7 @@ export const HOLDING: readonly Tooth[] = [
     patches: [
       patch(
         RENEWER,
-        "if (outcome === undefined) this.#renewal.failed(this.#provisionalMs ?? this.term.leaseMs);",
+        "if (outcome === undefined) this.#renewal.failed(this.#provisionalMs ?? this.validity.leaseMs);",
         "if (outcome === undefined) this.#renewal.begun();",
       ),
     ],
@@ -92,7 +92,7 @@ export const HOLDING: readonly Tooth[] = [
     patches: [
       patch(
         RENEWER,
-        "if (outcome === undefined) this.#renewal.failed(this.#provisionalMs ?? this.term.leaseMs);",
+        "if (outcome === undefined) this.#renewal.failed(this.#provisionalMs ?? this.validity.leaseMs);",
         'if (outcome === undefined) this.#kept.lose("expired");',
       ),
     ],
@@ -192,7 +192,7 @@ export const HOLDING: readonly Tooth[] = [
     id: "no-cap-on-renewal",
     bugs: ["B37"],
     mistake: "maxHoldMs does not end a hold that is renewed",
-    patches: [patch(RENEWER, "if (this.term.heldMs() >= this.#options.maxHoldMs) {", "if (false) {")],
+    patches: [patch(RENEWER, "if (this.validity.heldMs() >= this.#options.maxHoldMs) {", "if (false) {")],
     catcher: test("unit/hold.test.ts", "loss maxHoldMs ends the hold to the millisecond, in spite of renewal"),
   },
   {

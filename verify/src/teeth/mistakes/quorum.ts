@@ -119,8 +119,8 @@ export const QUORUM: readonly Tooth[] = [
     bugs: [],
     mistake: "all who hear of a release ask all servers at the same moment, and foil each other",
     patches: [
-      patch("redlock/rest.ts", "if (this.#isFirstFree()) return this.#line.firstServer;", ""),
-      patch("redlock/rest.ts", "this.#isMajorityFree() ? undefined : this.#line.whereFirst", "undefined"),
+      patch("redlock/attempt-delay.ts", "if (this.#isFirstFree()) return this.#line.firstServer;", ""),
+      patch("redlock/attempt-delay.ts", "this.#isMajorityFree() ? undefined : this.#line.whereFirst", "undefined"),
     ],
     catcher: test("redlock/crowd.test.ts", "of 5 servers, 30 processes meet at one, and so do not foil each other"),
   },
@@ -130,7 +130,7 @@ export const QUORUM: readonly Tooth[] = [
     mistake: "who comes by the clock asks the first server as well, where a crash may have left a lock",
     patches: [
       patch(
-        "redlock/rest.ts",
+        "redlock/attempt-delay.ts",
         "new Polling(runtime, () => attempt(undefined))",
         "new Polling(runtime, () => attempt(line.firstServer))",
       ),

@@ -4,7 +4,7 @@ import type { ClockFacts, LatencyFacts } from "../facts.js";
 import type { Link } from "./link.js";
 
 /** One look at the server's clock. */
-export interface Rest {
+export interface ClockReading {
   readonly serverMs: number;
   /** By `performance.now()`, in the middle of the round trip. */
   readonly clientMs: number;
@@ -19,7 +19,7 @@ const ROUND_TRIPS = 200;
 /** A slow line must not use up the time of all other questions. */
 const SHARE_OF_LATENCY = 0.4;
 
-async function look({ redis }: Link): Promise<Rest> {
+async function look({ redis }: Link): Promise<ClockReading> {
   const sentAtMs = performance.now();
   const wallMs = Date.now();
   const answer = await redis.call("TIME");
@@ -34,7 +34,7 @@ async function look({ redis }: Link): Promise<Rest> {
 }
 
 /** The first look. @throws Error  TIME is refused */
-export async function startClock(link: Link): Promise<Rest> {
+export async function startClock(link: Link): Promise<ClockReading> {
   let best = await look(link);
   for (let at = 1; at < LOOKS; at += 1) {
     const next = await look(link);
@@ -44,7 +44,7 @@ export async function startClock(link: Link): Promise<Rest> {
 }
 
 /** The second one, at least 200 ms after the first. */
-export async function readClock(link: Link, start: Rest): Promise<ClockFacts> {
+export async function readClock(link: Link, start: ClockReading): Promise<ClockFacts> {
   await sleep(Math.max(0, APART_MS - (performance.now() - start.clientMs)));
   const end = await look(link);
   return {

@@ -3,7 +3,7 @@ import type { Redis, RedisOptions } from "ioredis";
 import type { FactFamily, NodeFacts, Topology } from "../facts.js";
 import { once, type Target } from "../target.js";
 import { readAnonymous } from "./anonymous.js";
-import { type Rest, readClock, readLatency, startClock } from "./clock.js";
+import { type ClockReading, readClock, readLatency, startClock } from "./clock.js";
 import { placeOf, readCluster } from "./cluster.js";
 import { readInbox } from "./inbox.js";
 import { parseInfo } from "./info.js";
@@ -109,7 +109,7 @@ async function read(redis: Redis, another: Link["another"], options: ReadOptions
     const fact = await tried(family, within(ask(), endAtMs));
     if (fact !== undefined) facts[family === "users" ? "flushers" : family] = fact;
   };
-  let start: Rest | undefined;
+  let start: ClockReading | undefined;
   if (families.has("clock")) start = await tried("clock", startClock(link));
   // Before the server is given anything else to do.
   await read("latency", () => readLatency(link));

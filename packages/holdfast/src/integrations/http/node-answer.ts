@@ -17,14 +17,14 @@ import type { Taken } from "./recorded.js";
 export type NodeResponse = ServerResponse<IncomingMessage>;
 
 type Callback = (error?: Error | null) => void;
-type Rest = readonly unknown[];
+type RestArguments = readonly unknown[];
 
 /** Statuses whose responses have no body, even if the handler writes one. */
 const BODILESS = new Set([204, 205, 304]);
 const SENDING = ["writeHead", "write", "end", "flushHeaders", "destroy", "setHeader"] as const;
 const HEADER_METHODS = ["setHeader", "setHeaders", "appendHeader", "removeHeader"] as const;
 /** The original sending methods, bound to the response. The types leave their overloads to the caller. */
-type Methods = Readonly<Record<(typeof SENDING)[number], (...rest: Rest) => unknown>>;
+type Methods = Readonly<Record<(typeof SENDING)[number], (...rest: RestArguments) => unknown>>;
 
 /** Captures what a handler writes to a `node:http` response, and releases it later. */
 export class NodeAnswer {
@@ -86,21 +86,21 @@ export class NodeAnswer {
     const response = this.#response;
     const original = this.#original;
     Object.assign(response, {
-      writeHead: (...rest: Rest) => (this.#isReleased() ? original.writeHead(...rest) : this.#writeHead(rest)),
-      write: (...rest: Rest) => (this.#isReleased() ? original.write(...rest) : this.#write(rest)),
-      end: (...rest: Rest) => (this.#isReleased() ? original.end(...rest) : this.#end(rest)),
+      writeHead: (...rest: RestArguments) => (this.#isReleased() ? original.writeHead(...rest) : this.#writeHead(rest)),
+      write: (...rest: RestArguments) => (this.#isReleased() ? original.write(...rest) : this.#write(rest)),
+      end: (...rest: RestArguments) => (this.#isReleased() ? original.end(...rest) : this.#end(rest)),
       flushHeaders: () => (this.#isReleased() ? original.flushHeaders() : this.#flush()),
-      destroy: (...rest: Rest) => {
+      destroy: (...rest: RestArguments) => {
         this.#destroy();
         return original.destroy(...rest);
       },
     });
     for (const name of HEADER_METHODS) {
       // Older versions of Node lack some of these methods.
-      const method = response[name] as ((...rest: Rest) => unknown) | undefined;
+      const method = response[name] as ((...rest: RestArguments) => unknown) | undefined;
       if (method === undefined) continue;
       Object.assign(response, {
-        [name]: (...rest: Rest) => {
+        [name]: (...rest: RestArguments) => {
           if (this.#hasHead && !this.#isReleased()) throw headersSent();
           return method.apply(response, [...rest]);
         },
@@ -112,7 +112,7 @@ export class NodeAnswer {
     return this.#stage === "released";
   }
 
-  #writeHead(rest: Rest): unknown {
+  #writeHead(rest: RestArguments): unknown {
     const response = this.#response;
     const [status, first, second] = rest as [number, ...unknown[]];
     // Wrappers of other middleware call `writeHead` again with nothing new.
@@ -154,7 +154,7 @@ export class NodeAnswer {
     if (!this.#hasHead) this.#response.writeHead(this.#response.statusCode);
   }
 
-  #write(rest: Rest): unknown {
+  #write(rest: RestArguments): unknown {
     const [chunk, ...more] = rest;
     const [encoding, callback] = optional(more);
     if (this.#hasEnded) {
@@ -182,7 +182,7 @@ export class NodeAnswer {
     return this.#response.hasHeader("content-length") || this.#response.hasHeader("content-encoding");
   }
 
-  #end(rest: Rest): unknown {
+  #end(rest: RestArguments): unknown {
     const [chunk, ...more] = typeof rest[0] === "function" ? [undefined, rest[0]] : rest;
     const [encoding, callback] = optional(more);
     if (this.#hasEnded) {
@@ -242,7 +242,7 @@ export class NodeAnswer {
 }
 
 /** Returns the optional encoding and callback among the arguments. */
-function optional([first, second]: Rest): [BufferEncoding | undefined, Callback | undefined] {
+function optional([first, second]: RestArguments): [BufferEncoding | undefined, Callback | undefined] {
   if (typeof first === "function") return [undefined, first as Callback];
   const callback = typeof second === "function" ? (second as Callback) : undefined;
   return [typeof first === "string" ? (first as BufferEncoding) : undefined, callback];

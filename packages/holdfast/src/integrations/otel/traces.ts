@@ -38,7 +38,7 @@ export interface TracesOptions extends GroupOptions {
   readonly tracer?: Tracer | undefined;
 }
 
-interface Asked {
+interface OpenAcquire {
   readonly span: Span;
   readonly parent: Context;
   readonly server: Attributes;
@@ -88,7 +88,7 @@ export function startTraces(options: TracesOptions = {}): () => void {
 class LockTracing {
   readonly #tracer: Tracer;
   readonly #groups: Groups;
-  readonly #asked = new OpenCalls<Asked>(({ span }) => void span.addEvent("waiting"));
+  readonly #asked = new OpenCalls<OpenAcquire>(({ span }) => void span.addEvent("waiting"));
   readonly #held = new Map<string, Held>();
 
   constructor(tracer: Tracer, groups: Groups) {

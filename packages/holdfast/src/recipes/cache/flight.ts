@@ -16,8 +16,8 @@ import { failureIn, valueIn } from "./kept.js";
 import { Load, type LoadOutcome, type LoadPlace } from "./load.js";
 import { AGAIN, ALONE, AT_ONCE, parse } from "./messages.js";
 import type { Look } from "./protocol.js";
+import { QueryDelay } from "./query-delay.js";
 import { reload } from "./reload.js";
-import { Rest } from "./rest.js";
 import { Subscriber } from "./subscriber.js";
 
 /** Longest time between two queries while subscribed, in milliseconds: a message can be lost with its connection. */
@@ -38,7 +38,7 @@ export class Flight<Value> implements Occupant {
   readonly #onLanded: (flight: Flight<Value>) => void;
   readonly #callers = new Callers<Value>((reason) => this.#abandoned(reason));
   readonly #subscriber: Subscriber;
-  readonly #rest: Rest<Value>;
+  readonly #rest: QueryDelay<Value>;
   readonly #inquiry: Inquiry;
   #phase: "asking" | "waiting" | "loading" | "over" = "asking";
   #asking: Promise<void> = Promise.resolve();
@@ -61,7 +61,7 @@ export class Flight<Value> implements Occupant {
       (message) => this.#heard(message),
       () => this.#askSoon(),
     );
-    this.#rest = new Rest(place.session.runtime, this.#callers, (overdue) => {
+    this.#rest = new QueryDelay(place.session.runtime, this.#callers, (overdue) => {
       if (overdue === undefined) this.#ask();
       else this.#loadAlone(overdue);
     });

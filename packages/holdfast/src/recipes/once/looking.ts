@@ -1,6 +1,6 @@
 /** Inspects calls and resolves blocked calls, for operators and for jobs that reconcile. */
 import type { Holder, Holdfast } from "../../index.js";
-import { type Asked, checkKnown, checkWhole, describeHolder, internalsOf, show } from "../../internal.js";
+import { checkKnown, checkWhole, describeHolder, internalsOf, type RecordReader, show } from "../../internal.js";
 import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 import { checkBytes, nameOf } from "../names.js";
 import { OnceProtocol } from "./protocol.js";
@@ -57,7 +57,7 @@ export async function inspectOnce(
 }
 
 /** As `inspectOnce`, for a call whose protocol object already exists. @throws StoreError */
-export async function inspection(session: Asked, protocol: OnceProtocol): Promise<OnceInspection | undefined> {
+export async function inspection(session: RecordReader, protocol: OnceProtocol): Promise<OnceInspection | undefined> {
   const looked = await protocol.look(session.commandTimeoutMs);
   if (looked === undefined) return undefined;
   const { state, owner, token, attempt, firstMs, sinceMs, endedMs, leaseLeftMs } = looked;

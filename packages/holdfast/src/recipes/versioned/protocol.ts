@@ -4,7 +4,7 @@ import { recipesVersionedRead, recipesVersionedWrite } from "../../generated/rec
 import { call, insist, lockKeys, type NamedStore, type Session } from "../../internal.js";
 
 /** A value as stored on the server; `text` is undefined if it was deleted or never set. */
-export interface Kept {
+export interface StoredText {
   /** Version of the value; 0 if it was never set. */
   readonly version: number;
   /** The encoded value. */
@@ -12,7 +12,9 @@ export interface Kept {
 }
 
 /** The result of a write: the new version, or in a conflict the stored value. */
-export type Written = { readonly isWritten: true; readonly version: number } | ({ readonly isWritten: false } & Kept);
+export type Written =
+  | { readonly isWritten: true; readonly version: number }
+  | ({ readonly isWritten: false } & StoredText);
 
 /** How long the version of a deleted value is kept. */
 const BURY_MS = 7 * 86_400_000;
@@ -44,7 +46,7 @@ export class VersionedProtocol {
   }
 
   /** Reads the value and its version. @throws StoreError */
-  async read(timeoutMs: number): Promise<Kept> {
+  async read(timeoutMs: number): Promise<StoredText> {
     const { version, value } = await call(this.#caller, recipesVersionedRead, { record: this.#record }, {}, timeoutMs);
     return { version, text: value[0] };
   }

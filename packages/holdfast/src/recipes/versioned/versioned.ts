@@ -9,7 +9,7 @@ import type { Holdfast } from "../../index.js";
 import { checkKnown, checkName, checkWhole, internalsOf, observe, show } from "../../internal.js";
 import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 import type { UpdateOptions } from "./options.js";
-import { ANY_VERSION, type Kept, VersionedProtocol, type Written } from "./protocol.js";
+import { ANY_VERSION, type StoredText, VersionedProtocol, type Written } from "./protocol.js";
 import { update } from "./update.js";
 import type { VersionedValue, WriteOutcome } from "./values.js";
 
@@ -132,7 +132,7 @@ export class Versioned<Value> {
       channel: protocol.channel,
       read: (timeoutMs: number) => protocol.read(timeoutMs),
       // After a failover, the server may have lost the latest versions. They are not reported again as older ones.
-      isNews: (is: Kept, last: Kept) => is.version > last.version,
+      isNews: (is: StoredText, last: StoredText) => is.version > last.version,
       changesInMs: () => Infinity,
     };
     return observe(watched, options, (kept) => this.#decoded(kept));
@@ -148,7 +148,7 @@ export class Versioned<Value> {
     return text;
   }
 
-  #decoded({ version, text }: Kept): VersionedValue<Value> {
+  #decoded({ version, text }: StoredText): VersionedValue<Value> {
     // The cast relies on all users of the name agreeing on the type of its value.
     return { version, value: text === undefined ? undefined : (this.#codec.decode(text) as Value) };
   }

@@ -1,12 +1,12 @@
 /** When a client writes down which process it is, under a clock that a test holds. */
 import { beforeEach, describe, expect, test } from "vitest";
-import { type ClientRecords, Presence } from "../../src/core/session.js";
+import { type ClientRecords, OwnClientRecord } from "../../src/core/session.js";
 import { ManualRuntime } from "./manual-runtime.js";
 import { lost } from "./scripted-lock.js";
 
 let runtime: ManualRuntime;
 let startMs: number;
-let presence: Presence;
+let presence: OwnClientRecord;
 let isInUse: boolean;
 /** When the record was written, and for how long it lives. */
 let written: [atMs: number, keepMs: number][];
@@ -23,7 +23,7 @@ beforeEach(() => {
     },
     read: () => Promise.resolve(undefined),
   };
-  presence = new Presence(records, runtime, () => isInUse);
+  presence = new OwnClientRecord(records, runtime, () => isInUse);
 });
 
 describe("the record", () => {

@@ -22,7 +22,7 @@ const FAIR_LOSSES = 4;
 const AFTER_LEASE_MS = 5;
 
 /** The pause of a waiter between two attempts. */
-export class Rest {
+export class AttemptDelay {
   readonly #runtime: Runtime;
   readonly #line: Line;
   readonly #attempt: (firstServer: number | undefined) => void;

@@ -4,7 +4,7 @@ import type { CacheCaller, Callers } from "./callers.js";
 /**
  * The sleep of a waiting flight. It ends when it is time for the next query, or when the deadline of a caller passes.
  */
-export class Rest<Value> {
+export class QueryDelay<Value> {
   readonly #runtime: Runtime;
   readonly #callers: Callers<Value>;
   readonly #onOver: (overdue: CacheCaller<Value> | undefined) => void;

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
-import { Mailbox } from "../../src/core/inbox.js";
+import { ClientInbox } from "../../src/core/inbox.js";
 import { settle } from "./manual-runtime.js";
 import { Answer, lost, ScriptedStore } from "./scripted-lock.js";
 
 let store: ScriptedStore;
-let mailbox: Mailbox;
+let mailbox: ClientInbox;
 let heard: unknown[][];
 const recipient = {
   granted: (...facts: unknown[]) => void heard.push(["granted", ...facts]),
@@ -14,7 +14,7 @@ const recipient = {
 };
 beforeEach(async () => {
   store = new ScriptedStore();
-  mailbox = new Mailbox(store, "hf:in:me", () => {});
+  mailbox = new ClientInbox(store, "hf:in:me", () => {});
   heard = [];
   await mailbox.open(1_000);
   mailbox.register(7, recipient);
@@ -99,7 +99,7 @@ describe("a message", () => {
 describe("opening", () => {
   test("is one subscription, however often and by how many it is asked for", async () => {
     store = new ScriptedStore();
-    mailbox = new Mailbox(store, "hf:in:me", () => {});
+    mailbox = new ClientInbox(store, "hf:in:me", () => {});
     const answer = new Answer<void>();
     store.subscribe = () => answer.promise;
     const opening = Promise.all([mailbox.open(1_000), mailbox.open(1_000)]);
@@ -113,7 +113,7 @@ describe("opening", () => {
 
   test("that failed can be tried again; that can never succeed is remembered", async () => {
     store = new ScriptedStore();
-    mailbox = new Mailbox(store, "hf:in:me", () => {});
+    mailbox = new ClientInbox(store, "hf:in:me", () => {});
     store.subscribe = () => Promise.reject(lost());
     await expect(mailbox.open(1_000)).rejects.toThrow();
     expect([mailbox.isOpen, mailbox.unsupported]).toEqual([false, false]);
@@ -124,7 +124,7 @@ describe("opening", () => {
 
   test("that ends after the close leaves nobody listening", async () => {
     store = new ScriptedStore();
-    mailbox = new Mailbox(store, "hf:in:me", () => {});
+    mailbox = new ClientInbox(store, "hf:in:me", () => {});
     mailbox.register(7, recipient);
     const answer = new Answer<void>();
     store.subscribe = () => answer.promise;
@@ -140,7 +140,7 @@ describe("opening", () => {
 
 test("a grant to a claim that nobody answers for is reported, a forced release is not", async () => {
   const strays: number[] = [];
-  const other = new Mailbox(store, "hf:in:me", (number) => strays.push(number));
+  const other = new ClientInbox(store, "hf:in:me", (number) => strays.push(number));
   await other.open(1_000);
   store.push("+7 1763711220000000 1763711220000000");
   store.push("-8");
