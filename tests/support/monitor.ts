@@ -1,4 +1,4 @@
-/** Everything that clients send to a Redis server, in the server's order, as MONITOR shows it. */
+/** Records everything that clients send to a Redis server, in the order in which MONITOR shows it. */
 import { once } from "node:events";
 import { createConnection } from "node:net";
 import type { RedisServer } from "./redis-server.js";
@@ -7,14 +7,14 @@ import { encodeCommand, RespParser } from "./resp.js";
 /** A running MONITOR. */
 export interface Monitor {
   /**
-   * What clients sent since the last call, or since the start, each as its words with the command in lower case.
-   * What scripts called on the server is left out, or follows its EVALSHA after the word `lua`.
+   * The requests since the last call, or since the start, each as a list of words with the command in lower case.
+   * Commands that scripts call are omitted, or follow their EVALSHA with `lua` as the first word.
    */
   sent(): Promise<string[][]>;
   stop(): void;
 }
 
-/** Watches `server` from the moment it resolves. @param insideScripts  whether what scripts call is told too */
+/** Monitors `server` from the moment it resolves. @param insideScripts  whether to record commands that scripts call */
 export async function startMonitor(server: RedisServer, insideScripts = false): Promise<Monitor> {
   const socket = createConnection({ port: server.port, host: "127.0.0.1" });
   const parser = new RespParser();
@@ -36,7 +36,7 @@ export async function startMonitor(server: RedisServer, insideScripts = false): 
 
   return {
     async sent() {
-      // A mark of our own comes after whatever was sent before now.
+      // The server runs this mark after every request that was sent before it.
       marks += 1;
       const mark = `mark ${marks}`;
       await server.command("ECHO", mark);

@@ -1,8 +1,7 @@
 /**
- * Before every test file: whoever waits for something waits long enough.
+ * Runs before every test file and raises the timeout of `vi.waitFor` to at least a minute.
  *
- * A test that waits for a second and then fails says that the machine is slow, and not that anything is wrong. What does not come is told
- * a minute later.
+ * With a short timeout, a test would fail because the machine is slow and not because of a bug.
  */
 import { vi } from "vitest";
 

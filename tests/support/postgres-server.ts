@@ -1,7 +1,7 @@
 /**
- * A PostgreSQL server of one's own for a test: on a free loopback port, in a directory of its own, gone at the end.
+ * Starts a temporary PostgreSQL server for a test, on a free loopback port and in its own directory.
  *
- * PostgreSQL refuses to run as root, so where the test does, the server runs as the account that its package made.
+ * PostgreSQL refuses to run as root. If the test runs as root, the server runs as the account that its package created.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ import { freePort } from "./redis-server.js";
 
 const DEBIAN = "/usr/lib/postgresql";
 const UNPRIVILEGED: readonly string[] = ["postgres", "nobody"];
-/** Guards against a server that never comes up, not a measure of how fast it should. */
+/** Only a guard against a server that never starts, so it is generous. */
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
 const READY = "database system is ready to accept connections";
@@ -22,7 +22,7 @@ const READY = "database system is ready to accept connections";
 /** A running server. */
 export interface PostgresServer {
   readonly port: number;
-  /** Of a database that is empty, for an administrator without a password. */
+  /** URL of an empty database, for an administrator without a password. */
   readonly url: string;
   /** Ends the server and removes its directory. */
   stop(): Promise<void>;
@@ -34,7 +34,7 @@ process.on("exit", () => {
 });
 
 /**
- * The folder of `initdb` and `postgres`: HOLDFAST_POSTGRES_BIN, where Debian has them, or one of PATH.
+ * The folder of `initdb` and `postgres`: HOLDFAST_POSTGRES_BIN, the Debian location, or a folder in PATH.
  *
  * @returns undefined if they are not installed
  */
@@ -48,7 +48,7 @@ export function postgresFolder(): string | undefined {
   return folders.find((folder) => ["initdb", "postgres"].every((name) => existsSync(join(folder, name))));
 }
 
-/** Starts a server and waits until it takes connections. @throws Error  it is not installed, or does not start */
+/** Starts a server and waits until it accepts connections. @throws Error  it is not installed, or does not start */
 export async function startPostgres(): Promise<PostgresServer> {
   const bin = postgresFolder();
   if (bin === undefined) throw new Error("PostgreSQL is missing: install it (apt-get install postgresql)");
@@ -86,7 +86,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   }
 }
 
-/** The account to run as; undefined where the test itself may. @throws Error  there is none */
+/** The account for the server. Undefined if the test does not run as root. @throws Error  there is no such account */
 function unprivileged(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const accounts = readFileSync("/etc/passwd", "utf8").split("\n");
@@ -97,7 +97,7 @@ function unprivileged(): { readonly uid: number; readonly gid: number } | undefi
   throw new Error(`PostgreSQL does not run as root, and there is no account ${UNPRIVILEGED.join(" or ")}`);
 }
 
-/** Resolves when the server says so; it writes to standard error whatever it has to say. */
+/** Resolves when the server reports on standard error that it is ready. */
 function ready(child: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
     let output = "";
@@ -118,7 +118,7 @@ function ready(child: ChildProcess): Promise<void> {
   });
 }
 
-/** Ends the server at once, and its children with it. */
+/** Stops the server and its child processes immediately. */
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, "exit");

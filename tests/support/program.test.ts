@@ -13,7 +13,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("each thing that a program tells is heard, however many come at once, and what it never tells is said at its end", async () => {
+test("a program's messages all arrive, and waits for missing ones fail when the program ends", async () => {
   const file = join(folder, "teller.mjs");
   writeFileSync(
     file,

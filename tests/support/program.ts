@@ -1,8 +1,8 @@
 /**
- * A program in a process of its own, called from a test: a verb and an input go out, its answer comes back.
+ * A program in a separate process that a test calls: the test sends a verb and an input, and the program replies.
  *
- * It can be frozen and killed at any moment, which is what it is for. Every program is ended with the test that
- * started it, and what it wrote to standard error is part of every failure.
+ * A test can freeze or kill the program at any moment. Every program ends with the test process that started it, and
+ * errors include its standard error output.
  */
 import { type ChildProcess, fork } from "node:child_process";
 
@@ -15,19 +15,19 @@ export interface ProgramEnd {
 /** A running program. */
 export interface Program {
   readonly pid: number;
-  /** Resolves when the process is gone. */
+  /** Resolves when the process has exited. */
   readonly ended: Promise<ProgramEnd>;
-  /** What it wrote to standard error up to now. */
+  /** Its standard error output so far. */
   readonly complaints: string;
-  /** Calls one of the program's verbs. @throws Error  as the verb threw, with its name and code; or it ended first */
+  /** Calls a verb of the program. @throws Error  the verb's error with its name and code, or the program ended first */
   call<Answer>(verb: string, input?: object): Promise<Answer>;
-  /** Resolves at the next message that is not an answer and has this name. @throws Error  it ended first */
+  /** Resolves with the next message of this name that is not a reply. @throws Error  the program ended first */
   heard(name: string): Promise<unknown>;
-  /** SIGSTOP. */
+  /** Sends SIGSTOP. */
   freeze(): void;
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void;
-  /** SIGKILL; resolves when the process is gone, and its sockets with it. */
+  /** Sends SIGKILL and resolves when the process has exited and its sockets are closed. */
   kill(): Promise<ProgramEnd>;
 }
 
@@ -43,7 +43,7 @@ process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** Starts the module at `url` with `args`, which come to it as one JSON text. */
+/** Starts the module at `url` and passes `args` to it as a JSON string. */
 export function startProgram(url: URL, args: object = {}): Program {
   const child = fork(url, [JSON.stringify(args)], {
     execArgv: [],
@@ -61,7 +61,7 @@ export function startProgram(url: URL, args: object = {}): Program {
       resolve({ code, signal });
     });
   });
-  // What it told last may be read after its end is known.
+  // The last messages may arrive after the exit event.
   const gone = new Promise((resolve) => child.once("disconnect", resolve)).then(() => ended);
   let lastId = 0;
 
@@ -79,7 +79,7 @@ export function startProgram(url: URL, args: object = {}): Program {
           if (message.id !== id) return;
           child.off("message", onMessage);
           if (message.error === undefined) {
-            // The test that calls the verb knows what the program answers.
+            // The caller states the type of the reply.
             resolve(message.value as Answer);
           } else {
             reject(Object.assign(new Error(message.error.message), message.error));
@@ -96,7 +96,7 @@ export function startProgram(url: URL, args: object = {}): Program {
     },
     heard(name) {
       const heard = new Promise((resolve, reject) => {
-        // Until it has come: messages that are read together leave no time to listen anew between them.
+        // The listener stays until its message arrives, because messages read together arrive without a pause.
         const onMessage = (message: Message): void => {
           if (message.name !== name) return;
           child.off("message", onMessage);
@@ -107,7 +107,7 @@ export function startProgram(url: URL, args: object = {}): Program {
           reject(new Error(`the program ended (${signal ?? code}) before it told ${name}: ${complaints}`)),
         );
       });
-      // Nobody may wait for it any more when the program is ended.
+      // The test may no longer wait for this promise when the program ends.
       heard.catch(() => {});
       return heard;
     },

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RedisCluster, startCluster } from "./redis-cluster.js";
 
 const eventually = { timeout: 15_000, interval: 20 };
-/** Of the key `a`. */
+/** Slot of the key `a`. */
 const SLOT = 15_495;
 let cluster: RedisCluster;
 
@@ -18,7 +18,7 @@ test("three masters share all slots, and each has a replica", async () => {
   expect(await cluster.node(masters[0]?.id ?? "").command("CLUSTER", "MYID")).toBe(masters[0]?.id);
 });
 
-test("a slot moves with its keys, and its old owner says where it went", async () => {
+test("a slot moves with its keys, and its old owner redirects to the new one", async () => {
   const from = await cluster.masterOf(SLOT);
   const [to] = cluster.nodes.filter(({ id }) => id !== from.id);
   if (to === undefined) throw new Error("a cluster has several nodes");
@@ -30,7 +30,7 @@ test("a slot moves with its keys, and its old owner says where it went", async (
   await cluster.moveSlot(SLOT, from);
 });
 
-test("a failover that is agreed on loses nothing, and a killed master comes back as a replica", async () => {
+test("a coordinated failover loses nothing, and a killed master restarts as a replica", async () => {
   const old = await cluster.masterOf(SLOT);
   await old.command("SET", "a", "2");
   const next = await cluster.failover(SLOT);

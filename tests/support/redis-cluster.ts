@@ -1,2 +1,2 @@
-/** A Redis Cluster of one's own, as the failover runs start it too. */
+/** Starts a Redis Cluster for a test. The failover runs use the same code. */
 export * from "../../verify/src/servers/redis-cluster.js";

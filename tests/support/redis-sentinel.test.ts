@@ -19,7 +19,7 @@ test("all sentinels name the first server as master, and both replicas have its 
   }
 });
 
-test("sentinels make another server the master when they are told to, and when it is gone", async () => {
+test("sentinels promote another server on a requested failover and after a crash", async () => {
   const first = await topology.master();
   const second = await topology.failover();
   expect(second.id).not.toBe(first.id);

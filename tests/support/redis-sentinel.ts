@@ -1,2 +1,2 @@
-/** A master, its replicas and their sentinels, as the failover runs start them too. */
+/** Starts a master with replicas and sentinels for a test. The failover runs use the same code. */
 export * from "../../verify/src/servers/redis-sentinel.js";

@@ -1,2 +1,2 @@
-/** A Redis server of one's own, as the failover runs start it too. */
+/** Starts a Redis server for a test. The failover runs use the same code. */
 export * from "../../verify/src/servers/redis-server.js";

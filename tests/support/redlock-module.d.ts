@@ -1,4 +1,4 @@
-/** The part of redlock that is driven here: its own declarations are not in its `exports`, so that nothing finds them. */
+/** Declares the part of redlock that tests use. Its own declarations are missing from its `exports`. */
 declare module "redlock" {
   import type { EventEmitter } from "node:events";
   import type { Redis } from "ioredis";
@@ -24,7 +24,7 @@ declare module "redlock" {
   export class Lock {
     readonly resources: readonly string[];
     readonly value: string;
-    /** On the wall clock; 0 once it is released or replaced. */
+    /** Wall-clock time, or 0 after the lock is released or replaced. */
     readonly expiration: number;
     extend(durationMs: number): Promise<Lock>;
     release(): Promise<unknown>;

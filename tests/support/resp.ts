@@ -1,2 +1,2 @@
-/** The Redis protocol, as the fault runs read it too. */
+/** Parser of the Redis protocol. The fault runs use the same code. */
 export { encodeCommand, type Frame, RespParser, type RespValue } from "../../verify/src/faults/topology/resp.js";

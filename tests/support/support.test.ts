@@ -17,7 +17,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-/** A connection through the proxy, and all it has received. */
+/** Opens a connection through the proxy and collects everything it receives. */
 async function connect(): Promise<{ send(...words: string[]): void; got: RespValue[]; closed: Promise<unknown> }> {
   const socket = createConnection({ port: proxy.port, host: "127.0.0.1" });
   const parser = new RespParser();
@@ -28,7 +28,7 @@ async function connect(): Promise<{ send(...words: string[]): void; got: RespVal
   return { send: (...words) => void socket.write(encodeCommand(words)), got, closed: once(socket, "close") };
 }
 
-test("a lost reply is lost after the server has applied the command, and nothing else is", async () => {
+test("the proxy loses only the matching reply, after the server has applied the command", async () => {
   const { send, got, closed } = await connect();
   const struck = proxy.cutBeforeReply(/^INCR hit/);
   send("INCR", "other");
@@ -48,7 +48,7 @@ test("a lost request never reaches the server", async () => {
   expect(proxy.counts.lostRequests).toBe(1);
 });
 
-test("a duplicated request is applied twice and answered once", async () => {
+test("a duplicated request runs twice and gets one reply", async () => {
   const { send, got } = await connect();
   const struck = proxy.duplicate((words) => words[0] === "INCR");
   send("INCR", "hit");
@@ -58,7 +58,7 @@ test("a duplicated request is applied twice and answered once", async () => {
   expect(proxy.counts.duplicated).toBe(1);
 });
 
-test("a held request and what follows it wait for the release, in order", async () => {
+test("a held request and later requests on its connection wait in order for the release", async () => {
   const [held, free] = [await connect(), await connect()];
   const { reached, release } = proxy.hold(/^SET/);
   held.send("SET", "k", "old");
@@ -72,7 +72,7 @@ test("a held request and what follows it wait for the release, in order", async 
   expect(proxy.counts.held).toBe(1);
 });
 
-test("dropped messages are counted, and the confirmation of a subscription is not one of them", async () => {
+test("the proxy counts dropped messages, without subscription confirmations", async () => {
   const { send, got } = await connect();
   send("SUBSCRIBE", "a", "b");
   await vi.waitFor(() => expect(got.length).toBe(2));
@@ -85,7 +85,7 @@ test("dropped messages are counted, and the confirmation of a subscription is no
   expect(got.length).toBe(3);
 });
 
-test("a stalled proxy passes nothing on, and all of it when it is resumed", async () => {
+test("a stalled proxy forwards nothing until it resumes, and then everything", async () => {
   const { send, got } = await connect();
   send("PING");
   await vi.waitFor(() => expect(got).toEqual(["PONG"]));
@@ -106,7 +106,7 @@ test("a refusing proxy closes new connections until it no longer refuses", async
   await vi.waitFor(() => expect(got).toEqual(["PONG"]));
 });
 
-test("a server that persists has its data after a kill and a restart; one that does not has none", async () => {
+test("only a server that persists keeps its data across a kill and a restart", async () => {
   const persistent = await startRedis({ persist: true });
   try {
     for (const each of [persistent, server]) {
@@ -130,7 +130,7 @@ test("the server counts its commands", async () => {
   expect(await server.commandStats()).toMatchObject({ get: 2 });
 });
 
-test("a missing server binary is one line that says what to do", async () => {
+test("the error for a missing server binary is one line with a remedy", async () => {
   vi.stubEnv("HOLDFAST_REDIS_SERVER", "/nowhere/redis-server");
   vi.resetModules();
   try {
@@ -143,7 +143,7 @@ test("a missing server binary is one line that says what to do", async () => {
   }
 });
 
-test("values of the protocol are cut out of any pieces, down to single bytes", () => {
+test("the parser reads RESP values from chunks of any size, even single bytes", () => {
   const text = "*3\r\n$5\r\nh\u00e9l\r\r\n:7\r\n*-1\r\n>2\r\n+a\r\n_\r\n%1\r\n$1\r\nk\r\n#t\r\n-ERR no\r\n$-1\r\n";
   const parser = new RespParser();
   const values: RespValue[] = [];

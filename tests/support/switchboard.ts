@@ -1,16 +1,16 @@
-/** A TCP port that leads to one server now and to another later: how clients, or a replica, are cut off or moved. */
+/** A TCP port whose target server can change. Tests use it to disconnect clients or a replica, or to move them. */
 import { once } from "node:events";
 import { createConnection, createServer, type Socket } from "node:net";
 
 /** A running switchboard. */
 export interface Switchboard {
   readonly port: number;
-  /** Cuts all connections; new ones lead to `port`, or are refused if it is undefined. */
+  /** Cuts all connections. New ones go to `port`, or are refused if it is undefined. */
   switchTo(port: number | undefined): void;
   close(): Promise<void>;
 }
 
-/** Listens on a free port of the loopback interface; connections lead to `target`. */
+/** Listens on a free loopback port and forwards connections to `target`. */
 export async function startSwitchboard(target: number): Promise<Switchboard> {
   let present: number | undefined = target;
   const sockets = new Set<Socket>();

@@ -1,65 +1,65 @@
 /**
- * A TCP proxy before a Redis server, in this process, that makes one chosen thing go wrong at one exact place.
+ * An in-process TCP proxy in front of a Redis server that injects a fault at an exact point.
  *
- * It knows where a command and a reply begin and end, so it can lose the reply to one command and nothing else.
- * Each fault answers with a promise that resolves when it has struck, and `counts` says how often: a test
- * whose fault did not happen shows nothing.
+ * It parses commands and replies, so it can lose the reply to one command and nothing else. Each fault returns a
+ * promise that resolves when the fault has happened, and `counts` shows how often. A test must check one of them,
+ * because without the fault it proves nothing.
  */
 
 import { once } from "node:events";
 import { createConnection, createServer, type Socket } from "node:net";
 import { type Frame, RespParser } from "./resp.js";
 
-/** Which request a fault is for: its words joined by spaces, or a function of them. */
+/** Selects the request of a fault: a pattern for its words joined by spaces, or a function of its words. */
 export type Matches = RegExp | ((words: readonly string[]) => boolean);
 
 export interface FaultCounts {
   connections: number;
   requests: number;
-  /** Replies that the server gave and the client did not get. */
+  /** Replies that the server sent and the client did not receive. */
   lostReplies: number;
-  /** Requests that the client sent and the server did not get. */
+  /** Requests that the client sent and the server did not receive. */
   lostRequests: number;
-  /** Requests that the server got twice. */
+  /** Requests that the server received twice. */
   duplicated: number;
-  /** Requests, or replies, held back, released since or not. */
+  /** Requests and replies that were held back, including those released since. */
   held: number;
-  /** Pub/sub messages passed on. */
+  /** Pub/sub messages forwarded. */
   messages: number;
-  /** Pub/sub messages not passed on. */
+  /** Pub/sub messages dropped. */
   droppedMessages: number;
-  /** Connections cut, for whatever reason. */
+  /** Connections cut, for any reason. */
   cuts: number;
 }
 
 export interface TcpProxy {
   readonly port: number;
   readonly counts: Readonly<FaultCounts>;
-  /** The next matching request reaches the server; when its reply is here, the connection is cut instead. */
+  /** The next matching request reaches the server. When the reply arrives, the proxy cuts the connection instead. */
   cutBeforeReply(matches: Matches): Promise<void>;
-  /** The next matching request does not reach the server; the connection is cut. */
+  /** The next matching request does not reach the server. The proxy cuts the connection. */
   cutBeforeRequest(matches: Matches): Promise<void>;
-  /** The next matching request reaches the server twice; the client gets the second reply. */
+  /** The next matching request reaches the server twice. The client gets the second reply. */
   duplicate(matches: Matches): Promise<void>;
-  /** The next matching request, and what follows on its connection, waits until `release`. */
+  /** The next matching request and later ones on its connection wait until `release`. */
   hold(matches: Matches): { readonly reached: Promise<void>; release(): void };
-  /** The next matching request reaches the server; its reply, and what follows on its connection, waits until `release`. */
+  /** The next matching request reaches the server. Its reply and later ones on its connection wait until `release`. */
   holdReply(matches: Matches): { readonly reached: Promise<void>; release(): void };
-  /** Passes nothing on, in either direction and on new connections too, until `resume`. */
+  /** Forwards nothing until `resume`, in both directions and also on new connections. */
   stall(): void;
   resume(): void;
-  /** Whether pub/sub messages are swallowed from now on. */
+  /** Sets whether pub/sub messages are dropped. */
   dropMessages(isOn: boolean): void;
   /**
-   * Each connection that has subscribed passes nothing on any more, and neither end is told; new connections work.
+   * Stops forwarding on each connection that has subscribed, without notifying the client. New connections work.
    *
-   * @param end  `silent` if the server keeps its end too; `server` if its end is closed, so that it counts no subscriber
-   * @returns how many connections there were
+   * @param end  `silent` leaves the server's end open. `server` closes it, so the server counts no subscriber.
+   * @returns the number of connections affected
    */
   blackHole(end: "silent" | "server"): number;
-  /** Cuts every connection there is now; new ones work. */
+  /** Cuts all current connections. New ones work. */
   cutAll(): void;
-  /** Whether new connections are closed as soon as they are made. */
+  /** Sets whether new connections are closed immediately. */
   refuse(isOn: boolean): void;
   /** Cuts all connections and stops listening. */
   close(): Promise<void>;
@@ -84,7 +84,7 @@ interface State {
   isRefusing: boolean;
 }
 
-/** Starts a proxy on a free loopback port before the server on `targetPort`. */
+/** Starts a proxy on a free loopback port in front of the server on `targetPort`. */
 export async function startProxy(targetPort: number): Promise<TcpProxy> {
   const counts: FaultCounts = {
     connections: 0,
@@ -169,7 +169,7 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
 /** What to do with the reply to one request. */
 type Fate = "deliver" | "swallow" | "cut" | "withhold";
 
-/** One connection of a client, and the one to the server behind it. */
+/** One connection of a client and its connection to the server. */
 class Link {
   readonly #client: Socket;
   readonly #server: Socket;
@@ -195,7 +195,7 @@ class Link {
     for (const socket of [client, this.#server]) {
       socket.setNoDelay(true);
       socket.on("error", () => {});
-      // Of a black hole neither end hears that the other one is gone.
+      // In a black hole, the client does not learn that the server's end has closed.
       socket.on("close", () => {
         if (!this.#isDark || socket === client) this.#end();
       });
@@ -297,7 +297,7 @@ class Link {
   }
 
   #pass(frame: Frame, words: readonly string[], fate: Fate): void {
-    // Subscriptions are confirmed out of turn, once for each channel.
+    // A subscription gets one confirmation per channel, outside the order of replies.
     if (/^[ps]?(?:un)?subscribe$/i.test(words[0] ?? "")) this.isSubscriber = true;
     else this.#fates.push(fate);
     this.#server.write(frame.bytes);
@@ -321,7 +321,7 @@ class Link {
       this.#client.write(frame.bytes);
     } else if (fate === "withhold") {
       this.#state.counts.held += 1;
-      // By its own fate it is to be delivered when it comes again.
+      // After the release, the frame passes through here again and must be delivered.
       this.#fates.unshift("deliver");
       this.#withheld = [frame];
       this.#struck?.strike();

@@ -6,20 +6,20 @@ import { generateAll } from "../../packages/holdfast/scripts/build-lua.mjs";
 import { acceptedApi, builtApi, flatten } from "../../scripts/api-snapshot.mjs";
 import { ROOT } from "./sources.js";
 
-it("the generated Lua constants are those of the scripts", () => {
+it("the generated Lua constants match the scripts", () => {
   const sources = join(ROOT, "packages/holdfast/src");
   for (const [path, text] of generateAll(sources)) {
     expect(readFileSync(join(sources, path), "utf8"), "stale; repair it with: npm run fix").toBe(text);
   }
 });
 
-it("the public API is the one that was accepted", () => {
+it("the public API matches the accepted snapshot", () => {
   expect(builtApi(), "the public API changed; accept it with: npm run fix, and say so in the changelog").toBe(
     acceptedApi(),
   );
 });
 
-it("the API is what can be reached from the entry points, without its comments", () => {
+it("the API snapshot contains all declarations reachable from the entry points, without comments", () => {
   const files: Readonly<Record<string, string>> = {
     "d/index.d.ts": '/** Doc. */\nexport { B } from "./core/b.js";\n//# sourceMappingURL=index.d.ts.map\n',
     "d/core/b.d.ts": 'import type { C } from "./c.js";\nexport interface B {\n    /** Doc. */\n    c: C;\n}\n',

@@ -1,4 +1,4 @@
-/** Every script that can make somebody a holder says so, since only then does it stop before a server that may not grant. */
+/** Checks that every script that can grant a lock is marked. Only marked scripts stop if a server may not grant. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -14,7 +14,7 @@ const families: readonly Record<string, Script>[] = await Promise.all(
 );
 const scripts: readonly Script[] = [own, ...families].flatMap((file) => Object.values<Script>(file));
 
-/** Writes of a holder, in whatever kind keeps it: the key of a lock, or an owner's field of a state. */
+/** Commands that write a holder: the key of a lock, or the field of an owner. */
 const MAKES_A_HOLDER = [
   /redis\.call\('(?:SET|PSETEX|SETNX|SETEX)', KEYS\[1\]/,
   /redis\.call\('(?:SET|PSETEX|SETNX|SETEX)', KEYS\[\d \* member - 3\]/,
@@ -22,21 +22,21 @@ const MAKES_A_HOLDER = [
   /redis\.call\('HSET', KEYS\[1\], 'used', used,\s*owner\b/,
 ];
 
-/** They write a holder that was one already, and why that is no grant. */
+/** Scripts that write an existing holder, with the reason why this is not a grant. */
 const PUT_BACK: ReadonlySet<string> = new Set([
-  // A lease that is still good, on a server that has lost it; it has no other use.
+  // Restores a lease that is still valid on a server that has lost it.
   "mutex/reclaim",
   "permits/reclaim",
   "recipes/coalesce/reclaim",
-  // The same grant, which is confirmed by now.
+  // Writes the same grant again after it was confirmed.
   "permits/extend",
-  // Whoever the record beside the lock names.
+  // Writes the holder that the record next to the lock names.
   "interop/timestamp/extend",
-  // Whoever writes goes on reading.
+  // The writer becomes a reader.
   "interop/redisson/read-write/downgrade",
 ]);
 
-/** They write a key of that place which nobody holds: a count, a value, a pause. */
+/** Scripts whose first key has no holder: a count, a value or a pause. */
 const HELD_BY_NOBODY: ReadonlySet<string> = new Set([
   "interop/redisson/latch/try-set-count",
   "pausing/extend",
@@ -44,7 +44,7 @@ const HELD_BY_NOBODY: ReadonlySet<string> = new Set([
   "recipes/fence/set",
 ]);
 
-test("a script that writes a holder is marked as one that grants", () => {
+test("every script that writes a holder is marked as granting", () => {
   expect(scripts.length).toBeGreaterThan(40);
   const makers = scripts.filter(
     ({ name, source }) => !HELD_BY_NOBODY.has(name) && MAKES_A_HOLDER.some((pattern) => pattern.test(source)),
@@ -55,7 +55,7 @@ test("a script that writes a holder is marked as one that grants", () => {
   expect([...PUT_BACK].filter((name) => !makers.some((maker) => maker.name === name))).toEqual([]);
 });
 
-test("what a marked script is while nothing may be granted has no hand-off left", () => {
+test("the variant of a script for servers that may not grant contains no hand-off", () => {
   const twofold = scripts.filter((script) => script.withoutGrant !== undefined);
   expect(twofold.map(({ name }) => name).sort()).toEqual([
     "condition/leave",

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { cycles, forbiddenImports } from "./imports.js";
 import { allFiles, type Source } from "./sources.js";
 
-// Each reads every source, which takes its time on a machine that does something else as well.
+// Each test reads every source file, which is slow on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
 const code = allFiles().filter(({ path }) => /\.(tsx?|mjs)$/.test(path));
@@ -14,11 +14,11 @@ function one(path: string, specifier: string, type = ""): Source[] {
 }
 
 describe("imports", () => {
-  it("go in one direction", () => {
+  it("follow the import table", () => {
     expect(forbiddenImports(code)).toEqual([]);
   });
 
-  it("make no circle inside a package", () => {
+  it("form no cycle inside a package", () => {
     expect(cycles(code.filter(({ path }) => path.includes("/src/")))).toEqual([]);
   });
 });
@@ -51,7 +51,7 @@ describe("the import table refuses", () => {
     expect(forbiddenImports(one(path, specifier))).toEqual([`${path} may not import ${specifier}`]);
   });
 
-  it("an import in whatever form it is written", () => {
+  it("a forbidden import in any syntax", () => {
     const path = `${IN_LIBRARY}/core/claim.ts`;
     for (const text of [
       'export * from "../index.js";',
@@ -83,7 +83,7 @@ describe("the import table allows", () => {
   });
 });
 
-it("a circle of imports is found through any number of files", () => {
+it("an import cycle through several files is found once", () => {
   const file = (path: string, to: string): Source => ({ path, text: `import type { X } from "./${to}.js";` });
   const files = [file("a.ts", "b"), file("b.ts", "c"), file("c.ts", "b"), file("d.ts", "a")];
   expect(cycles(files)).toEqual(["b.ts → c.ts → b.ts"]);

@@ -1,7 +1,7 @@
 import { type Import, importsOf, resolve, type Source } from "./sources.js";
 
 const LIBRARY = "packages/holdfast/src/";
-/** Machines that kinds stand on, and kinds that are made of other kinds; see the table in docs and CONTRIBUTING. */
+/** Code that each kind is built on. See the table in ARCHITECTURE.md and CONTRIBUTING.md. */
 const BUILT_ON: Readonly<Record<string, readonly string[]>> = {
   election: ["mutex"],
   "multi-lock": ["mutex"],
@@ -9,12 +9,12 @@ const BUILT_ON: Readonly<Record<string, readonly string[]>> = {
   "read-write-lock": ["permits"],
   semaphore: ["permits"],
 };
-/** Folders of the library that may use what its users use. */
+/** Folders of the library that may import the same modules as users. */
 const LIKE_A_USER = new Set(["redlock", "pausing"]);
-/** Folders that will be packages of their own: the rest of the library reaches them through two files only. */
+/** Folders that will become separate packages. They may import the rest of the library only via `WAYS_IN`. */
 const OUTSIDE = new Set(["interop", "recipes", "integrations", "testing", "admin", "period-marker"]);
 const WAYS_IN = new Set(["index.ts", "internal.ts"]);
-/** What the integration of that name may import; all are optional peers. */
+/** Packages that each integration may import. All are optional peer dependencies. */
 const FRAMEWORKS: Readonly<Record<string, readonly string[]>> = {
   bullmq: ["bullmq"],
   express: ["express"],
@@ -28,10 +28,10 @@ const FRAMEWORKS: Readonly<Record<string, readonly string[]>> = {
 };
 const NOT_A_KIND = new Set(["core", "stores", "generated", "testing", "lua"]);
 const CLIENTS = new Set(["ioredis", "iovalkey", "redis", "@redis/client", "@valkey/valkey-glide"]);
-/** Code that stands where a user stands. Its tests may import anything, as all tests may. */
+/** Code that uses the library as a user does. Its tests may import anything, like all tests. */
 const USERS = /^(packages\/cli|bench|verify|examples)\/(?!(?:long-)?tests\/)/;
 
-/** Who may import whom; a complaint for each import that goes against the one direction. */
+/** Returns a complaint for each import that the import table does not allow. */
 export function forbiddenImports(files: readonly Source[]): string[] {
   return files.flatMap((file) =>
     importsOf(file)
@@ -84,7 +84,7 @@ function isAllowedInLibrary(from: string, entry: Import): boolean {
   }
 }
 
-/** An integration knows its own framework, and no other: `integrations/nestjs/` may import `@nestjs/common`. */
+/** Whether an integration imports its own framework, as `integrations/nestjs/` imports `@nestjs/common`. */
 function isFramework(from: string, { specifier }: Import): boolean {
   const integration = from.split("/")[1] ?? "";
   return (FRAMEWORKS[integration] ?? []).includes(specifier);
@@ -98,7 +98,10 @@ function isAllowedPackage(zone: string, from: string, entry: Import): boolean {
   return isBuiltIn(entry);
 }
 
-/** Stores share what is common to them; none knows another, but one for a cluster that of its library, and detect.ts all. */
+/**
+ * Whether one file of `stores` may import another. Stores may import common code but not each other. Exceptions:
+ * a cluster store may import the store of its library, and detect.ts may import every store.
+ */
 function mayShare(from: string, to: string): boolean {
   const isStore = (path: string): boolean =>
     /^stores\/(ioredis|iovalkey|node-redis|glide|detect)(-cluster)?\.ts$/.test(path);
@@ -122,7 +125,7 @@ function isBuiltIn({ specifier }: Import): boolean {
   return specifier.startsWith("node:");
 }
 
-/** Circles of imports, each once, as `a → b → a`. Types count: a circle of types is two things that are one. */
+/** Import cycles, each once, as `a → b → a`. Type imports count, because types in a cycle form one unit. */
 export function cycles(files: readonly Source[]): string[] {
   const paths = new Set(files.map(({ path }) => path));
   const sourceOf = (path: string): string => (paths.has(`${path}x`) ? `${path}x` : path); // a component is a .tsx

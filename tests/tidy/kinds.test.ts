@@ -15,7 +15,7 @@ describe("a script", () => {
     expect(uncalledScripts(files)).toEqual([]);
   });
 
-  it("that only the generated file names has none", () => {
+  it("that appears only in the generated file has no caller", () => {
     const generated = { path: `${SOURCES}/generated/scripts.ts`, text: "export const multiLockLeave = 1" };
     const sample = [...only(`${SOURCES}/multi-lock/leave.lua`, `${SOURCES}/lua/shared.lua`), generated];
     expect(uncalledScripts(sample)).toEqual(["multi-lock/leave"]);
@@ -25,11 +25,11 @@ describe("a script", () => {
 });
 
 describe("a kind", () => {
-  it("has a contract, can be inspected, and lists its keys", () => {
+  it("has a contract, an inspect.lua and documented keys", () => {
     expect(incompleteKinds(files)).toEqual([]);
   });
 
-  it("that lacks them is found", () => {
+  it("that lacks them is reported", () => {
     expect(incompleteKinds(only(`${SOURCES}/semaphore/acquire.lua`))).toEqual([
       "semaphore has no testing/semaphore.contract.ts",
       "semaphore has no inspect.lua",
@@ -37,17 +37,17 @@ describe("a kind", () => {
     ]);
   });
 
-  it("that nobody holds needs no inspect.lua", () => {
+  it("without holders needs no inspect.lua", () => {
     expect(incompleteKinds(only(`${SOURCES}/barrier/arrive.lua`))).toHaveLength(2);
   });
 
-  it("that is made of other locks has a contract, and neither keys nor an inspect.lua of its own", () => {
+  it("composed of other locks needs only a contract", () => {
     expect(incompleteKinds(only(`${SOURCES}/multi-lock/acquire.lua`))).toEqual([
       "multi-lock has no testing/multi-lock.contract.ts",
     ]);
   });
 
-  it("in the format of another system can be inspected, and needs no contract of ours", () => {
+  it("in the format of another system needs only an inspect.lua", () => {
     expect(incompleteKinds(only(`${SOURCES}/interop/other/acquire.lua`))).toEqual(["interop/other has no inspect.lua"]);
   });
 
@@ -63,7 +63,7 @@ describe("the library", () => {
     expect(runtimeDependencies(manifest?.text ?? "")).toEqual([]);
   });
 
-  it("with a dependency of any sort is found", () => {
+  it("is reported for a dependency of any sort", () => {
     expect(runtimeDependencies('{"dependencies":{"a":"1"},"optionalDependencies":{"b":"1"}}')).toEqual(["a", "b"]);
   });
 });

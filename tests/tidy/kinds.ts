@@ -2,7 +2,7 @@ import type { Source } from "./sources.js";
 
 const SOURCES = "packages/holdfast/src/";
 
-/** A Lua script, by its kind and verb. */
+/** A Lua script, identified by its kind and verb. */
 interface ScriptFile {
   readonly kind: string;
   readonly verb: string;
@@ -31,8 +31,8 @@ function constantName(script: string): string {
 }
 
 /**
- * Folders with scripts that are no locks: parts on which kinds stand, what is kept beside locks, what is asked of a server, and
- * what is done to locks of many kinds.
+ * Folders with scripts that are not lock kinds: code that kinds are built on, records next to locks, server queries,
+ * and operations on locks of many kinds.
  */
 const PARTS: ReadonlySet<string> = new Set([
   "permits",
@@ -44,16 +44,16 @@ const PARTS: ReadonlySet<string> = new Set([
   "period-marker",
 ]);
 
-/** Kinds that are held through the locks they are made of: those have the keys, and can be inspected. */
+/** Kinds composed of other locks, which have the keys and can be inspected. */
 const MADE_OF_LOCKS: ReadonlySet<string> = new Set(["multi-lock"]);
 
-/** Locks in the formats of other systems, whose keys and rules are described by those; see docs/interop.md. */
+/** Locks in the formats of other systems, which document the keys and rules. See docs/interop.md. */
 const FOREIGN = /^interop\//;
 
-/** What is built on a lock, and is no lock itself: it has keys, and tests of its own in place of a contract. */
+/** Recipes are built on locks but are not locks. They have keys, and their own tests instead of a contract. */
 const RECIPE = /^recipes\//;
 
-/** What a kind lacks: its contract suite, its keys in the table of keys, and, if it is held, a way to look at it. */
+/** Reports kinds without a contract, without keys in docs/redis-keys.md or, if they are held, without inspect.lua. */
 export function incompleteKinds(files: readonly Source[]): string[] {
   const all = scripts(files);
   const paths = new Set(files.map(({ path }) => path));
@@ -69,14 +69,14 @@ export function incompleteKinds(files: readonly Source[]): string[] {
       lacks.push(`${kind} has no testing/${name}.contract.ts`);
     if (MADE_OF_LOCKS.has(kind)) return lacks;
     if (verbs.has("acquire") && !verbs.has("inspect")) lacks.push(`${kind} has no inspect.lua`);
-    // What belongs to another kind, as a condition does, has its keys behind those of that kind.
+    // The keys of a kind that belongs to another one, such as a condition, extend the keys of that kind.
     if (!keys.includes(`hf:${name}:`) && !keys.includes(`}:${name}:`))
       lacks.push(`${kind} has no row with hf:${name}: in docs/redis-keys.md`);
     return lacks;
   });
 }
 
-/** Packages that a user of the library would have to install with it. */
+/** Packages that npm would install along with the library. */
 export function runtimeDependencies(packageJson: string): string[] {
   const { dependencies = {}, optionalDependencies = {}, bundleDependencies = [] } = JSON.parse(packageJson);
   return [

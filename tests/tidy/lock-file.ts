@@ -4,7 +4,7 @@ interface LockFile {
 
 /**
  * Binaries for other platforms that the lock file does not list. `npm ci` refuses such a lock file, and npm writes one
- * wherever the registry at hand lacks a platform.
+ * if the registry in use lacks a platform.
  */
 export function missingPlatforms(lockFile: string): string[] {
   const { packages }: LockFile = JSON.parse(lockFile);

@@ -1,7 +1,7 @@
 /**
- * The files of this checkout, and what the compiler's parser sees in them.
+ * The files of this checkout and their syntax trees.
  *
- * A tidy rule is a pure function from files to complaints, so that its own test can hand it a bad sample.
+ * A tidy rule is a pure function from files to complaints so that its test can pass a bad sample.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 
-/** One file, by its path from the root of the checkout, with forward slashes. */
+/** One file. The path is relative to the root of the checkout and has forward slashes. */
 export interface Source {
   readonly path: string;
   readonly text: string;
@@ -20,7 +20,7 @@ export const ROOT: string = fileURLToPath(new URL("../..", import.meta.url));
 
 const TEXT = /\.(tsx?|mjs|js|lua|json|md|yml|yaml|csv|sh|txt)$|^\.ci\/run$|^[^./]+$|^\.[a-z]+$/;
 
-/** Every text file that git has, or would have after `git add`. */
+/** Every text file that git tracks or would track after `git add`. */
 export function allFiles(): Source[] {
   return execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
     cwd: ROOT,
@@ -42,7 +42,7 @@ export function parse({ path, text }: Source): ts.SourceFile {
   return ts.createSourceFile(path, text, ts.ScriptTarget.ES2023, true);
 }
 
-/** All imports of a file, wherever they stand. Those in strings and comments are none. */
+/** All imports of a file, at any nesting level. Strings and comments do not count. */
 export function importsOf(source: Source): Import[] {
   const imports: Import[] = [];
   const add = (specifier: ts.Node | undefined, isTypeOnly: boolean): void => {
@@ -61,7 +61,7 @@ export function importsOf(source: Source): Import[] {
   return imports;
 }
 
-/** The path that a relative specifier means, as its source: `a/b.ts` for `./b.js` in `a/c.ts`. */
+/** The source path of a relative specifier: `a/b.ts` for `./b.js` in `a/c.ts`. */
 export function resolve(from: string, specifier: string): string {
   return join(from, "..", specifier).replaceAll("\\", "/").replace(/\.js$/, ".ts");
 }

@@ -14,11 +14,11 @@ import {
   words,
 } from "./style.js";
 
-// Each reads every source, which takes its time on a machine that does something else as well.
+// Each test reads every source file, which is slow on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
 const everything = allFiles();
-// The samples of these very tests say what is forbidden.
+// The tests of the tidy rules contain samples of forbidden text.
 const files = everything.filter(({ path }) => !path.startsWith("tests/tidy/"));
 const code = files.filter(({ path }) => /\.(tsx?|mjs)$/.test(path));
 const library = code.filter(({ path }) => /^packages\/(holdfast|embedded)\/src\//.test(path));
@@ -29,8 +29,8 @@ function sample(text: string): Source[] {
 }
 
 describe("exports", () => {
-  it("have a name of their own", () => {
-    // vitest reads nothing but the default export of a configuration and of a reporter.
+  it("are named, not default exports", () => {
+    // Vitest requires a default export from a configuration and from a reporter.
     const isAskedFor = (path: string): boolean => /(^|\/)(vitest\.config\.ts|outside-errors\.mjs)$/.test(path);
     expect(defaultExports(code.filter(({ path }) => !isAskedFor(path)))).toEqual([]);
   });
@@ -40,7 +40,7 @@ describe("exports", () => {
   });
 
   it.each(["export default 1;", "export default class A {}", "const a = 1; export { a as default };"])(
-    "by default are found: %s",
+    "by default are reported: %s",
     (text) => {
       expect(defaultExports(sample(text))).toEqual(["a.ts"]);
     },
@@ -56,18 +56,18 @@ describe("exports", () => {
     "// A comment.\nexport const A = 1;",
     "/** The file. */\n\nexport const A = 1;",
     "/** Other. */\nconst b = 1;\nexport const A = b;",
-  ])("without a doc comment are found: %s", (text) => {
+  ])("without a doc comment are reported: %s", (text) => {
     expect(undocumentedExports(sample(text))).toEqual(["a.ts: A"]);
   });
 
-  it("with a doc comment, re-exported or overloaded are left alone", () => {
+  it("with a doc comment, re-exported or overloaded are not reported", () => {
     const text = '/** A. */\nexport function a(): 1;\nexport function a() {}\nexport { b } from "./b.js";\n';
     expect(undocumentedExports(sample(text))).toEqual([]);
   });
 });
 
 describe("a file", () => {
-  it("is called after what it holds", () => {
+  it("has a name that describes its content", () => {
     expect(vagueNames(files)).toEqual([]);
     expect(
       vagueNames([
@@ -78,7 +78,7 @@ describe("a file", () => {
   });
 });
 
-describe("no place in what is committed has", () => {
+describe("committed files do not contain", () => {
   const at = (...parts: string[]): string => ["", ...parts].join("/");
 
   it.each<[string, readonly Source[], RegExp, string]>([

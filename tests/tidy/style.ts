@@ -2,7 +2,7 @@ import ts from "typescript";
 
 import { parse, type Source } from "./sources.js";
 
-/** Default exports: a name that each importer chooses is no name. */
+/** Files with a default export. Each importer would choose its own name for it. */
 export function defaultExports(files: readonly Source[]): string[] {
   return files.filter((file) => parse(file).statements.some(isDefaultExport)).map(({ path }) => path);
 }
@@ -17,7 +17,7 @@ function isDefaultExport(node: ts.Statement): boolean {
 /** Exported declarations without a doc comment of their own, as `path: name`. */
 export function undocumentedExports(files: readonly Source[]): string[] {
   return files.flatMap((file) => {
-    const seen = new Set<string>(); // the first of several overloads speaks for all
+    const seen = new Set<string>(); // only the first overload needs a comment
     return parse(file).statements.flatMap((node) => {
       if (!hasModifier(node, ts.SyntaxKind.ExportKeyword)) return [];
       const names = namesOf(node).filter((name) => !seen.has(name));
@@ -29,7 +29,7 @@ export function undocumentedExports(files: readonly Source[]): string[] {
 
 function namesOf(node: ts.Statement): string[] {
   if (ts.isVariableStatement(node)) return node.declarationList.declarations.map(({ name }) => name.getText());
-  const name = (node as ts.DeclarationStatement).name; // whatever else can carry `export` declares one thing
+  const name = (node as ts.DeclarationStatement).name; // every other exported statement declares one name
   return [name?.getText() ?? "(unnamed)"];
 }
 
@@ -38,7 +38,7 @@ function hasDocComment(node: ts.Node, text: string): boolean {
     ({ pos }) => text.startsWith("/**", pos) && !isHeader(pos),
   );
 
-  /** A file's first comment is its header when an empty line follows, even if no import stands in between. */
+  /** The first comment of a file is its header if an empty line follows, even without imports after it. */
   function isHeader(pos: number): boolean {
     return /^\/\*\*[\s\S]*?\*\/\s*\n\s*\n/.test(text.slice(pos)) && text.slice(0, pos).trim() === "";
   }
@@ -48,12 +48,12 @@ function hasModifier(node: ts.Node, kind: ts.SyntaxKind): boolean {
   return ts.canHaveModifiers(node) && (ts.getModifiers(node)?.some((modifier) => modifier.kind === kind) ?? false);
 }
 
-/** Files called after nothing in particular. */
+/** Files with a name that says nothing about their content. */
 export function vagueNames(files: readonly Source[]): string[] {
   return files.map(({ path }) => path).filter((path) => /(^|[/.-])(utils?|helpers?|misc)\.\w+$/.test(path));
 }
 
-/** Words that have no place in what is committed, as `path:line: word`. */
+/** Occurrences of words that must not be committed, as `path:line: word`. */
 export function words(files: readonly Source[], word: RegExp): string[] {
   return files.flatMap(({ path, text }) =>
     text.split("\n").flatMap((line, i) => {
@@ -63,15 +63,15 @@ export function words(files: readonly Source[], word: RegExp): string[] {
   );
 }
 
-/** What is left for later belongs into an issue. */
+/** Notes about unfinished work. They belong in an issue. */
 export const UNFINISHED: RegExp = /\b(FIXME|TODO|XXX)\b/;
 /** A test that silences all others. */
 export const FOCUSED: RegExp = /\b(it|test|describe|suite)(\.\w+)*\.only\b/;
-/** Not run is not shown: a test that cannot run here is a failure. */
+/** A test that does not run. A test that cannot run here must fail instead. */
 export const SKIPPED: RegExp = /\b(it|test|describe|suite)(\.\w+)*\.(skip|todo)\b/;
-/** A library speaks through values, errors and diagnostics channels. */
+/** Console output. The library communicates via values, errors and diagnostics channels. */
 export const CONSOLE: RegExp = /\bconsole\s*\./;
-/** Paths of one machine. */
+/** Absolute paths, which exist only on one machine. */
 export const ABSOLUTE_PATH: RegExp = /(^|[\s"'`(=:,[])\/(work|root|home|tmp|Users)\b(?!\w)/;
-/** The place a package came from is the reader's own setting. */
+/** Registry addresses. Each user configures their own registry. */
 export const REGISTRY: RegExp = /"resolved": "http|https?:\/\/[^\s"'/]*(registry|npmjs|npmmirror)[^\s"']*|_authToken/;

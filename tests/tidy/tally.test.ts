@@ -7,24 +7,24 @@ function file(...statuses: string[]): Parameters<typeof tally>[0] {
   return { testResults: [{ name: "a.test.ts", status: "failed", assertionResults }] };
 }
 
-it("each test counts once, and one that did not run is named", () => {
+it("the tally counts each test once and names those that did not run", () => {
   const counted = tally(file("passed", "failed", "passed", "pending", "todo", "skipped"), 1);
   expect(counted).toEqual({ passed: 2, failed: 1, skipped: ["test 3", "test 4", "test 5"] });
 });
 
-it("a file that could not be loaded is a failure", () => {
+it("a file that fails to load counts as a failure", () => {
   expect(tally(file(), 1)).toEqual({ passed: 0, failed: 1, skipped: [] });
 });
 
-it("an error outside of any test is a failure", () => {
+it("an error outside all tests counts as a failure", () => {
   expect(tally(file("passed"), 1)).toEqual({ passed: 1, failed: 1, skipped: [] });
 });
 
-it("a run that ended before it could report is a failure", () => {
+it("a run that ends before it reports counts as a failure", () => {
   expect(tally(undefined, 1)).toEqual({ passed: 0, failed: 1, skipped: [] });
 });
 
-it("what failed is said in a line each, with the file, the place and the first line of the error", () => {
+it("each failure takes one line with the file, the position and the start of the error", () => {
   const report = {
     testResults: [
       {

@@ -1,15 +1,15 @@
-/** The same calls on an embedded keyspace and on a real server, with answers in one form. */
+/** A common interface to an embedded keyspace and a real server, with replies in the same format. */
 import { Redis } from "ioredis";
 import { type RedisServer, startRedis } from "../../../tests/support/redis-server.js";
 import { type DumpedKey, Keyspace } from "../src/index.js";
 
-/** What one command answered: a reply, a status, or an error with its full text. */
+/** The reply to one command: a value, a status, or an error with its full text. */
 export type Answer = { readonly reply: unknown } | { readonly status: unknown } | { readonly error: unknown };
 
 export interface TestServer {
-  /** One command, called by a script. */
+  /** Runs one command from a script. */
   command(words: readonly string[]): Promise<Answer>;
-  /** A whole script; an error becomes `{ error }`, up to where it names the script. */
+  /** Runs a whole script. An error becomes `{ error }`, without the part that names the script. */
   eval(source: string, keys?: readonly string[], args?: readonly (string | number)[]): Promise<Answer>;
   dump(): Promise<DumpedKey[]>;
   clear(): Promise<void>;
@@ -58,7 +58,7 @@ function answering(run: Eval): Pick<TestServer, "command" | "eval"> {
   };
 }
 
-/** A script that calls one command of so many words. */
+/** Returns a script that calls one command of `count` words. */
 function dispatch(count: number): string {
   const words = Array.from({ length: count }, (_, index) => `ARGV[${index + 1}]`).join(",");
   return `local answer = redis.pcall(${words})
@@ -88,7 +88,7 @@ async function contentOf(redis: Redis, key: string, type: DumpedKey["type"]): Pr
     case "hash":
       return byBytes(Object.entries(await redis.hgetall(key))).flat();
     case "zset":
-      // By EVAL, because RESP3 has a type of its own for scores.
+      // Via EVAL, because RESP3 returns scores as a separate type.
       return (await redis.eval("return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')", 1, key)) as string[];
     case "stream":
       return (await redis.xrange(key, "-", "+")).flatMap(([id, fields]) => [id, ...fields]);

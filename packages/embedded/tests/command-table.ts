@@ -1,10 +1,10 @@
 /**
- * Commands and what they answer, in rows that follow one another on an empty server.
+ * Commands and their expected replies. The rows of a topic run in order on an empty server.
  *
- * A new command needs rows here: they run on the keyspace and on a real server, and both must agree with them.
+ * Add rows here for each new command. They run on the keyspace and on a real server, and both must match.
  */
 
-/** `ok` is a status, `err` an error. A set's members are listed sorted. */
+/** `ok` is a status and `err` an error. The members of a set are sorted. */
 export type Expected =
   | number
   | string
@@ -14,7 +14,7 @@ export type Expected =
   | { readonly ok: string }
   | { readonly err: string };
 
-/** The words of a command, in one text where they hold no spaces. */
+/** The words of a command, as one string if no word contains a space. */
 export type Row = readonly [command: string | readonly string[], expected: Expected];
 
 const OK = { ok: "OK" };
@@ -91,7 +91,7 @@ export const TABLE: { readonly [topic: string]: readonly Row[] } = {
     ["INCRBY n +1", NOT_INTEGER],
     ["INCRBY n -0", NOT_INTEGER],
     ["SET n 9223372036854775806 PX 100000", OK],
-    ["INCR n", -(2 ** 63)], // as a double it is past the end, and wraps
+    ["INCR n", -(2 ** 63)], // as a double it is out of range and wraps
     ["GET n", "9223372036854775807"],
     ["INCR n", OVERFLOW],
     ["PERSIST n", 1],

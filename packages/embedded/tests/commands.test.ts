@@ -8,7 +8,7 @@ const SERVERS: readonly (readonly [string, () => Promise<TestServer>])[] = [
   ["Redis", realServer],
 ];
 
-describe.each(SERVERS)("%s answers as the table says", (_, start) => {
+describe.each(SERVERS)("%s replies as the table expects", (_, start) => {
   let server: TestServer;
   beforeAll(async () => {
     server = await start();

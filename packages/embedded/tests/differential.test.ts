@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { DumpedKey } from "../src/index.js";
 import { type Answer, embeddedServer, realServer, type TestServer } from "./both-servers.js";
 
-/** Times are multiples of this, and compared in multiples of it, so that no machine is too slow. */
+/** All times are multiples of this and are compared rounded to it, so a slow machine changes nothing. */
 const LONG_MS = 10_000_000;
 
 const embedded = embeddedServer();
@@ -95,7 +95,7 @@ const command: fc.Arbitrary<string[]> = fc.oneof(
 );
 
 describe("the embedded server and Redis", () => {
-  it("answer the same to the same commands and end with the same keys", async () => {
+  it("give the same replies to the same commands and end with the same keys", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(command, { minLength: 10, maxLength: 60 }), async (commands) => {
         await Promise.all([embedded.clear(), real.clear()]);
@@ -107,9 +107,9 @@ describe("the embedded server and Redis", () => {
     );
   });
 
-  it("write the same number into a command, whatever its size", async () => {
+  it("format numbers of any size the same way in a command", async () => {
     const number = fc.oneof(
-      // Lua 5.1 reads the word Infinity too, where C does; no script is given it.
+      // Lua 5.1 also parses the word Infinity where C does. No script receives it, so it is excluded.
       fc.double({ noNaN: true, noDefaultInfinity: true }),
       fc.maxSafeInteger(),
       fc.bigInt({ min: -(2n ** 70n), max: 2n ** 70n }).map(Number),
@@ -124,7 +124,7 @@ describe("the embedded server and Redis", () => {
             written[i] = redis.call('GET', KEYS[1])
           end
           return written`;
-        // An integer is read as an integer by Lua 5.4, so it is given a fraction to be a double in both.
+        // Lua 5.4 parses an integer as an integer. An exponent makes the number a double in both versions.
         const args = numbers.map((n) => (Number.isSafeInteger(n) ? String(n) : n.toExponential()));
         const [ours, theirs] = await Promise.all([embedded, real].map((server) => server.eval(source, ["n"], args)));
         expect(ours).toEqual(theirs);
@@ -134,7 +134,7 @@ describe("the embedded server and Redis", () => {
   });
 });
 
-/** GT and LT compare with a time that was set moments ago, so no two times in a program may be about the same. */
+/** Makes all expiry times distinct, because GT and LT compare a time with one that was set moments ago. */
 function withDistinctTimes(commands: readonly string[][]): string[][] {
   return commands.map((words, i) =>
     words.map((word) => (/^[123]0{7}$/.test(word) ? String(Number(word) + i * 20_000) : word)),

@@ -3,7 +3,7 @@ import { Keyspace } from "../src/index.js";
 import { ManualClock } from "./manual-world.js";
 
 describe("a key with an expiry", () => {
-  it("is there through its last millisecond and gone after it", async () => {
+  it("exists through its last millisecond and not after it", async () => {
     const clock = new ManualClock();
     const keyspace = new Keyspace({ clock });
     await keyspace.eval("return redis.call('SET', KEYS[1], 1, 'PX', 100)", ["a"]);
@@ -16,7 +16,7 @@ describe("a key with an expiry", () => {
     expect(keyspace.pttl("a")).toBe(-1);
   });
 
-  it("does not expire within a script, however long that takes", async () => {
+  it("does not expire during a script, however long the script runs", async () => {
     let nowUs = 1_000_000_000;
     const keyspace = new Keyspace({ clock: { nowUs: () => (nowUs += 60_000) } });
     const source = `redis.call('SET', KEYS[1], 1, 'PX', 1)
@@ -28,7 +28,7 @@ describe("a key with an expiry", () => {
     expect(keyspace.keys()).toEqual([]);
   });
 
-  it("is forgotten even if nobody asks for it again", async () => {
+  it("is removed even if no client reads it again", async () => {
     const clock = new ManualClock();
     const keyspace = new Keyspace({ clock });
     const fill = "for i = 1, 2000 do redis.call('SET', KEYS[1] .. ARGV[1] .. i, 1, 'PX', 10) end";
@@ -41,12 +41,12 @@ describe("a key with an expiry", () => {
 });
 
 describe("the time of a script", () => {
-  it("is the keyspace's clock, to the microsecond", async () => {
+  it("comes from the keyspace's clock, to the microsecond", async () => {
     const keyspace = new Keyspace({ clock: { nowUs: () => 1_763_711_220_000_042 } });
     expect(await keyspace.eval("return redis.call('TIME')")).toEqual(["1763711220", "42"]);
   });
 
-  it("does not go back on the default clock", async () => {
+  it("never goes backward on the default clock", async () => {
     const keyspace = new Keyspace();
     const source = "local t = redis.call('TIME') return t[1] * 1000000 + t[2]";
     const earlier = Number(await keyspace.eval(source));
@@ -55,7 +55,7 @@ describe("the time of a script", () => {
 });
 
 describe("a dump", () => {
-  it("shows every type in one form", async () => {
+  it("shows every type in a uniform format", async () => {
     const keyspace = new Keyspace({ clock: new ManualClock() });
     await keyspace.eval(`
       redis.call('SET', 'string', 'é', 'PX', 500)

@@ -1,4 +1,4 @@
-/** Time and network in the hands of a test. */
+/** A clock and a network that a test controls. */
 import { createHash } from "node:crypto";
 import type { Script } from "holdfast";
 import type { Clock, Scheduler } from "../src/index.js";
@@ -15,7 +15,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** A network that delivers only when told to. */
+/** A network that delivers only when `settle` runs. */
 export class ManualNetwork implements Scheduler {
   readonly waiting: (() => void)[] = [];
 
@@ -23,17 +23,17 @@ export class ManualNetwork implements Scheduler {
     this.waiting.push(task);
   }
 
-  /** Delivers what is waiting, and what comes of it, until all is quiet. */
+  /** Delivers the waiting tasks, and the tasks they cause, until none is left. */
   async settle(): Promise<void> {
     do {
       for (const task of this.waiting.splice(0)) task();
-      // What is awaited between two messages takes several microtasks, none of them a timer.
+      // Code between two messages awaits several microtasks but no timer.
       await new Promise(setImmediate);
     } while (this.waiting.length > 0);
   }
 }
 
-/** A script that is not one of the library's. */
+/** Returns a script that is not part of the library. */
 export function scriptOf(source: string): Script {
   const sha1 = createHash("sha1").update(source).digest("hex");
   return { name: "test/script", sha1, keys: [], args: [], replies: [], source };

@@ -177,19 +177,19 @@ describe.each<[string, () => Promise<TestServer>]>([
     expect(await server.eval(source, keys, args)).toEqual(answer);
   });
 
-  it("an error names the script and the line", async () => {
+  it("an unknown command is an error", async () => {
     const { error } = (await server.eval("local x = 1\nredis.call('NOSUCH')")) as { error: string };
     expect(error).toBe("ERR Unknown Redis command called from script");
   });
 
-  it("what is no Lua is refused", async () => {
+  it("a source that is not valid Lua is refused", async () => {
     const { error } = (await server.eval("return return")) as { error: string };
     expect(error).toMatch(/^ERR Error compiling script \(new function\): user_script:1: /);
   });
 });
 
 describe("a script on the embedded server", () => {
-  it("finds no name that only the embedded Lua has", async () => {
+  it("cannot access globals that only the embedded Lua has", async () => {
     const names = ["os", "io", "utf8", "load", "require", "print", "debug", "coroutine", "package", "warn"];
     for (const name of names) {
       expect(await embeddedServer().eval(`return ${name}`)).toEqual({

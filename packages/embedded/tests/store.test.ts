@@ -10,7 +10,7 @@ const PUBLISH = scriptOf("return redis.call('PUBLISH', ARGV[1], ARGV[2])");
 
 beforeAll(loadInterpreter);
 
-/** One server with a network by hand, which knows the scripts, and two clients. */
+/** Two clients of one server that has loaded the scripts, on a network that the test controls. */
 async function twoClients() {
   const network = new ManualNetwork();
   const keyspace = new Keyspace({ scheduler: network });
@@ -24,7 +24,7 @@ async function twoClients() {
     await network.settle();
     return inbox;
   };
-  /** Waits for the network and then for the answer. */
+  /** Delivers everything on the network and then waits for the result. */
   const settled = async <Result>(promise: Promise<Result>): Promise<Result> => {
     const outcome = promise.catch(() => undefined);
     await network.settle();
@@ -43,7 +43,7 @@ describe("running a script", () => {
     expect(await embedded().run(INCR, ["n"], [], ANY_MS)).toBe(1);
   });
 
-  it("a key prefix goes before keys and not before channels", async () => {
+  it("a key prefix applies to keys but not to channels", async () => {
     const keyspace = new Keyspace();
     const prefixed = embedded({ keyspace, keyPrefix: "app:" });
     await prefixed.run(INCR, ["n"], [], ANY_MS);
@@ -52,7 +52,7 @@ describe("running a script", () => {
     expect(await embedded({ keyspace }).run(PUBLISH, [], ["news", "x"], ANY_MS)).toBe(1);
   });
 
-  it("a server that has forgotten the script is told it again", async () => {
+  it("the store loads a script again if the server has forgotten it", async () => {
     const keyspace = new Keyspace();
     const store = embedded({ keyspace });
     await store.run(INCR, ["n"], [], ANY_MS);
@@ -62,7 +62,7 @@ describe("running a script", () => {
     expect(await store.run(INCR, ["n"], [], ANY_MS)).toBe(1);
   });
 
-  it("an error of the script is a StoreError that may have run and will not pass", async () => {
+  it("an error in a script is a permanent StoreError, and the script may have run", async () => {
     const script = scriptOf("redis.call('SET', KEYS[1], 'x') return redis.call('INCR', KEYS[1])");
     const failure = await rejectionOf(embedded().run(script, ["n"], [], ANY_MS));
     expect(failure).toMatchObject({ mayHaveRun: true, transient: false });
@@ -70,18 +70,18 @@ describe("running a script", () => {
   });
 
   it.each(["return 'text'", "return nil", "return {{1}}"])(
-    "an answer outside the port is refused: %s",
+    "a reply of a type that the Store interface does not allow is refused: %s",
     async (source) => {
       expect(await rejectionOf(embedded().run(scriptOf(source), [], [], ANY_MS))).toBeInstanceOf(StoreError);
     },
   );
 
-  it("a list answer is flat and keeps null", async () => {
+  it("a list reply is flat and keeps null", async () => {
     const script = scriptOf("return {1, 'é', false, redis.status_reply('OK')}");
     expect(await embedded().run(script, [], [], ANY_MS)).toEqual([1, "é", null, "OK"]);
   });
 
-  it("requests of one client are carried out in the order they were made", async () => {
+  it("requests of one client run in the order in which they were made", async () => {
     const store = embedded();
     const answers = await Promise.all(Array.from({ length: 50 }, () => store.run(INCR, ["n"], [], ANY_MS)));
     expect(answers).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
@@ -89,7 +89,7 @@ describe("running a script", () => {
 });
 
 describe("the network", () => {
-  it("nothing arrives and nothing is answered before the scheduler says so", async () => {
+  it("delivers no request and no reply until the scheduler runs", async () => {
     const { network, keyspace, one, settled } = await twoClients();
     let answer: unknown;
     const running = one.run(INCR, ["n"], [], ANY_MS).then((reply) => {
@@ -101,7 +101,7 @@ describe("the network", () => {
     expect([keyspace.keys(), answer]).toEqual([["n"], 1]);
   });
 
-  it("carries messages in order, and counts receivers when they are published", async () => {
+  it("delivers messages in order and counts receivers at publish time", async () => {
     const { one, other, publish, heard, listen, settled } = await twoClients();
     expect(await settled(publish("too early"))).toBe(0);
     const inbox = await listen();
@@ -119,7 +119,7 @@ describe("the network", () => {
     expect(heard.slice(4)).toEqual(["again d"]);
   });
 
-  it("a channel that is opened again while it is being closed stays open", async () => {
+  it("keeps a channel open if it is reopened while it closes", async () => {
     const { one, publish, heard, listen, settled } = await twoClients();
     const inbox = await listen();
     const closing = inbox.close();
@@ -131,7 +131,7 @@ describe("the network", () => {
 });
 
 describe("a dropped connection", () => {
-  it("leaves calls under way unknown, and they may have run", async () => {
+  it("fails pending calls, which may have run", async () => {
     const { one, keyspace, settled } = await twoClients();
     const failure = rejectionOf(one.run(INCR, ["n"], [], ANY_MS));
     await Promise.resolve();
@@ -141,13 +141,13 @@ describe("a dropped connection", () => {
     expect(await settled(one.run(INCR, ["n"], [], ANY_MS))).toBe(2);
   });
 
-  it("loses messages until it listens again, and then says so", async () => {
+  it("loses messages until it resubscribes, and reports each reconnect", async () => {
     const { one, publish, heard, listen, settled, network } = await twoClients();
     await listen();
     const ready: string[] = [];
     const stop = one.onReconnect((connection) => ready.push(connection));
     const first = publish("on its way");
-    // Request carried out, message and reply still under way.
+    // The server has run the request. The message and the reply are still in flight.
     for (const task of network.waiting.splice(0)) task();
     one.dropConnection();
     expect(await settled(first)).toBe(1);
@@ -161,7 +161,7 @@ describe("a dropped connection", () => {
     expect(ready).toHaveLength(2);
   });
 
-  it("is gone for a publisher at once", async () => {
+  it("immediately stops counting as a receiver", async () => {
     const { one, publish, listen, settled } = await twoClients();
     await listen();
     const published = publish("x");
@@ -169,7 +169,7 @@ describe("a dropped connection", () => {
     expect(await settled(published)).toBe(0);
   });
 
-  it("refuses a subscription under way, which is not made up for later", async () => {
+  it("fails a pending subscription, which is not retried later", async () => {
     const { one, publish, settled } = await twoClients();
     const failure = rejectionOf(one.inbox("news", () => {}, ANY_MS));
     one.dropConnection("inbox");
@@ -177,7 +177,7 @@ describe("a dropped connection", () => {
     expect(await settled(publish("x"))).toBe(0);
   });
 
-  it("may be dropped again before it is back", async () => {
+  it("can drop again before it reconnects", async () => {
     const { one, publish, heard, listen, settled, network } = await twoClients();
     await listen();
     const ready: string[] = [];
@@ -192,7 +192,7 @@ describe("a dropped connection", () => {
 });
 
 describe("a closed store", () => {
-  it("refuses calls that then certainly did not run, hears nothing, and may be closed again", async () => {
+  it("rejects calls without running them, receives no messages and can be closed again", async () => {
     const { one, keyspace, publish, heard, listen, settled } = await twoClients();
     await listen();
     await one.close();
@@ -203,7 +203,7 @@ describe("a closed store", () => {
     expect([heard, keyspace.keys()]).toEqual([[], []]);
   });
 
-  it("leaves the server to its other clients", async () => {
+  it("does not affect other clients of the server", async () => {
     const keyspace = new Keyspace();
     const store = embedded({ keyspace });
     await store.run(INCR, ["n"], [], ANY_MS);
@@ -227,7 +227,7 @@ describe("an embedded server", () => {
       await store.inbox("news", () => {}, 1000);
       await store.run(${JSON.stringify(INCR)}, ["n"], [], 1000);
       process.on("exit", () => console.log("left by itself"));`;
-    // The built package, as users have it. The limit is a guard: a process that stays would stay for ever.
+    // Runs the built package as users install it. The timeout ends a process that would never exit.
     const output = execFileSync(process.execPath, ["--input-type=module", "--eval", program], {
       cwd: import.meta.dirname,
       encoding: "utf8",

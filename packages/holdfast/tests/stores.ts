@@ -20,12 +20,12 @@ import { storeFor } from "../src/stores/detect.js";
 import type { ServerUnderTest, StoreUnderTest } from "../src/testing/index.js";
 import { CLIENTS_IN_A_CLUSTER, IN_A_CLUSTER, ON_ONE_SERVER, type Rules } from "./permissions/acl.js";
 
-/** Makes one client of the server at `port`, and says how to close it. */
+/** Connects one client to the server at `port` and returns a function that closes it. */
 type Connect = (port: number) => Promise<{ options: HoldfastOptions; close: () => unknown }>;
 
 /**
- * The same servers without the failover grace: those that have just been started would stay out of a quorum for the longest
- * lease (tests/redlock/restart.test.ts).
+ * Returns the same servers without the failover grace. With it, newly started servers would stay out of a quorum for as
+ * long as the longest lease (see tests/redlock/restart.test.ts).
  */
 export function asStores(subject: StoreUnderTest): StoreUnderTest {
   return {
@@ -44,7 +44,7 @@ export function asStores(subject: StoreUnderTest): StoreUnderTest {
   };
 }
 
-/** The registry. */
+/** The registry of stores under test. */
 export const stores: readonly StoreUnderTest[] = [
   { name: "embedded", start: startEmbedded },
   onRedis("ioredis 6", async (port) => ioredis(new Redis6({ port }))),
@@ -76,11 +76,11 @@ export const stores: readonly StoreUnderTest[] = [
   ),
 ];
 
-/** Makes the user of docs/safety.md on each server, if it is not there. */
+/** Creates the user of docs/safety.md on each server if it is missing. */
 async function leastRights(ports: readonly number[], rules: Rules): Promise<{ username: string; password: string }> {
   for (const port of ports) {
     const admin = new Redis6({ port });
-    // A mapped key has a name of the user's own, which needs a pattern of its own.
+    // The contract also uses a key with a name outside the prefix, which needs its own pattern.
     await admin.call("ACL", "SETUSER", "locks", ...rules, "~legacy:*");
     admin.disconnect();
   }
@@ -116,7 +116,7 @@ function onRedis(name: string, connect: Connect, keyPrefix = ""): StoreUnderTest
   };
 }
 
-/** What takes seconds to start is started once for all suites of a test file. */
+/** Topologies that take seconds to start. All suites of a test file share them. */
 const topologies = new Map<string, Promise<{ stop(): Promise<void> }>>();
 afterAll(async () => {
   for (const topology of topologies.values()) await (await topology).stop();
@@ -128,10 +128,10 @@ function shared<Topology extends { stop(): Promise<void> }>(
 ): Promise<Topology> {
   const running = topologies.get(name) ?? start();
   topologies.set(name, running);
-  return running as Promise<Topology>; // put there by this very row
+  return running as Promise<Topology>; // the same row put it there
 }
 
-/** A cluster of three masters and their replicas. */
+/** A store on a cluster of three masters and their replicas. */
 function onCluster(
   name: string,
   connect: (ports: readonly number[]) => Promise<{ options: HoldfastOptions; close: () => unknown }>,
@@ -139,11 +139,11 @@ function onCluster(
   return {
     name,
     async start(): Promise<ServerUnderTest> {
-      // Nothing fails here, and a busy machine that stands still for a moment must not make another master.
+      // A long timeout, because a busy machine that freezes briefly must not trigger a failover.
       const cluster = await shared(name, () => startCluster({ nodeTimeoutMs: 15_000 }));
       const observer = new Cluster6(addresses(cluster.ports));
       observer.on("error", () => {});
-      // Some suites use the same names.
+      // Some suites use the same lock names.
       await Promise.all((await cluster.masters()).map((master) => master.command("FLUSHALL")));
       const closers: (() => unknown)[] = [() => observer.disconnect()];
       return {
@@ -169,7 +169,7 @@ function onCluster(
   };
 }
 
-/** A master with two replicas, and three sentinels that say which it is. */
+/** A store on a master with two replicas, found via three sentinels. */
 function onSentinel(
   name: string,
   connect: (topology: RedisSentinel) => Promise<{ options: HoldfastOptions; close: () => unknown }>,
@@ -177,7 +177,7 @@ function onSentinel(
   return {
     name,
     async start(): Promise<ServerUnderTest> {
-      // Nothing fails here, and a busy machine that stands still for a moment must not make another master.
+      // A long timeout, because a busy machine that freezes briefly must not trigger a failover.
       const topology = await shared(name, () => startSentinel({ downAfterMs: 60_000 }));
       const observer = new Redis6({ sentinels: [...topology.addresses], name: topology.name });
       observer.on("error", () => {});

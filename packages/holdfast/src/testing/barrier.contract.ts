@@ -22,7 +22,7 @@ export function barrierContract(subject: StoreUnderTest): void {
   const arrive = (barrier: Barrier, options: ArriveOptions = {}): Promise<unknown> =>
     barrier.arrive({ waitMs: LONG_MS, ...options }).catch((reason: unknown) => reason);
 
-  test("all go on when the last arrives, and not before, each with its place", async () => {
+  test("all parties pass when the last one arrives, each with its index", async () => {
     let passed = 0;
     const one = first().arrive({ waitMs: LONG_MS, label: "loader" });
     await arrived(1);
@@ -47,7 +47,7 @@ export function barrierContract(subject: StoreUnderTest): void {
     expect(await first().inspect()).toMatchObject({ generation: 2, arrived: [] });
   });
 
-  test("generations follow each other, and no party overtakes another by more than one", async () => {
+  test("no party gets more than one generation ahead of another", async () => {
     const phases = [0, 0, 0];
     const party = async (barrier: Barrier, me: number): Promise<void> => {
       for (let phase = 1; phase <= 15; phase += 1) {
@@ -60,12 +60,12 @@ export function barrierContract(subject: StoreUnderTest): void {
     await Promise.all([party(first(), 0), party(second(), 1), party(first(), 2)]);
   });
 
-  test("a barrier for one lets it through", async () => {
+  test("a barrier for one party does not wait", async () => {
     expect(await first(1).arrive()).toEqual({ generation: 1, index: 0 });
     expect(await first(1).arrive({ waitMs: 0 })).toEqual({ generation: 2, index: 0 });
   });
 
-  test("a party that times out breaks the generation for all, visibly, until it is reset", async () => {
+  test("a party that times out breaks the barrier for all parties until a reset", async () => {
     const patient = arrive(first());
     await arrived(1);
     const impatient: unknown = await arrive(second(), { waitMs: 2 * SHORT_MS, label: "impatient" });
@@ -86,7 +86,7 @@ export function barrierContract(subject: StoreUnderTest): void {
     expect(passages.map((passage) => (passage as { generation: number }).generation)).toEqual([2, 2, 2]);
   });
 
-  test("a party that aborts gets its own reason, and the others learn that it aborted", async () => {
+  test("an aborted party fails with its own reason, and the others learn of the abort", async () => {
     const controller = new AbortController();
     const leaving = arrive(first(), { waitMs: Infinity, signal: controller.signal });
     await arrived(1);
@@ -108,7 +108,7 @@ export function barrierContract(subject: StoreUnderTest): void {
     expect(await staying).toMatchObject({ reason: "left", by: { clientName: "closing" } });
   });
 
-  test("an arrival is kept alive for as long as its party waits", () =>
+  test("a waiting party keeps its arrival alive beyond leaseMs", () =>
     withLeaseInTime(async (leaseMs) => {
       const name = `${scene.name}:${leaseMs}`;
       const [here, there] = [scene.holdfast, scene.rivalHoldfast].map((holdfast) =>
@@ -121,7 +121,7 @@ export function barrierContract(subject: StoreUnderTest): void {
       expect(await one).toEqual({ generation: 1, index: 0 });
     }));
 
-  test("a reset breaks the present generation for those who wait, and begins the next", async () => {
+  test("a reset breaks the current generation for its waiters and begins the next one", async () => {
     const waiting = [arrive(first()), arrive(second())];
     await arrived(2);
     expect(await first().reset()).toBe(2);
@@ -131,7 +131,7 @@ export function barrierContract(subject: StoreUnderTest): void {
     expect(await first().inspect()).toMatchObject({ generation: 2, arrived: [], broken: undefined });
   });
 
-  test("a break is told also to those whom a reset overtakes", async () => {
+  test("a waiter learns of a break even if a reset follows immediately", async () => {
     for (let i = 0; i < 10; i += 1) {
       const controller = new AbortController();
       const leaving = arrive(first(), { signal: controller.signal });
@@ -144,7 +144,7 @@ export function barrierContract(subject: StoreUnderTest): void {
     }
   });
 
-  test("no time to wait means that only the last party arrives, and the others leave no trace", async () => {
+  test("an arrival with waitMs 0 passes only as the last party and otherwise leaves no trace", async () => {
     expect(await arrive(first(2), { waitMs: 0 })).toBeInstanceOf(WaitTimeoutError);
     expect((await first(2).inspect()).arrived).toEqual([]);
     const one = arrive(second(2));
@@ -153,7 +153,7 @@ export function barrierContract(subject: StoreUnderTest): void {
     expect(await one).toEqual({ generation: 1, index: 0 });
   });
 
-  test("all processes must count on the same number of parties, unless it is reset to another", async () => {
+  test("clients must declare the same number of parties, and a reset can change it", async () => {
     const waiting = arrive(first(2));
     await arrived(1);
     const error = await arrive(second(3));
@@ -165,7 +165,7 @@ export function barrierContract(subject: StoreUnderTest): void {
     expect((await first().inspect()).parties).toBe(3);
   });
 
-  test("an abort while the last party arrives breaks it for all or for none of the others", async () => {
+  test("an abort that races with the last arrival breaks the barrier for all others or none", async () => {
     for (let i = 0; i < 15; i += 1) {
       const controller = new AbortController();
       const barrier = `${scene.name}:${i}`;
@@ -182,7 +182,7 @@ export function barrierContract(subject: StoreUnderTest): void {
     }
   });
 
-  test("wrong arguments are refused by name", async () => {
+  test("invalid arguments are rejected by name", async () => {
     expect(() => first(0)).toThrow(/parties must be a whole number from 1 to 10000/);
     expect(() => scene.holdfast.barrier(scene.name, {} as { parties: number })).toThrow(/parties/);
     await expect(first().arrive({ leaseMs: 86_400_000 })).rejects.toThrow(/leaseMs/);

@@ -26,7 +26,7 @@ export function closingContract(subject: StoreUnderTest): void {
     return { run, lease: await begun.promise };
   };
 
-  test("what is held is listed, with whose it is and for how long it may be relied on", async () => {
+  test("held lists the leases of this client with their owner, label and validity", async () => {
     const holdfast = await scene.another();
     expect(holdfast.held()).toEqual([]);
     const first = await holdfast.mutex(`${scene.name}:a`).acquire({ label: "release 4.2" });
@@ -46,7 +46,7 @@ export function closingContract(subject: StoreUnderTest): void {
     expect(holdfast.held()).toEqual([]);
   });
 
-  test("a close with a grace asks work to end, and gives nothing back before it has", async () => {
+  test("close with graceMs aborts the work and releases its lease only when it ends", async () => {
     const holdfast = await scene.another();
     const settled = deferred<void>();
     const { run, lease } = await working(holdfast, scene.name, settled.promise);
@@ -69,7 +69,7 @@ export function closingContract(subject: StoreUnderTest): void {
     await (await next).release();
   });
 
-  test("work that has not ended with the grace keeps its lock until the lease runs out", async () => {
+  test("work that outlasts graceMs keeps its lock until the lease expires", async () => {
     const holdfast = await scene.another({ leaseMs: 2 * BRIEF_LEASE_MS });
     const { run, lease } = await working(holdfast, scene.name, new Promise(() => {}));
     void run.catch(() => {});
@@ -86,7 +86,7 @@ export function closingContract(subject: StoreUnderTest): void {
     await next.release();
   });
 
-  test("whoever waits is told at once that it is closed, whatever runs on", async () => {
+  test("close rejects all waiters immediately while work still runs", async () => {
     const holdfast = await scene.another();
     const settled = deferred<void>();
     const { run } = await working(holdfast, scene.name, settled.promise);
@@ -115,7 +115,7 @@ export function closingContract(subject: StoreUnderTest): void {
     await blocked.release();
   });
 
-  test("callers of one process that share a claim do not follow each other once it closes", async () => {
+  test("after close, no waiting caller of the same client gets the lock", async () => {
     const holdfast = await scene.another();
     const blocker = await scene.lock.acquire();
     let began = 0;
@@ -143,7 +143,7 @@ export function closingContract(subject: StoreUnderTest): void {
     await (await scene.rival.acquire({ waitMs: LONG_MS })).release();
   });
 
-  test("several leases that count as one, and leases that share one hold, end as one", async () => {
+  test("close waits for all leases of a multi-lock and of a reentrant hold", async () => {
     const holdfast = await scene.another();
     const multi = await holdfast.multiLock([`${scene.name}:1`, `${scene.name}:2`]).acquire();
     const outer = await holdfast.reentrantMutex(scene.name).acquire();
@@ -163,7 +163,7 @@ export function closingContract(subject: StoreUnderTest): void {
     expect(unsettled).toEqual([]);
   });
 
-  test("a second close ends the grace if it says so, and waits for the first if not", async () => {
+  test("a second close waits for the first unless its graceMs ends the grace", async () => {
     const holdfast = await scene.another();
     const { run } = await working(holdfast, scene.name, new Promise(() => {}));
     void run.catch(() => {});
@@ -179,7 +179,7 @@ export function closingContract(subject: StoreUnderTest): void {
     expect((await first).unsettled).toHaveLength(1);
   });
 
-  test("a close without a grace gives back at once, and says what", async () => {
+  test("close without graceMs releases held locks immediately and lists them", async () => {
     const holdfast = await scene.another();
     const { run, lease } = await working(holdfast, scene.name, new Promise(() => {}));
     void run.catch(() => {});

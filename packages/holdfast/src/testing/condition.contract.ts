@@ -33,7 +33,7 @@ export function conditionContract(subject: StoreUnderTest): void {
   const waitingSecond = (options?: WaitOptions): Promise<{ readonly end: Promise<Lease> }> =>
     waitOn(scene.rival.acquire({ waitMs: LONG_MS }), second(), options);
 
-  test("a wait gives the mutex up, and a signal gives it back under a new lease with a higher token", async () => {
+  test("a wait releases the mutex, and a signal returns it in a lease with a higher token", async () => {
     const old = await scene.lock.acquire();
     const { signal } = old;
     const end = first().wait(old, { waitMs: LONG_MS, label: "consumer" });
@@ -55,7 +55,7 @@ export function conditionContract(subject: StoreUnderTest): void {
     await (await scene.rival.acquire({ waitMs: 0 })).release();
   });
 
-  test("a wait hands the mutex over to whoever waits for it", async () => {
+  test("a wait hands the mutex to the next waiter in its queue", async () => {
     const lease = await scene.lock.acquire();
     const queued = scene.rival.acquire({ waitMs: LONG_MS });
     await until(async () => (await scene.lock.inspect()).waiterCount === 1, "the rival to queue");
@@ -66,7 +66,7 @@ export function conditionContract(subject: StoreUnderTest): void {
     await (await end).release();
   });
 
-  test("signals wake waiters in the order in which they came, one each", async () => {
+  test("each signal wakes one waiter, in order of arrival", async () => {
     const order: number[] = [];
     const ends: Promise<void>[] = [];
     for (let i = 0; i < 4; i += 1) {
@@ -88,7 +88,7 @@ export function conditionContract(subject: StoreUnderTest): void {
     expect(order).toEqual([0, 1, 2, 3]);
   });
 
-  test("signalAll wakes everybody, in order, each with the mutex to itself", async () => {
+  test("signalAll wakes all waiters in order, each holding the mutex alone", async () => {
     const order: number[] = [];
     const tokens: number[] = [];
     let holders = 0;
@@ -115,7 +115,7 @@ export function conditionContract(subject: StoreUnderTest): void {
     expect(tokens.toSorted((a, b) => a - b)).toEqual(tokens);
   });
 
-  test("a signal while nobody waits is not kept", async () => {
+  test("a signal without waiters has no effect", async () => {
     const end = await endOf(async () => {
       const holder = await scene.lock.acquire();
       expect(await first().signal(holder)).toBe(0);
@@ -125,7 +125,7 @@ export function conditionContract(subject: StoreUnderTest): void {
     expect(end).toBeInstanceOf(WaitTimeoutError);
   });
 
-  test("signals that are sent at once wake one waiter each", async () => {
+  test("concurrent signals wake one waiter each", async () => {
     const { end: one } = await waitingFirst();
     const { end: two } = await waitingSecond();
     const { end: three } = await waitingFirst();
@@ -140,7 +140,7 @@ export function conditionContract(subject: StoreUnderTest): void {
     await (await three).release();
   });
 
-  test("a wait that ends without a signal says so, holds nothing, and takes no signal from others", async () => {
+  test("a waiter that times out holds nothing and takes no signal from another waiter", async () => {
     const { end: impatient } = await waitingFirst({ waitMs: SOON_MS });
     const { end: patient } = await waitingSecond();
     const error: unknown = await impatient.catch((reason: unknown) => reason);
@@ -153,14 +153,14 @@ export function conditionContract(subject: StoreUnderTest): void {
     await (await patient).release();
   });
 
-  test("a wait of no time gives the mutex up", async () => {
+  test("a wait with waitMs 0 releases the mutex", async () => {
     const lease = await scene.lock.acquire();
     await expect(first().wait(lease, { waitMs: 0 })).rejects.toThrow(WaitTimeoutError);
     await (await scene.rival.acquire({ waitMs: 0 })).release();
     expect((await first().inspect()).waiterCount).toBe(0);
   });
 
-  test("an abort ends the wait with the signal's own reason, and holds nothing", async () => {
+  test("an aborted wait fails with the reason of the signal and holds nothing", async () => {
     const controller = new AbortController();
     const { end } = await waitingFirst({ waitMs: Infinity, signal: controller.signal });
     const reason = { why: "shutdown" };
@@ -170,7 +170,7 @@ export function conditionContract(subject: StoreUnderTest): void {
     await (await scene.rival.acquire({ waitMs: 0 })).release();
   });
 
-  test("a signal that is aborted already leaves the mutex held", async () => {
+  test("a wait with an already aborted signal keeps the mutex", async () => {
     const lease = await scene.lock.acquire();
     const reason = new Error("too late");
     await expect(first().wait(lease, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
@@ -178,7 +178,7 @@ export function conditionContract(subject: StoreUnderTest): void {
     expect(await lease.release()).toBe("released");
   });
 
-  test("a waiter that was signalled and gives up before it gets the mutex passes the signal on", async () => {
+  test("a signaled waiter that gives up before it gets the mutex passes the signal on", async () => {
     const controller = new AbortController();
     const { end: leaving } = await waitingFirst({ waitMs: Infinity, signal: controller.signal });
     const { end: next } = await waitingSecond();
@@ -191,7 +191,7 @@ export function conditionContract(subject: StoreUnderTest): void {
     await (await next).release();
   });
 
-  test("a signal finds its waiter or the next one, however close an abort is", async () => {
+  test("a signal that races with an abort wakes that waiter or the next one", async () => {
     // Loads the script. Otherwise the first signal is sent twice, and the release would reach the server before it.
     const early = await scene.rival.acquire({ waitMs: LONG_MS });
     expect(await second().signal(early)).toBe(0);
@@ -220,7 +220,7 @@ export function conditionContract(subject: StoreUnderTest): void {
     }
   });
 
-  test("a lease that was lost can neither wait nor signal", async () => {
+  test("a lost or released lease can neither wait nor signal", async () => {
     const lost = await scene.lock.acquire({ leaseMs: LONG_MS });
     await scene.server.delete(...(await scene.server.keysWith(scene.name)));
     const other = await scene.rival.acquire();
@@ -248,14 +248,14 @@ export function conditionContract(subject: StoreUnderTest): void {
     await other.release();
   });
 
-  test("a lease that expired while it was not renewed cannot wait, and the next holder is not disturbed", async () => {
+  test("an expired lease cannot wait and does not affect the next holder", async () => {
     const stale = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
     const fresh = await scene.rival.acquire({ waitMs: LONG_MS });
     await expect(first().wait(stale)).rejects.toThrow(LeaseLostError);
     expect(await fresh.release()).toBe("released");
   });
 
-  test("close ends a wait, and leaves its place to others", async () => {
+  test("close ends a wait, and the next waiter gets the signal", async () => {
     const holdfast = await scene.another();
     const mutex = holdfast.mutex(scene.name);
     const end = mutex.condition("ready").wait(await mutex.acquire(), { waitMs: Infinity });
@@ -270,7 +270,7 @@ export function conditionContract(subject: StoreUnderTest): void {
     await (await next).release();
   });
 
-  test("a condition may have any name, and is no other condition", async () => {
+  test("a condition can have any name and is separate from all others", async () => {
     const names = [...AWKWARD_NAMES, ":signalled", "ready:signalled", "ready%3Asignalled"];
     const holder = await scene.lock.acquire();
     for (const name of names) expect(await first(name).signal(holder)).toBe(0);
@@ -299,7 +299,7 @@ export function conditionContract(subject: StoreUnderTest): void {
     }
   });
 
-  test("nothing is left on the server when all is over, but keys that expire", async () => {
+  test("a condition leaves only keys that expire on the server", async () => {
     const { end } = await waitingFirst();
     const holder = await scene.rival.acquire({ waitMs: LONG_MS });
     for (const key of await scene.server.keysWith(scene.name)) {

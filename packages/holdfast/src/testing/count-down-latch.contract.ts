@@ -12,7 +12,7 @@ export function countDownLatchContract(subject: StoreUnderTest): void {
   const waiting = (count: number): Promise<void> =>
     until(async () => (await first().inspect()).waiterCount === count, `${count} to wait`);
 
-  test("everybody who waits goes on when the count reaches zero, and not before", async () => {
+  test("all waiters pass when the count reaches zero, and not before", async () => {
     expect(await first().trySetCount(3)).toBe(true);
     let passed = 0;
     const waits = [first(), second(), second()].map((latch) =>
@@ -33,7 +33,7 @@ export function countDownLatchContract(subject: StoreUnderTest): void {
     await waiting(0);
   });
 
-  test("a latch that is open, or was never set, lets everybody through at once", async () => {
+  test("a latch that is open or was never set does not wait", async () => {
     await first().await({ waitMs: 0 });
     expect(await first().count()).toBe(0);
     await first().trySetCount(1);
@@ -42,7 +42,7 @@ export function countDownLatchContract(subject: StoreUnderTest): void {
     await second().await({ waitMs: Infinity });
   });
 
-  test("a count is set once, and again when it has reached zero", async () => {
+  test("a count can be set again only after it has reached zero", async () => {
     expect(await first().trySetCount(2)).toBe(true);
     expect(await second().trySetCount(5)).toBe(false);
     expect(await first().count()).toBe(2);
@@ -51,7 +51,7 @@ export function countDownLatchContract(subject: StoreUnderTest): void {
     expect(await first().count()).toBe(5);
   });
 
-  test("the count stops at zero, and counting down what is not set does nothing", async () => {
+  test("the count never drops below zero, and counting down an unset latch does nothing", async () => {
     expect(await first().countDown()).toBe(0);
     await first().trySetCount(2);
     expect(await first().countDown(7)).toBe(0);
@@ -59,7 +59,7 @@ export function countDownLatchContract(subject: StoreUnderTest): void {
     expect(await first().count()).toBe(0);
   });
 
-  test("a caller id counts once until a new count is set, from whatever process", async () => {
+  test("a caller id counts once per count, even from several clients", async () => {
     await first().trySetCount(3);
     expect(await first().countDown(1, { callerId: "part 1" })).toBe(2);
     expect(await second().countDown(1, { callerId: "part 1" })).toBe(2);
@@ -70,7 +70,7 @@ export function countDownLatchContract(subject: StoreUnderTest): void {
     expect(await first().countDown(1, { callerId: "part 1" })).toBe(1);
   });
 
-  test("exactly one of many count-downs at once reaches zero", async () => {
+  test("exactly one of many concurrent count-downs reaches zero", async () => {
     await first().trySetCount(40);
     const left = await Promise.all(
       Array.from({ length: 40 }, (_, i) => (i % 2 === 0 ? first() : second()).countDown()),
@@ -78,7 +78,7 @@ export function countDownLatchContract(subject: StoreUnderTest): void {
     expect(left.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_, i) => i));
   });
 
-  test("a waiter goes on for the count it waited for, although a new one is set at once", async () => {
+  test("a waiter passes when its count reaches zero, even if a new count follows immediately", async () => {
     for (let i = 0; i < 10; i += 1) {
       expect(await first().trySetCount(1)).toBe(true);
       const wait = second().await({ waitMs: LONG_MS });
@@ -91,7 +91,7 @@ export function countDownLatchContract(subject: StoreUnderTest): void {
     }
   });
 
-  test("a wait that ends before zero says so, and leaves no waiter behind", async () => {
+  test("a wait that times out fails with WaitTimeoutError and leaves no waiter behind", async () => {
     await first().trySetCount(1);
     await expect(second().await({ waitMs: 0 })).rejects.toThrow(WaitTimeoutError);
     const startedAtMs = performance.now();
@@ -101,7 +101,7 @@ export function countDownLatchContract(subject: StoreUnderTest): void {
     await waiting(0);
   });
 
-  test("an abort ends the wait with the signal's own reason, and leaves no waiter behind", async () => {
+  test("an aborted wait fails with the reason of the signal and leaves no waiter behind", async () => {
     await first().trySetCount(1);
     const controller = new AbortController();
     const wait = first().await({ waitMs: Infinity, signal: controller.signal });
@@ -113,7 +113,7 @@ export function countDownLatchContract(subject: StoreUnderTest): void {
     expect(await first().count()).toBe(1);
   });
 
-  test("close ends waits, and a closed Holdfast counts nothing", async () => {
+  test("close ends waits, and a closed Holdfast cannot count down", async () => {
     await first().trySetCount(1);
     const holdfast = await scene.another();
     const latch = holdfast.countDownLatch(scene.name);
@@ -126,7 +126,7 @@ export function countDownLatchContract(subject: StoreUnderTest): void {
     expect(await first().count()).toBe(1);
   });
 
-  test("wrong arguments are refused by name", async () => {
+  test("invalid arguments are rejected by name", async () => {
     await expect(first().trySetCount(0)).rejects.toThrow(/count must be a whole number from 1/);
     await expect(first().countDown(1.5)).rejects.toThrow(/by must be/);
     await expect(first().countDown(1, { callerId: "" })).rejects.toThrow(/callerId/);
@@ -134,7 +134,7 @@ export function countDownLatchContract(subject: StoreUnderTest): void {
     expect(() => scene.holdfast.countDownLatch("")).toThrow(RangeError);
   });
 
-  test("everything on the server expires keepMs after it was last used", async () => {
+  test("all keys on the server expire keepMs after their last use", async () => {
     const latch = scene.holdfast.countDownLatch(scene.name, { keepMs: LONG_MS });
     await latch.trySetCount(2);
     await latch.countDown();

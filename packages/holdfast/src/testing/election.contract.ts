@@ -40,7 +40,7 @@ export function electionContract(subject: StoreUnderTest): void {
     };
   };
 
-  test("who wins leads with its value and its term, and others see who that is", async () => {
+  test("the winner leads with its value and term, and other clients see them", async () => {
     expect(await second().leader()).toBeNull();
     const leadership = await first().campaign("10.0.0.1:80", { label: "feed" });
     expect(leadership.value).toBe("10.0.0.1:80");
@@ -76,7 +76,7 @@ export function electionContract(subject: StoreUnderTest): void {
     await two.release();
   });
 
-  test("each term counts once, however often its leader speaks", async () => {
+  test("each term counts as one transition, even if its leader proclaims and renews", async () => {
     for (let transitions = 0; transitions < 3; transitions += 1) {
       const election = transitions % 2 === 0 ? first() : second();
       const leadership = await election.campaign("one");
@@ -89,7 +89,7 @@ export function electionContract(subject: StoreUnderTest): void {
     }
   });
 
-  test("a leader changes its value, and a former leader cannot", async () => {
+  test("a leader can change its value, and a former leader cannot", async () => {
     const leadership = await first().campaign("starting");
     await first().proclaim(leadership, "ready");
     expect(leadership.value).toBe("ready");
@@ -103,7 +103,7 @@ export function electionContract(subject: StoreUnderTest): void {
     expect(await first().leader()).toBeNull();
   });
 
-  test("of several proclamations at once the last one stays", async () => {
+  test("the last of several concurrent proclamations wins", async () => {
     const leadership = await first().campaign("0");
     await Promise.all(["1", "2", "3", ""].map((value) => leadership.proclaim(value)));
     expect(leadership.value).toBe("");
@@ -111,7 +111,7 @@ export function electionContract(subject: StoreUnderTest): void {
     await leadership.release();
   });
 
-  test("a value may be any text", async () => {
+  test("a value can be any text up to the size limit", async () => {
     const leadership = await first().campaign("");
     for (const value of ["two words", "line\nbreak\u0000nul", '{"json": "🔐"}', "x".repeat(65_536)]) {
       await leadership.proclaim(value);
@@ -122,7 +122,7 @@ export function electionContract(subject: StoreUnderTest): void {
     await leadership.release();
   });
 
-  test("the value stays for as long as the leader leads, however often its lease is renewed", async () => {
+  test("the key of the value far outlives the lease", async () => {
     const leadership = await first().campaign("steady", { leaseMs: SOON_MS });
     await leadership.extend(SOON_MS);
     const [key = ""] = (await scene.server.keysWith(scene.name)).filter((name) => name.endsWith(":value"));
@@ -130,7 +130,7 @@ export function electionContract(subject: StoreUnderTest): void {
     await leadership.release();
   });
 
-  test("an observer sees the present leader first, then each change, and null when nobody leads", async () => {
+  test("an observer sees the current leader, then each change, and null while there is no leader", async () => {
     const one = await first().campaign("one");
     const { seen, stop } = follow(second());
     const sees = (count: number, value: string | undefined): Promise<void> =>
@@ -155,7 +155,7 @@ export function electionContract(subject: StoreUnderTest): void {
     }
   });
 
-  test("an observer learns that a leader is gone when its lease ends", () =>
+  test("an observer sees null when the lease of the leader expires", () =>
     withLeaseInTime(async (leaseMs) => {
       const one = await first().campaign("mortal", { leaseMs, renew: false, waitMs: LONG_MS });
       const { seen, stop } = follow(second());
@@ -168,7 +168,7 @@ export function electionContract(subject: StoreUnderTest): void {
       }
     }));
 
-  test("a slow observer gets the newest state and skips those in between", async () => {
+  test("a slow observer sees the latest state and skips earlier ones", async () => {
     const leadership = await first().campaign("0");
     const states: (string | undefined)[] = [];
     for await (const leader of second().observe()) {
@@ -190,12 +190,12 @@ export function electionContract(subject: StoreUnderTest): void {
     expect(await stop()).toBeInstanceOf(ClosedError);
   });
 
-  test("an aborted signal ends an observation before it begins", async () => {
+  test("an observation with an aborted signal fails immediately", async () => {
     const states = first().observe({ signal: AbortSignal.abort("too late") });
     await expect(states.next()).rejects.toBe("too late");
   });
 
-  test("a random delay before standing is part of the wait, and can be aborted", async () => {
+  test("the delay of a candidate counts toward waitMs, and an abort or close ends it", async () => {
     const leadership = await first().campaign("delayed", { delayMs: 20 });
     const startedAtMs = performance.now();
     await expect(second().campaign("late", { delayMs: LONG_MS, waitMs: 50 })).rejects.toMatchObject({
@@ -216,7 +216,7 @@ export function electionContract(subject: StoreUnderTest): void {
     await leadership.release();
   });
 
-  test("a leadership that moves to another process keeps its term and value, and observers see the new owner", async () => {
+  test("an adopted leadership keeps its term and value, and observers see the new owner", async () => {
     const leadership = await first().campaign("moving");
     const { seen, stop } = follow(second());
     await until(() => seen.length === 1, "the first owner");
@@ -238,7 +238,7 @@ export function electionContract(subject: StoreUnderTest): void {
     await other.release();
   });
 
-  test("run leads while its work runs, with a value", async () => {
+  test("run and tryAcquire lead with the given value", async () => {
     const seen = await first().run(async () => (await second().leader())?.value, { value: "running" });
     expect(seen).toBe("running");
     expect(await second().leader()).toBeNull();

@@ -18,7 +18,7 @@ export function exclusionContract(scene: Scene, hasQueue: boolean = true): void 
     await next.release();
   });
 
-  test("a second acquire through the same object is a second owner", async () => {
+  test("a second acquire via the same object is a second owner", async () => {
     const lease = await scene.lock.acquire();
     expect(await scene.lock.tryAcquire()).toBeNull();
     await expect(scene.lock.acquire({ waitMs: 0 })).rejects.toThrow(AcquireTimeoutError);
@@ -26,7 +26,7 @@ export function exclusionContract(scene: Scene, hasQueue: boolean = true): void 
     expect(await lease.release()).toBe("released");
   });
 
-  test("a release hands over to the waiter, and the waiter to the next", async () => {
+  test("a release grants the lock to the waiter, whose release frees it", async () => {
     const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
     const waiting = scene.rival.acquire({ waitMs: LONG_MS });
     await queued(1);
@@ -38,7 +38,7 @@ export function exclusionContract(scene: Scene, hasQueue: boolean = true): void 
     await third.release();
   });
 
-  test("a counter that only the lock protects loses no count", async () => {
+  test("a counter that only the lock protects loses no increment", async () => {
     let counter = 0;
     const work = async (): Promise<void> => {
       const seen = counter;
@@ -50,7 +50,7 @@ export function exclusionContract(scene: Scene, hasQueue: boolean = true): void 
     expect(counter).toBe(40);
   });
 
-  test("a wait ends after waitMs, not before, with an error that says who holds the lock", async () => {
+  test("a wait ends after waitMs, not before, with an error that names the holder", async () => {
     const lease = await scene.lock.acquire({ label: "nightly report", leaseMs: LONG_MS });
     const startedAtMs = performance.now();
     const error = await endOf(() => scene.rival.acquire({ waitMs: 2 * SHORT_MS }));
@@ -72,7 +72,7 @@ export function exclusionContract(scene: Scene, hasQueue: boolean = true): void 
     await next.release();
   });
 
-  test("many waits that end together are each told who holds the lock, and leave nothing behind", async () => {
+  test("waiters that time out together all learn the holder and leave nothing behind", async () => {
     const lease = await scene.lock.acquire({ label: "nightly report", leaseMs: LONG_MS });
     const ends = await Promise.all(
       Array.from({ length: 40 }, () => endOf(() => scene.rival.acquire({ waitMs: 2 * SHORT_MS }))),
@@ -87,7 +87,7 @@ export function exclusionContract(scene: Scene, hasQueue: boolean = true): void 
     expect(await scene.holders()).toEqual([]);
   });
 
-  test("a waiter that gives up leaves the queue at once", async () => {
+  test("a waiter that times out leaves the queue", async () => {
     const lease = await scene.lock.acquire();
     expect(await endOf(() => scene.rival.acquire({ waitMs: SHORT_MS }))).toBeInstanceOf(AcquireTimeoutError);
     expect((await scene.lock.inspect()).waiterCount).toBe(0);
@@ -95,7 +95,7 @@ export function exclusionContract(scene: Scene, hasQueue: boolean = true): void 
     expect(await scene.holders()).toEqual([]);
   });
 
-  test("a wait lasts its full time although the holder's lease is shorter", () =>
+  test("a wait can outlast the leaseMs of a holder that renews", () =>
     withLeaseInTime(async (leaseMs) => {
       const lease = await scene.lock.acquire({ leaseMs });
       const waiting = scene.rival.acquire({ waitMs: LONG_MS });
@@ -106,7 +106,7 @@ export function exclusionContract(scene: Scene, hasQueue: boolean = true): void 
       expect(leftMs).toBeGreaterThan(0);
     }));
 
-  test("an abort ends the wait at once, with the signal's own reason, and leaves nothing behind", async () => {
+  test("an aborted wait fails with the reason of the signal and leaves nothing behind", async () => {
     const lease = await scene.lock.acquire();
     const controller = new AbortController();
     const waiting = scene.rival.acquire({ waitMs: Infinity, signal: controller.signal });
@@ -119,14 +119,14 @@ export function exclusionContract(scene: Scene, hasQueue: boolean = true): void 
     expect(await scene.holders()).toEqual([]);
   });
 
-  test("a signal that is aborted already sends nothing", async () => {
+  test("an acquire with an already aborted signal sends nothing", async () => {
     const { token } = await scene.lock.inspect();
     const reason = new Error("too late");
     await expect(scene.lock.acquire({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     expect((await scene.lock.inspect()).token).toBe(token);
   });
 
-  test("an abort while the grant is on its way keeps nobody from the lock", async () => {
+  test("an abort that races with the grant does not block the lock", async () => {
     for (let i = 0; i < 20; i += 1) {
       const lease = await scene.lock.acquire();
       const controller = new AbortController();
@@ -144,7 +144,7 @@ export function exclusionContract(scene: Scene, hasQueue: boolean = true): void 
     await next.release();
   });
 
-  test("an abort after the grant does not end the hold", async () => {
+  test("an abort after the grant does not end the lease", async () => {
     const controller = new AbortController();
     const lease = await scene.lock.acquire({ signal: controller.signal });
     controller.abort();
@@ -153,7 +153,7 @@ export function exclusionContract(scene: Scene, hasQueue: boolean = true): void 
     expect(await lease.release()).toBe("released");
   });
 
-  test("a waiter gets a lease that its holder let expire, not much later than it ended", async () => {
+  test("a waiter is granted soon after the lease of the holder expires", async () => {
     const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
     const startedAtMs = performance.now();
     const next = await scene.rival.acquire({ waitMs: LONG_MS });
@@ -162,7 +162,7 @@ export function exclusionContract(scene: Scene, hasQueue: boolean = true): void 
     await next.release();
   });
 
-  test("nothing is left on the server when all is over, but keys that expire", async () => {
+  test("a released lock leaves only keys that expire on the server", async () => {
     await Promise.all(
       [scene.lock, scene.rival, scene.lock].map((lock) => lock.run(() => sleep(1), { waitMs: LONG_MS })),
     );
@@ -178,7 +178,7 @@ export function exclusionContract(scene: Scene, hasQueue: boolean = true): void 
 function orderContract(scene: Scene): void {
   const queued = (count: number): Promise<void> => scene.queued(count);
 
-  test("waiters are served in the order in which they came", async () => {
+  test("waiters are granted in order of arrival", async () => {
     const lease = await scene.lock.acquire();
     const order: number[] = [];
     const waiting: Promise<void>[] = [];
@@ -199,7 +199,7 @@ function orderContract(scene: Scene): void {
     expect(order).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
-  test("who comes later does not pass those who wait", async () => {
+  test("a later caller does not overtake a waiter", async () => {
     const lease = await scene.lock.acquire();
     const waiting = scene.rival.acquire({ waitMs: LONG_MS });
     await queued(1);
@@ -209,7 +209,7 @@ function orderContract(scene: Scene): void {
     await (await waiting).release();
   });
 
-  test("tokens rise with every grant, whoever is granted and however", async () => {
+  test("tokens rise with every grant, immediate or from the queue", async () => {
     const tokens: number[] = [];
     const first = await scene.lock.acquire();
     const waiting = [scene.rival.acquire({ waitMs: LONG_MS })];

@@ -7,7 +7,7 @@ import type { Scene } from "./subject.js";
 
 /** Registers the tests for kinds that support forced releases. */
 export function forcedReleaseContract(scene: Scene): void {
-  test("a forced release aborts the holder's signal at once and hands over", async () => {
+  test("a forced release aborts the holder's signal and grants the next waiter", async () => {
     const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
     const aborted = new Promise<void>((resolve) => lease.signal.addEventListener("abort", () => resolve()));
     const waiting = scene.rival.acquire({ waitMs: LONG_MS });
@@ -22,7 +22,7 @@ export function forcedReleaseContract(scene: Scene): void {
     expect(await next.release()).toBe("released");
   });
 
-  test("a forced release that nobody waits for is still a loss", async () => {
+  test("a forced release without a waiter still ends the lease", async () => {
     const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
     expect(await scene.rival.forceRelease({ owner: lease.owner })).toBe(true);
     await expect(lease.release()).rejects.toThrow(LeaseLostError);
@@ -46,7 +46,7 @@ export function forcedReleaseContract(scene: Scene): void {
 
 /** Registers the test for kinds that report the reason of a forced release to the holder. */
 export function forcedReasonContract(scene: Scene): void {
-  test("a forced release tells its holder by whom and why, and whoever listens, whatever the words are", async () => {
+  test("a forced release reports its author and reason to the holder and to subscribers", async () => {
     const by = "ana@ops-1";
     for (const reason of ["stuck since 9:00", "%41 / -1\n\u0000\u2028💥 <script>", "é".repeat(128)]) {
       const told: unknown[] = [];

@@ -5,7 +5,7 @@ import type { Scene } from "./subject.js";
 
 /** Registers the tests for kinds that support it. */
 export function handOverContract(scene: Scene): void {
-  test("an exported lease goes on in another client with the same token, and is over here", async () => {
+  test("an exported lease continues in another client with the same token and ends here", async () => {
     const lease = await scene.lock.acquire({ label: "import 7" });
     const wire = JSON.stringify(lease.export());
     expect(lease.validForMs()).toBe(0);
@@ -19,7 +19,7 @@ export function handOverContract(scene: Scene): void {
     await expect(scene.rivalHoldfast.adopt(JSON.parse(wire) as ExportedLease)).rejects.toThrow(LeaseLostError);
   });
 
-  test("an exported lease can be adopted once", async () => {
+  test("an exported lease can be adopted only once", async () => {
     const exported = (await scene.lock.acquire()).export();
     const adopted = await scene.rivalHoldfast.adopt(exported);
     await expect(scene.holdfast.adopt(exported)).rejects.toThrow(LeaseLostError);

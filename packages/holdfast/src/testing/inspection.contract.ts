@@ -36,7 +36,7 @@ export const AWKWARD_NAMES: readonly string[] = [
 export function inspectionContract(scene: Scene, makeLock: MakeLock, hasQueue: boolean = true): void {
   if (hasQueue) waitersContract(scene);
 
-  test("inspect of a free lock says so, and changes nothing", async () => {
+  test("inspect of a free lock shows no holder and changes nothing", async () => {
     const before = await scene.server.keysWith(scene.name);
     const { waiterCount, waiters, token } = await scene.lock.inspect();
     expect({ holders: await scene.holders(), waiterCount, waiters }).toEqual({
@@ -50,7 +50,7 @@ export function inspectionContract(scene: Scene, makeLock: MakeLock, hasQueue: b
   });
 
   for (const awkward of AWKWARD_NAMES) {
-    test(`a lock may be called ${JSON.stringify(awkward).slice(0, 60)}, and is no other lock`, async () => {
+    test(`a lock can have the name ${JSON.stringify(awkward).slice(0, 60)} and is separate from others`, async () => {
       // A suffix makes the name unique. A prefix would change the first character, which matters for most of these
       // names.
       const isLong = Buffer.byteLength(awkward) > 400;
@@ -76,7 +76,7 @@ export function inspectionContract(scene: Scene, makeLock: MakeLock, hasQueue: b
 
 /** Registers the tests of the waiters in `inspect`. */
 function waitersContract(scene: Scene): void {
-  test("inspect names the holder and the waiters: process, label, since when, for how long", async () => {
+  test("inspect shows the process, label and times of the holder and the waiters", async () => {
     const before = Date.now();
     const lease = await scene.lock.acquire({ label: "böse/label\nfor people", leaseMs: LONG_MS });
     const waiting = scene.rival.acquire({ waitMs: LONG_MS, label: "next" });

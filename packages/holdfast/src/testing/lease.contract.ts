@@ -17,7 +17,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
       expect(await lease.release()).toBe("released");
     }));
 
-  test("a lease that is not renewed ends, and its signal aborts before the next holder is granted", async () => {
+  test("the signal of an expired lease aborts before the next holder is granted", async () => {
     const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
     const { signal } = lease;
     let aborts = 0;
@@ -34,7 +34,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
     await next.release();
   });
 
-  test("an expired lease cannot release, extend or shorten the next holder's", async () => {
+  test("an expired lease cannot release, extend or shorten the next holder's lease", async () => {
     const stale = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
     const fresh = await scene.rival.acquire({ waitMs: LONG_MS, leaseMs: LONG_MS });
     await expect(stale.release()).rejects.toThrow(LeaseLostError);
@@ -46,7 +46,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
     expect(await fresh.release()).toBe("released");
   });
 
-  test("a lease that expired while nobody was granted is released without an error", async () => {
+  test("releasing an expired lease that no other client has taken returns expired-unclaimed", async () => {
     const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
     await until(async () => (await scene.holders(scene.rival)).length === 0, "the lease to end");
     expect(await lease.release()).toBe("expired-unclaimed");
@@ -55,7 +55,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
     await next.release();
   });
 
-  test("extend lasts at least as long as asked, and never shortens", async () => {
+  test("extend renews the lease for at least the given time and never shortens it", async () => {
     const lease = await scene.lock.acquire({ leaseMs: LONG_MS, renew: false });
     await lease.extend(2 * LONG_MS);
     expect(lease.validForMs()).toBeGreaterThan(LONG_MS);
@@ -67,7 +67,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
     await lease.release();
   });
 
-  test("extend and renewal keep the token", () =>
+  test("extend and renewals keep the token", () =>
     withLeaseInTime(async (leaseMs) => {
       await using lease = await scene.lock.acquire({ leaseMs, waitMs: LONG_MS });
       const { token } = lease;
@@ -79,7 +79,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
       await lease.release();
     }));
 
-  test("validity is always shorter than the lease on the server", async () => {
+  test("the client counts a lease as valid for less time than the server", async () => {
     const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
     const validMs = lease.validForMs();
     const [holder] = await scene.holders();
@@ -89,7 +89,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
     await lease.release();
   });
 
-  test("a lease that was handed over by a release is as valid as one that was free", async () => {
+  test("a lease granted by a release is valid for its full length", async () => {
     const first = await scene.lock.acquire();
     const waiting = scene.rival.acquire({ waitMs: LONG_MS, leaseMs: LONG_MS });
     await scene.queued(1);
@@ -104,7 +104,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
     await lease.release();
   });
 
-  test("maxHoldMs ends a hold in spite of renewal", () =>
+  test("maxHoldMs ends a lease despite renewals", () =>
     withLeaseInTime(async (leaseMs) => {
       await using lease = await scene.lock.acquire({ leaseMs, maxHoldMs: 2 * leaseMs, waitMs: LONG_MS });
       await until(() => lease.signal.aborted, "the signal to abort");
@@ -114,7 +114,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
       next.assertHeld();
     }));
 
-  test("release gives its first outcome however often it is called", async () => {
+  test("repeated releases return the first outcome", async () => {
     const lease = await scene.lock.acquire();
     const outcomes = await Promise.all([lease.release(), lease.release()]);
     expect([...outcomes, await lease.release()]).toEqual(["released", "released", "released"]);
@@ -123,7 +123,7 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
     expect(lease.signal.aborted).toBe(false);
   });
 
-  test("disposal releases, and does not throw when the lease was lost", async () => {
+  test("disposal releases the lease and does not throw if it was lost", async () => {
     {
       await using lease = await scene.lock.acquire();
       lease.assertHeld();
@@ -134,12 +134,12 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
     await next.release();
   });
 
-  test("run returns what the work returns, and releases", async () => {
+  test("run returns the result of the work and releases the lock", async () => {
     expect(await scene.lock.run((lease) => lease.name)).toBe(scene.name);
     expect(await scene.holders()).toEqual([]);
   });
 
-  test("run passes the work's own error on, even when the lease was lost", async () => {
+  test("run fails with the error of the work, even if the lease was lost", async () => {
     const fault = new Error("the work failed");
     await expect(scene.lock.run(() => Promise.reject(fault))).rejects.toBe(fault);
     const work = async (): Promise<never> => {
@@ -150,14 +150,14 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
     expect(await scene.holders()).toEqual([]);
   });
 
-  test("run reports a lease that was lost under work that noticed nothing", async () => {
+  test("run fails with LeaseLostError if the lease was lost and the work did not notice", async () => {
     const work = async (): Promise<void> => {
       await (await scene.rival.acquire({ waitMs: LONG_MS })).release();
     };
     await expect(scene.lock.run(work, { leaseMs: BRIEF_LEASE_MS, renew: false })).rejects.toThrow(LeaseLostError);
   });
 
-  test("close gives leases back, tells their holders, and ends waits", async () => {
+  test("close releases leases, aborts their signals and ends waits", async () => {
     const holdfast = await scene.another();
     const lock = await makeLock(holdfast, scene.name);
     const other = await makeLock(holdfast, `${scene.name}:other`);

@@ -22,7 +22,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
       ),
     );
 
-  test("callers of one client stand in the queue once, and hold one after the other with a token each", async () => {
+  test("callers of one client share a place in the queue and hold in turn with rising tokens", async () => {
     const lease = await scene.lock.acquire();
     const held: Lease[] = [];
     const running = callers(10, held);
@@ -63,7 +63,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     expect(order).toHaveLength(2 * BLOCK + 1);
   });
 
-  test("two clients with many callers hold one at a time, with tokens that rise", async () => {
+  test("many callers of two clients hold the lock one at a time, with rising tokens", async () => {
     const tokens: number[] = [];
     let holders = 0;
     let most = 0;
@@ -84,7 +84,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     expect(new Set(tokens).size).toBe(400);
   });
 
-  test("who is strict has a place of its own in the queue", async () => {
+  test("a caller with strict fairness has its own place in the queue", async () => {
     const lease = await scene.lock.acquire();
     const waiting = Array.from({ length: 3 }, () => scene.lock.acquire({ waitMs: LONG_MS, fairness: "strict" }));
     await queued(3);
@@ -92,7 +92,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     for (const next of waiting) await (await next).release();
   });
 
-  test("who wants a lease of another length, or has another label, has a claim of its own", async () => {
+  test("a caller with a different leaseMs or label has its own place in the queue", async () => {
     const lease = await scene.lock.acquire();
     const waiting = [
       scene.lock.acquire({ waitMs: LONG_MS }),
@@ -105,7 +105,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     for (const next of waiting) await (await next).release();
   });
 
-  test("who gives up leaves the others in the queue, and the last one leaves it", async () => {
+  test("an aborted caller keeps its client in the queue until the last caller has aborted", async () => {
     const lease = await scene.lock.acquire();
     const controllers = Array.from({ length: 3 }, () => new AbortController());
     const waiting = controllers.map(({ signal }) => scene.lock.acquire({ waitMs: Infinity, signal }));
@@ -121,7 +121,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     await (await scene.rival.acquire({ waitMs: 0 })).release();
   });
 
-  test("a deadline ends one wait, says who holds, and leaves the others", async () => {
+  test("a caller that times out learns the holder, and the other callers keep waiting", async () => {
     const lease = await scene.rival.acquire();
     const patient = scene.lock.acquire({ waitMs: LONG_MS });
     await queued(1);
@@ -132,7 +132,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     await (await patient).release();
   });
 
-  test("deadlines that end many waits together tell each of them who holds, and how many clients are ahead", async () => {
+  test("callers that time out together all learn the holder and the number of clients ahead", async () => {
     const lease = await scene.rival.acquire();
     const ahead = scene.rival.acquire({ waitMs: LONG_MS });
     await queued(1);
@@ -150,7 +150,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     await (await patient).release();
   });
 
-  test("a forced release by the token of a later lease of a grant tells its holder, and the others go on", async () => {
+  test("a forced release of a later lease of a batch notifies its holder, and the next caller holds", async () => {
     const lease = await scene.lock.acquire();
     const waiting = Array.from({ length: 4 }, () => scene.lock.acquire({ waitMs: LONG_MS }));
     await queued(1);
@@ -168,7 +168,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     await expect(second.release()).rejects.toThrow(LeaseLostError);
   });
 
-  test("where a forced release breaks a batch off, who is left of it comes before who called later", async () => {
+  test("the remaining callers of a batch that a forced release ended come before later callers", async () => {
     const lease = await scene.lock.acquire();
     const order: string[] = [];
     const called = (who: string): Promise<Lease> =>
@@ -189,7 +189,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     expect(order).toEqual(["first", "second", "third", "late"]);
   });
 
-  test("a lease that was extended is given back, so that the next one is no longer than it asked for", async () => {
+  test("the caller after an extended lease gets a new claim with the lease length it asked for", async () => {
     const lease = await scene.lock.acquire();
     const waiting = [scene.lock.acquire({ waitMs: LONG_MS }), scene.lock.acquire({ waitMs: LONG_MS })];
     await queued(1);
@@ -203,7 +203,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     await second?.release();
   });
 
-  test("after close all callers are told, and nothing is left in the queue", async () => {
+  test("close rejects all waiting callers and empties the queue", async () => {
     const lease = await scene.rival.acquire();
     const closing = await scene.another();
     const lock = await makeLock(closing, scene.name);
@@ -218,7 +218,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     await lease.release();
   });
 
-  test("a holder that is killed by close leaves the lock to the others", async () => {
+  test("close releases a held lock to waiters of other clients, not to local callers", async () => {
     const closing = await scene.another();
     const lock = await makeLock(closing, scene.name);
     const lease = await lock.acquire();
@@ -235,7 +235,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
 
 /** Registers the tests for leases that can be exported. */
 export function cohortHandOverContract(scene: Scene): void {
-  test("a later lease of a grant keeps its token where it is adopted, and the others go on", async () => {
+  test("a later lease of a batch keeps its token when adopted, and the next caller holds", async () => {
     const lease = await scene.lock.acquire();
     const waiting = Array.from({ length: 3 }, () => scene.lock.acquire({ waitMs: LONG_MS }));
     await until(async () => (await scene.lock.inspect()).waiterCount === 1, "the callers to queue");

@@ -16,16 +16,16 @@ import { type StoreUnderTest, useScene } from "./subject.js";
 
 /** Registers the tests. Call it inside a `describe` that names the store. */
 export function multiLockContract(subject: StoreUnderTest): void {
-  describe("of one", () => {
+  describe("with one member", () => {
     exclusiveContract(subject, (holdfast, name) => holdfast.multiLock([name]), {
       forcedRelease: false,
       handOver: false,
     });
   });
-  describe("of two", () => {
+  describe("with two members", () => {
     exclusionContract(useScene(subject, (holdfast, name) => holdfast.multiLock(pairOf(name))));
   });
-  describe("of several", () => severalContract(subject));
+  describe("with several members", () => severalContract(subject));
 }
 
 /** Returns two names. The given one comes first, both in this list and in the order of acquisition. */
@@ -42,7 +42,7 @@ function severalContract(subject: StoreUnderTest): void {
     scene.rivalHoldfast.mutex(`${scene.name}:${suffix}`);
   const areFree = async (): Promise<boolean> => (await scene.lock.inspect()).holders.length === 0;
 
-  test("each member is held by a lease of its own, in the order in which they were given", async () => {
+  test("each member has its own lease, in the given order", async () => {
     const lease = await acquire();
     expect(lease.leases.map(({ name }) => name)).toEqual(["c", "a", "b"].map((suffix) => `${scene.name}:${suffix}`));
     expect(new Set(lease.leases.map(({ owner }) => owner)).size).toBe(3);
@@ -57,7 +57,7 @@ function severalContract(subject: StoreUnderTest): void {
     expect(await areFree()).toBe(true);
   });
 
-  test("none is held if one cannot be had", async () => {
+  test("no member is held if one is unavailable", async () => {
     const blocker = await rivalMutex("b").acquire();
     expect(await scene.lock.tryAcquire()).toBeNull();
     const error = await endOf(() => scene.lock.acquire({ waitMs: SHORT_MS }));
@@ -72,7 +72,7 @@ function severalContract(subject: StoreUnderTest): void {
     await blocker.release();
   });
 
-  test("an abort while some are held and one is waited for leaves nothing behind", async () => {
+  test("an abort while some members are held leaves nothing behind", async () => {
     const blocker = await rivalMutex("b").acquire();
     const controller = new AbortController();
     const reason = new Error("no longer wanted");
@@ -86,7 +86,7 @@ function severalContract(subject: StoreUnderTest): void {
     await until(areFree, "all to be free");
   });
 
-  test("a member that is lost while another is waited for is taken again before all are held", async () => {
+  test("a member that is lost while the lock waits for another is acquired again", async () => {
     const blocker = await rivalMutex("b").acquire();
     const waiting = scene.lock.acquire({ waitMs: LONG_MS }) as Promise<MultiLease>;
     await until(async () => (await rivalMutex("b").inspect()).waiterCount === 1, "the wait for b");
@@ -99,7 +99,7 @@ function severalContract(subject: StoreUnderTest): void {
     await lease.release();
   });
 
-  test("when one member is lost the whole is lost at once, and the others are given back", async () => {
+  test("losing one member loses the whole lock and releases the others", async () => {
     const lease = await acquire({ leaseMs: 4 * LONG_MS });
     let aborts = 0;
     lease.signal.addEventListener("abort", () => {
@@ -116,14 +116,14 @@ function severalContract(subject: StoreUnderTest): void {
     expect(aborts).toBe(1);
   });
 
-  test("a release gives back all members, even those that come after one that was lost unnoticed", async () => {
+  test("a release frees all members, even if one was lost unnoticed", async () => {
     const lease = await acquire({ leaseMs: LONG_MS });
     await scene.server.delete(...(await scene.server.keysWith(`${scene.name}:c`)));
     await expect(lease.release()).rejects.toThrow(LeaseLostError);
     expect(await areFree()).toBe(true);
   });
 
-  test("extend extends each, and one that cannot be extended is the loss of all", async () => {
+  test("extend extends every member, and if one fails, the whole lock is lost", async () => {
     const lease = await acquire({ leaseMs: LONG_MS });
     await lease.extend(2 * LONG_MS);
     for (const one of lease.leases) expect(one.validForMs()).toBeGreaterThan(LONG_MS);
@@ -133,7 +133,7 @@ function severalContract(subject: StoreUnderTest): void {
     await until(areFree, "the others to be given back");
   });
 
-  test("close ends a wait that holds some members, gives those back, and tells who holds all", async () => {
+  test("close ends a wait, releases its members and aborts the signals of held leases", async () => {
     const holdfast = await scene.another();
     const held = await holdfast.multiLock([`${scene.name}:x`, `${scene.name}:y`]).acquire();
     const { signal } = held;
@@ -150,7 +150,7 @@ function severalContract(subject: StoreUnderTest): void {
     await until(areFree, "all to be free");
   });
 
-  test("leases of all members are renewed, and all end when nobody renews them", async () => {
+  test("all member leases are renewed, and all end without renewal", async () => {
     await withLeaseInTime(async (leaseMs) => {
       await using kept = await acquire({ leaseMs, waitMs: LONG_MS });
       const waiting = scene.rival.run(() => {}, { waitMs: 2 * leaseMs });
@@ -164,7 +164,7 @@ function severalContract(subject: StoreUnderTest): void {
     await next.release();
   });
 
-  test("callers that name the same locks in opposite order neither deadlock nor time out", async () => {
+  test("callers that list the same locks in opposite order do not deadlock", async () => {
     const names = ["a", "b", "c"].map((suffix) => `${scene.name}:${suffix}`);
     const up = scene.holdfast.multiLock(names);
     const down = scene.rivalHoldfast.multiLock(names.toReversed());
@@ -189,7 +189,7 @@ function severalContract(subject: StoreUnderTest): void {
     expect(await areFree()).toBe(true);
   });
 
-  test("a multi-lock that overlaps in one member waits for that one alone", async () => {
+  test("a multi-lock that shares one member with another waits for that member", async () => {
     const other = scene.rivalHoldfast.multiLock([`${scene.name}:b`, `${scene.name}:x`]);
     const lease = await acquire();
     const waiting = other.acquire({ waitMs: LONG_MS });
@@ -200,7 +200,7 @@ function severalContract(subject: StoreUnderTest): void {
     await next.release();
   });
 
-  test("a member that the caller holds already as a reentrant mutex is entered again", async () => {
+  test("a reentrant member that the caller already holds is entered again", async () => {
     const reentrant = scene.holdfast.reentrantMutex(`${scene.name}:a`);
     await reentrant.run(async (outer) => {
       const both = await scene.holdfast.multiLock([`${scene.name}:z`, reentrant]).acquire({ waitMs: 0 });
@@ -211,7 +211,7 @@ function severalContract(subject: StoreUnderTest): void {
     });
   });
 
-  test("kinds may be mixed: a read lock, a mutex and a permit, all or none", async () => {
+  test("a mutex, a read lock and a permit can be combined and are held all or none", async () => {
     const name = `${scene.name}:catalogue`;
     const mixed = (holdfast: Holdfast, mutex: string): MultiLock =>
       holdfast.multiLock([
@@ -234,7 +234,7 @@ function severalContract(subject: StoreUnderTest): void {
     await writer.release();
   });
 
-  test("a reader and a mutex, wanted by a writer who has the mutex, do not wait for each other in a circle", async () => {
+  test("multi-locks that combine a mutex with a read or write lock do not deadlock", async () => {
     const shelf = `${scene.name}:shelf`;
     const rounds = async (holdfast: Holdfast, side: "read" | "write"): Promise<void> => {
       const lock = holdfast.readWriteLock(shelf)[side];
@@ -249,7 +249,7 @@ function severalContract(subject: StoreUnderTest): void {
     ]);
   });
 
-  test("members that are not locks of this Holdfast, or one lock twice, are refused by name", () => {
+  test("invalid, foreign and duplicate members are rejected", () => {
     const { holdfast, rivalHoldfast, name } = scene;
     expect(() => holdfast.multiLock([name, "other", name])).toThrow(
       /members\[0\], ".*", and members\[2\], ".*", are one/,

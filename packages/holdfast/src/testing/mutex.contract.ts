@@ -20,7 +20,7 @@ export function mutexContract(subject: StoreUnderTest): void {
   cohortContract(scene, (holdfast, name) => holdfast.mutex(name));
   cohortHandOverContract(scene);
 
-  test("a mapped key excludes clients that SET NX PX, and is excluded by them", () =>
+  test("a mutex with a mapped key and clients that use SET NX PX exclude each other", () =>
     withLeaseInTime(async (leaseMs) => {
       const key = `legacy:${scene.name}:${leaseMs}`;
       const mutex = scene.holdfast.mutex(scene.name, { key });
@@ -36,7 +36,7 @@ export function mutexContract(subject: StoreUnderTest): void {
       await next.release();
     }));
 
-  test("a lease that is deleted on the server is reported as lost by the server, not as expired", async () => {
+  test("a lease deleted on the server is lost with reason server-lost", async () => {
     const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
     await scene.server.delete(...(await scene.server.keysWith(scene.name)));
     const error: unknown = await lease.extend(LONG_MS).catch((reason: unknown) => reason);

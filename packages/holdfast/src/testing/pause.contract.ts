@@ -28,7 +28,7 @@ export function pauseContract(subject: StoreUnderTest): void {
   for (const [kind, makeLock] of Object.entries(KINDS)) {
     describe(kind, () => pauseOfAKind(subject, kind as PauseKind, makeLock));
   }
-  describe("beside single locks", () => pauseBeside(subject));
+  describe("features of single kinds", () => pauseBeside(subject));
 }
 
 function pauseOfAKind(
@@ -52,7 +52,7 @@ function pauseOfAKind(
   };
   const resume = (): ReturnType<Holdfast["resume"]> => scene.rivalHoldfast.resume(scene.name, { kind, by: "ben" });
 
-  test("a free lock that is paused refuses at once, and says who and why, until somebody resumes", async () => {
+  test("a paused free lock refuses immediately with the author and label until it is resumed", async () => {
     const beganAtMs = Date.now();
     const paused = await pause();
     expect(paused).toMatchObject({ outcome: "paused", holders: [], waiterCount: 0 });
@@ -81,7 +81,7 @@ function pauseOfAKind(
     }
   });
 
-  test("whoever holds goes on; who waited before keeps its place, and is served in order after the pause", async () => {
+  test("a pause leaves the holder alone, and earlier waiters are granted in order after it", async () => {
     const lease = await scene.lock.acquire();
     const order: string[] = [];
     const served = (who: string, acquiring: Promise<Lease>): Promise<void> =>
@@ -110,7 +110,7 @@ function pauseOfAKind(
     expect(order).toEqual(["before", "through"]);
   });
 
-  test("who waits through a pause waits no longer than it was told to, and then hears of the pause", async () => {
+  test("a waiter with throughPause times out after waitMs with an error that names the pause", async () => {
     await pause();
     const error = await endOf(() => scene.lock.acquire({ waitMs: SHORT_MS, throughPause: true }));
     expect(error).toBeInstanceOf(AcquireTimeoutError);
@@ -119,7 +119,7 @@ function pauseOfAKind(
     await resume();
   });
 
-  test("a pause that is over by its own end lets those go on who wait, and those who come", async () => {
+  test("after a pause ends by itself, waiters and new callers are granted", async () => {
     const { pause: made } = await pauseBriefly();
     const waiting = scene.lock.acquire({ waitMs: LONG_MS, throughPause: true });
     const lease = await waiting;
@@ -134,7 +134,7 @@ function pauseOfAKind(
     await expect(pause(Date.now() - 60_000)).rejects.toThrow(RangeError);
   });
 
-  test("a pause whose end comes before the holder's is none", async () => {
+  test("a pause that ends before the lease of the holder has no effect", async () => {
     const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
     const { pause: made } = await pauseBriefly();
     const waiting = scene.rival.acquire({ waitMs: LONG_MS, throughPause: true });
@@ -146,7 +146,7 @@ function pauseOfAKind(
     expect(await resume()).toEqual({ outcome: "not-paused" });
   });
 
-  test("who waits when a lease and then the pause end by themselves is granted after both, with a higher token", () =>
+  test("a waiter is granted after both the lease and the pause expire, with a higher token", () =>
     withLeaseInTime(async (leaseMs) => {
       const lease = await scene.lock.acquire({ leaseMs, renew: false, waitMs: LONG_MS });
       const waiting = scene.rival.acquire({ waitMs: LONG_MS });
@@ -167,7 +167,7 @@ function pauseOfAKind(
       }
     }));
 
-  test("a second pause is told of the first, and changes nothing", async () => {
+  test("a second pause returns the first one and changes nothing", async () => {
     const { pause: first } = await pause();
     const again = await scene.holdfast.pause(scene.name, {
       kind,
@@ -182,7 +182,7 @@ function pauseOfAKind(
     await lease.release();
   });
 
-  test("a pause and its end are told on their channels, once each", async () => {
+  test("a pause and a resume each publish one event", async () => {
     const told: [string, unknown][] = [];
     const listeners = (["pause", "resume"] as const).map((name) => {
       const listener = (event: unknown): void => void told.push([name, event]);
@@ -206,7 +206,7 @@ function pauseOfAKind(
     }
   });
 
-  test("a pause that is resumed before the holder is done leaves no trace", async () => {
+  test("a pause that is resumed while the lock is held leaves no trace", async () => {
     const lease = await scene.lock.acquire();
     await pause();
     const waiting = scene.rival.acquire({ waitMs: LONG_MS, throughPause: true });
@@ -218,7 +218,7 @@ function pauseOfAKind(
     await (await waiting).release();
   });
 
-  test("a holder that is gone is followed by the pause, and not by who waits", () =>
+  test("when a lease expires during a pause, no waiter is granted until the resume", () =>
     withLeaseInTime(async (leaseMs) => {
       const lease = await scene.lock.acquire({ leaseMs, renew: false, waitMs: LONG_MS });
       const waiting = scene.rival.acquire({ waitMs: LONG_MS });
@@ -241,7 +241,7 @@ function pauseOfAKind(
       }
     }));
 
-  test("a forced release takes the lock from its holder and not from the pause, whatever token is named", async () => {
+  test("a forced release during a pause ends the lease but not the pause", async () => {
     const lease = await scene.lock.acquire();
     await pause();
     expect(await scene.rival.forceRelease({ token: lease.token })).toBe(true);
@@ -257,7 +257,7 @@ function pauseOfAKind(
     expect(["force-released", "server-lost"]).toContain((end as LeaseLostError).reason);
   });
 
-  test("callers of a process that waits already are refused as soon as it has heard of the pause", async () => {
+  test("a client that already waits refuses new callers once it learns of the pause", async () => {
     const lease = await scene.rival.acquire();
     const before = scene.lock.acquire({ waitMs: 4 * LONG_MS });
     await scene.queued(1);
@@ -278,7 +278,7 @@ function pauseBeside(subject: StoreUnderTest): void {
   const scene = useScene(subject, (holdfast, name) => holdfast.mutex(name));
   const options = { label: LABEL, by: BY };
 
-  test("a multi-lock is refused for a member that is paused, and holds none of the others", async () => {
+  test("a multi-lock with a paused member is refused and holds no other member", async () => {
     const names = [`{${scene.name}}a`, `{${scene.name}}b`, `{${scene.name}}c`] as const;
     await scene.holdfast.pause(names[1], options);
     const multi = scene.holdfast.multiLock(names);
@@ -294,7 +294,7 @@ function pauseBeside(subject: StoreUnderTest): void {
     await (await waiting).release();
   });
 
-  test("a semaphore that is paused grants no permit that is free, nor one that a resize makes", async () => {
+  test("a paused semaphore grants neither free permits nor those that a resize adds", async () => {
     const semaphore = (holdfast: Holdfast) => holdfast.semaphore(scene.name, { permits: 3 });
     const held = [await semaphore(scene.holdfast).acquire(), await semaphore(scene.rivalHoldfast).acquire()];
     const paused = await scene.holdfast.pause(scene.name, { ...options, kind: "semaphore" });
@@ -318,7 +318,7 @@ function pauseBeside(subject: StoreUnderTest): void {
     await Promise.all(leases.map((lease) => lease.release()));
   });
 
-  test("readers that are there read on under a pause, and may not be joined", async () => {
+  test("readers keep their leases during a pause, and no other reader is granted", async () => {
     const lock = scene.holdfast.readWriteLock(scene.name);
     const reader = await lock.read.acquire();
     const { holders } = await scene.holdfast.pause(scene.name, { ...options, kind: "read-write-lock" });
@@ -330,7 +330,7 @@ function pauseBeside(subject: StoreUnderTest): void {
     await (await lock.read.acquire({ waitMs: 0 })).release();
   });
 
-  test("an election that is paused keeps its leader, and has no other before it is resumed", async () => {
+  test("a paused election keeps its leader and elects no other until it is resumed", async () => {
     const [here, there] = [scene.holdfast.election(scene.name), scene.rivalHoldfast.election(scene.name)];
     const leadership = await here.campaign("one");
     await scene.holdfast.pause(scene.name, { ...options, kind: "election" });
@@ -345,7 +345,7 @@ function pauseBeside(subject: StoreUnderTest): void {
     await there.resign(next);
   });
 
-  test("a mutex with a key of its own is paused beside that key, which clients that SET NX PX do not know", async () => {
+  test("a pause of a mutex with a mapped key does not stop clients that use SET NX PX", async () => {
     const key = `legacy:${scene.name}`;
     await scene.holdfast.pause(scene.name, { ...options, key });
     const mutex = scene.rivalHoldfast.mutex(scene.name, { key });
@@ -358,7 +358,7 @@ function pauseBeside(subject: StoreUnderTest): void {
     await (await mutex.acquire({ waitMs: 0 })).release();
   });
 
-  test("a condition's waiter that is signalled under a pause gets the mutex when that ends", async () => {
+  test("a condition waiter that is signaled during a pause gets the mutex after it", async () => {
     const [mutex, rival] = [scene.holdfast.mutex(scene.name), scene.rivalHoldfast.mutex(scene.name)];
     const waiting = mutex.condition("full").wait(await mutex.acquire(), { waitMs: LONG_MS });
     await until(async () => (await mutex.condition("full").inspect()).waiterCount === 1, "the wait");
@@ -371,7 +371,7 @@ function pauseBeside(subject: StoreUnderTest): void {
     await (await waiting).release();
   });
 
-  test("what is wrong is refused before anything is asked", async () => {
+  test("invalid arguments of pause and resume are rejected", async () => {
     const wrong: readonly unknown[] = [
       undefined,
       {},

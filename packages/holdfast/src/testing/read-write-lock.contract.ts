@@ -21,7 +21,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     Promise.all(leases.map((lease) => lease.release()));
   const LONG_WAIT = { waitMs: LONG_MS };
 
-  test("readers are together, a writer is alone", async () => {
+  test("readers share the lock, and a writer holds it alone", async () => {
     const readers = [await first().read.acquire(), await second().read.acquire(), await first().read.acquire()];
     expect(readers.map(({ mode }) => mode)).toEqual(["read", "read", "read"]);
     expect(await first().write.tryAcquire()).toBeNull();
@@ -34,7 +34,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     await release(await second().read.acquire({ waitMs: 0 }));
   });
 
-  test("readers that come after a waiting writer wait behind it, and are granted together after it", async () => {
+  test("readers that arrive after a waiting writer queue behind it and are granted together", async () => {
     const reader = await first().read.acquire();
     const writing = second().write.acquire(LONG_WAIT);
     await queued(1);
@@ -51,7 +51,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     await release(...readers);
   });
 
-  test("a writer that gives up lets the readers behind it in at once", async () => {
+  test("when a waiting writer gives up, the readers behind it are granted immediately", async () => {
     const reader = await first().read.acquire();
     const controller = new AbortController();
     const writing = second().write.acquire({ ...LONG_WAIT, signal: controller.signal });
@@ -65,7 +65,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     await release(reader, behind);
   });
 
-  test("one reader's end is no other reader's", async () => {
+  test("the end of one read lease does not end another", async () => {
     const [a, b] = [await first().read.acquire({ leaseMs: LONG_MS }), await second().read.acquire()];
     const brief = await second().read.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
     await b.release();
@@ -78,7 +78,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     await release(await writing);
   });
 
-  test("a writer that becomes a reader keeps its token, lets waiting readers in, and no writer", async () => {
+  test("a downgrade keeps the token and grants waiting readers, but no writer", async () => {
     const lease = await first().write.acquire();
     const { token } = lease;
     const reading = [second().read.acquire(LONG_WAIT), second().read.acquire(LONG_WAIT)];
@@ -100,7 +100,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     await release(await writing);
   });
 
-  test("the only reader becomes a writer in one step, with a higher token", async () => {
+  test("the only reader can upgrade to a writer and gets a higher token", async () => {
     const lease = await first().read.acquire();
     const { token } = lease;
     expect(await lease.tryUpgrade()).toBe(lease);
@@ -117,7 +117,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     await reader.release();
   });
 
-  test("of two readers neither becomes a writer, neither waits, and both still read", async () => {
+  test("with two readers, both upgrades fail without a wait and both keep reading", async () => {
     const [a, b] = [await first().read.acquire(), await second().read.acquire()];
     const { token } = a;
     expect(await Promise.all([a.tryUpgrade(), b.tryUpgrade()])).toEqual([null, null]);
@@ -127,7 +127,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     await a.release();
   });
 
-  test("an upgrade passes a waiting writer by, which is served afterwards", async () => {
+  test("an upgrade overtakes a waiting writer, which is granted afterward", async () => {
     const lease = await first().read.acquire();
     const writing = second().write.acquire(LONG_WAIT);
     await queued(1);
@@ -138,7 +138,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     await writer.release();
   });
 
-  test("a lease that is over changes nothing any more", async () => {
+  test("an ended lease can neither upgrade nor downgrade", async () => {
     const stale = await first().read.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
     const { signal } = stale;
     const writer = await second().write.acquire(LONG_WAIT);
@@ -152,7 +152,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     await expect(writer.tryUpgrade()).rejects.toThrow(LeaseLostError);
   });
 
-  test("a lease that the server has lost is told so when it wants to change", async () => {
+  test("an upgrade of a lease that the server has lost fails with reason server-lost", async () => {
     const lease = await first().read.acquire({ leaseMs: LONG_MS });
     await scene.server.delete(...(await scene.server.keysWith(scene.name)));
     await expect(lease.tryUpgrade()).rejects.toMatchObject({ code: "ERR_LOCK_LEASE_LOST", reason: "server-lost" });
@@ -160,7 +160,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     await release(await second().write.acquire({ waitMs: 0 }));
   });
 
-  test("changes of one lease go one after the other, and release ends whatever it has become", async () => {
+  test("upgrades and downgrades of one lease run in order, and release ends the lease in either mode", async () => {
     const lease = await first().write.acquire();
     await Promise.all([lease.downgrade(), lease.tryUpgrade(), lease.downgrade(), lease.tryUpgrade()]);
     expect(lease.mode).toBe("write");
@@ -170,7 +170,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     await release(await second().write.acquire({ waitMs: 0 }));
   });
 
-  test("a lease moves to another process as the side that it is", async () => {
+  test("an exported lease keeps its mode in another client", async () => {
     const lease = await first().write.acquire();
     await lease.downgrade();
     const wire = JSON.stringify(lease.export());
@@ -185,7 +185,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     await expect(scene.holdfast.adopt({ ...other, mode: "both" as "read" })).rejects.toThrow(/mode must be "read" or/);
   });
 
-  test("inspect names both sides from either side", async () => {
+  test("inspect shows readers and writers from either side of the lock", async () => {
     const readers = [await first().read.acquire({ label: "page" }), await second().read.acquire()];
     const writing = second().write.acquire({ ...LONG_WAIT, label: "rebuild" });
     await queued(1);
@@ -200,7 +200,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     await release(await writing);
   });
 
-  test("a forced release of one reader is told to that one alone", async () => {
+  test("a forced release of one reader ends only its lease", async () => {
     const [a, b] = [await first().read.acquire(), await second().read.acquire()];
     expect(await first().write.forceRelease({ owner: b.owner })).toBe(true);
     await until(() => b.validForMs() === 0, "the reader to be told");
@@ -210,7 +210,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     await a.release();
   });
 
-  test("what readers see is never half written, and nobody starves", async () => {
+  test("readers never see a half-finished write, and no caller starves", async () => {
     const pair = [0, 0];
     let torn = 0;
     const write = async (): Promise<void> => {

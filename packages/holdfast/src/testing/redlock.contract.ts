@@ -20,7 +20,7 @@ export function redlockContract(subject: StoreUnderTest, { servers = 3 }: Quorum
 
   const scene = useScene(quorum, makeLock, { hasQueue: false });
 
-  test("tokens rise with every grant, whoever is granted", async () => {
+  test("tokens rise with every grant to any client", async () => {
     const tokens: number[] = [];
     const locks = [scene.lock, scene.rival, scene.lock, scene.rival];
     const keep = (lease: Lease): void => void tokens.push(lease.token);
@@ -31,7 +31,7 @@ export function redlockContract(subject: StoreUnderTest, { servers = 3 }: Quorum
     expect(new Set(tokens).size).toBe(5);
   });
 
-  test("inspect names the holder that a majority has: process, label, for how long", async () => {
+  test("inspect shows the process, label and remaining lease of the holder on a majority", async () => {
     const lease = await scene.lock.acquire({ label: "import 7", leaseMs: LONG_MS });
     let [holder] = await scene.holders(scene.rival);
     await until(async () => {
@@ -51,7 +51,7 @@ export function redlockContract(subject: StoreUnderTest, { servers = 3 }: Quorum
     await lease.release();
   });
 
-  test("other kinds are refused, because they are not safe on a quorum", () => {
+  test("Holdfast refuses other kinds, which are not safe on a quorum", () => {
     expect(() => scene.holdfast.mutex(scene.name)).toThrow(UnsupportedError);
     expect(() => scene.holdfast.semaphore(scene.name, { permits: 2 })).toThrow(UnsupportedError);
   });
@@ -64,7 +64,7 @@ export function redlockContract(subject: StoreUnderTest, { servers = 3 }: Quorum
 export function redlockStoreContract(subject: StoreUnderTest): void {
   const scene = useScene(quorumOf(subject, 3), (holdfast, name) => holdfast.redlock(name), { hasQueue: false });
 
-  test("a held lock refuses others, and a release wakes who waits for it", async () => {
+  test("a held lock refuses another client, and a release wakes its waiter", async () => {
     const lease = await scene.lock.acquire({ label: "import 7" });
     expect(await scene.rival.tryAcquire()).toBeNull();
     expect((await scene.holders(scene.rival))[0]).toMatchObject({ owner: lease.owner, label: "import 7" });
@@ -76,7 +76,7 @@ export function redlockStoreContract(subject: StoreUnderTest): void {
     expect(await next.release()).toBe("released");
   });
 
-  test("a lease is renewed, and lost when a majority has forgotten it", () =>
+  test("a lease is renewed, and it is lost when a majority has forgotten it", () =>
     withLeaseInTime(async (leaseMs) => {
       await using lease = await scene.lock.acquire({ leaseMs, waitMs: LONG_MS });
       await sleep(leaseMs);

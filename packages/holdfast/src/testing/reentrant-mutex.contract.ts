@@ -21,7 +21,7 @@ export function reentrantMutexContract(subject: StoreUnderTest): void {
   const mine = (): ReentrantMutex => scene.lock as ReentrantMutex; // created by the factory above
   const isFree = async (): Promise<boolean> => (await scene.rival.inspect()).holders.length === 0;
 
-  test("inside run the same name is had again at once, under the same token and owner", async () => {
+  test("inside run, the mutex can be acquired again with the same token and owner", async () => {
     await mine().run(async (outer) => {
       const again = scene.holdfast.reentrantMutex(scene.name);
       await again.run(async (inner) => {
@@ -40,7 +40,7 @@ export function reentrantMutexContract(subject: StoreUnderTest): void {
     expect(await isFree()).toBe(true);
   });
 
-  test("the mutex is given back with the last lease, however often one of them is released", async () => {
+  test("the mutex is released with its last lease, and repeated releases count once", async () => {
     const first = await mine().acquire();
     const second = await mine().acquire({ within: first });
     const third = await mine().acquire({ within: second });
@@ -54,7 +54,7 @@ export function reentrantMutexContract(subject: StoreUnderTest): void {
     await next.release();
   });
 
-  test("it excludes the plain mutex of the same name, in the same queue", async () => {
+  test("a reentrant mutex and a plain mutex of the same name exclude each other in one queue", async () => {
     const plain = scene.rivalHoldfast.mutex(scene.name);
     const lease = await mine().acquire();
     expect(await plain.tryAcquire()).toBeNull();
@@ -66,19 +66,19 @@ export function reentrantMutexContract(subject: StoreUnderTest): void {
     await next.release();
   });
 
-  test("a second acquire outside of run is a second owner, even for the caller that holds it", async () => {
+  test("a second acquire outside run is a second owner, even for the current holder", async () => {
     const lease = await mine().acquire();
     expect(await endOf(() => mine().acquire({ waitMs: SHORT_MS }))).toBeInstanceOf(AcquireTimeoutError);
     await lease.release();
   });
 
-  test("inside run another Holdfast is another owner", async () => {
+  test("inside run, another Holdfast is a separate owner", async () => {
     await mine().run(async () => {
       expect(await scene.rival.tryAcquire()).toBeNull();
     });
   });
 
-  test("branches of one run share its hold, and it lasts until the last of them has released", async () => {
+  test("branches of one run share its hold, which lasts until the last one releases", async () => {
     let outerToken = 0;
     const branches: Promise<ReentrantLease>[] = [];
     await mine().run(async (outer) => {
@@ -96,7 +96,7 @@ export function reentrantMutexContract(subject: StoreUnderTest): void {
     expect(await isFree()).toBe(true);
   });
 
-  test("a branch that acquires after all have released gets a hold of its own", async () => {
+  test("a branch that acquires after the hold has ended gets a new hold", async () => {
     let go = (): void => {};
     const over = new Promise<void>((resolve) => {
       go = resolve;
@@ -117,7 +117,7 @@ export function reentrantMutexContract(subject: StoreUnderTest): void {
     await own?.release();
   });
 
-  test("callers side by side, each with a run of its own, exclude each other", async () => {
+  test("concurrent runs exclude each other", async () => {
     let inside = 0;
     const work = async (): Promise<void> => {
       inside += 1;
@@ -128,7 +128,7 @@ export function reentrantMutexContract(subject: StoreUnderTest): void {
     await Promise.all(Array.from({ length: 10 }, () => mine().run(work, { waitMs: LONG_MS })));
   });
 
-  test("a lost hold is not entered again, and every lease of it is told", async () => {
+  test("a lost hold cannot be entered again, and all its leases are lost", async () => {
     const outcome = mine().run(async (outer) => {
       const inner = await mine().acquire();
       expect(await scene.rival.forceRelease({ owner: outer.owner })).toBe(true);
@@ -144,7 +144,7 @@ export function reentrantMutexContract(subject: StoreUnderTest): void {
     await next.release();
   });
 
-  test("within takes a lease of this lock that is still held, and nothing else", async () => {
+  test("the option within accepts only a held lease of the same lock", async () => {
     const lease = await mine().acquire();
     const other = await scene.holdfast.reentrantMutex(`${scene.name}:other`).acquire();
     const foreign = await scene.rivalHoldfast.reentrantMutex(`${scene.name}:foreign`).acquire();
@@ -157,7 +157,7 @@ export function reentrantMutexContract(subject: StoreUnderTest): void {
     await expect(mine().acquire({ within: lease })).rejects.toMatchObject({ reason: "released" });
   });
 
-  test("a re-entry may lengthen the lease for all, and never shortens it", async () => {
+  test("a nested acquire can lengthen the shared lease but never shortens it", async () => {
     const outer = await mine().acquire({ leaseMs: LONG_MS });
     const longer = await mine().acquire({ within: outer, leaseMs: 3 * LONG_MS });
     expect(outer.validForMs()).toBeGreaterThan(2 * LONG_MS);
@@ -170,7 +170,7 @@ export function reentrantMutexContract(subject: StoreUnderTest): void {
     await outer.release();
   });
 
-  test("a re-entry that asks for what the hold is not is refused, and the hold stands", async () => {
+  test("a nested acquire with incompatible options is refused, and the hold continues", async () => {
     const outer = await mine().acquire({ maxHoldMs: LONG_MS });
     const same = await mine().acquire({ within: outer, renew: true, maxHoldMs: LONG_MS, label: "again", waitMs: 0 });
     await same.release();
@@ -183,7 +183,7 @@ export function reentrantMutexContract(subject: StoreUnderTest): void {
     expect(await outer.release()).toBe("released");
   });
 
-  test("a lease is exported alone or not at all, and goes on as a reentrant one", async () => {
+  test("only the last lease of a hold can be exported, and the adopted lease is reentrant", async () => {
     const outer = await mine().acquire();
     const inner = await mine().acquire({ within: outer });
     expect(() => inner.export()).toThrow(UnsupportedError);

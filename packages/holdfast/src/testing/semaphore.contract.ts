@@ -25,7 +25,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
   const release = (...leases: SemaphoreLease[]): Promise<unknown> =>
     Promise.all(leases.map((lease) => lease.release()));
 
-  test("as many permits are held as there are, in whatever portions, and not one more", async () => {
+  test("leases of any size never hold more permits than exist", async () => {
     const leases = [await first().acquire({ permits: 2 }), await second().acquire({ permits: 2 })];
     expect(await first().tryAcquire({ permits: 2 })).toBeNull();
     leases.push((await second().tryAcquire()) as SemaphoreLease);
@@ -38,7 +38,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     expect(await first().inspect()).toMatchObject({ capacity: 5, used: 0, holders: [] });
   });
 
-  test("slots are the smallest free numbers, and no two leases share one", async () => {
+  test("a lease gets the smallest free slots, and no two leases share one", async () => {
     const [a, b, c] = [await first().acquire({ permits: 2 }), await second().acquire(), await first().acquire()];
     expect([a.slots, b.slots, c.slots]).toEqual([[0, 1], [2], [3]]);
     await b.release();
@@ -57,7 +57,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     await f.release();
   });
 
-  test("slots stay for as long as the lease, whatever happens beside it", async () => {
+  test("a lease keeps its slots while other leases come and go", async () => {
     const [a, b] = [await first().acquire(), await first().acquire({ leaseMs: SOON_MS })];
     await a.release();
     await b.extend(LONG_MS);
@@ -67,7 +67,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     await release(b, c);
   });
 
-  test("who wants many is not overtaken by those who want few", async () => {
+  test("a caller that wants few permits does not overtake a waiter that wants many", async () => {
     const [a, b] = [await first().acquire({ permits: 3 }), await second().acquire()];
     const tokenOf = ({ token }: SemaphoreLease): number => token;
     const big = second().run(tokenOf, { permits: 4, waitMs: LONG_MS });
@@ -82,7 +82,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     expect(await small).toBeGreaterThan(await big);
   });
 
-  test("whoever stood behind one that gives up is served at once, if it fits", async () => {
+  test("when a waiter gives up, the next one is granted immediately if its permits are free", async () => {
     const a = await first().acquire({ permits: 3 });
     const controller = new AbortController();
     const big = second().acquire({ permits: 5, waitMs: LONG_MS, signal: controller.signal });
@@ -96,7 +96,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     await release(a, b);
   });
 
-  test("a release without a hold is refused, and never makes more permits", async () => {
+  test("releasing an expired or released lease adds no permits", async () => {
     const stale = await first().acquire({ permits: 3, leaseMs: BRIEF_LEASE_MS, renew: false });
     const all = await second().acquire({ permits: 5, waitMs: LONG_MS });
     await expect(stale.release()).rejects.toThrow(LeaseLostError);
@@ -110,7 +110,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     await again.release();
   });
 
-  test("a short lease ends no other holder's long one, and a renewal none either", () =>
+  test("the expiry or renewal of one lease does not end another holder's lease", () =>
     withLeaseInTime(async (leaseMs) => {
       await using long = await first().acquire({ leaseMs: LONG_MS, renew: false, waitMs: LONG_MS });
       await using brief = await second().acquire({ permits: 2, leaseMs, renew: false, waitMs: LONG_MS });
@@ -127,7 +127,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
       expect(await next.release()).toBe("released");
     }));
 
-  test("permits of a holder that died come back when its lease ends, each with its number", async () => {
+  test("the permits and slots of a crashed holder become free when its lease ends", async () => {
     const a = await first().acquire({ permits: 2 });
     await second().acquire({ permits: 3, leaseMs: BRIEF_LEASE_MS, renew: false });
     const waiting = [first().acquire({ waitMs: LONG_MS }), first().acquire({ permits: 2, waitMs: LONG_MS })];
@@ -136,7 +136,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     await release(a, ...leases);
   });
 
-  test("another number of permits is refused, with both numbers and what to do", async () => {
+  test("a client that declares another capacity fails with both numbers and a remedy", async () => {
     await (await first(5).acquire()).release();
     const error: unknown = await second(4)
       .acquire()
@@ -148,7 +148,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     expect(await first().inspect()).toMatchObject({ holders: [], waiterCount: 0 });
   });
 
-  test("more permits are given to those who wait, in the call that makes them", async () => {
+  test("a resize to more permits grants them to waiters immediately", async () => {
     const all = await first().acquire({ permits: 5 });
     const waiting = [second().acquire({ permits: 2, waitMs: LONG_MS }), second().acquire({ waitMs: LONG_MS })];
     await queued(2);
@@ -165,7 +165,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     await expect(first(7).acquire()).rejects.toThrow(CapacityMismatchError);
   });
 
-  test("fewer permits send nobody away, and nobody is granted until what is held fits", async () => {
+  test("a resize to fewer permits ends no lease and grants nothing until enough are released", async () => {
     const [a, b] = [await first().acquire({ permits: 3 }), await second().acquire({ permits: 2 })];
     await first().resize(2);
     expect(await first().inspect()).toMatchObject({ capacity: 2, used: 5 });
@@ -181,7 +181,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     await release(await first().acquire({ permits: 2 }));
   });
 
-  test("a request for more than there are by now is refused with the reason, also while it waits", async () => {
+  test("after a resize, a request or a waiter for more permits than exist is refused", async () => {
     const a = await first().acquire({ permits: 5 });
     const big = second().acquire({ permits: 5, waitMs: LONG_MS });
     big.catch(() => {});
@@ -194,7 +194,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     await release(await first().acquire({ permits: 4 }));
   });
 
-  test("what cannot be is refused at the call, by name, value and range, and sends nothing", async () => {
+  test("invalid numbers of permits are rejected with name and range before a request is sent", async () => {
     for (const permits of [0, -1, 1.5, Number.NaN, 1_000_001, "3", null, undefined]) {
       const options = { permits } as { permits: number };
       expect(() => scene.holdfast.semaphore(scene.name, options)).toThrow(/permits .*1 to 1000000/);
@@ -207,7 +207,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     expect(await scene.server.keysWith(scene.name)).toEqual([]);
   });
 
-  test("inspect shows who holds how many and who waits for how many", async () => {
+  test("inspect shows the permits of each holder and each waiter", async () => {
     const a = await first().acquire({ permits: 3, label: "import", leaseMs: LONG_MS });
     const waiting = second().acquire({ permits: 4, label: "export", waitMs: LONG_MS });
     await queued(1);
@@ -219,7 +219,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     await (await waiting).release();
   });
 
-  test("a lease moves to another process with all its permits and their numbers", async () => {
+  test("a lease moves to another client with all its permits and slots", async () => {
     const other = await first().acquire();
     const lease = await first().acquire({ permits: 2 });
     const wire = JSON.stringify(lease.export());
@@ -231,7 +231,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     expect(await first().inspect()).toMatchObject({ used: 0 });
   });
 
-  test("a forced release gives back the permits of that holder alone", async () => {
+  test("a forced release frees only the permits of that holder", async () => {
     const [a, b] = [await first().acquire({ permits: 3 }), await first().acquire({ permits: 2 })];
     const waiting = second().acquire({ permits: 2, waitMs: LONG_MS });
     await queued(1);
@@ -244,7 +244,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     await release(a, c);
   });
 
-  test("many callers with any weights never hold more than there are, and all are served", async () => {
+  test("many callers with different weights never exceed the capacity, and all are served", async () => {
     let used = 0;
     let most = 0;
     const work = async ({ permits }: SemaphoreLease): Promise<void> => {
@@ -261,7 +261,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     expect(most).toBeGreaterThan(3);
   });
 
-  test("keys live longer than any lease in them, and go by themselves", async () => {
+  test("keys outlive every lease in them and then expire", async () => {
     const longMs = 20 * LONG_MS;
     const a = await first().acquire({ leaseMs: longMs, renew: false });
     const b = await second().acquire({ leaseMs: BRIEF_LEASE_MS });

@@ -1,4 +1,4 @@
-/** What a history tells of pauses: also of another end, and once, whoever tells it. */
+/** Pauses in the history: a changed end is recorded, and several records of one pause become one entry. */
 import { embedded } from "@holdfast/embedded";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { appendHistory, extendPause, type HistoryRecorder, readHistory, recordHistory } from "../../src/admin/index.js";
@@ -28,7 +28,7 @@ async function told(): Promise<readonly object[]> {
 }
 
 test.each(["mutex", "semaphore"] as const)(
-  "%s: another end of a pause is told, with what it was before",
+  "%s: a changed end of a pause is recorded with the pause that it replaces",
   async (kind) => {
     const events: PauseEvent[] = [];
     const listener = (event: unknown): void => void events.push(event as PauseEvent);
@@ -38,7 +38,7 @@ test.each(["mutex", "semaphore"] as const)(
       const again = { pause: pause.owner, untilAtMs: FAR_MS, kind };
       const extended = await extendPause(holdfast, NAME, again);
       expect(extended.outcome).toBe("extended");
-      // It is another pause by now, so nothing happens.
+      // The first change replaced the pause's owner id, so the old id no longer matches.
       expect((await extendPause(holdfast, NAME, { ...again, untilAtMs: FAR_MS - 1 })).outcome).toBe("other-pause");
       expect(events).toMatchObject([
         { kind, owner: pause.owner, pause: { untilAtMs: undefined } },
@@ -56,7 +56,7 @@ test.each(["mutex", "semaphore"] as const)(
   },
 );
 
-test("what a page tells of a pause besides the program that did it is one entry with that, and nobody's hold", async () => {
+test("a page's record of a pause is merged with the program's own record and is not a hold", async () => {
   const words = { label: "é".repeat(128), by: "ü".repeat(128) };
   const { pause } = await holdfast.pause(NAME, { ...words, untilAtMs: FAR_MS });
   const own = { kind: "mutex", name: NAME, reason: "by the page", untilAtMs: FAR_MS } as const;

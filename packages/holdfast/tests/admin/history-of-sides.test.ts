@@ -1,4 +1,4 @@
-/** What the history tells of leases that change sides: a change issues another token, and the hold is the same. */
+/** Leases that change sides in the history: a change issues a new token, but the hold stays the same. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -22,7 +22,7 @@ let holdfast: Holdfast;
 let recorder: HistoryRecorder;
 beforeEach(() => {
   holdfast = createHoldfast({ redis, prefix: randomUUID(), commandTimeoutMs: 60_000 });
-  // What is told is written when it is asked for, and not by time.
+  // The long interval means that entries are written only by `flush` and `stop`.
   recorder = recordHistory(holdfast, { everyMs: 60_000 });
 });
 afterEach(async () => {
@@ -30,10 +30,10 @@ afterEach(async () => {
   await holdfast.close();
 });
 
-/** Held for longer than any test takes. */
+/** A lease longer than any test. */
 const lasting = { leaseMs: 600_000 };
 
-/** What stands there, newest first. */
+/** The entries, newest first. */
 async function told(): Promise<Awaited<ReturnType<typeof readHistory>>> {
   await recorder.flush();
   return await readHistory(holdfast, { name });
@@ -43,7 +43,7 @@ async function outcomes(): Promise<string[]> {
   return (await told()).map(({ outcome }) => outcome);
 }
 
-/** A reader of which it is known that it reads, and that writes now. */
+/** A recorded reader that has been upgraded to a writer. */
 async function upgraded(options: { leaseMs?: number } = lasting): Promise<ReadWriteLease> {
   const lease = await holdfast.readWriteLock(name).read.acquire({ ...options, label: "tidy" });
   await recorder.flush();
@@ -53,7 +53,7 @@ async function upgraded(options: { leaseMs?: number } = lasting): Promise<ReadWr
   return lease;
 }
 
-test("a reader that becomes a writer is held as before, and ends once, with the token that it had at the end", async () => {
+test("a reader that becomes a writer stays one hold and ends once, with its last token", async () => {
   const lease = await upgraded();
   expect(await told()).toMatchObject([{ outcome: "held", owner: lease.owner, label: "tidy" }]);
   const { token } = lease;
@@ -67,7 +67,7 @@ test("a reader that becomes a writer is held as before, and ends once, with the 
   expect(recorder).toMatchObject({ appended: 2, dropped: 0 });
 });
 
-test("a writer that reads for a while and writes again is one hold", async () => {
+test("a writer that downgrades and upgrades again is one hold", async () => {
   const lease = await holdfast.readWriteLock(name).write.acquire(lasting);
   expect(await outcomes()).toEqual(["held"]);
   await lease.downgrade();
@@ -78,7 +78,7 @@ test("a writer that reads for a while and writes again is one hold", async () =>
   expect(await outcomes()).toEqual(["released"]);
 });
 
-test("one that is told in one go costs one event, whatever it was in between", async () => {
+test("a hold written in one batch costs one event, even if it changed sides", async () => {
   const lease = await holdfast.readWriteLock(name).read.acquire(lasting);
   await lease.tryUpgrade();
   const { token } = lease;
@@ -87,7 +87,7 @@ test("one that is told in one go costs one event, whatever it was in between", a
   expect(recorder.appended).toBe(1);
 });
 
-test("one whose end nobody told is held as long as the server has it, and expired after", async () => {
+test("a hold without a recorded end is held while the server has it, then expired", async () => {
   const lease = await upgraded();
   await recorder.stop();
   expect(await outcomes()).toEqual(["held"]);
@@ -95,8 +95,8 @@ test("one whose end nobody told is held as long as the server has it, and expire
   expect(await outcomes()).toEqual(["expired"]);
 });
 
-test("one that is released by force, by the token that it has now, ends once", async () => {
-  // It may hear of it by a message, or by its next renewal, which must not be far.
+test("a hold that is force-released by its current token ends once", async () => {
+  // The holder may learn of the loss from its next renewal, so the lease must be short.
   const lease = await upgraded({});
   const { owner, token } = lease;
   const lost = new Promise((resolve) => lease.signal.addEventListener("abort", resolve));
@@ -106,17 +106,17 @@ test("one that is released by force, by the token that it has now, ends once", a
   expect(await told()).toMatchObject([{ outcome: "forced", owner, token, by: "ana", reason: "stuck" }]);
 });
 
-test("one that was killed and is released by force ends once, told by whoever did it alone", async () => {
+test("a force-released hold of a crashed process ends once, recorded only by the releasing program", async () => {
   const lease = await upgraded();
   const { owner, token } = lease;
-  // From now on nobody tells of it.
+  // From here on, the holder's process records nothing.
   await recorder.stop();
   await holdfast.readWriteLock(name).write.forceRelease({ owner });
   await appendHistory(holdfast, { what: "forced", kind: "read-write-lock", name, owner, token, by: "ana" });
   expect(await told()).toMatchObject([{ outcome: "forced", owner, token, by: "ana" }]);
 });
 
-test("readers at the same time are one hold each, and so is the one that follows them as a writer", async () => {
+test("concurrent readers are one hold each, and so is the writer that follows them", async () => {
   const lock = holdfast.readWriteLock(name);
   const [one, other] = [await lock.read.acquire(lasting), await lock.read.acquire(lasting)];
   expect(await outcomes()).toEqual(["held", "held"]);

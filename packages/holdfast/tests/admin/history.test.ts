@@ -1,4 +1,4 @@
-/** What has happened to a name: told by whoever does it, put together by whoever asks, and no affair of any lock. */
+/** The history of a name: programs record events, readers merge them into entries, and locks are not affected. */
 
 import { randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
@@ -51,7 +51,7 @@ describe.each([
   ["embedded", onEmbedded],
   ["Redis", () => onRedis(randomUUID())],
 ])("on %s", (_, make) => {
-  test("no hold is told to end before it began, though the age of what is told is known to whole milliseconds", async () => {
+  test("a hold never ends before it began, although ages are rounded to milliseconds", async () => {
     const holdfast = make();
     const hold = { name: "deploy", kind: "mutex", owner: "a/1/30000/1", token: 7 } as const;
     await appendHistory(holdfast, { ...hold, what: "granted" });
@@ -60,7 +60,7 @@ describe.each([
     expect(entry).toMatchObject({ outcome: "released", grantedAtMs: entry?.atMs });
   });
 
-  test("a hold is one entry: held, and then how it ended, by whom and after how long", async () => {
+  test("a hold is one entry: first held, then how it ended and after how long", async () => {
     const holdfast = make();
     const recorder = recordHistory(holdfast);
     const lease = await holdfast.mutex("deploy").acquire({ label: "release 4.2" });
@@ -82,7 +82,7 @@ describe.each([
     expect({ appended: recorder.appended, dropped: recorder.dropped }).toEqual({ appended: 2, dropped: 0 });
   });
 
-  test("a hold that was told in one go costs one event, and many of a name stand newest first", async () => {
+  test("a hold written in one batch costs one event, and holds are listed newest first", async () => {
     const holdfast = make();
     const recorder = recordHistory(holdfast, { everyMs: 60_000 });
     const tokens: number[] = [];
@@ -99,7 +99,7 @@ describe.each([
     expect(await readHistory(holdfast, { name: "often", outcome: "lost" })).toEqual([]);
   });
 
-  test("a start without an end whose owner no longer holds is an end that nobody told", async () => {
+  test("a start without an end shows as expired once its owner no longer holds", async () => {
     const holdfast = make();
     const recorder = recordHistory(holdfast, { names: (name) => name !== "hidden" });
     const lease = await holdfast.semaphore("pool", { permits: 2 }).acquire();
@@ -110,7 +110,7 @@ describe.each([
     expect((await readHistory(holdfast)).map(({ name, outcome }) => `${name} ${outcome}`)).toEqual(["pool expired"]);
   });
 
-  test("whoever re-enters is part of the same hold", async () => {
+  test("a re-entry is part of the same hold", async () => {
     const holdfast = make();
     const recorder = recordHistory(holdfast, { everyMs: 60_000 });
     const mutex = holdfast.reentrantMutex("again");
@@ -125,7 +125,7 @@ describe.each([
     expect(entries.map(({ outcome }) => outcome)).toEqual(["released"]);
   });
 
-  test("who releases by force, pauses and resumes is told with the reason, and the victim's own word is the same entry", async () => {
+  test("force-releases, pauses and resumes name the caller, and the loss by the holder adds no entry", async () => {
     const holdfast = make();
     const recorder = recordHistory(holdfast);
     const lease = await holdfast.mutex("jammed").acquire();
@@ -153,7 +153,7 @@ describe.each([
     });
   });
 
-  test("what programs tell by themselves stands among the rest, of all names and by pattern", async () => {
+  test("entries that programs append are listed for all names and by pattern", async () => {
     const holdfast = make();
     await appendHistory(holdfast, {
       what: "skipped",
@@ -174,7 +174,7 @@ describe.each([
   });
 });
 
-test("a history is capped, and goes by itself", async () => {
+test("a history is capped and expires", async () => {
   const prefix = randomUUID();
   const holdfast = onRedis(prefix);
   const { owner } = await holdfast.mutex("mine").acquire();
@@ -194,17 +194,17 @@ test("a history is capped, and goes by itself", async () => {
     await recorder.flush();
   }
   await recorder.stop();
-  // What would push each other out is not sent.
+  // Only ten events per flush are sent because more would push each other out.
   expect(recorder.appended).toBe(300);
   const key = `${prefix}:history:{hot}`;
-  // A server removes whole blocks of up to a hundred.
+  // The server trims whole blocks of up to a hundred entries.
   expect(await redis.xlen(key)).toBeLessThan(200);
   const leftMs = await redis.pttl(key);
   expect(leftMs).toBeGreaterThan(0);
   expect(leftMs).toBeLessThanOrEqual(60_000);
 });
 
-test("two Holdfasts of one process each tell of their own locks", async () => {
+test("two Holdfasts in one process each record only their own locks", async () => {
   const [one, other] = [onRedis(randomUUID()), onRedis(randomUUID())];
   const recorders = [recordHistory(one), recordHistory(other)];
   await one.mutex("a").run(() => {});
@@ -214,14 +214,14 @@ test("two Holdfasts of one process each tell of their own locks", async () => {
   expect((await readHistory(other)).map(({ name }) => name)).toEqual(["b"]);
 });
 
-test("a history that cannot be written disturbs no lock; it is tried again, and told", async () => {
+test("a failed history write affects no lock, is retried, and is reported", async () => {
   const prefix = randomUUID();
   const holdfast = onRedis(prefix);
   const troubles: HistoryTroubleEvent[] = [];
   const listener = (event: unknown): void => void troubles.push(event as HistoryTroubleEvent);
   subscribe("holdfast:history", listener);
   try {
-    // A key of another type refuses every entry.
+    // A key of another type makes every write fail.
     await redis.set(`${prefix}:history:{blocked}`, "x");
     const recorder = recordHistory(holdfast, { everyMs: 60_000 });
     await holdfast.mutex("blocked").run(() => {});
@@ -242,7 +242,7 @@ test("a history that cannot be written disturbs no lock; it is tried again, and 
   }
 });
 
-test("a choice of names that throws is counted, and the lock is granted all the same", async () => {
+test("a throwing `names` function counts as dropped events, and the lock is still granted", async () => {
   const holdfast = onRedis(randomUUID());
   const names = (): boolean => {
     throw new Error("of the user's");
@@ -253,12 +253,12 @@ test("a choice of names that throws is counted, and the lock is granted all the 
   expect(recorder).toMatchObject({ appended: 0, dropped: 2 });
 });
 
-test("what waits to be written is bounded, the oldest goes first, and what is given up is counted", async () => {
+test("the write buffer is bounded: the oldest events are dropped first and counted", async () => {
   const holdfast = onRedis(randomUUID());
   const recorder = recordHistory(holdfast, { everyMs: 60_000 });
   const { owner } = await holdfast.mutex("mine").acquire();
   await recorder.flush();
-  // As if so many had been granted at once, which takes longer.
+  // Publishes the events directly because that many real grants would take too long.
   for (let i = 0; i < 10_001; i += 1) {
     const event: GrantEvent = { kind: "mutex", lockName: `m${i % 11}`, owner, token: i + 1, waitedMs: 0, call: {} };
     channels.grant.publish(event);
@@ -271,7 +271,7 @@ test("what waits to be written is bounded, the oldest goes first, and what is gi
   expect(await readHistory(holdfast, { name: "m1", limit: 10_000 })).toHaveLength(ofOne);
 });
 
-test("wrong options are refused by name", async () => {
+test("invalid options are refused with an error that names them", async () => {
   const holdfast = onRedis(randomUUID());
   const wrong = (options: object) => () => recordHistory(holdfast, options as RecordOptions);
   expect(wrong({ maxEntries: 5 })).toThrow(/maxEntries/);

@@ -1,4 +1,4 @@
-/** Patterns of names, and the way from a key back to its lock. */
+/** Name patterns, and parsing a key back into its lock. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
@@ -71,11 +71,11 @@ const PATTERNS = [
   ],
 ];
 
-test("a pattern fits the names that the server's own patterns fit", async () => {
+test("a pattern matches the same names as a Redis pattern", async () => {
   for (const name of NAMES) await redis.set(`k${name}`, 1);
   for (const pattern of PATTERNS) {
     const expected = (await redis.keys(`k${pattern}`)).map((key) => key.slice(1)).sort();
-    // The server counts bytes, and people characters.
+    // The server's `?` matches a byte, ours a character.
     const isOfBytes = (name: string): boolean => name === "ordér:1" && /\?/.test(pattern);
     const found = NAMES.filter((name) => readGlob(pattern).matches(name));
     expect(found.filter((name) => !isOfBytes(name)).sort(), pattern).toEqual(
@@ -84,17 +84,17 @@ test("a pattern fits the names that the server's own patterns fit", async () => 
   }
 });
 
-test("a question mark is one character, and what a pattern must contain is found in it", () => {
+test("a question mark matches one character, and the longest literal part of a pattern is found", () => {
   expect(readGlob("ord?r:1").matches("ordér:1")).toBe(true);
   expect(readGlob("a*order\\*s[12]x").literal).toBe("order*s");
   expect(readGlob("*").literal).toBe("");
 });
 
-test("no pattern takes long, whatever its stars", () => {
+test("a pattern with many stars matches in reasonable time", () => {
   const glob = readGlob(`${"*a".repeat(200)}b`);
   const before = performance.now();
   expect(glob.matches("a".repeat(512))).toBe(false);
-  // A matcher that goes back to every star would not end.
+  // A matcher that backtracks to every star would never finish.
   expect(performance.now() - before).toBeLessThan(5_000);
 });
 
@@ -113,7 +113,7 @@ const ODD = [
   "mapped:{x}",
 ];
 
-test.each(ODD)("the keys of %j lead back to it, and to no other", (name) => {
+test.each(ODD)("the keys of %j are parsed back to that lock", (name) => {
   const { base } = keysOf("hf", { kind: "mutex", name, key: undefined });
   for (const [suffix, part] of [
     ["", ""],
@@ -127,12 +127,15 @@ test.each(ODD)("the keys of %j lead back to it, and to no other", (name) => {
   expect(condition).toEqual({ kind: "mutex", name, key: undefined, part: "condition", condition: "a}:b/{é" });
 });
 
-test.each(["legacy", "app:{42}:lock", "{a}", "a:{b}c:queue", "x:fence"])("a mapped key %j is found again", (key) => {
-  const { base } = keysOf("hf", { kind: "mutex", name: key, key });
-  expect(traceOf(`${base}:fence`.slice(3))).toMatchObject({ kind: "mutex", name: key, key, part: "fence" });
-  expect(traceOf(`${base}:queue`.slice(3))).toMatchObject({ kind: "mutex", name: key, key, part: "queue" });
-  expect(traceOf(`${base}:condition:c`.slice(3))).toMatchObject({ key, part: "condition", condition: "c" });
-});
+test.each(["legacy", "app:{42}:lock", "{a}", "a:{b}c:queue", "x:fence"])(
+  "a mapped key %j is parsed back to its lock",
+  (key) => {
+    const { base } = keysOf("hf", { kind: "mutex", name: key, key });
+    expect(traceOf(`${base}:fence`.slice(3))).toMatchObject({ kind: "mutex", name: key, key, part: "fence" });
+    expect(traceOf(`${base}:queue`.slice(3))).toMatchObject({ kind: "mutex", name: key, key, part: "queue" });
+    expect(traceOf(`${base}:condition:c`.slice(3))).toMatchObject({ key, part: "condition", condition: "c" });
+  },
+);
 
 test.each([
   "client:abc",
@@ -142,6 +145,6 @@ test.each([
   "redisson-semaphore:mapped:{a}:leases",
   "mutex:{}",
   "mutex",
-])("%j is no lock", (rest) => {
+])("%j is not the key of a lock", (rest) => {
   expect(traceOf(rest)).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-/** All locks of a prefix, by every client library: what is listed, once, and how it is told. */
+/** Surveys of all locks with a prefix, with every client library: each lock is listed once, with its details. */
 import { randomUUID } from "node:crypto";
 import { embedded } from "@holdfast/embedded";
 import { Redis } from "ioredis";
@@ -64,8 +64,8 @@ function found(locks: readonly LockEntry[], kind: string, name: string): LockEnt
 }
 
 describe.each(SIDES)("%s", (_, open) => {
-  test("every kind that is held, awaited or under way is listed once, with who and how much", async () => {
-    // What means something in patterns must not be taken for one.
+  test("every kind in use is listed once, with its holders, waiters and counts", async () => {
+    // Pattern characters in the prefix must be taken literally.
     const { holdfast, close } = await open(`hf*[${randomUUID().slice(0, 8)}]?`);
     try {
       const mutex = await holdfast.mutex("a}b").acquire({ label: "release 4.2" });
@@ -144,7 +144,7 @@ describe("on one server", () => {
     redis.disconnect();
   });
 
-  test("a waiter for a condition is seen, and its mutex is listed once with all of its conditions", async () => {
+  test("a mutex with waiting conditions is listed once, with all of its conditions", async () => {
     const mutex = holdfast.mutex("stock");
     const stop = new AbortController();
     const waits = ["full", "empty: 100 %"].map(async (name) => {
@@ -168,14 +168,14 @@ describe("on one server", () => {
     expect(extent).toEqual({ isComplete: true, unreachable: 0 });
     expect(looked.map(({ kind, state }) => ({ kind, state }))).toEqual([{ kind: "mutex", state: "awaited" }]);
     expect(looked[0]?.conditions.map(({ name }) => name).toSorted()).toEqual(["empty: 100 %", "full"]);
-    // They are found by SCAN, which a look at one name does not do unasked.
+    // Conditions are found by SCAN, which `lookUp` does not use.
     expect(await lookUp(holdfast, "stock")).toEqual([]);
     expect((await lookUpConditions(holdfast, "stoc?")).locks).toEqual([]);
     stop.abort();
     await Promise.allSettled(waits);
   });
 
-  test("pages of a thousand locks have each of them once, and none of other prefixes", async () => {
+  test("the pages of a survey list each of a thousand locks once and none of other prefixes", async () => {
     const own = createHoldfast({ redis, prefix: `many-${randomUUID()}` });
     const other = createHoldfast({ redis, prefix: `other-${randomUUID()}` });
     const names = Array.from({ length: 1_000 }, (_, i) => `job:${i}`);
@@ -196,7 +196,7 @@ describe("on one server", () => {
     await Promise.all([own.close(), other.close()]);
   });
 
-  test("a pattern, kinds and a holder choose; what is free is listed when asked for", async () => {
+  test("a survey filters by pattern, kind and holder, and lists free locks only on request", async () => {
     await holdfast.mutex("order:1").acquire({ label: "import" });
     await holdfast.mutex("order:2").acquire();
     await holdfast.semaphore("order:1", { permits: 2 }).acquire();
@@ -219,7 +219,7 @@ describe("on one server", () => {
     ]);
   });
 
-  test("one name is looked up as every kind that it is used as", async () => {
+  test("a lookup finds every kind that a name is used as", async () => {
     expect(await lookUp(holdfast, "both")).toEqual([]);
     await holdfast.mutex("both").acquire();
     const write = await holdfast.readWriteLock("both").write.acquire();
@@ -233,7 +233,7 @@ describe("on one server", () => {
     expect(all.map(({ kind }) => kind)).toEqual(LOCK_KINDS.filter((kind) => kind !== "redlock"));
   });
 
-  test("wrong options are refused by name", async () => {
+  test("invalid options are refused with an error that names them", async () => {
     await expect(survey(holdfast, { limit: 0 })).rejects.toThrow(/limit/);
     await expect(survey(holdfast, { cursor: "x" })).rejects.toThrow(/cursor must be the nextCursor/);
     await expect(survey(holdfast, { kinds: ["lock" as never] })).rejects.toThrow(/kinds must be/);
@@ -244,7 +244,7 @@ describe("on one server", () => {
   });
 });
 
-test("clients are listed with what they hold and wait for, and who has died is silent", async () => {
+test("clients are listed with what they hold and wait for, and a crashed client shows as silent", async () => {
   const redis = new Redis(server.port);
   const prefix = randomUUID();
   const startedAtMs = Date.now();
@@ -289,7 +289,7 @@ test("clients are listed with what they hold and wait for, and who has died is s
   redis.disconnect();
 });
 
-test("a lock that nobody holds is listed while it is paused, of each kind and with a key, used before or not", async () => {
+test("a free lock of any kind is listed while it is paused, even before its first use", async () => {
   const redis = new Redis(server.port);
   const holdfast = createHoldfast({ redis, prefix: randomUUID() });
   const options = { label: "db maintenance", by: "ana@ops-1" };
@@ -314,7 +314,7 @@ test("a lock that nobody holds is listed while it is paused, of each kind and wi
   redis.disconnect();
 });
 
-test("a paused name is told with who and why, whether somebody still holds it or not", async () => {
+test("a paused lock is listed with who paused it and why, held or not", async () => {
   const redis = new Redis(server.port);
   const holdfast = createHoldfast({ redis, prefix: randomUUID() });
   const lease = await holdfast.mutex("deploy").acquire({ label: "release" });

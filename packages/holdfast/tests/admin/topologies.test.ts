@@ -1,4 +1,4 @@
-/** The same looks where there are several servers: a cluster by each library, and a quorum. */
+/** Surveys, lookups and history on several servers: a cluster with each client library, and a quorum. */
 import { randomUUID } from "node:crypto";
 import { GlideClusterClient, Logger } from "@valkey/valkey-glide";
 import { Cluster, Redis } from "ioredis";
@@ -53,12 +53,12 @@ describe("in a cluster", () => {
     },
   };
 
-  test.each(Object.keys(libraries))("locks of all masters are listed, page by page, each once: %s", async (library) => {
+  test.each(Object.keys(libraries))("locks of all masters are listed once, in pages too: %s", async (library) => {
     const { redis, subscriber, close } = await (libraries[library] as Connect)();
     const holdfast = createHoldfast({
       redis,
       prefix: randomUUID(),
-      // What is new in a cluster is looked at by all that ask, and that takes a while on a busy machine.
+      // Every client checks a new cluster first, which takes a while on a busy machine.
       failoverGrace: "off",
       commandTimeoutMs: LONG_MS,
       ...(subscriber && { subscriber }),
@@ -115,7 +115,7 @@ describe("on three servers of a quorum", () => {
       return redis;
     });
     holdfast = createHoldfast({
-      // As stores, since a server that was started just now would be kept out for a while.
+      // Passed as stores because Holdfast would exclude a just-started server for a while.
       redlock: redises.map((redis) => storeFor(redis)),
       prefix: randomUUID(),
       clientName: "voter",
@@ -128,7 +128,7 @@ describe("on three servers of a quorum", () => {
     await Promise.all((servers ?? []).map((server) => server.stop()));
   });
 
-  test("what a majority holds is listed once, also with one server away, which is said", async () => {
+  test("a lock held on a majority is listed once, even if one server is unreachable, which is reported", async () => {
     const recorder = recordHistory(holdfast);
     const lease = await holdfast.redlock("ledger").acquire({ label: "books" });
     await holdfast

@@ -1,4 +1,4 @@
-/** Barriers between processes, on a real server. */
+/** Barriers shared by processes, on a real server. */
 import { afterEach, expect, test } from "vitest";
 import { type Program, startProgram } from "../../../../tests/support/program.js";
 import { until } from "../../src/testing/delays.js";
@@ -23,12 +23,12 @@ function party(parties: number, clientName = "party"): Program {
   return program;
 }
 
-test("the death of a party breaks the barrier for all when its lease ends, and says who died", async () => {
+test("a party that crashes breaks the barrier when its lease ends, and the error names it", async () => {
   const barrier = (await scene.client(ioredis)).barrier(scene.name, { parties: 4 });
   const arrived = (count: number): Promise<void> =>
     until(async () => (await barrier.inspect()).arrived.length === count, `${count} parties`);
   const [doomed, other] = [party(4, "doomed"), party(4)];
-  // A process takes its time to start, and the lease must not be over by then.
+  // Wait until both processes run, because the lease must not expire while the other one starts.
   await Promise.all([doomed.call("ready"), other.call("ready")]);
   const dying = outcomeOf(doomed.call("arrive", { leaseMs: 1_500, label: "loader 2" }));
   await arrived(1);
@@ -51,7 +51,7 @@ test("three processes pass 200 generations together", async () => {
   for (const march of marches) expect(march).toEqual(expected);
 });
 
-test("parties whose connections break while they wait pass all the same", async () => {
+test("parties whose connections break while they wait still pass", async () => {
   const { server, name } = scene;
   const proxies = await Promise.all([scene.proxy(), scene.proxy()]);
   const barriers = await Promise.all(

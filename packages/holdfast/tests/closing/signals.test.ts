@@ -1,48 +1,44 @@
-/** A process that is told to end: what it holds goes on to others in an order that harms nobody. */
+/** Processes that receive a signal to end hand over their locks safely. */
 import { expect, test, vi } from "vitest";
 import { type Program, startProgram } from "../../../../tests/support/program.js";
 import { closeOnSignal } from "../../src/index.js";
 import { ioredis, useFaultScene } from "../faults/scene.js";
 
 const scene = useFaultScene();
-// A process takes its time to start on a machine that does something else as well.
+// A process starts slowly on a busy machine.
 const slowly = { timeout: 60_000 };
 
 const start = (graceMs: number): Program =>
   startProgram(new URL("./programs/holder.mjs", import.meta.url), { port: scene.server.port, graceMs });
 
-test(
-  "a process with a hundred leases that is told to end hands them on, and ends by itself",
-  slowly,
-  async ({ annotate }) => {
-    const holder = start(60_000);
-    const names = Array.from({ length: 100 }, (_, i) => `${scene.name}:${i}`);
-    // Far longer than the test may take: whoever gets one was given it.
-    await holder.call("work", { names, heeds: true, leaseMs: 600_000 });
-    const holdfast = await scene.client(ioredis);
-    const grantedAtMs: number[] = [];
-    const next = names.map(async (name) => {
-      const lease = await holdfast.mutex(name).acquire({ waitMs: 300_000 });
-      grantedAtMs.push(performance.now());
-      return lease;
-    });
-    const waiters = async (): Promise<number> => {
-      const all = await Promise.all(names.map((name) => holdfast.mutex(name).inspect()));
-      return all.reduce((sum, { waiterCount }) => sum + waiterCount, 0);
-    };
-    await vi.waitFor(async () => expect(await waiters()).toBe(100), slowly);
-    const closed = holder.heard("closed");
-    const toldAtMs = performance.now();
-    process.kill(holder.pid, "SIGTERM");
-    const leases = await Promise.all(next);
-    expect(await closed).toEqual({ released: 100, unsettled: [] });
-    expect(await holder.ended, holder.complaints).toEqual({ code: 0, signal: null });
-    await annotate(`the last of 100 was granted ${Math.round(Math.max(...grantedAtMs) - toldAtMs)} ms after SIGTERM`);
-    await Promise.all(leases.map((lease) => lease.release()));
-  },
-);
+test("a process with a hundred leases hands them over on SIGTERM and exits", slowly, async ({ annotate }) => {
+  const holder = start(60_000);
+  const names = Array.from({ length: 100 }, (_, i) => `${scene.name}:${i}`);
+  // The leases outlast the test, so a waiter can get a lock only if the process releases it.
+  await holder.call("work", { names, heeds: true, leaseMs: 600_000 });
+  const holdfast = await scene.client(ioredis);
+  const grantedAtMs: number[] = [];
+  const next = names.map(async (name) => {
+    const lease = await holdfast.mutex(name).acquire({ waitMs: 300_000 });
+    grantedAtMs.push(performance.now());
+    return lease;
+  });
+  const waiters = async (): Promise<number> => {
+    const all = await Promise.all(names.map((name) => holdfast.mutex(name).inspect()));
+    return all.reduce((sum, { waiterCount }) => sum + waiterCount, 0);
+  };
+  await vi.waitFor(async () => expect(await waiters()).toBe(100), slowly);
+  const closed = holder.heard("closed");
+  const toldAtMs = performance.now();
+  process.kill(holder.pid, "SIGTERM");
+  const leases = await Promise.all(next);
+  expect(await closed).toEqual({ released: 100, unsettled: [] });
+  expect(await holder.ended, holder.complaints).toEqual({ code: 0, signal: null });
+  await annotate(`the last of 100 was granted ${Math.round(Math.max(...grantedAtMs) - toldAtMs)} ms after SIGTERM`);
+  await Promise.all(leases.map((lease) => lease.release()));
+});
 
-test("work that heeds no signal keeps its lock, whatever else ends, until a second signal ends the wait for it", async () => {
+test("work that ignores its signal keeps its lock, and a second signal ends the wait for it", async () => {
   const holder = start(600_000);
   const [deaf, heeding] = [`${scene.name}:deaf`, `${scene.name}:heeding`];
   await holder.call("work", { names: [deaf], heeds: false });
@@ -56,54 +52,46 @@ test("work that heeds no signal keeps its lock, whatever else ends, until a seco
   process.kill(holder.pid, "SIGINT");
   expect(await closed).toEqual({ released: 1, unsettled: [deaf] });
   expect(await holder.ended, holder.complaints).toEqual({ code: 0, signal: null });
-  // Nothing was given to others under it.
+  // The lock of the unfinished work was not granted to another client.
   expect((await holdfast.mutex(deaf).inspect()).holders).toMatchObject([{ pid: holder.pid }]);
 });
 
-test(
-  "a process that waits and is told to end leaves its place at the head of the queue to the next",
-  slowly,
-  async () => {
-    const holdfast = await scene.client(ioredis);
-    const held = await holdfast.mutex(scene.name).acquire({ leaseMs: 60_000 });
-    const waiter = start(60_000);
-    await waiter.call("wait", { name: scene.name });
-    await scene.queued(1);
-    const other = await scene.client(ioredis);
-    const next = other.mutex(scene.name).acquire({ waitMs: 60_000 });
-    await scene.queued(2);
-    const closed = waiter.heard("closed");
-    process.kill(waiter.pid, "SIGTERM");
-    expect(await closed).toEqual({ released: 0, unsettled: [] });
-    await scene.queued(1);
-    await held.release();
-    await (await next).release();
-    expect(await waiter.ended, waiter.complaints).toEqual({ code: 0, signal: null });
-  },
-);
+test("a waiting process that receives SIGTERM leaves the queue", slowly, async () => {
+  const holdfast = await scene.client(ioredis);
+  const held = await holdfast.mutex(scene.name).acquire({ leaseMs: 60_000 });
+  const waiter = start(60_000);
+  await waiter.call("wait", { name: scene.name });
+  await scene.queued(1);
+  const other = await scene.client(ioredis);
+  const next = other.mutex(scene.name).acquire({ waitMs: 60_000 });
+  await scene.queued(2);
+  const closed = waiter.heard("closed");
+  process.kill(waiter.pid, "SIGTERM");
+  expect(await closed).toEqual({ released: 0, unsettled: [] });
+  await scene.queued(1);
+  await held.release();
+  await (await next).release();
+  expect(await waiter.ended, waiter.complaints).toEqual({ code: 0, signal: null });
+});
 
-test(
-  "a process that is killed tells nobody: others get what it held when its lease is over, and not before",
-  slowly,
-  async () => {
-    const holder = start(60_000);
-    const leaseMs = 2_000;
-    await holder.call("work", { names: [scene.name], heeds: true, leaseMs });
-    const holdfast = await scene.client(ioredis);
-    const next = holdfast.mutex(scene.name).acquire({ waitMs: 60_000 });
-    await scene.queued(1);
-    await holder.kill();
-    const askedAtMs = Date.now();
-    const { holders } = await holdfast.mutex(scene.name).inspect();
-    const endsAtMs = askedAtMs + (holders[0]?.leaseLeftMs ?? 0);
-    const lease = await next;
-    // The token of a grant is not before the server's time of it, in µs; whole ms are rounded.
-    expect(lease.token / 1_000).toBeGreaterThanOrEqual(endsAtMs - 100);
-    await lease.release();
-  },
-);
+test("the lock of a killed process is granted when its lease expires, and not earlier", slowly, async () => {
+  const holder = start(60_000);
+  const leaseMs = 2_000;
+  await holder.call("work", { names: [scene.name], heeds: true, leaseMs });
+  const holdfast = await scene.client(ioredis);
+  const next = holdfast.mutex(scene.name).acquire({ waitMs: 60_000 });
+  await scene.queued(1);
+  await holder.kill();
+  const askedAtMs = Date.now();
+  const { holders } = await holdfast.mutex(scene.name).inspect();
+  const endsAtMs = askedAtMs + (holders[0]?.leaseLeftMs ?? 0);
+  const lease = await next;
+  // The token is at least the server's time of the grant in µs. The tolerance covers rounding to whole ms.
+  expect(lease.token / 1_000).toBeGreaterThanOrEqual(endsAtMs - 100);
+  await lease.release();
+});
 
-test("nothing is listened for before it is asked, nor after it is stopped or closed", async () => {
+test("closeOnSignal handles signals only until it is stopped or Holdfast has closed", async () => {
   const before = process.listenerCount("SIGUSR2");
   const holdfast = await scene.client(ioredis);
   expect(() => closeOnSignal(holdfast, ["SIGUSR2"], { graceMs: -1 })).toThrow(RangeError);
@@ -131,14 +119,14 @@ test.each<[string, readonly unknown[], RegExp]>([
     [["SIGUSR2"], { grace: 1 }],
     /no option "grace"; did you mean graceMs\? The options are graceMs, onClosed$/,
   ],
-])("%s is refused at the call, and nothing is listened for", async (_, given, message) => {
+])("closeOnSignal throws without adding a listener: %s", async (_, given, message) => {
   const args = [await scene.client(ioredis), ...given] as unknown as Parameters<typeof closeOnSignal>;
   const before = process.listenerCount("SIGUSR2");
   expect(() => closeOnSignal(...args)).toThrow(message);
   expect(process.listenerCount("SIGUSR2")).toBe(before);
 });
 
-test("nothing is given back under work that runs, unless a second signal comes", async () => {
+test("a lease whose work still runs is not released, even after a second signal", async () => {
   const holdfast = await scene.client(ioredis);
   const lease = await holdfast.mutex(scene.name).acquire({ leaseMs: 600_000 });
   const aborted = new Promise((resolve) => lease.signal.addEventListener("abort", resolve));

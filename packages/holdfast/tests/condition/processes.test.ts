@@ -1,4 +1,4 @@
-/** Conditions between processes, on a real server: no signal is lost and none is given twice. */
+/** Conditions shared by processes, on a real server. No signal is lost or delivered twice. */
 import { expect, test } from "vitest";
 import { startProgram } from "../../../../tests/support/program.js";
 import { conditionSignal, conditionWait } from "../../src/generated/scripts.js";
@@ -9,7 +9,7 @@ const scene = useFaultScene();
 const PAIRS = 10_000 * Number(process.env.TEST_LOAD_FACTOR ?? 1);
 const CALLERS = 10;
 
-test("two processes that wait and signal 10 000 times wake exactly as often as they signal", async () => {
+test("two processes that signal 10 000 times wake exactly 10 000 waiters", async () => {
   const { server, name } = scene;
   const programs = [0, 1].map(() =>
     startProgram(new URL("./programs/pairs.mjs", import.meta.url), { port: server.port, name }),
@@ -34,7 +34,7 @@ test("two processes that wait and signal 10 000 times wake exactly as often as t
   }
 }, 300_000);
 
-test("a signal skips a waiter whose process was killed, and reaches the next", async () => {
+test("a signal skips the waiters of a killed process and wakes the next one", async () => {
   const { server, name } = scene;
   const dead = startProgram(new URL("./programs/pairs.mjs", import.meta.url), { port: server.port, name });
   const holdfast = await scene.client(ioredis);
@@ -56,7 +56,7 @@ test("a signal skips a waiter whose process was killed, and reaches the next", a
   await (await living).release();
 });
 
-test("a signaller that is not heard of again after its signal leaves the waiter to go on when its lease ends", async () => {
+test("a waiter wakes when the lease of a signaler that crashed after its signal expires", async () => {
   const { name } = scene;
   const holdfast = await scene.client(ioredis);
   const mutex = holdfast.mutex(name);
@@ -67,13 +67,13 @@ test("a signaller that is not heard of again after its signal leaves the waiter 
   const signaller = (await scene.client(ioredis)).mutex(name);
   const lease = await signaller.acquire({ leaseMs: 2_000, renew: false });
   expect(await signaller.condition("turn").signal(lease)).toBe(1);
-  // It is never heard of again: its lease ends by itself.
+  // The signaler never releases, so its lease expires.
   const next = await waiting;
   expect(next.token).toBeGreaterThan(lease.token);
   await next.release();
 });
 
-test("a waiter whose connections break while it is signalled wakes all the same", async () => {
+test("a waiter whose connections break while it is signaled still wakes", async () => {
   const { name, server } = scene;
   const proxy = await scene.proxy();
   const mutex = (await scene.client(ioredis, {}, proxy.port)).mutex(name);
@@ -94,7 +94,7 @@ test("a waiter whose connections break while it is signalled wakes all the same"
 });
 
 for (const library of [ioredis, nodeRedis]) {
-  test(`a wait and a signal whose answers are lost count once: ${library.name}`, async () => {
+  test(`a wait and a signal whose replies are lost count once: ${library.name}`, async () => {
     const { name } = scene;
     const proxy = await scene.proxy();
     const mutex = (await scene.client(library, {}, proxy.port)).mutex(name);
@@ -103,7 +103,7 @@ for (const library of [ioredis, nodeRedis]) {
     const cut = (script: { readonly sha1: string }): Promise<void> =>
       proxy.cutBeforeReply((words) => words.includes(script.sha1));
 
-    // Once without a fault, so that the server knows the scripts.
+    // Run once without a fault so that the server has loaded the scripts.
     const warm = await mutex.acquire();
     await mutex.condition("turn").signal(warm);
     await expect(mutex.condition("turn").wait(warm, { waitMs: 1 })).rejects.toThrow();

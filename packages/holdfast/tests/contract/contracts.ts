@@ -1,4 +1,4 @@
-/** Every contract on every store: the whole matrix, by construction. One file for each store, so that they run side by side. */
+/** Runs every contract on every store. Each store has its own file so that the stores run in parallel. */
 import { describe } from "vitest";
 
 import {
@@ -41,20 +41,20 @@ export const contracts: Readonly<Record<string, (subject: StoreUnderTest) => voi
   redlock: (subject) => redlockStoreContract(asStores(subject)),
 };
 
-/** Kinds whose contract is the mutex's once more. They try the machine of permits, which is the same on every store. */
+/** Kinds that repeat the contract of the mutex. They test the permits code, which is the same on every store. */
 const ONCE_MORE: readonly string[] = [
   "semaphore of one, as a mutex",
   "semaphore of five with four taken, as a mutex",
   "write lock, as a mutex",
 ];
 
-/** Every kind once. */
+/** Every kind except those that repeat another contract. */
 export const EACH_ONCE: readonly string[] = Object.keys(contracts).filter((kind) => !ONCE_MORE.includes(kind));
 
 /**
- * Stores on which a plain run checks a selection, because the same topology is checked in full with another client library, or
- * another version of this one: a queue with and without permits, waiting in two places, locks in several slots, and being
- * told without a queue.
+ * Stores on which a plain run checks only a selection, because another client library or version covers the same
+ * topology in full. The selections cover queues with and without permits, waits in two places, locks in several slots,
+ * and notifications without a queue.
  */
 export const SELECTED: Readonly<Record<string, readonly string[]>> = {
   "ioredis 6 with a key prefix": ["mutex", "semaphore", "multi-lock", "redlock"],
@@ -68,21 +68,21 @@ export const SELECTED: Readonly<Record<string, readonly string[]>> = {
   "node-redis 6 on a cluster": ["mutex", "semaphore", "condition"],
   "GLIDE on a cluster": ["mutex", "multi-lock", "count-down-latch"],
   "node-redis 6 behind Sentinel": ["mutex"],
-  // What every script calls is in tests/permissions.
+  // tests/permissions checks the commands that each script calls.
   "ioredis 6 with the least rights": [
     ...["condition", "count-down-latch", "barrier", "semaphore", "read-write-lock", "redlock"],
   ],
   "ioredis 6 on a cluster with the least rights": ["condition", "semaphore"],
 };
 
-/** Registers the contracts on the store of that name: all, unless it is in `SELECTED` and `HOLDFAST_TESTS` is not `all`. */
+/** Registers the contracts on a store. A store in `SELECTED` runs all of them only if `HOLDFAST_TESTS` is `all`. */
 export function contractsOn(storeName: string): void {
   const subject = stores.find(({ name }) => name === storeName);
   if (subject === undefined) throw new Error(`there is no store ${storeName} in tests/stores.ts`);
   const selected = process.env.HOLDFAST_TESTS === "all" ? undefined : SELECTED[storeName];
   for (const [kind, contract] of Object.entries(contracts)) {
     if (selected !== undefined && !selected.includes(kind)) continue;
-    // Servers of a quorum are each for itself.
+    // The servers of a quorum are independent of each other.
     if (kind === "redlock" && /cluster|Sentinel/.test(storeName)) continue;
     describe(`${kind} on ${subject.name}`, () => contract(subject));
   }

@@ -1,4 +1,4 @@
-/** The matrix of kinds and stores has no hole. */
+/** Checks that the matrix of kinds and stores is complete. */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,7 @@ import { contracts, EACH_ONCE, SELECTED } from "./contracts.js";
 
 const here = dirname(fileURLToPath(import.meta.url));
 
-test("every store of the registry has a file that runs all contracts on it", () => {
+test("every store of the registry has a test file that runs the contracts on it", () => {
   const tested = readdirSync(here)
     .filter((file) => file.endsWith(".test.ts") && file !== "matrix.test.ts")
     .map((file) => /^contractsOn\("(.+)"\);$/m.exec(readFileSync(join(here, file), "utf8"))?.[1]);
@@ -18,7 +18,7 @@ test("every store of the registry has a file that runs all contracts on it", () 
   );
 });
 
-test("what a plain run selects exists; each topology is checked with every kind by some library, and one server and a cluster in full", () => {
+test("the selection of a plain run exists and covers every kind on each topology", () => {
   const names = stores.map(({ name }) => name);
   const topologyOf = (name: string): string => / (on a cluster|behind Sentinel)$/.exec(name)?.[1] ?? "";
   for (const [store, kinds] of Object.entries(SELECTED)) {
@@ -34,9 +34,9 @@ test("what a plain run selects exists; each topology is checked with every kind 
   }
 });
 
-test("every kind that has a contract is in the matrix, and every kind with scripts has one", () => {
+test("every kind with a contract suite or with scripts is in the matrix", () => {
   const src = join(here, "../../src");
-  // What only other kinds stand on is held through them.
+  // Code that only other kinds use is tested through those kinds.
   const machines = ["permits"];
   const folders = readdirSync(src, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   const suites = readdirSync(join(src, "testing"));

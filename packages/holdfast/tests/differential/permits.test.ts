@@ -1,6 +1,6 @@
 /**
- * Random programs of the scripts of permits answer the same on the embedded server as on Redis, and leave the same
- * behind, also when somebody deletes one of the keys under them.
+ * Random programs of permit scripts give the same replies on the embedded server as on Redis and leave the same state,
+ * even if a key is deleted or overwritten in between.
  */
 
 import { env } from "node:process";
@@ -47,7 +47,7 @@ const SCRIPTS: Readonly<Record<string, Script>> = Object.fromEntries(
   ].map((script) => [script.name, script]),
 );
 
-/** One step: a script by its name, or the name of a key that somebody deletes or, with a text, writes. */
+/** One step: the name of a script, or the name of a key that is deleted or, with `text`, overwritten. */
 interface Step {
   readonly call: string;
   readonly args: Readonly<Record<string, string | number>>;
@@ -55,7 +55,7 @@ interface Step {
 
 const leaseMs = fc.constantFrom(1, 2, 5).map((times) => times * QUANTUM_MS);
 const weight = fc.integer({ min: 1, max: 6 });
-/** Clients A and B listen, C is dead. */
+/** Clients A and B are subscribed; C has crashed. */
 const owner = fc
   .tuple(
     fc.constantFrom("A", "B", "C"),
@@ -64,7 +64,7 @@ const owner = fc
     fc.constantFrom("", "/l%20x", `/;${QUANTUM_MS}`),
   )
   .map(([client, number, amount, label]) => `${client}/${number}/${2 * QUANTUM_MS}/${amount}${label}`);
-/** How many grants ago the token was issued; read on each side when the step runs. */
+/** How many grants ago the token was issued. The token is read on each side when the step runs. */
 const token = fc.constantFrom("@0", "@0", "@-1", "@1", "1600000000000000", "4000000000000000");
 
 function step(script: Script, args: Readonly<Record<string, fc.Arbitrary<string | number>>>): fc.Arbitrary<Step> {
@@ -111,7 +111,7 @@ afterAll(async () => {
   await Promise.all((sides ?? []).map((side) => side.stop()));
 });
 
-/** Everything that can be seen of a program on one side, in order. */
+/** Runs a program on one side and returns its visible effects in order. */
 async function play(side: Side, program: readonly Step[]): Promise<unknown> {
   await side.clear();
   const seen: unknown[] = [];
@@ -136,7 +136,7 @@ async function tokenOf(side: Side, value: string | number): Promise<string | num
   return Number(last ?? 1) + Number(value.slice(1));
 }
 
-test("a program of permits answers the same on both servers, and leaves the same keys, messages and lifetimes", async () => {
+test("random programs of permit scripts give the same replies, keys, messages and TTLs on both servers", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyStep, { minLength: 2, maxLength: 25 }), async (program) => {
       const [ours, theirs] = await Promise.allSettled(sides.map((side) => play(side, program)));

@@ -1,8 +1,8 @@
 /**
- * Random programs of script calls answer the same on the embedded server as on Redis, and leave the same behind.
+ * Random programs of script calls give the same replies on the embedded server as on Redis and leave the same state.
  *
- * Nothing sleeps: a key that "expires" is deleted. Times are rounded, and what is dated by the clock is replaced
- * by its rank among all of the program, so that order and equality are compared and not the clocks.
+ * Programs never sleep: a key that "expires" is deleted. Times are rounded, and tokens dated by the clock are replaced
+ * with their ranks in the program, so that order and equality are compared instead of the clocks.
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -46,14 +46,14 @@ const SCRIPTS: Readonly<Record<string, Script>> = Object.fromEntries(
   ].map((script) => [script.name, script]),
 );
 
-/** One step: a script by its name, or Lua that makes something happen to a key. */
+/** One step: the name of a script, or Lua code that changes a key. */
 interface Step {
   readonly call: string;
   readonly args: Readonly<Record<string, string | number>>;
 }
 
 const leaseMs = fc.constantFrom(1, 2, 5).map((times) => times * QUANTUM_MS);
-/** Clients A and B listen, C is dead, and some are no claims at all. */
+/** Clients A and B are subscribed, and C has crashed. Some values are not claims. */
 const owner = fc.oneof(
   {
     weight: 8,
@@ -68,7 +68,7 @@ const owner = fc.oneof(
   },
   { weight: 1, arbitrary: fc.constantFrom("foreign", "x/y", "é\0", "A/1") },
 );
-/** `@0` is the last token, `@-1` the one before, and so on; read on each side when the step runs. */
+/** `@0` is the last token, `@-1` the one before, and so on. Tokens are read on each side when the step runs. */
 const token = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom("@0") },
   { weight: 2, arbitrary: fc.constantFrom("@-1", "@1", "@-2") },
@@ -152,7 +152,7 @@ afterAll(async () => {
   await Promise.all((sides ?? []).map((side) => side.stop()));
 });
 
-/** Everything that can be seen of a program on one side, in order. */
+/** Runs a program on one side and returns its visible effects in order. */
 async function play(side: Side, program: readonly Step[]): Promise<unknown> {
   await side.clear();
   const seen: unknown[] = [];
@@ -161,7 +161,7 @@ async function play(side: Side, program: readonly Step[]): Promise<unknown> {
     const names = script === undefined ? ["lock", "fence", "queue", "pause"] : script.keys;
     const keys = names.map((name) => KEYS[name] as string);
     const words = await Promise.all((script?.args ?? []).map(async (name) => tokenOf(side, args[name])));
-    // An error of Lua itself must be one on both sides, but its text is each interpreter's own.
+    // A Lua error must occur on both sides, but its text depends on the interpreter.
     const reply = await side
       .eval(script?.source ?? call, keys, words)
       .catch((error: unknown) => ({ failed: error instanceof Error }));
@@ -170,7 +170,7 @@ async function play(side: Side, program: readonly Step[]): Promise<unknown> {
   return normalise([...seen, { messages: await side.messages(), left: await side.dump() }]);
 }
 
-/** TIME goes on within a script on Redis 7.0 and stands still on others, so the clock of a refusal has no fixed rank. */
+/** Drops the clock of a refusal: TIME advances within a script on Redis 7.0 only, so its rank is not fixed. */
 function withoutClock([code, restMs, nowUs]: readonly unknown[]): unknown[] {
   expect(Math.abs(Number(nowUs) / 1_000 - Date.now())).toBeLessThan(QUANTUM_MS);
   return [code, restMs];
@@ -182,7 +182,7 @@ async function tokenOf(side: Side, value: string | number | undefined): Promise<
   return Number(last ?? PAST) + Number(value.slice(1));
 }
 
-test("a program of script calls answers the same on both servers, and leaves the same keys, messages and lifetimes", async () => {
+test("random programs of script calls give the same replies, keys, messages and TTLs on both servers", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyStep, { minLength: 2, maxLength: 25 }), async (program) => {
       const [ours, theirs] = await Promise.all(sides.map((side) => play(side, program)));

@@ -1,6 +1,6 @@
 /**
- * Random programs of the scripts of condition, latch, barrier and election answer the same on the embedded server as on
- * Redis, and leave the same behind, also when somebody deletes one of the keys under them.
+ * Random programs of condition, latch, barrier and election scripts give the same replies on the embedded server as on
+ * Redis and leave the same state, even if a key is deleted in between.
  */
 import { env } from "node:process";
 import fc from "fast-check";
@@ -12,7 +12,7 @@ import { embeddedSide, normalise, QUANTUM_MS, realSide, type Side } from "./two-
 const INBOX = "hf:in:";
 const CHANNEL = "hf:election:{e}:leader";
 
-/** The keys of all scripts of a kind, by their names there. */
+/** The keys of the scripts of each kind, by their names in the scripts. */
 const KINDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   condition: {
     ...{ lock: "l", fence: "l:fence", queue: "l:queue", handed: "l:handed", pause: "l:pause" },
@@ -22,13 +22,13 @@ const KINDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   barrier: { barrier: "b", arrived: "b:arrived", leases: "b:leases", ended: "b:ended" },
   election: { lock: "e", fence: "e:fence", queue: "e:queue", handed: "e:handed", pause: "e:pause", record: "e:value" },
 };
-/** Who has no grants but those of another kind makes them with its scripts. */
+/** Scripts of other kinds that a kind needs to make grants. */
 const ALSO: Readonly<Record<string, readonly Script[]>> = {
   condition: [scripts.mutexAcquire, scripts.mutexRelease],
   election: [scripts.mutexAcquire, scripts.mutexForceRelease],
 };
 
-/** Clients A and B listen, C is dead. */
+/** Clients A and B are subscribed; C has crashed. */
 const owner = fc
   .tuple(fc.constantFrom("A", "B", "C"), fc.constantFrom(1, 2))
   .map(([client, number]) => `${client}/${number}/${2 * QUANTUM_MS}/1/;${QUANTUM_MS}`);
@@ -36,7 +36,7 @@ const token = fc.constantFrom("@", "@", "@", "1600000000000000");
 const small = fc.constantFrom(1, 2, 3);
 const leaseMs = fc.constantFrom(QUANTUM_MS, 2 * QUANTUM_MS);
 
-/** What may stand for each argument, by its name. */
+/** Possible values of each argument, by its name. */
 const ARGS: Readonly<Record<string, fc.Arbitrary<string | number>>> = {
   owner,
   from: owner,
@@ -64,7 +64,7 @@ const ARGS: Readonly<Record<string, fc.Arbitrary<string | number>>> = {
 };
 
 interface Step {
-  /** Undefined for a step in which somebody deletes a key. */
+  /** Undefined for a step that deletes a key. */
   readonly script: Script | undefined;
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
@@ -91,7 +91,7 @@ afterAll(async () => {
   await Promise.all((sides ?? []).map((side) => side.stop()));
 });
 
-/** Everything that can be seen of a program on one side, in order. */
+/** Runs a program on one side and returns its visible effects in order. */
 async function play(side: Side, kind: string, program: readonly Step[]): Promise<unknown> {
   await side.clear();
   const seen: unknown[] = [];
@@ -104,7 +104,7 @@ async function play(side: Side, kind: string, program: readonly Step[]): Promise
   return normalise([...seen, await side.dump()]);
 }
 
-/** The last token or generation, as a client would have been told it. */
+/** The last token or generation, as a client would know it. */
 async function last(side: Side, kind: string): Promise<number> {
   const { fence, latch } = KINDS[kind] ?? {};
   const source = "return redis.call(ARGV[1], KEYS[1], ARGV[2])";
@@ -116,7 +116,7 @@ async function last(side: Side, kind: string): Promise<number> {
 }
 
 test.each(Object.keys(KINDS))(
-  "a program of the scripts of %s answers the same on both servers",
+  "random programs of %s scripts have the same effects on both servers",
   async (kind) => {
     await fc.assert(
       fc.asyncProperty(fc.array(stepsOf(kind), { minLength: 2, maxLength: 25, size: "max" }), async (program) => {

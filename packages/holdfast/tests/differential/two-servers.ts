@@ -1,12 +1,12 @@
-/** The same calls on an embedded server and on a real one, with answers in one form. */
+/** Runs the same calls on an embedded server and a real one, with replies in the same form. */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { Redis } from "ioredis";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 
-/** Every time is a multiple of this or stays away from a half of it, and no program takes nearly as long. */
+/** Times are rounded to multiples of this. No time is near half of it, and every program runs much shorter. */
 export const QUANTUM_MS = 100_000;
 
-/** One key and what is in it; `leftMs` is -1 for ever. */
+/** One key and its value. `leftMs` is -1 without an expiry. */
 export interface Dumped {
   readonly key: string;
   readonly type: string;
@@ -14,17 +14,17 @@ export interface Dumped {
   readonly leftMs: number;
 }
 
-/** A server on which scripts run, and where some clients listen. */
+/** A server that runs scripts and has some subscribed clients. */
 export interface Side {
   eval(source: string, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
-  /** What was published since the last call, as `<channel> <message>`, in order. */
+  /** Messages published since the last call, as `<channel> <message>`, in order. */
   messages(): Promise<string[]>;
   dump(): Promise<Dumped[]>;
   clear(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** An embedded server whose clock goes on by 50 µs with each script, so that no two share a microsecond. */
+/** An embedded server whose clock advances 50 µs at each reading, so that no two readings are equal. */
 export async function embeddedSide(channels: readonly string[]): Promise<Side> {
   let nowUs = Date.now() * 1_000;
   const keyspace = new Keyspace({
@@ -50,7 +50,7 @@ export async function embeddedSide(channels: readonly string[]): Promise<Side> {
   };
 }
 
-/** A redis-server of its own. */
+/** Starts a redis-server. */
 export async function realSide(channels: readonly string[]): Promise<Side> {
   const server: RedisServer = await startRedis();
   const redis = new Redis({ port: server.port });
@@ -89,7 +89,7 @@ async function dumpKey(redis: Redis, key: string): Promise<Dumped> {
   return { key, type, value: (await redis.eval(source, 1, key)) as string[], leftMs };
 }
 
-/** Rounds times, and puts ranks for what is dated. */
+/** Rounds times, and replaces tokens dated by the clock with their ranks. */
 export function normalise(seen: unknown): unknown {
   const dated = [...new Set(JSON.stringify(seen).match(/\d{16}/g))].sort();
   const ranked = (text: string): string => text.replace(/\d{16}/g, (digits) => `#${dated.indexOf(digits)}`);

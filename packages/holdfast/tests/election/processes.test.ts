@@ -1,4 +1,4 @@
-/** Elections between processes, on a real server. */
+/** Elections among processes, on a real server. */
 import { expect, test } from "vitest";
 import { startProgram } from "../../../../tests/support/program.js";
 import type { Election, Leader } from "../../src/index.js";
@@ -22,7 +22,7 @@ function follow(election: Election): { seen: (Leader | null)[]; stop: () => Prom
   };
 }
 
-test("a leader that is killed is followed by the next candidate, and observers see both", async () => {
+test("the next candidate succeeds a leader that was killed, and observers see both", async () => {
   const { server, name } = scene;
   const programs = ["one", "two"].map((value) => ({
     value,
@@ -31,7 +31,7 @@ test("a leader that is killed is followed by the next candidate, and observers s
   const election = (await scene.client(ioredis)).election(name);
   const { seen, stop } = follow(election);
   try {
-    // A process takes its time to start, and the lease must not be over by then.
+    // Wait until both processes run, because the lease must not expire while the other one starts.
     await Promise.all(programs.map(({ program }) => program.call("ready")));
     const [one, two] = programs.map(({ program, value }) => ({
       program,
@@ -56,17 +56,17 @@ test("a leader that is killed is followed by the next candidate, and observers s
 });
 
 for (const library of [ioredis, nodeRedis, glide]) {
-  test(`an observer that was cut off while the leader changed sees the last one: ${library.name}`, async () => {
+  test(`an observer that was disconnected during changes sees the latest leader: ${library.name}`, async () => {
     const { name } = scene;
     const proxy = await scene.proxy();
     const watching = (await scene.client(library, {}, proxy.port)).election(name);
     const election = (await scene.client(ioredis)).election(name);
-    // GLIDE does not tell of lost connections, so its observer looks when the leader's lease may be over.
+    // GLIDE does not report lost connections, so its observer checks again when the leader's lease may have expired.
     const first = await election.campaign("before", { leaseMs: 1_500 });
     const { seen, stop } = follow(watching);
     await until(() => seen.at(-1)?.value === "before", "the first leader");
     for (let i = 0; i < 3; i += 1) {
-      // Being refused as well, GLIDE would take its time to come back.
+      // GLIDE reconnects slowly after a refused connection.
       proxy.refuse(library !== glide);
       proxy.cutAll();
       await first.proclaim(`while away ${i}`);

@@ -1,4 +1,4 @@
-/** A master and a replica of it on one switchboard, and a failover that loses what the replica had not got. */
+/** A master and its replica behind a switchboard, and a failover that loses unreplicated writes. */
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
@@ -7,20 +7,20 @@ import { createHoldfast, type Holdfast, type HoldfastOptions } from "../../src/i
 import { until } from "../../src/testing/delays.js";
 import type { Library } from "../faults/scene.js";
 
-/** The stage of one test. */
+/** The setup of one test. */
 export interface FailoverScene {
   readonly name: string;
   readonly master: RedisServer;
   readonly replica: RedisServer;
-  /** A client that follows a failover, closed after the test. */
+  /** A client that follows failovers. Closed after the test. */
   client(library: Library, options?: Partial<HoldfastOptions>): Promise<Holdfast>;
-  /** Waits until the replica has all that the master has. */
+  /** Waits until the replica has everything that the master has. */
   synced(): Promise<void>;
-  /** From now on the replica gets nothing more. */
+  /** From now on, the replica receives nothing. */
   cutReplication(): Promise<void>;
   /** Undoes `cutReplication`. */
   mendReplication(): void;
-  /** Promotes the replica in place of the master, which is killed, and leads all clients to it. */
+  /** Kills the master, promotes the replica and redirects all clients to it. */
   failOver(): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ async function offset(server: RedisServer, field: string): Promise<number> {
   return Number(new RegExp(`${field}:(\\d+)`).exec(info)?.[1] ?? -1);
 }
 
-/** Sets the scene for each test of the file. */
+/** Sets up a scene for each test of the file. */
 export function useFailoverScene(): FailoverScene {
   const scene = {} as { -readonly [Key in keyof FailoverScene]: FailoverScene[Key] };
   let closers: (() => unknown)[] = [];

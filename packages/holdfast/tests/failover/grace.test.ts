@@ -1,4 +1,4 @@
-/** A master dies with grants that its replica never got: nobody is granted what somebody holds. */
+/** A master that crashes with unreplicated grants: a lock that is still held must not be granted again. */
 import { describe, expect, test } from "vitest";
 import { StoreError } from "../../src/index.js";
 import { LONG_MS, sleep } from "../../src/testing/delays.js";
@@ -9,10 +9,10 @@ const scene = useFailoverScene();
 const LEASE_MS = 3_000;
 
 describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
-  test("a holder whose grant the failover has lost keeps its lock, and waiting callers go on after it", async () => {
+  test("a holder whose grant was lost in a failover keeps its lock, and waiters are granted afterwards", async () => {
     const { name } = scene;
     const [first, second] = [await scene.client(library), await scene.client(library)];
-    // The first use tells the marker, and the replica has it.
+    // The first use writes the marker, and the replica receives it.
     await first.mutex(`warm:${name}`).run(() => {}, { leaseMs: LEASE_MS });
     await scene.cutReplication();
     const lease = await first.mutex(name).acquire({ leaseMs: LEASE_MS });
@@ -31,7 +31,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
   });
 });
 
-test("with failoverGrace off the same failover grants the lock twice", async () => {
+test("with failoverGrace off, the same failover grants the lock twice", async () => {
   const { name } = scene;
   const [first, second] = [
     await scene.client(ioredis, { failoverGrace: "off" }),
@@ -46,7 +46,7 @@ test("with failoverGrace off the same failover grants the lock twice", async () 
   expect(other.validForMs()).toBeGreaterThan(0);
 });
 
-test("a caller whose wait ends while the server may not grant is told so, and when it may again", async () => {
+test("a caller that times out during the quiet time learns when the server may grant again", async () => {
   const { name } = scene;
   const holdfast = await scene.client(ioredis);
   await holdfast.mutex(`warm:${name}`).run(() => {}, { leaseMs: LONG_MS * 4 });

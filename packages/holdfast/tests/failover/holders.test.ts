@@ -1,4 +1,4 @@
-/** What holders and callers see of a failover that has lost what the replica had not got. */
+/** The effect of a failover that loses unreplicated writes on holders and callers. */
 
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -11,10 +11,10 @@ import { useFailoverScene } from "./failover-scene.js";
 const LEASE_MS = 3_000;
 const leaseMs = LEASE_MS;
 
-describe("a failover that loses", () => {
+describe("a failover that loses unreplicated writes", () => {
   const scene = useFailoverScene();
 
-  test("a hand-over: who was handed the lock keeps it, although the replica shows the holder before", async () => {
+  test("leaves a lock with its new holder although the replica shows the previous one", async () => {
     const { name, replica } = scene;
     const lock = `hf:mutex:{${name}}`;
     const [first, second, third] = [
@@ -43,7 +43,7 @@ describe("a failover that loses", () => {
     expect(await next?.release()).toBe("released");
   });
 
-  test("permits with numbers, and a writer: all keep what they have", async () => {
+  test("leaves permits and a write lock with their holders", async () => {
     const { name, replica } = scene;
     const [first, second, third] = [
       await scene.client(ioredis),
@@ -78,7 +78,7 @@ describe("a failover that loses", () => {
     expect([await two.release(), await one?.release(), await read?.release()]).toEqual(Array(3).fill("released"));
   });
 
-  test("what is held: who signals, or proclaims something, before any renewal has put it back keeps it", async () => {
+  test("keeps leases whose holders signal or proclaim before any renewal", async () => {
     const { name, replica } = scene;
     const holdfast = await scene.client(ioredis);
     await scene.cutReplication();
@@ -94,7 +94,7 @@ describe("a failover that loses", () => {
     expect([await lease.release(), await leadership.release()]).toEqual(["released", "released"]);
   });
 
-  test("a lease that nobody renews: its release is one, and nobody is granted before the quiet time is over", async () => {
+  test("grants nothing before the quiet time is over, even if an unrenewed lease is released", async () => {
     const { name, replica } = scene;
     const [first, second] = [await scene.client(ioredis), await scene.client(ioredis)];
     await first.mutex(`warm:${name}`).run(() => {}, { leaseMs });
@@ -114,14 +114,14 @@ describe("a failover that loses", () => {
   });
 });
 
-describe("on a server that has not changed", () => {
+describe("on a server without a failover", () => {
   let server: RedisServer;
   beforeAll(async () => {
     server = await startRedis();
   });
   afterAll(() => server.stop());
 
-  test("a flushed script cache costs no quiet time", async () => {
+  test("a flushed script cache causes no quiet time", async () => {
     const redis = new Redis({ port: server.port });
     const holdfast = createHoldfast({ redis });
     await holdfast.mutex("flushed").run(() => {});
@@ -134,18 +134,18 @@ describe("on a server that has not changed", () => {
     redis.disconnect();
   });
 
-  test("an acquire and its release cost the same commands with grace and without", async () => {
+  test("an acquire and its release send the same commands with and without grace", async () => {
     const costs: Record<string, number>[] = [];
     for (const failoverGrace of ["auto", "off"] as const) {
       const redis = new Redis({ port: server.port });
       const holdfast = createHoldfast({ redis, failoverGrace });
-      // The first use asks the server about itself, announces the client and loads the scripts.
+      // The first use checks the server, writes the client record and loads the scripts.
       const clients = async (): Promise<number> => ((await server.command("KEYS", "hf:client:*")) as string[]).length;
       const before = await clients();
       await holdfast.mutex("cost").run(() => until(async () => (await clients()) > before, "the client's record"));
       await server.command("CONFIG", "RESETSTAT");
       for (let i = 0; i < 100; i += 1) await holdfast.mutex("cost").run(() => {});
-      // What runs now and then, as a look at the server, is no part of a turn.
+      // Occasional commands, such as server checks, are not part of a turn.
       const turns = Object.entries(await server.commandStats()).map(
         ([command, calls]) => [command, Math.floor(calls / 100)] as const,
       );

@@ -1,4 +1,6 @@
-/** A request with an `Idempotency-Key` that is being carried out while a failover loses its key: it is recorded all the same. */
+/**
+ * A request with an `Idempotency-Key` that runs during a failover which loses its key. Its reply is recorded anyway.
+ */
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { ioredis } from "../faults/scene.js";
 import { ADAPTERS, type Site } from "../integrations/http/adapters.js";
@@ -10,7 +12,7 @@ let site: Site | undefined;
 afterEach(() => site?.close());
 
 describe.each(ADAPTERS)("on $name", { timeout: 150_000 }, (adapter) => {
-  test("a request under way goes on, and its answer is recorded by the new master, and given again", async () => {
+  test("a request in progress continues, and the new master records and replays its reply", async () => {
     const holdfast = await scene.client(ioredis);
     const handle = vi.fn(async () => {
       await scene.failOver();
@@ -32,7 +34,7 @@ describe.each(ADAPTERS)("on $name", { timeout: 150_000 }, (adapter) => {
       },
       { timeout: 45_000, interval: 100 },
     );
-    // Until the new master may grant, and so say anything of a key, it was 503, and nothing else.
+    // Until the new master may grant, it cannot say anything about a key, so the status is 503.
     expect(answered.slice(0, -1).every(({ status }) => status === 503)).toBe(true);
     expect(answered.at(-1)).toMatchObject({ text: first.text, headers: { "idempotency-replayed": "true" } });
     expect(handle).toHaveBeenCalledTimes(1);

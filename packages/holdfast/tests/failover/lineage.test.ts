@@ -1,4 +1,4 @@
-/** When a server may grant: the decision by itself as a table, and the script that asks a real server. */
+/** When a server may grant: the decision as a table, and the script on a real server. */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
@@ -26,7 +26,7 @@ interface Facts {
   readonly isAlone?: boolean;
 }
 
-/** What `verdict` answers for a server whose run is `self`. */
+/** The result of `verdict` for a server whose run is `self`. */
 async function verdict(facts: Facts): Promise<unknown> {
   const {
     isPromoted = false,
@@ -122,7 +122,7 @@ describe("the verdict", () => {
 });
 
 describe("the script", () => {
-  /** Without the run, which is the last word of each answer. */
+  /** Returns the reply without the run id, which is its last word. */
   const ask = async (leaseMs: number, strict = 0, place = "server", vouched = ""): Promise<unknown> => {
     const words = [serverLineage.source, 1, "hf:lineage", leaseMs, strict, place, vouched];
     const reply = (await server.command("EVAL", ...words)) as unknown[];
@@ -140,7 +140,7 @@ describe("the script", () => {
     return isPromoted ? `${process}/${/master_replid:(\w+)/.exec(replication)?.[1]}` : process;
   };
 
-  test("writes the marker at the first use, and keeps the longest lease that anybody has told", async () => {
+  test("writes the marker at the first use and keeps the longest reported lease", async () => {
     expect(await ask(30_000)).toEqual([0, 30_000]);
     expect(await ask(60_000)).toEqual([0, 60_000]);
     expect(await ask(1_000)).toEqual([0, 60_000]);
@@ -148,7 +148,7 @@ describe("the script", () => {
     expect(Number(await server.command("PTTL", "hf:lineage"))).toBeGreaterThan(60_000);
   });
 
-  test("two that ask at once get the same end, and a longer lease moves it for both", async () => {
+  test("gives concurrent callers the same end, and a longer lease moves it", async () => {
     await server.command("HSET", "hf:lineage", "run", "another", "longestMs", 30_000);
     const [[first, , restMs], [second, , sameMs]] = (await Promise.all([ask(1_000), ask(1_000)])) as [
       number[],
@@ -165,7 +165,7 @@ describe("the script", () => {
     expect(await marker()).toMatchObject({ run: "another", pending: await runId() });
   });
 
-  test("a wait that is over is written down, and is over for everybody", async () => {
+  test("records in the marker that a wait is over", async () => {
     await server.command(
       "HSET",
       "hf:lineage",
@@ -183,7 +183,7 @@ describe("the script", () => {
     expect([run, pending, sinceMs]).toEqual([await runId(), undefined, undefined]);
   });
 
-  test("a lease that nobody has told of for two periods is forgotten, and one that is in use is not", async () => {
+  test("forgets a lease length that no client has reported for two periods", async () => {
     await ask(10_000);
     await server.command("HSET", "hf:lineage", "longestMs", 900_000, "periodMs", 1);
     expect(await ask(10_000), "it counts for the next period").toEqual([0, 900_000]);
@@ -192,7 +192,7 @@ describe("the script", () => {
     expect(await ask(5_000)).toEqual([0, 10_000]);
   });
 
-  test("a server of a quorum waits for the longest lease that others have told, once enough of them were asked", async () => {
+  test("makes a quorum server wait for the longest lease of the others, once enough have replied", async () => {
     const askVoter = async (leaseMs: number, heard: string): Promise<unknown[]> =>
       (
         (await server.command(
@@ -213,15 +213,16 @@ describe("the script", () => {
     expect(await askVoter(1_000, "")).toEqual([0, 60_000]);
   });
 
-  test("strict waits on a server that was started just now and has no marker, and auto does not", async () => {
+  test("waits on a new server without a marker in strict mode, but not in auto mode", async () => {
     expect(await ask(3_600_000, 1)).toMatchObject([1, 3_600_000, expect.any(Number)]);
     await server.command("DEL", "hf:lineage");
     expect(await ask(3_600_000, 0)).toEqual([0, 3_600_000]);
   });
 
-  test("the wait of a server that was started just now ends no sooner than a lease after its start", async () => {
+  test("makes a new server wait at least until a lease after its start", async () => {
     const leaseMs = 60_000;
-    // So that a whole second of its clock begins when it is up, and long before it has been up for one.
+    // Starts at a moment from which a whole second of the clock begins soon after the server is up, long before it has
+    // been up for one.
     await new Promise((resume) => setTimeout(resume, (1_400 - (Date.now() % 1_000)) % 1_000));
     const startedAtMs = performance.now();
     const fresh = await startRedis();
@@ -242,14 +243,14 @@ describe("the script", () => {
     }
   });
 
-  test("a caller that knows better is believed, if it speaks of this very run", async () => {
+  test("believes a caller that vouches for the server's current run", async () => {
     await server.command("HSET", "hf:lineage", "run", "another", "longestMs", 3_600_000);
     expect(await ask(30_000, 0, "shard", "another")).toMatchObject([1, 3_600_000, expect.any(Number)]);
     expect(await ask(30_000, 0, "shard", await runId())).toEqual([0, 3_600_000]);
     expect(await marker()).toMatchObject({ run: await runId() });
   });
 
-  test("a server that was demoted and promoted again has begun another run, in the same process", async () => {
+  test("treats a server that was demoted and promoted again as a new run", async () => {
     expect(await ask(30_000)).toEqual([0, 30_000]);
     const before = await runId();
     for (let turn = 0; turn < 2; turn += 1) {

@@ -1,6 +1,6 @@
 /**
- * A server that is master for the second time in one life knows the scripts that were loaded the first time. What a client
- * library kept while there was no master was let through before anybody could ask.
+ * A server that becomes master a second time without a restart still has the scripts from the first time. Requests that
+ * a client library queued while there was no master once ran before the failover check.
  */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -45,7 +45,7 @@ function connect(): { readonly client: Redis; readonly holdfast: Holdfast } {
   return { client, holdfast };
 }
 
-test("it grants nothing to who asked while there was no master, and a lock that is held is not granted again", async () => {
+test("a server that becomes master again does not grant a held lock to a queued request", async () => {
   const holder = connect();
   const rival = connect();
   const name = "again";
@@ -59,7 +59,7 @@ test("it grants nothing to who asked while there was no master, and a lock that 
   await following(one);
   await rival.holdfast.mutex(name).run(() => {}, { waitMs: LONG_MS });
 
-  // From here on the first server gets nothing more.
+  // From here on, the first server receives no replication.
   await one.command("REPLICAOF", "127.0.0.1", 1);
   const lease = await holder.holdfast.mutex(name).acquire({ waitMs: LONG_MS });
   front.switchTo(undefined);

@@ -1,4 +1,4 @@
-/** What recipes write under a lease, on a server that took over and has lost the lease: it is put back, and it is written. */
+/** Recipes that write under a lease which a failover has lost: the lease is restored, and the write succeeds. */
 import { describe, expect, test } from "vitest";
 import { serverTimeMs, startOfPeriod } from "../../src/period-marker/index.js";
 import { coalesce, inspectOnce, keyed, OnceLostError, once, workerSlot } from "../../src/recipes/index.js";
@@ -8,10 +8,10 @@ import { useFailoverScene } from "./failover-scene.js";
 
 const leaseMs = LONG_MS;
 
-describe.each([ioredis, nodeRedis])("a failover that loses, with $name:", { timeout: 150_000 }, (library) => {
+describe.each([ioredis, nodeRedis])("after a lossy failover, with $name:", { timeout: 150_000 }, (library) => {
   const scene = useFailoverScene();
 
-  test("a call that is done once and ends is recorded, with what it has found", async () => {
+  test("a once() call that ends is recorded with its value", async () => {
     const { name } = scene;
     const holdfast = await scene.client(library);
     await scene.cutReplication();
@@ -24,7 +24,7 @@ describe.each([ioredis, nodeRedis])("a failover that loses, with $name:", { time
     expect(await inspectOnce(await scene.client(library), name)).toMatchObject({ state: "done", attempt: 1, token });
   });
 
-  test("a call that was begun before by another attempt stays the one after it, with what it has saved", async () => {
+  test("a second attempt of a once() call stays the second and keeps its saved data", async () => {
     const { name } = scene;
     const holdfast = await scene.client(library);
     const given = { leaseMs, fingerprint: "the same", after: () => "release" as const };
@@ -33,7 +33,7 @@ describe.each([ioredis, nodeRedis])("a failover that loses, with $name:", { time
     const work = async (lease: { save(data: unknown): Promise<void>; saved: unknown }): Promise<unknown> => {
       await lease.save("second");
       await scene.failOver();
-      // The first thing that is asked of the new server.
+      // The first request to the new server.
       await lease.save("third");
       return lease.saved;
     };
@@ -48,7 +48,7 @@ describe.each([ioredis, nodeRedis])("a failover that loses, with $name:", { time
   test.each([
     { what: "another attempt has followed since", state: "running", later: 1 },
     { what: "somebody has resolved since", state: "done", later: -1 },
-  ])("a call that $what is not put back over that", async ({ state, later }) => {
+  ])("a call that $what does not overwrite the newer record", async ({ state, later }) => {
     const { name, master, replica } = scene;
     const holdfast = await scene.client(library);
     await scene.cutReplication();
@@ -65,15 +65,18 @@ describe.each([ioredis, nodeRedis])("a failover that loses, with $name:", { time
     expect(await inspectOnce(holdfast, name)).toMatchObject({ state });
   });
 
-  test("an event that is applied at its turn is recorded", async () => {
+  test("an event applied in a keyed run is recorded", async () => {
     const holdfast = await scene.client(library);
     await scene.cutReplication();
-    const result = await keyed(holdfast, "events").run(scene.name, () => scene.failOver(), { leaseMs, eventId: "one" });
+    const result = await keyed(holdfast, "events").run(scene.name, () => scene.failOver(), {
+      leaseMs,
+      eventId: "one",
+    });
     expect(result).toMatchObject({ outcome: "ran" });
     expect(await scene.replica.command("KEYS", "hf:keyed:*:event:one")).toHaveLength(1);
   });
 
-  test("a run of a period is started, and noted, by whoever holds a mutex or a permit", async () => {
+  test("a period is started and recorded under a mutex or a permit", async () => {
     const { name } = scene;
     const holdfast = await scene.client(library);
     const readAtMs = await serverTimeMs(holdfast, name);
@@ -92,7 +95,7 @@ describe.each([ioredis, nodeRedis])("a failover that loses, with $name:", { time
     }
   });
 
-  test("a coalesced run goes on, and whoever had joined it gets what it finds", async () => {
+  test("a coalesced run continues, and a caller that joined it gets its value", async () => {
     const { name, master, replica } = scene;
     const [one, two, three] = await Promise.all([scene.client(library), scene.client(library), scene.client(library)]);
     const before = deferred<void>();
@@ -120,7 +123,7 @@ describe.each([ioredis, nodeRedis])("a failover that loses, with $name:", { time
     expect(await joins).toEqual({ outcome: "joined", value: "found" });
   });
 
-  test("of coalesced calls the newest runs after one that was put back, and not beside it", async () => {
+  test("the newest of coalesced calls runs after a restored run, not beside it", async () => {
     const { name, replica } = scene;
     const [one, two] = await Promise.all([scene.client(library), scene.client(library)]);
     await scene.cutReplication();
@@ -139,11 +142,11 @@ describe.each([ioredis, nodeRedis])("a failover that loses, with $name:", { time
     expect(await second).toEqual({ outcome: "ran", value: false });
   });
 
-  test("the number of a worker is put back with the note until when it may be in use", async () => {
+  test("a worker's number is restored together with the note of when it expires", async () => {
     const { name, replica } = scene;
     const holdfast = await scene.client(library);
     await scene.cutReplication();
-    // Only the renewal that comes with the new connection is before long.
+    // The regular renewal is far off, so only the one after the reconnect restores the number.
     const slot = await workerSlot(holdfast, name, { count: 2, leaseMs: 40 * leaseMs });
     await scene.failOver();
     const holders = `hf:semaphore:{${name}}:holders`;

@@ -1,4 +1,4 @@
-/** `replicas`: a grant or a renewal counts only once so many replicas have it. */
+/** `replicas`: a grant or a renewal counts only once that many replicas have it. */
 import { describe, expect, test } from "vitest";
 import { startMonitor } from "../../../../tests/support/monitor.js";
 import { type Lease, StoreError, UnsupportedError } from "../../src/index.js";
@@ -8,11 +8,11 @@ import { useFailoverScene } from "./failover-scene.js";
 
 const scene = useFailoverScene();
 const replicas = { atLeast: 1, timeoutMs: 1_000 };
-/** For those who wait in vain. */
+/** For calls that must fail because replicas are missing. */
 const brisk = { atLeast: 1, timeoutMs: 1_000 };
 
 describe.each([ioredis, nodeRedis])("$name", (library) => {
-  test("a lease that is returned is on the replica, whether it was granted by an answer or by a message", async () => {
+  test("a returned lease is on the replica, whether a reply or a message granted it", async () => {
     const { name, replica } = scene;
     const lock = `hf:mutex:{${name}}`;
     const [first, second] = [await scene.client(library, { replicas }), await scene.client(library, { replicas })];
@@ -34,7 +34,7 @@ describe.each([ioredis, nodeRedis])("$name", (library) => {
     expect(await both.release()).toBe("released");
   });
 
-  test("with too few replicas nothing is granted, what was granted is given back, and a renewal does not count", async () => {
+  test("with too few replicas, grants fail and are undone, and renewals do not count", async () => {
     const { name, master } = scene;
     const holdfast = await scene.client(library, { replicas });
     const held = await holdfast.mutex(`${name}:held`).acquire({ leaseMs: 1_500 });
@@ -49,24 +49,24 @@ describe.each([ioredis, nodeRedis])("$name", (library) => {
     expect(held.signal.reason).toMatchObject({ reason: "expired" });
   });
 
-  test("with too few replicas a lease is not extended to a length of which the server has to be asked first", async () => {
+  test("with too few replicas, a lease cannot be extended beyond the length that the server knows", async () => {
     const { name } = scene;
     const holdfast = await scene.client(library, { replicas });
     const lease = await holdfast.mutex(name).acquire({ leaseMs: 10_000, renew: false });
     await scene.cutReplication();
-    // Longer than any lease that the server has been told of, so the failover guard asks before the script is sent.
+    // Longer than any lease reported to the server, so the failover guard sends its request before the script.
     const { error } = await outcomeOf(lease.extend(600_000));
     expect(String(error)).toMatch(/only 0 of 1 replicas acknowledged/);
     expect(lease.validForMs()).toBeLessThan(10_000);
   });
 });
 
-describe("what too few replicas have is given back, or stays as it was", () => {
+describe("with too few replicas", () => {
   const few = /only 0 of 1 replicas acknowledged/;
   const free = (): Promise<void> =>
     until(async () => (await scene.master.command("EXISTS", `hf:mutex:{${scene.name}}`)) === 0, "it is given back");
 
-  test("by a signal", async () => {
+  test("a grant by a signal fails and is released", async () => {
     const { name, master } = scene;
     const [first, plain] = [await scene.client(ioredis, { replicas }), await scene.client(ioredis)];
     const wait = async (): Promise<{ end: ReturnType<typeof outcomeOf> }> => {
@@ -95,7 +95,7 @@ describe("what too few replicas have is given back, or stays as it was", () => {
     expect(await master.command("ZCARD", `hf:mutex:{${name}}:queue`)).toBe(0);
   });
 
-  test("by an adoption", async () => {
+  test("an adoption fails and its lease is released", async () => {
     const { name } = scene;
     const [adopting, plain] = [await scene.client(ioredis, { replicas: brisk }), await scene.client(ioredis)];
     const adopted = await adopting.adopt((await plain.mutex(name).acquire()).export());
@@ -109,7 +109,7 @@ describe("what too few replicas have is given back, or stays as it was", () => {
     await free();
   });
 
-  test("by a change of sides: it is a reader's until a change counts, and asking again settles it", async () => {
+  test("a failed upgrade or downgrade leaves a read lease, and a retry settles it", async () => {
     const { name } = scene;
     const [first, plain] = [await scene.client(ioredis, { replicas: brisk }), await scene.client(ioredis)];
     const lock = first.readWriteLock(name);
@@ -135,7 +135,7 @@ describe("what too few replicas have is given back, or stays as it was", () => {
   });
 });
 
-test("without the option nothing is sent beside the acquire", async () => {
+test("without `replicas`, a lock sends only its acquire and its release", async () => {
   const holdfast = await scene.client(ioredis);
   await holdfast.mutex(scene.name).run(() => sleep(SHORT_MS));
   const { sent, stop } = await startMonitor(scene.master);
@@ -147,7 +147,7 @@ test("without the option nothing is sent beside the acquire", async () => {
   stop();
 });
 
-test("a client whose connections cannot be told apart is refused, and so is a wrong number", async () => {
+test("`replicas` rejects GLIDE and invalid numbers", async () => {
   await expect(scene.client(glide, { replicas })).rejects.toBeInstanceOf(UnsupportedError);
   for (const wrong of [
     { atLeast: 0, timeoutMs: 100 },

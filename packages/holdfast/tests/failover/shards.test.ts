@@ -1,4 +1,4 @@
-/** Failover grace in a cluster: masters that die with grants their replicas never got, and slots that move. */
+/** Failover grace in a cluster: masters that crash with unreplicated grants, and slots that move. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ClusterNode, type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
 import { type Holdfast, StoreError } from "../../src/index.js";
@@ -15,9 +15,9 @@ beforeAll(async () => {
 afterAll(() => cluster.stop());
 
 const scene = useClients();
-/** A failover takes four seconds of it, on a machine that has nothing else to do. */
+/** A failover takes four seconds of this, even on an idle machine. */
 const LEASE_MS = 10_000;
-/** Whatever is quiet stays so for longer than somebody with this patience waits. */
+/** Shorter than any quiet time, so a caller with this `waitMs` times out on a quiet server. */
 const PATIENCE_MS = LEASE_MS * 0.7;
 const auto = { failoverGrace: "auto" } as const;
 
@@ -25,7 +25,7 @@ function slotOf(name: string): number {
   return clusterSlot(`{${name}}`);
 }
 
-/** Another name, of a lock on the same master. */
+/** Returns another lock name on the same master. */
 async function nameOn(master: ClusterNode, prefix: string): Promise<string> {
   for (let i = 0; ; i += 1) {
     const name = `${prefix}:${i}`;
@@ -39,13 +39,13 @@ async function otherMaster(master: ClusterNode): Promise<ClusterNode> {
   return other;
 }
 
-/** Which run of which server a slot is known to be whole for. */
+/** The server run that the marker of the slot names. */
 async function wholeFor(name: string): Promise<unknown> {
   const slot = slotOf(name);
   return (await cluster.masterOf(slot)).command("HGET", `hf:lineage:{${tagOf(slot)}}`, "run");
 }
 
-/** Cuts the replicas of a master off from it, and from then on it writes for nobody. Answers with what undoes it. */
+/** Cuts the replicas of a master off, so its writes are not replicated. Returns a function that undoes it. */
 async function cutReplicasOf(master: ClusterNode): Promise<() => Promise<unknown>> {
   const replicas = await cluster.replicasOf(master);
   for (const replica of replicas) {
@@ -55,13 +55,13 @@ async function cutReplicasOf(master: ClusterNode): Promise<() => Promise<unknown
   return () => Promise.all(replicas.map((one) => one.command("CONFIG", "SET", "masteruser", "", "masterauth", "")));
 }
 
-/** The others by night. */
+/** The other clients are tested in the nightly run. */
 const thorough = process.env.HOLDFAST_TESTS === "all" ? clusters : clusters.slice(0, 1);
-/** Holders that find the new master before their leases are over; the cluster client of node-redis takes longer. */
+/** Clients that find the new master before their leases expire. The cluster client of node-redis takes longer. */
 const quick = clusters.filter(({ name }) => !name.startsWith("node-redis"));
 
 describe("a slot that moves", () => {
-  test.each(thorough)("costs no quiet time, whether or not anybody knew it before ($name)", async (library) => {
+  test.each(thorough)("causes no quiet time for known and new clients ($name)", async (library) => {
     const { name } = scene;
     const [known, stranger] = [
       await scene.client(library, cluster.ports, auto),
@@ -87,7 +87,7 @@ describe("a slot that moves", () => {
 
 const TURNS = 50;
 
-/** How often each command ran in a turn. What runs now and then, as nodes and clients of a cluster talk, is none of it. */
+/** Calls of each command per turn, without the occasional commands of cluster nodes and clients. */
 async function commandsOfATurn(node: ClusterNode): Promise<Record<string, number>> {
   const info = String(await node.command("INFO", "commandstats"));
   const calls = [...info.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)].map(
@@ -97,7 +97,7 @@ async function commandsOfATurn(node: ClusterNode): Promise<Record<string, number
 }
 
 test.each(thorough)(
-  "an acquire and its release cost the same commands with grace and without ($name)",
+  "an acquire and its release send the same commands with and without grace ($name)",
   async (library) => {
     const { name } = scene;
     const costs: Record<string, number>[] = [];
@@ -110,7 +110,7 @@ test.each(thorough)(
         return found.flat().length;
       };
       const before = await announced();
-      // The first use asks the server about itself, announces the client and loads the scripts.
+      // The first use checks the server, writes the client record and loads the scripts.
       await holdfast.mutex(name).run(() => until(async () => (await announced()) > before, "the client's record"));
       await master.command("CONFIG", "RESETSTAT");
       for (let i = 0; i < TURNS; i += 1) await holdfast.mutex(name).run(() => {});
@@ -121,15 +121,15 @@ test.each(thorough)(
   },
 );
 
-describe("a master that dies with grants its replica never got", () => {
-  test("leaves them with their holders, grants nothing before a whole lease is over, and takes its quiet along with a slot", async () => {
+describe("a master that crashes with unreplicated grants", () => {
+  test("leaves them with their holders, grants nothing for a whole lease, and keeps a moved slot quiet", async () => {
     const { name } = scene;
     const master = await cluster.masterOf(slotOf(name));
     const names = [name, await nameOn(master, `${name}:b`), await nameOn(master, `${name}:c`)];
     const moved = await nameOn(master, `${name}:moved`);
     const holders = await Promise.all(quick.map((library) => scene.client(library, cluster.ports, auto)));
     const rivals = await Promise.all(clusters.map((library) => scene.client(library, cluster.ports, auto)));
-    // The first use tells how long leases are, and the replica hears of it.
+    // The first use reports the lease length, and the replica receives it.
     const warm = async (holdfast: Holdfast, of: string): Promise<void> =>
       holdfast.mutex(of).run(() => {}, { leaseMs: LEASE_MS, waitMs: LONG_MS });
     for (const holdfast of holders) for (const of of [...names, moved]) await warm(holdfast, of);
@@ -154,7 +154,7 @@ describe("a master that dies with grants its replica never got", () => {
     const waiting = rivals.map((holdfast, i) =>
       outcomeOf(holdfast.mutex(names[i] ?? name).acquire({ leaseMs: LEASE_MS, waitMs: 6 * LONG_MS })),
     );
-    // Its slot goes to a server that never was quiet, before anybody has asked about it.
+    // Moves the slot to a server that is not quiet, before any request for it.
     const successor = await cluster.masterOf(slotOf(moved));
     await cluster.moveSlot(slotOf(moved), await otherMaster(successor));
     const early = await outcomeOf(
@@ -182,15 +182,15 @@ describe("a master that dies with grants its replica never got", () => {
   }, 150_000);
 });
 
-describe("a slot that moves under load, in a cluster that has been failed over", () => {
-  test.each(thorough)("costs no quiet time and nobody the lock ($name)", async (library) => {
+describe("a slot that moves under load, in a cluster after a failover", () => {
+  test.each(thorough)("causes no quiet time and loses no lock ($name)", async (library) => {
     const { name } = scene;
     const slot = slotOf(name);
     const holdfasts = [
       await scene.client(library, cluster.ports, auto),
       await scene.client(library, cluster.ports, auto),
     ];
-    // Their leases are longer than they take: whoever had to be quiet would be so to the end of this test.
+    // The leases are longer than this test, so a quiet time would last until its end.
     const stop = startWorkers([...holdfasts, ...holdfasts], [name]);
     const home = await cluster.masterOf(slot);
     await until(async () => (await wholeFor(name)) !== null, "somebody to work");

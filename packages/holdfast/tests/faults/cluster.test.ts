@@ -1,4 +1,4 @@
-/** A cluster whose slots move and whose masters change, under locks that are held and waited for. */
+/** A cluster whose slots move and whose masters change while locks are held and waited for. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
@@ -9,7 +9,7 @@ import { LONG_MS, SOON_MS, sleep, until } from "../../src/testing/delays.js";
 import { replicated } from "./replicated.js";
 import { clusters, olderClusters, startWorkers, useClients } from "./topology-scene.js";
 
-/** GLIDE takes some seconds to follow a slot, and more on a busy machine. */
+/** GLIDE takes some seconds to follow a moved slot, and more on a busy machine. */
 async function inTheEnd(condition: () => Promise<boolean>, what: string): Promise<void> {
   await until(condition, what).catch(() => until(condition, what));
 }
@@ -22,10 +22,10 @@ afterAll(() => cluster.stop());
 
 const scene = useClients();
 
-/** Longest time that a lock may be free while somebody waits. */
+/** Maximum time that a lock may be free while a waiter is queued. */
 const IDLE_MS = SOON_MS / 2;
 
-test("whoever listens at a replica is not counted, and does not hear of a grant that is not made", async () => {
+test("a subscriber on a replica is not counted, and receives no grant", async () => {
   const { name } = scene;
   const [library] = clusters;
   if (library === undefined) throw new Error("there are several libraries");
@@ -42,16 +42,16 @@ test("whoever listens at a replica is not counted, and does not hear of a grant 
   await master.command("ZADD", `hf:mutex:{${name}}:queue`, 1, "abcdefghijklmnop/1/30000/1");
   expect(await lease.release()).toBe("released");
   expect((await holdfast.mutex(name).inspect()).holders).toEqual([]);
-  // Messages come in order, so whatever the script had sent would be here before this one.
+  // Messages arrive in order, so any message of the script would arrive before this one.
   await master.command("SPUBLISH", channel, "end");
   await until(() => heard.includes("end"), "the end");
   expect(heard).toEqual(["end"]);
 });
 
-test.each(clusters)("a cluster of which one master may evict is refused, whichever it is: $name", async (library) => {
+test.each(clusters)("locks of a cluster are refused if any one master may evict: $name", async (library) => {
   for (const master of await cluster.masters()) {
     await master.command("CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "volatile-lru");
-    // On a busy machine a master may take a while to answer, and is left out after a part of this.
+    // On a busy machine a master may be slow to reply, and is skipped after part of this timeout.
     const holdfast = await scene.client(library, cluster.ports, { commandTimeoutMs: LONG_MS });
     const refused = { code: "ERR_LOCK_EVICTION", policy: "volatile-lru" };
     for (const shard of ["a", "b", "c"]) {
@@ -63,14 +63,14 @@ test.each(clusters)("a cluster of which one master may evict is refused, whichev
 });
 
 test.each(clusters)(
-  "a lease that is taken away as soon as it is granted is over for its holder soon: $name",
+  "a holder whose lease is force-released right after its grant is notified: $name",
   async (library) => {
     const { name } = scene;
     const other = await scene.client(library, cluster.ports);
     await other.mutex(name).run(() => {});
     const holders = await Promise.all([1, 2, 3, 4, 5].map(() => scene.client(library, cluster.ports)));
     for (const holder of holders) {
-      // Its first acquire, so that it does not listen yet; and its first renewal is far off.
+      // It is this client's first acquire, so it is not subscribed yet, and its first renewal is far off.
       const lease = await holder.mutex(name).acquire({ leaseMs: 10 * LONG_MS });
       expect(await other.mutex(name).forceRelease({ token: lease.token })).toBe(true);
       await until(() => lease.signal.aborted, "the holder to be told");
@@ -78,17 +78,17 @@ test.each(clusters)(
   },
 );
 
-/** The older ones are checked in full by night. */
+/** The older clients run all tests in the nightly run. */
 const thorough = process.env.HOLDFAST_TESTS === "all" ? [...clusters, ...olderClusters] : clusters;
 
 describe.each(olderClusters)("$name", (library) => {
-  test("a waiter is told of its grant, by each of two masters in turn", async () => {
+  test("a waiter is notified of its grant, before and after a failover", async () => {
     const { name } = scene;
     const [first, second] = [await scene.client(library, cluster.ports), await scene.client(library, cluster.ports)];
     for (let turn = 0; turn < 2; turn += 1) {
       const lease = await first.mutex(name).acquire({ leaseMs: 2 * LONG_MS, waitMs: LONG_MS });
       const waiting = second.mutex(name).acquire({ waitMs: LONG_MS });
-      // The library may send a question to who had the slot before, and says so in place of an answer.
+      // The library may send a request to the former master of the slot, and then rejects.
       const countOfWaiters = (): Promise<number | undefined> =>
         first
           .mutex(name)
@@ -111,16 +111,16 @@ describe.each(olderClusters)("$name", (library) => {
       const releasedAtMs = performance.now();
       expect(await lease.release()).toBe("released");
       const next = await waiting;
-      // Else it has found out by asking, as it does every 5 s in any case.
+      // Otherwise it found the grant with a re-check, which it sends every 5 s anyway.
       expect(performance.now() - releasedAtMs).toBeLessThan(2 * SOON_MS);
       expect(await next.release()).toBe("released");
     }
   }, 150_000);
 });
 
-// A channel of GLIDE is of one sort, for good.
+// A GLIDE client is subscribed to one kind of channel only.
 test.each(clusters.filter(({ name }) => name !== "GLIDE"))(
-  "a channel can be heard as a plain and as a sharded one at once, by who cannot know how it is published to: $name",
+  "a store can subscribe to one channel as plain and as sharded at the same time: $name",
   async (library) => {
     const { options, disconnect } = await library.connect(cluster.ports);
     const store = storeFor(options.redis);
@@ -136,7 +136,7 @@ test.each(clusters.filter(({ name }) => name !== "GLIDE"))(
     await master.command("PUBLISH", channel, "plain");
     await master.command("SPUBLISH", channel, "sharded");
     await until(() => heard.size === 2, "both sorts");
-    // The first to go is not to make the other one deaf, which a client library may take for the same.
+    // Closing one must not close the other, which a client library may mistake for the same subscription.
     await sharded?.close();
     await master.command("PUBLISH", channel, "plain again");
     await until(() => heard.has("plain again"), "the sort that is left");
@@ -150,7 +150,7 @@ test.each(clusters.filter(({ name }) => name !== "GLIDE"))(
 );
 
 describe.each(thorough)("$name", (library) => {
-  test("an inbox of a slot is counted by each of its masters in turn, and hears them", async () => {
+  test("an inbox is subscribed at each new master of its slot and receives messages there", async () => {
     const { options, disconnect } = await library.connect(cluster.ports);
     const { redis, subscriber } = options;
     const store = storeFor(redis, subscriber === undefined ? {} : { subscriber: () => subscriber(0) });
@@ -178,19 +178,19 @@ describe.each(thorough)("$name", (library) => {
       else await cluster.moveSlot(slot, to);
       await inTheEnd(async () => (await cluster.masterOf(slot)).id !== from.id, "another master");
       await inTheEnd(async () => String(await listeners()) === `${channel},1`, "the new master to count it");
-      // Not every node knows yet who the master is.
+      // Not every node knows the new master yet.
       await inTheEnd(async () => {
         await (await cluster.masterOf(slot)).command("SPUBLISH", channel, move).catch(() => {});
         return heard.includes(move);
       }, "a message by the new master");
-      // GLIDE follows by itself, and does not say when.
+      // GLIDE follows the slot by itself, and does not report when.
       if (library.name !== "GLIDE") await until(() => told > 0, "the word that it hears again");
       told = 0;
       if (move === "slot") await cluster.moveSlot(slot, from);
     }
   }, 150_000);
 
-  test("a slot that moves under holders and waiters costs nobody the lock, and no wake-up", async () => {
+  test("while a slot moves, its locks never overlap, and waiters are granted in time", async () => {
     const tag = scene.name;
     // Three locks of one slot. Names with a brace share the tag before it.
     const names = [tag, `${tag}}a`, `${tag}}b`];
@@ -216,7 +216,7 @@ describe.each(thorough)("$name", (library) => {
   }, 150_000);
 
   test.each(["hands over to its replica", "is killed"])(
-    "a master that %s leaves the lock with its holder, and then its waiters get it",
+    "a master that %s leaves the lock with its holder, and its waiters are granted afterwards",
     async (how) => {
       const { name } = scene;
       const slot = clusterSlot(`{${name}}`);
@@ -242,7 +242,7 @@ describe.each(thorough)("$name", (library) => {
         await cluster.settled();
       };
       onTestFinished(mend);
-      // What has not reached the replica would be lost, and this is not about that.
+      // Unreplicated writes would be lost, and this test is not about that.
       await replicated(old);
       if (how === "is killed") await old.kill();
       else await cluster.failover(slot);

@@ -1,4 +1,4 @@
-/** What a lock costs the server: which commands are sent, and which are not. */
+/** The commands that a lock sends to the server. */
 import { expect, test } from "vitest";
 import { startMonitor } from "../../../../tests/support/monitor.js";
 import { mutexAcquire, mutexExtend, mutexRelease } from "../../src/generated/scripts.js";
@@ -8,11 +8,11 @@ import { glide, ioredis, nodeRedis, useFaultScene } from "./scene.js";
 const scene = useFaultScene();
 
 test.each([ioredis, nodeRedis, glide])(
-  "on $name an uncontended acquire is one script call, and a release is one",
+  "on $name, an uncontended acquire is one script call, and so is a release",
   async (library) => {
     const { name, server } = scene;
     const holdfast = await scene.client(library);
-    // The first use listens, announces itself and teaches the server the scripts.
+    // The first use subscribes, writes the client record and loads the scripts.
     await holdfast.mutex(`warm:${name}`).run(async ({ owner }) => {
       const id = owner.split("/")[0] ?? "";
       const listens = async () => String(await server.command("PUBSUB", "NUMSUB", `hf:in:${id}`)).endsWith(",1");
@@ -40,10 +40,10 @@ test.each([ioredis, nodeRedis, glide])(
   },
 );
 
-/** After so long a waiter asks again, whatever it was told. */
+/** Interval after which every waiter re-checks. */
 const RECHECK_MS = 3_000;
 
-test("a hundred waiters send nothing while they wait, one release each, and confirmations where a hold may be long", async () => {
+test("100 waiters send nothing while they wait, then only one release each and confirmations", async () => {
   const { name, server } = scene;
   const [first, second] = [await scene.client(ioredis), await scene.client(nodeRedis)];
   await first.mutex(`warm:${name}`).run(() => second.mutex(`warm2:${name}`).run(() => {}));
@@ -52,12 +52,12 @@ test("a hundred waiters send nothing while they wait, one release each, and conf
   const waiting = Array.from({ length: 100 }, (_, i) =>
     (i % 2 === 0 ? first : second).mutex(name).acquire({ waitMs: LONG_MS, fairness: "strict" }),
   );
-  // If an expectation below fails, that is the failure to be told.
+  // If an expectation below fails, the test should report that failure and not these rejections.
   for (const each of waiting) each.catch(() => {});
   await scene.queued(100);
   const { sent, stop } = await startMonitor(server);
   await sent();
-  // Shorter than the time after which a waiter asks again whatever it was told, counted from its last question.
+  // Shorter than the re-check interval, counted from the last request.
   await sleep(SOON_MS);
   const soFar = await sent();
   if (performance.now() - queuedAtMs < RECHECK_MS) expect(soFar).toEqual([]);
@@ -66,11 +66,11 @@ test("a hundred waiters send nothing while they wait, one release each, and conf
   const all = (await sent()).map(([command, sha1]) => [command, sha1]);
   const [release, confirmation] = [mutexRelease, mutexExtend].map(({ sha1 }) => ["evalsha", sha1]);
   expect(all.filter(([, sha1]) => sha1 === mutexRelease.sha1)).toEqual(Array.from({ length: 101 }, () => release));
-  // The first hold of each process is confirmed, and any that a slow machine makes last for 250 ms.
+  // The first hold of each process is confirmed, and so is any that lasts 250 ms on a slow machine.
   const others = all.filter(
     ([command, sha1]) => command !== "script" && sha1 !== mutexRelease.sha1 && sha1 !== mutexAcquire.sha1,
   );
-  // On a machine that is that slow each waiter asks again by itself, once in that time.
+  // On a machine that slow, each waiter re-checks once per interval.
   const rounds = Math.floor((performance.now() - queuedAtMs) / RECHECK_MS);
   expect(all.filter(([, sha1]) => sha1 === mutexAcquire.sha1).length).toBeLessThanOrEqual(100 * rounds);
   expect(others.length).toBeGreaterThanOrEqual(2);

@@ -1,4 +1,4 @@
-/** Connections that the server cuts, of those who hold and of those who wait, on each family of client libraries. */
+/** Connections of holders and waiters that the server closes, on each family of client libraries. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, describe, expect, test } from "vitest";
 import { BRIEF_LEASE_MS, LONG_MS, SOON_MS, until } from "../../src/testing/delays.js";
@@ -15,13 +15,13 @@ afterEach(() => {
   renewals = [];
 });
 
-/** Cuts all connections of that sort, and answers how many there were. */
+/** Closes all connections of that type, and returns their number. */
 async function killAll(type: "normal" | "pubsub"): Promise<number> {
   return Number(await scene.server.command("CLIENT", "KILL", "TYPE", type, "SKIPME", "yes"));
 }
 
 describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
-  test("a holder whose connections are cut keeps its lease and renews it", async () => {
+  test("a holder whose connections are closed keeps its lease and renews it", async () => {
     const { name } = scene;
     const [first, second] = [await scene.client(library), await scene.client(ioredis)];
     const lease = await first.mutex(name).acquire({ leaseMs: LEASE_MS });
@@ -38,7 +38,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     await (await second.mutex(name).acquire({ waitMs: SOON_MS })).release();
   });
 
-  test("a waiter whose command connection is cut is still granted by the release", async () => {
+  test("a waiter whose command connection is closed is still granted by the release", async () => {
     const { name } = scene;
     const [first, second] = [await scene.client(library), await scene.client(library)];
     const lease = await first.mutex(name).acquire({ leaseMs: LONG_MS });
@@ -53,7 +53,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     await until(async () => (await scene.holder()) === null, "the lock to be free");
   });
 
-  test("a release while the waiter's inbox is cut off is found out when it listens again", async () => {
+  test("a waiter whose inbox was disconnected during a release gets the lock after it reconnects", async () => {
     const { name, server } = scene;
     const proxy = await scene.proxy();
     const [first, second] = [await scene.client(ioredis), await scene.client(library, {}, proxy.port)];
@@ -71,7 +71,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     expect(await next.release()).toBe("released");
   });
 
-  test("a holder whose inbox was cut hears of a forced release once it listens again", async () => {
+  test("a holder whose inbox was disconnected is notified of a force-release once it is subscribed again", async () => {
     const { name, server } = scene;
     const [first, second] = [await scene.client(library), await scene.client(ioredis)];
     const lease = await first.mutex(name).acquire({ leaseMs: LONG_MS });
@@ -89,7 +89,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
 });
 
 test.each([ioredis, nodeRedis])(
-  "callers on $name exclude each other while connections are cut all the time",
+  "callers on $name exclude each other while connections are closed repeatedly",
   async (library) => {
     const { name } = scene;
     const clients = [await scene.client(library), await scene.client(library)];

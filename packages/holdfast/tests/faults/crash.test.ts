@@ -1,4 +1,4 @@
-/** Processes that die without a word: while they hold, and while they wait. */
+/** Processes that crash while they hold a lock or wait for it. */
 import { expect, test } from "vitest";
 import { startMonitor } from "../../../../tests/support/monitor.js";
 import { mutexAcquire, mutexRelease } from "../../src/generated/scripts.js";
@@ -8,16 +8,16 @@ import { ioredis, outcomeOf, useFaultScene } from "./scene.js";
 
 const scene = useFaultScene();
 
-/** Each of many callers in one process has a place in the queue. */
+/** Gives each of many callers in one process its own place in the queue. */
 const STRICT = { waitMs: LONG_MS, leaseMs: LONG_MS, fairness: "strict" };
-/** Long enough that what is left of it can be looked at. */
+/** Long enough for the test to read how much of the lease is left. */
 const LEASE_MS = 4 * BRIEF_LEASE_MS;
 
 test.each([
   { death: "is killed", die: "kill", end: { code: null, signal: "SIGKILL" } },
   { death: "exits without a release", die: "exit", end: { code: 0, signal: null } },
   { death: "ends with an uncaught error", die: "fail", end: { code: 1, signal: null } },
-])("when a holder $death, the next waiter is granted within the holder's lease and a second", async (how) => {
+])("when a holder $death, the next waiter is granted within the holder's lease plus one second", async (how) => {
   const { server, name, keys } = scene;
   const worker = scene.worker();
   const [second, third] = await Promise.all([scene.client(ioredis), scene.client(ioredis)]);
@@ -45,7 +45,7 @@ test.each([
   expect(await after.release()).toBe("released");
 });
 
-test("a release passes over killed waiters, however many, and grants the next live one in order by itself", async () => {
+test("a release skips any number of killed waiters and grants the next live one", async () => {
   const { server, name } = scene;
   const head = scene.worker();
   const crowd = scene.worker();
@@ -61,7 +61,7 @@ test("a release passes over killed waiters, however many, and grants the next li
   await scene.queued(102);
   const lastLive = third.mutex(name).acquire({ waitMs: LONG_MS });
   await scene.queued(103);
-  // The server knows all scripts by then, so that what is counted below is for this hand-off alone.
+  // The server now knows all scripts, so the commands counted below belong to this hand-off alone.
   await holder.mutex(`warm:${name}`).run(() => {});
   await Promise.all([head.kill(), crowd.kill()]);
   expect([(await head.ended).signal, (await crowd.ended).signal]).toEqual(["SIGKILL", "SIGKILL"]);
@@ -86,7 +86,7 @@ test("a release passes over killed waiters, however many, and grants the next li
   await last.release();
 });
 
-test("a hand-off to a queue of the dead alone leaves the lock free at once", async () => {
+test("a release to a queue of crashed waiters leaves the lock free immediately", async () => {
   const { name } = scene;
   const worker = scene.worker();
   const holder = await scene.client(ioredis);
@@ -100,11 +100,11 @@ test("a hand-off to a queue of the dead alone leaves the lock free at once", asy
   await again.release();
 });
 
-test("a holder that dies before a queue of the dead and the living is followed by the first of the living", async () => {
+test("when a holder crashes, the first live waiter behind crashed ones is granted", async () => {
   const { name } = scene;
   const [holder, dead] = [scene.worker(), scene.worker()];
   const survivor = await scene.client(ioredis);
-  // A process takes its time to start, and the lease must not be over by then.
+  // Starting a process takes time, and the lease must not expire meanwhile.
   await dead.call("ready");
   await holder.call("acquire", { name, as: "it", options: { leaseMs: LEASE_MS } });
   await dead.call("queue", { name, count: 10, options: STRICT });

@@ -1,4 +1,4 @@
-/** Holders and waiters that are cut off without a word: a silent network, a busy event loop, a server that forbids. */
+/** Holders and waiters that are cut off: a silent network, a blocked event loop, or a denied permission. */
 import { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
 import { BRIEF_LEASE_MS, LONG_MS, SOON_MS, until } from "../../src/testing/delays.js";
@@ -10,7 +10,7 @@ const scene = useFaultScene();
 const LEASE_MS = 3 * BRIEF_LEASE_MS;
 
 describe.each([ioredis, nodeRedis, glide])("on $name", (library) => {
-  test("a holder behind a silent network has given up when the next one is granted", async () => {
+  test("a holder behind a silent network has given up its lease before the next one is granted", async () => {
     const { name } = scene;
     const proxy = await scene.proxy();
     const options = { commandTimeoutMs: BRIEF_LEASE_MS };
@@ -29,7 +29,7 @@ describe.each([ioredis, nodeRedis, glide])("on $name", (library) => {
     expect(aborts).toBe(1);
     expect(signal.reason).toMatchObject({ reason: "expired" });
     expect(next.token).toBeGreaterThan(lease.token);
-    // The renewals and the release that were under way arrive, and touch nothing.
+    // The delayed renewals and the release arrive, and change nothing.
     const releasing = lease.release();
     proxy.resume();
     await expect(releasing).rejects.toMatchObject({ code: "ERR_LOCK_LEASE_LOST" });
@@ -38,7 +38,7 @@ describe.each([ioredis, nodeRedis, glide])("on $name", (library) => {
     expect(await next.release()).toBe("released");
   });
 
-  test("a waiter behind a silent network fails in bounded time, and is no longer in anybody's way", async () => {
+  test("a waiter behind a silent network fails in bounded time and leaves the queue", async () => {
     const { name, server, keys } = scene;
     const proxy = await scene.proxy();
     const options = { commandTimeoutMs: BRIEF_LEASE_MS };
@@ -47,7 +47,8 @@ describe.each([ioredis, nodeRedis, glide])("on $name", (library) => {
     const waiting = cutOff.mutex(name).acquire({ waitMs: 2 * LEASE_MS, leaseMs: LEASE_MS });
     const refused = expect(waiting).rejects.toMatchObject({ code: "ERR_LOCK_STORE", mayHaveRun: true });
     await scene.queued(1);
-    // The waiter asks when the lease is over that it was told of; it is the waiter that is looked at, not the renewal.
+    // The waiter re-checks at the end of the lease it knows of. The extension keeps the lock held: this test is about
+    // the waiter.
     await lease.extend(LONG_MS);
     proxy.stall();
     await refused;
@@ -59,11 +60,11 @@ describe.each([ioredis, nodeRedis, glide])("on $name", (library) => {
   });
 });
 
-test("a holder whose event loop was blocked beyond its lease knows at the first line, and its release rejects", async () => {
+test("a holder whose event loop was blocked beyond its lease detects the loss immediately", async () => {
   const { name } = scene;
   const worker = scene.worker();
   const holdfast = await scene.client(ioredis);
-  // A process takes its time to start, and the lease must not be over by then.
+  // Starting a process takes time, and the lease must not expire meanwhile.
   await worker.call("ready");
   const lease = await holdfast.mutex(name).acquire({ leaseMs: LEASE_MS });
   const { signal } = lease;
@@ -82,7 +83,7 @@ test("a holder whose event loop was blocked beyond its lease knows at the first 
   expect(await scene.holder()).toBe(next.owner);
 });
 
-test("a client that may not subscribe asks now and then in place of queueing, and gets the lock", async () => {
+test("a client that may not subscribe polls instead of queueing, and gets the lock", async () => {
   const { name, server, keys } = scene;
   await server.command("ACL", "SETUSER", "deaf", "on", "nopass", "~*", "&*", "+@all", "-subscribe");
   const holder = await scene.client(ioredis);

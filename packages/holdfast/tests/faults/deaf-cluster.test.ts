@@ -1,4 +1,4 @@
-/** Subscriber connections in a cluster that deliver nothing: one of them is checked and replaced without the others. */
+/** Subscriber connections in a cluster that deliver nothing: each is checked and replaced independently. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { GlideClusterClient } from "@valkey/valkey-glide";
 import { Cluster } from "ioredis";
@@ -15,12 +15,12 @@ const scene = useClients();
 
 let cluster: RedisCluster;
 beforeAll(async () => {
-  // Nothing fails here, and a busy machine that stands still for a moment must not make another master.
+  // No test here needs a failover, and a busy machine that stalls for a moment must not cause one.
   cluster = await startCluster({ nodeTimeoutMs: 15_000 });
 }, 150_000);
 afterAll(() => cluster.stop());
 
-/** By the port of the server behind it. */
+/** Key: the port of the server behind the proxy. */
 let proxies: Map<number, TcpProxy>;
 let events: InboxEvent[];
 beforeEach(async () => {
@@ -35,7 +35,7 @@ beforeEach(async () => {
   };
 });
 
-/** Where clients go in place of the addresses that the servers tell. */
+/** Maps the addresses that servers announce to their proxies. */
 function addressMap(): Record<string, { host: string; port: number }> {
   const behind = [...proxies].map(([port, proxy]) => [`127.0.0.1:${port}`, { host: "127.0.0.1", port: proxy.port }]);
   return Object.fromEntries(behind);
@@ -62,7 +62,7 @@ const libraries = [
   },
 ];
 
-/** A lock whose slot another master has than that of `name`. */
+/** Returns the name of a lock whose slot is on another master than that of `name`. */
 async function elsewhere(name: string): Promise<string> {
   const home = (await cluster.masterOf(clusterSlot(`{${name}}`))).port;
   for (let number = 0; ; number += 1) {
@@ -71,21 +71,21 @@ async function elsewhere(name: string): Promise<string> {
   }
 }
 
-/** The connections that have subscribed to something at the master of that lock. */
+/** Ids of the connections that are subscribed to any channel on the master of that lock. */
 async function subscribersAt(name: string): Promise<string[]> {
   const master = await cluster.masterOf(clusterSlot(`{${name}}`));
   const list = String(await master.command("CLIENT", "LIST", "TYPE", "pubsub"));
   return [...list.matchAll(/^id=(\d+)/gm)].map(([, id = ""]) => id);
 }
 
-/** Those of them that have subscribed to a sharded channel, as inboxes are. */
+/** Ids of the connections that are subscribed to a sharded channel there, as inboxes are. */
 async function inboxesAt(name: string): Promise<string[]> {
   const master = await cluster.masterOf(clusterSlot(`{${name}}`));
   const list = String(await master.command("CLIENT", "LIST", "TYPE", "pubsub"));
   return [...list.matchAll(/^id=(\d+).* ssub=[1-9]/gm)].map(([, id = ""]) => id);
 }
 
-/** Holds the lock, and waits for it with `waiter`. */
+/** Acquires the lock, and queues `waiter` for it. */
 async function contended(name: string, waiter: Holdfast): Promise<{ release(): Promise<void> }> {
   const redis = new Cluster([{ host: "127.0.0.1", port: cluster.ports[0] ?? 0 }]);
   redis.on("error", () => {});
@@ -107,7 +107,7 @@ async function contended(name: string, waiter: Holdfast): Promise<{ release(): P
 
 describe.each(libraries)("$name", ({ connect }) => {
   test.each(["delivers nothing", "is a black hole", "was closed by the server"])(
-    "a waiter hears again when the subscriber connection to one master %s, and nothing happens to the others",
+    "a waiter replaces only the subscriber connection that %s, and is then notified",
     async (how) => {
       const { redis, disconnect } = await connect();
       const waiter = createHoldfast({ redis: redis as never, failoverGrace: "off" });
@@ -138,15 +138,15 @@ describe.each(libraries)("$name", ({ connect }) => {
         await until(() => proxy.counts.connections > subscriptions, "another connection");
       }
       const before = proxy.counts.messages;
-      // Of a black hole the server keeps its end, and counts the dead connection as a subscriber.
+      // Behind a silent black hole the server keeps its end open and counts the dead connection as a subscriber.
       await until(
         async () => (await inboxesAt(name)).some((id) => !deadInboxes.includes(id)),
         "the subscription of the new connection",
       );
-      // The channel of the client itself may have moved there from the broken connection.
+      // The client's own channel may have moved there from the broken connection.
       expect(await subscribersAt(other)).toEqual(expect.arrayContaining(soundSubscribers));
       await broken.release();
-      // It may come after the answer to the release, over another connection.
+      // The message may arrive after the reply to the release, because it uses another connection.
       await until(() => proxy.counts.messages > before, "the message of the grant");
       await sound.release();
     },
@@ -154,14 +154,14 @@ describe.each(libraries)("$name", ({ connect }) => {
   );
 });
 
-test("GLIDE: a waiter whose subscriber receives nothing polls, gets the lock, and hears again", async () => {
+test("a GLIDE waiter whose subscriber receives nothing replaces it and is granted", async () => {
   const addresses = cluster.ports.map((port) => ({ host: "127.0.0.1", port }));
   const make = () => GlideClusterClient.createClient({ addresses, requestTimeout: 2_000 });
   const redis = await make();
   const subscribers: GlideClusterClient[] = [];
   const subscriber = async (): Promise<GlideClusterClient> => {
     const made = await make();
-    // The first one loses each message, as a connection would that delivers nothing.
+    // The first subscriber drops every message, as a dead connection would.
     if (subscribers.length === 0) made.getPubSubMessage = () => new Promise(() => {});
     subscribers.push(made);
     return made;

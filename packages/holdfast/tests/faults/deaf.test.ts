@@ -1,4 +1,4 @@
-/** Subscriber connections that are dead without a sign: the client finds out by itself, and hears again. */
+/** Dead subscriber connections that give no sign: the client detects and replaces them. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -10,7 +10,7 @@ import { glide, ioredis, nodeRedis, useFaultScene } from "./scene.js";
 
 const scene = useFaultScene();
 
-/** Longer than it takes to find out, so that no lease ends meanwhile. */
+/** Longer than the detection takes, so that no lease expires meanwhile. */
 const LEASE_MS = 4 * LONG_MS;
 
 let states: string[];
@@ -32,7 +32,7 @@ function warnings(): string[] {
   return codes;
 }
 
-/** The lock is held by one client, and `waiter` waits for it behind the proxy. */
+/** Acquires the lock with one client, and queues `waiter` for it behind the proxy. */
 async function contended(holder: Holdfast, waiter: Holdfast): Promise<{ release(): Promise<void> }> {
   const lease = await holder.mutex(scene.name).acquire({ leaseMs: LEASE_MS });
   const waiting = waiter.mutex(scene.name).acquire({ waitMs: LEASE_MS, leaseMs: LEASE_MS });
@@ -67,7 +67,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     150_000,
   );
 
-  test("where no message is delivered, waiters poll, everybody gets the lock, and the process is warned once", async () => {
+  test("if no message is delivered, waiters poll, are granted, and the process is warned once", async () => {
     const proxy = await scene.proxy();
     const warned = warnings();
     const [holder, waiter] = await clientBehind(library, proxy);
@@ -90,7 +90,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
   }, 150_000);
 });
 
-test("a client that was idle finds out with its first wait that its subscriber connection is dead", async () => {
+test("a client that was idle detects with its first wait that its subscriber connection is dead", async () => {
   const proxy = await scene.proxy();
   const [holder, waiter] = await clientBehind(ioredis, proxy);
   await waiter.mutex(scene.name).run(() => {});
@@ -102,7 +102,7 @@ test("a client that was idle finds out with its first wait that its subscriber c
   const isSubscribed = async (): Promise<boolean> => (await channels()).includes(inbox);
   expect(proxy.blackHole("server")).toBe(1);
   await until(async () => !(await isSubscribed()), "the server to close its end");
-  // Nothing has been received for longer than a connection is trusted.
+  // Nothing has been received for longer than a connection is trusted without a check.
   await new Promise((resolve) => setTimeout(resolve, 4_500));
   const lock = await contended(holder, waiter);
   await until(isSubscribed, "another subscription");

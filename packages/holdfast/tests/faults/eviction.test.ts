@@ -1,4 +1,4 @@
-/** A real server that may evict locks, and one that does not show whether it may. */
+/** A real server that may evict locks, and one that hides its eviction policy. */
 import { once } from "node:events";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -24,7 +24,7 @@ async function evicting(policy: string): Promise<void> {
   await scene.server.command("CONFIG", "SET", "maxmemory-policy", policy);
 }
 
-test.each([ioredis, nodeRedis, glide])("on $name locks of a server that may evict are refused", async (library) => {
+test.each([ioredis, nodeRedis, glide])("on $name, acquire fails if the server may evict locks", async (library) => {
   await evicting("volatile-lru");
   const holdfast = await scene.client(library);
   const refused = { code: "ERR_LOCK_EVICTION", policy: "volatile-lru", maxmemoryBytes: 104_857_600 };
@@ -43,7 +43,7 @@ test.each([ioredis, nodeRedis, glide])("on $name locks of a server that may evic
   expect(warnings).toEqual([]);
 });
 
-test("with allowEviction they are granted, and the server is not asked", async () => {
+test("with allowEviction, locks are granted and the server's policy is not read", async () => {
   await evicting("allkeys-lru");
   const { sent, stop } = await startMonitor(scene.server);
   const holdfast = await scene.client(ioredis, { allowEviction: true });
@@ -52,13 +52,13 @@ test("with allowEviction they are granted, and the server is not asked", async (
   stop();
 });
 
-test("a policy without a limit evicts nothing", async () => {
+test("an eviction policy without a memory limit is accepted", async () => {
   await scene.server.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
   const holdfast = await scene.client(ioredis);
   expect(await holdfast.mutex(scene.name).run(() => "worked")).toBe("worked");
 });
 
-test("a first acquire and its question leave in one turn, before anything was answered: one round trip", async () => {
+test("the first acquire and the eviction check are sent together, in one round trip", async () => {
   const { name, server } = scene;
   const redis = new Redis({ port: server.port });
   await redis.ping();
@@ -68,7 +68,7 @@ test("a first acquire and its question leave in one turn, before anything was an
     written.push(String(args[0]));
     return write(...(args as Parameters<typeof write>));
   };
-  // Whether the server took over from another is asked before the first acquire, and has its own tests.
+  // The failover check runs before the first acquire and has its own tests.
   const holdfast = createHoldfast({ redis, failoverGrace: "off" });
   const acquiring = holdfast.mutex(name).acquire();
   for (const { sha1 } of [serverMemory, mutexAcquire]) {
@@ -82,7 +82,7 @@ test("a first acquire and its question leave in one turn, before anything was an
   redis.disconnect();
 });
 
-test("after a reconnect, which may lead to another server, it asks again", async () => {
+test("after a reconnect, which may lead to another server, Holdfast checks the eviction policy again", async () => {
   const { name, server } = scene;
   const redis = new Redis({ port: server.port, retryStrategy: () => 20 });
   redis.on("error", () => {});
@@ -101,7 +101,7 @@ test("after a reconnect, which may lead to another server, it asks again", async
   }
 });
 
-test("a server that does not show its policy is warned of once, by name of what to check, and locks are granted", async () => {
+test("if the server hides its policy, Holdfast warns once and grants locks", async () => {
   const { name, server } = scene;
   await server.command("ACL", "SETUSER", "locks", "on", ">secret", "~*", "&*", "+@all", "-info");
   const redis = new Redis({ port: server.port, username: "locks", password: "secret", enableReadyCheck: false });

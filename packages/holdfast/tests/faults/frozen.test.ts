@@ -1,4 +1,4 @@
-/** Processes that stand still for longer than their lease, and then go on as if nothing had happened. */
+/** Processes that freeze for longer than their lease and then resume. */
 import { expect, test } from "vitest";
 import { BRIEF_LEASE_MS, LONG_MS, SOON_MS, sleep, until } from "../../src/testing/delays.js";
 import { type Acquired, sharedClockMs } from "./programs/programs.js";
@@ -8,7 +8,7 @@ const scene = useFaultScene();
 
 const LEASE_MS = 2 * BRIEF_LEASE_MS;
 
-/** What the worker answers to `workThroughPause`. */
+/** The worker's reply to `workThroughPause`. */
 interface AfterPause {
   readonly heldBefore: boolean;
   readonly pausedMs: number;
@@ -17,7 +17,7 @@ interface AfterPause {
   readonly isAborted: boolean;
 }
 
-test("a holder frozen beyond its lease knows at its first line, and can do no harm", async () => {
+test("a holder frozen beyond its lease detects the loss immediately, and the resource rejects its write", async () => {
   const { server, name } = scene;
   const worker = scene.worker();
   const rival = await scene.client(ioredis);
@@ -52,7 +52,7 @@ test("a holder frozen beyond its lease knows at its first line, and can do no ha
   expect(await lease.release()).toBe("released");
 });
 
-test("a holder frozen between two turns is told once, and its late release rejects", async () => {
+test("a holder frozen between two event loop turns is notified once, and its late release rejects", async () => {
   const { name } = scene;
   const worker = scene.worker();
   const rival = await scene.client(ioredis);
@@ -60,10 +60,10 @@ test("a holder frozen between two turns is told once, and its late release rejec
   worker.freeze();
   const lease = await rival.mutex(name).acquire({ waitMs: LONG_MS });
   expect(lease.token).toBeGreaterThan(stale.token);
-  // Answered after it goes on; that the lease was granted to another shows that it stood still.
+  // The reply comes after the worker resumes. It was frozen, because the lock was granted to another client.
   const state = worker.call("state", { as: "it" });
   worker.resume();
-  // The question may be read before the timer has run that notices the loss; the clocks say so in any case.
+  // The request may be read before the timer that notices the loss has run. `validForMs` is right in any case.
   expect(await state).toMatchObject({ validForMs: 0 });
   await until(
     async () => (await worker.call<{ aborts: number }>("state", { as: "it" })).aborts > 0,
@@ -78,11 +78,11 @@ test("a holder frozen between two turns is told once, and its late release rejec
   expect(await lease.release()).toBe("released");
 });
 
-test("a waiter frozen across its own grant neither blocks the others for long nor believes it afterwards", async () => {
+test("a waiter frozen across its own grant delays other waiters briefly and ignores that grant afterwards", async () => {
   const { name } = scene;
   const frozen = scene.worker();
   const [holder, other] = await Promise.all([scene.client(ioredis), scene.client(ioredis)]);
-  // A process takes its time to start, and the lease must not be over by then.
+  // Starting a process takes time, and the lease must not expire meanwhile.
   await frozen.call("ready");
   const lease = await holder.mutex(name).acquire({ leaseMs: LEASE_MS });
   const late = frozen.call<Acquired>("acquire", { name, as: "it", options: { waitMs: LONG_MS, leaseMs: LEASE_MS } });
@@ -96,7 +96,7 @@ test("a waiter frozen across its own grant neither blocks the others for long no
 
   const second = await behind;
   expect(frozenOwner, "the frozen one was granted").not.toBe(second.owner);
-  // The one behind knew the end of the first lease, asks then, and learns the end of this one.
+  // The waiter behind knows the end of the first lease, re-checks then, and learns the end of this one.
   expect(sharedClockMs() - grantedAtMs).toBeLessThan(2 * LEASE_MS + SOON_MS);
   frozen.resume();
   await until(async () => (await holder.mutex(name).inspect()).waiterCount === 1, "the frozen one to queue again");
@@ -109,7 +109,7 @@ test("a waiter frozen across its own grant neither blocks the others for long no
   expect(await frozen.call("release", { as: "it" })).toBe("released");
 });
 
-test("a process that is frozen between two requests leaves nothing behind, and can wait again when it goes on", async () => {
+test("a process frozen without a lock leaves nothing behind, and can wait again when it resumes", async () => {
   const { name } = scene;
   const worker = scene.worker();
   const rival = await scene.client(ioredis);
@@ -119,7 +119,7 @@ test("a process that is frozen between two requests leaves nothing behind, and c
   const lease = await rival.mutex(name).acquire({ leaseMs: LEASE_MS });
   await sleep(2 * LEASE_MS);
   worker.resume();
-  // What it released is not renewed: the lock stays with its holder.
+  // Its released lease is not renewed: the lock stays with its holder.
   expect(await worker.call("state", { as: "first" })).toMatchObject({ validForMs: 0 });
   expect(await scene.holder()).toBe(lease.owner);
   const late = worker.call<Acquired>("acquire", { name, as: "second", options: { waitMs: LONG_MS } });

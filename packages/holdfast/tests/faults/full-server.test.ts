@@ -1,4 +1,7 @@
-/** A server that has reached maxmemory: holders of semaphores and read-write locks lost their leases, as renewals were refused. */
+/**
+ * A server that has reached maxmemory. Once, renewals of semaphores and read-write locks were refused there, and
+ * holders lost their leases.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Holdfast } from "../../src/holdfast.js";
 import { redisson } from "../../src/interop/redisson/index.js";
@@ -37,14 +40,14 @@ afterEach(async () => {
   await scene.server.command("CONFIG", "SET", "maxmemory", "0");
 });
 
-/** From now on, every command that may need memory is refused. */
+/** From now on, the server refuses every command that may need memory. */
 async function fill(): Promise<void> {
   await scene.server.command("CONFIG", "SET", "maxmemory", "1");
 }
 
 describe("on a server without free memory", () => {
   test.each(Object.entries(KINDS))(
-    "a %s is extended, also to less than it has left, and released",
+    "a %s can be extended, also to less than it has left, and released",
     async (kind, acquire) => {
       const holdfast = await scene.client(ioredis);
       const lease = await acquire(holdfast, scene.name);
@@ -58,7 +61,7 @@ describe("on a server without free memory", () => {
     },
   );
 
-  test("a read-write lock is downgraded", async () => {
+  test("a read-write lock can be downgraded", async () => {
     const holdfast = await scene.client(ioredis);
     const lease = await holdfast.readWriteLock(scene.name).write.acquire();
     await fill();
@@ -66,7 +69,7 @@ describe("on a server without free memory", () => {
     await lease.release();
   });
 
-  test("a waiter is granted a semaphore by a release, confirms it, and gives it back", async () => {
+  test("a semaphore waiter is granted by a release, and can extend and release its permit", async () => {
     const [first, second] = [await scene.client(ioredis), await scene.client(ioredis)];
     const lease = await first.semaphore(scene.name, { permits: 1 }).acquire();
     const next = second.semaphore(scene.name, { permits: 1 }).acquire({ waitMs: LONG_MS });
@@ -78,7 +81,7 @@ describe("on a server without free memory", () => {
     await granted.release();
   });
 
-  test("recipes keep what they hold and record how it ended", async () => {
+  test("recipes can extend their lease and record their result", async () => {
     const holdfast = await scene.client(ioredis);
     const slot = await workerSlot(holdfast, `${scene.name}:slot`, { count: 2 });
     const done = once(holdfast, `${scene.name}:once`, async (lease) => {
@@ -90,7 +93,7 @@ describe("on a server without free memory", () => {
     await slot.release();
   });
 
-  test("a lock under a pause is given back", async () => {
+  test("a paused lock can be released", async () => {
     const holdfast = await scene.client(ioredis);
     const lease = await holdfast.mutex(scene.name).acquire();
     await holdfast.pause(scene.name, { by: "a test", label: "full" });
@@ -99,7 +102,7 @@ describe("on a server without free memory", () => {
     expect((await holdfast.mutex(scene.name).inspect()).holders).toEqual([]);
   });
 
-  test("a new lock is refused, and certainly did not run", async () => {
+  test("a new lock is refused, and the error says that nothing ran", async () => {
     const holdfast = await scene.client(ioredis);
     await holdfast.mutex(`${scene.name}:warm`).tryAcquire();
     await fill();

@@ -1,4 +1,4 @@
-/** Requests and grants that arrive when nobody expects them any more. */
+/** Requests and grants that arrive after their caller has stopped waiting for them. */
 import { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import type { Store } from "../../src/core/store.js";
@@ -12,7 +12,7 @@ const scene = useFaultScene();
 
 const LEASE_MS = 2 * BRIEF_LEASE_MS;
 
-/** Picks the acquire of this test's lock, and keeps its words. */
+/** Matches the acquire request of this test's lock, and copies its words to `copy`. */
 function acquireOf(copy: string[] = []): (words: readonly string[]) => boolean {
   return (words) => {
     const matches =
@@ -22,20 +22,23 @@ function acquireOf(copy: string[] = []): (words: readonly string[]) => boolean {
   };
 }
 
-test.each([ioredis, nodeRedis])("on $name a request that reaches the server twice is one grant", async (library) => {
-  const { name } = scene;
-  const proxy = await scene.proxy();
-  const holdfast = await scene.client(library, {}, proxy.port);
-  await holdfast.mutex(`warm:${name}`).run(() => {});
-  const struck = proxy.duplicate(acquireOf());
-  const lease = await holdfast.mutex(name).acquire({ leaseMs: LONG_MS });
-  await struck;
-  expect(await scene.token()).toBe(lease.token);
-  expect(await lease.release()).toBe("released");
-  expect(await scene.holder()).toBeNull();
-});
+test.each([ioredis, nodeRedis])(
+  "on $name, a request that reaches the server twice makes one grant",
+  async (library) => {
+    const { name } = scene;
+    const proxy = await scene.proxy();
+    const holdfast = await scene.client(library, {}, proxy.port);
+    await holdfast.mutex(`warm:${name}`).run(() => {});
+    const struck = proxy.duplicate(acquireOf());
+    const lease = await holdfast.mutex(name).acquire({ leaseMs: LONG_MS });
+    await struck;
+    expect(await scene.token()).toBe(lease.token);
+    expect(await lease.release()).toBe("released");
+    expect(await scene.holder()).toBeNull();
+  },
+);
 
-test("a request held back until its caller has given up is undone when it arrives", async () => {
+test("a request that arrives after its caller has given up is undone", async () => {
   const { name, keys, server } = scene;
   const proxy = await scene.proxy();
   const [slow, other] = [
@@ -48,14 +51,14 @@ test("a request held back until its caller has given up is undone when it arrive
   await reached;
   await expect(attempt).rejects.toMatchObject({ code: "ERR_LOCK_STORE", mayHaveRun: true });
   release();
-  // Long before the lease that it began ends by itself.
+  // Long before that late lease would expire.
   const lease = await other.mutex(name).acquire({ waitMs: SOON_MS });
   expect(proxy.counts.held).toBe(1);
   expect(await lease.release()).toBe("released");
   await until(async () => (await server.command("EXISTS", keys.lock, keys.queue)) === 0, "nothing to be left");
 });
 
-test("a late copy of a finished request has no second holder, and ends with its lease", async () => {
+test("a late copy of a finished request makes no second holder and ends with its lease", async () => {
   const { name, server } = scene;
   const proxy = await scene.proxy();
   const [first, second] = [await scene.client(ioredis, {}, proxy.port), await scene.client(ioredis)];
@@ -76,7 +79,7 @@ test("a late copy of a finished request has no second holder, and ends with its 
   expect(performance.now() - arrivedAtMs).toBeLessThan(LEASE_MS + SOON_MS);
   expect(next.token).toBeGreaterThan(lateToken);
 
-  // The same while somebody holds: it queues, and nobody waits for its grant.
+  // Now the copy arrives while the lock is held: it queues, and no caller waits for its grant.
   copy[copy.length - 2] = "1";
   expect(Array.isArray(await server.command(...copy))).toBe(true);
   await scene.queued(1);
@@ -90,7 +93,7 @@ test("a late copy of a finished request has no second holder, and ends with its 
   expect(await scene.holder()).toBeNull();
 });
 
-test("a lease that was lost is told as lost, although a late copy has taken the lock for its claim once more", async () => {
+test("a lost lease is reported as lost even if a late copy of its request acquires the lock again", async () => {
   const { name, server } = scene;
   const proxy = await scene.proxy();
   const [first, second] = [await scene.client(ioredis, {}, proxy.port), await scene.client(ioredis)];
@@ -108,10 +111,10 @@ test("a lease that was lost is told as lost, although a late copy has taken the 
   expect(await next.release()).toBe("released");
 });
 
-test("a wait that is given up while its grant is on the way passes the lock on at once", async () => {
+test("a waiter that aborts while its grant is on the way passes the lock on immediately", async () => {
   const { name } = scene;
   const proxy = await scene.proxy();
-  // Only what the waiter hears is delayed, not what it says.
+  // The proxy delays only the messages to the waiter, not its requests.
   const waiter = await scene.client(ioredis, { subscriber: () => new Redis({ port: proxy.port }) });
   const [holder, other] = [await scene.client(ioredis), await scene.client(ioredis)];
   const lease = await holder.mutex(name).acquire({ leaseMs: LONG_MS });
@@ -130,7 +133,7 @@ test("a wait that is given up while its grant is on the way passes the lock on a
   const next = await behind;
   expect(granted, "the one that gave up had been granted").not.toBe(next.owner);
   proxy.resume();
-  // The grant that nobody waits for any more arrives, and is not taken for anything else.
+  // The grant arrives after its waiter has gone, and must not be taken for another grant.
   const again = waiter.mutex(name).acquire({ waitMs: LONG_MS });
   await scene.queued(1);
   expect(await scene.holder()).toBe(next.owner);
@@ -138,7 +141,7 @@ test("a wait that is given up while its grant is on the way passes the lock on a
   expect(await (await again).release()).toBe("released");
 });
 
-test("a wait whose time is up while its grant is on the way passes the lock on at once", async () => {
+test("a waiter that times out while its grant is on the way passes the lock on immediately", async () => {
   const { name } = scene;
   const proxy = await scene.proxy();
   const waiter = await scene.client(ioredis, { subscriber: () => new Redis({ port: proxy.port }) });
@@ -163,11 +166,11 @@ test.each([
   { how: "while its caller waits for it", timeoutMs: LONG_MS },
   { how: "long after its caller has given it up", timeoutMs: BRIEF_LEASE_MS / 3 },
 ])(
-  "a question that arrives after its claim was granted and released, $how, leaves nothing behind",
+  "a request that arrives after its claim was granted and released, $how, leaves nothing behind",
   async ({ timeoutMs }) => {
     const { name, server, keys } = scene;
     const holder = await scene.client(ioredis);
-    // Requests change their order where a client has several connections, or sends again a script that was forgotten.
+    // Requests can be reordered if a client has several connections or resends a script after NOSCRIPT.
     const store = storeFor((await ioredis.connect(server.port)).options.redis);
     let questions = 0;
     let letGo = (): void => {};
@@ -179,7 +182,7 @@ test.each([
         return store.run(script, scriptKeys, args, callTimeoutMs);
       }
       questions += 1;
-      // The first is refused, the second queues, the third is the re-check.
+      // The first gets NOSCRIPT, the second joins the queue, the third is the re-check.
       if (questions !== 3) return store.run(script, scriptKeys, args, callTimeoutMs);
       const answer = overtaken.then(() => store.run(script, scriptKeys, args, callTimeoutMs));
       const givenUp = sleep(timeoutMs).then(() => {
@@ -201,7 +204,7 @@ test.each([
     letGo();
     await overtaken;
 
-    // Long before the lease that it would begin is over.
+    // Long before the lease that the late request would begin expires.
     const again = await holder.mutex(name).acquire({ waitMs: SOON_MS });
     await again.release();
     await until(async () => (await server.command("EXISTS", keys.lock, keys.queue)) === 0, "nothing to be left");

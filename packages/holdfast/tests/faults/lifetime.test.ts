@@ -1,4 +1,4 @@
-/** What a lock leaves behind in the process and on the server once nobody uses it: nothing that keeps either busy. */
+/** An unused lock keeps neither the process nor the server busy. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -11,12 +11,12 @@ const scene = useFaultScene();
 
 interface Lifetime {
   readonly code: number | null;
-  /** What it printed. */
+  /** Lines that the process printed. */
   readonly steps: Record<string, unknown>[];
   readonly complaints: string;
 }
 
-/** Runs programs/lifetime.mjs to its end, which it has to find by itself. */
+/** Runs programs/lifetime.mjs until it exits by itself. */
 function live(
   library: string,
   scenario: string,
@@ -43,19 +43,19 @@ function live(
 }
 
 describe.each(["ioredis", "node-redis"])("a process on %s", (library) => {
-  test("ends by itself after a release, without a close()", async () => {
+  test("exits by itself after a release, without close()", async () => {
     const { code, steps, complaints } = await live(library, "released");
     expect({ code, steps, complaints }).toEqual({ code: 0, steps: [{ left: "by itself" }], complaints: "" });
   });
 
-  test("ends by itself although it holds a lease that it renews", async () => {
+  test("exits by itself while it holds a lease that it renews", async () => {
     const { code, steps, complaints } = await live(library, "held", { leaseMs: 4 * LONG_MS });
     expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
     expect(steps).toEqual([{ owner: expect.any(String) }, { left: "by itself" }]);
     expect(await scene.holder(), "the server ends the lease").toBe(steps[0]?.owner);
   });
 
-  test("ends by itself after its client was disconnected while the server is down, without a close()", async () => {
+  test("exits by itself if its client is disconnected while the server is down, without close()", async () => {
     const down = await startRedis();
     onTestFinished(() => down.stop());
     const { code, steps, complaints } = await live(library, "down", { waitMs: 1_000, port: down.port });
@@ -63,7 +63,7 @@ describe.each(["ioredis", "node-redis"])("a process on %s", (library) => {
     expect(steps.at(-1)).toEqual({ left: "by itself" });
   });
 
-  test("stays alive while it waits, and then ends", async () => {
+  test("stays alive while it waits, and then exits", async () => {
     const holder = await scene.client(ioredis);
     const lease = await holder.mutex(scene.name).acquire({ leaseMs: 4 * LONG_MS });
     const waitMs = 3 * BRIEF_LEASE_MS;
@@ -74,7 +74,7 @@ describe.each(["ioredis", "node-redis"])("a process on %s", (library) => {
     await lease.release();
   });
 
-  test("has no timer and no connection more after close() than before", async () => {
+  test("has no more timers and connections after close() than before", async () => {
     const { code, steps, complaints } = await live(library, "closed", { waitMs: LONG_MS, leaseMs: LONG_MS });
     expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
     const [closed] = steps;
@@ -86,7 +86,7 @@ describe.each(["ioredis", "node-redis"])("a process on %s", (library) => {
 });
 
 test.each([ioredis, nodeRedis, glide])(
-  "after close() on $name the server has no subscriber, and only keys that expire",
+  "after close() on $name, the server has no subscriber and only keys that expire",
   async (library) => {
     const { name, server, keys } = scene;
     const [first, second] = [await scene.client(library), await scene.client(library)];
@@ -120,7 +120,7 @@ test.each([ioredis, nodeRedis, glide])(
 );
 
 test.each([ioredis, nodeRedis, glide])(
-  "a wait without end on $name ends when its client is closed under it, and leaves the process nothing to do",
+  "a wait without a time limit on $name fails when its client is closed",
   async (library) => {
     const { name, server } = scene;
     const holder = await scene.client(ioredis);
@@ -133,14 +133,14 @@ test.each([ioredis, nodeRedis, glide])(
     await disconnect();
     await refused;
     await holdfast.close();
-    // The library behind GLIDE lets go of its socket late, and till then the server counts a receiver.
+    // The native part of GLIDE closes its socket late, and until then the server counts a subscriber.
     await lease.release();
     const next = await holder.mutex(name).acquire({ waitMs: LONG_MS + SOON_MS });
     expect(await next.release()).toBe("released");
   },
 );
 
-/** How many listen on each of the channels that anybody listens on. */
+/** Number of subscribers of each channel that has any. */
 async function subscribers(): Promise<number[]> {
   const channels = (await scene.server.command("PUBSUB", "CHANNELS", "*")) as string[];
   if (channels.length === 0) return [];

@@ -1,4 +1,6 @@
-/** Requests that the server has carried out and whose answer never arrives, on libraries that send again and that do not. */
+/**
+ * Requests that the server runs but whose reply is lost, on libraries that resend requests and on those that do not.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { TcpProxy } from "../../../../tests/support/tcp-proxy.js";
 import { mutexAcquire, mutexExtend, mutexLeave, mutexRelease } from "../../src/generated/scripts.js";
@@ -8,7 +10,7 @@ import { glide, ioredis, nodeRedis, useFaultScene } from "./scene.js";
 
 const scene = useFaultScene();
 
-/** Calls of that script about the lock of this test; the warm-up has another name. */
+/** Matches calls of that script for the lock of this test; the warm-up uses another name. */
 function callsOf({ sha1 }: { readonly sha1: string }): (words: readonly string[]) => boolean {
   return (words) => words[0]?.toUpperCase() === "EVALSHA" && words[1] === sha1 && words.includes(scene.keys.lock);
 }
@@ -22,10 +24,10 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     proxy = await scene.proxy();
     holdfast = await scene.client(library, {}, proxy.port);
     rival = await scene.client(ioredis);
-    // The server learns the scripts, so that each call below is one request.
+    // Loads the scripts, so that each call below is one request.
     const warm = `warm:${scene.name}`;
     const lease = await holdfast.mutex(warm).acquire();
-    // However it is refused: a server that stands still just then does not say who holds.
+    // Any error will do: a server that stalls at this moment cannot say who holds the lock.
     await expect(holdfast.mutex(warm).acquire({ waitMs: 1 })).rejects.toThrow();
     const queue = `hf:mutex:{${warm}}:queue`;
     await until(async () => (await scene.server.command("EXISTS", queue)) === 0, "the queue to be empty");
@@ -36,7 +38,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     expect(proxy.counts.lostReplies, "the fault struck").toBe(1);
   });
 
-  test("an acquire whose reply was lost has one grant, one token and no second hold", async () => {
+  test("an acquire whose reply is lost makes one grant with one token", async () => {
     const { name, server, keys } = scene;
     const struck = proxy.cutBeforeReply(callsOf(mutexAcquire));
     const acquiring = holdfast.mutex(name).acquire({ leaseMs: LONG_MS, waitMs: LONG_MS });
@@ -50,7 +52,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     expect(await server.command("EXISTS", keys.queue)).toBe(0);
   });
 
-  test("a waiter whose reply was lost stands in the queue once, and is granted once", async () => {
+  test("a waiter whose reply is lost is in the queue once and is granted once", async () => {
     const { name, server, keys } = scene;
     const lease = await rival.mutex(name).acquire({ leaseMs: LONG_MS });
     const struck = proxy.cutBeforeReply((words) => callsOf(mutexAcquire)(words) && words.at(-2) === "1");
@@ -68,7 +70,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     expect(await scene.holder()).toBeNull();
   });
 
-  test("a release whose reply was lost is a release", async () => {
+  test('a release whose reply is lost still reports "released"', async () => {
     const { name } = scene;
     const lease = await holdfast.mutex(name).acquire({ leaseMs: LONG_MS });
     const struck = proxy.cutBeforeReply(callsOf(mutexRelease));
@@ -78,7 +80,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     expect(await releasing).toBe("released");
   });
 
-  test("a release whose reply was lost is a release even if the next one holds by then, and does not end its hold", async () => {
+  test('a release whose reply is lost reports "released" and does not release the next holder', async () => {
     const { name } = scene;
     const lease = await holdfast.mutex(name).acquire({ leaseMs: LONG_MS });
     const waiting = rival.mutex(name).acquire({ waitMs: LONG_MS });
@@ -93,7 +95,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     expect(await next.release()).toBe("released");
   });
 
-  test("an extension whose reply was lost loses nothing", async () => {
+  test("a lease survives a renewal whose reply is lost", async () => {
     const { name } = scene;
     const lease = await holdfast.mutex(name).acquire({ leaseMs: SOON_MS });
     const { signal, token } = lease;
@@ -106,7 +108,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     expect(await lease.release()).toBe("released");
   });
 
-  test("a wait that is given up leaves nothing behind although the reply to that was lost", async () => {
+  test("a wait that is aborted leaves the queue even if the reply to that is lost", async () => {
     const { name, server, keys } = scene;
     const lease = await rival.mutex(name).acquire({ leaseMs: LONG_MS });
     const abort = new AbortController();
@@ -117,14 +119,14 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     abort.abort(reason);
     await expect(waiting).rejects.toBe(reason);
     await struck;
-    // The reply that was lost may have been that the server does not know the script.
+    // The lost reply may have been NOSCRIPT.
     await until(async () => (await server.command("EXISTS", keys.queue)) === 0, "the queue to be empty");
     await lease.release();
     expect(await scene.holder()).toBeNull();
     await (await holdfast.mutex(name).acquire({ waitMs: SOON_MS })).release();
   });
 
-  test("a single attempt whose reply was lost is either a lease, or an unknown outcome that is undone", async () => {
+  test("tryAcquire whose reply is lost returns a lease, or fails and is undone", async () => {
     const { name } = scene;
     const struck = proxy.cutBeforeReply(callsOf(mutexAcquire));
     const attempt = holdfast.mutex(name).tryAcquire({ leaseMs: LONG_MS });
@@ -136,7 +138,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     } else {
       expect(await (await attempt)?.release()).toBe("released");
     }
-    // Long before the lease could have ended by itself.
+    // Long before the lease would expire.
     const next = await rival.mutex(name).acquire({ waitMs: SOON_MS });
     await next.release();
   });

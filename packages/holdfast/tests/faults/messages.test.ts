@@ -1,4 +1,4 @@
-/** Messages that are lost, come twice, come late, or come from somebody else: hints, on which no lock may hang. */
+/** Messages that are lost, duplicated, late or forged. Messages are hints: no lock may depend on them. */
 import { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import { BRIEF_LEASE_MS, LONG_MS, SOON_MS, until, withLeaseInTime } from "../../src/testing/delays.js";
@@ -9,7 +9,7 @@ const scene = useFaultScene();
 const LEASE_MS = 2 * BRIEF_LEASE_MS;
 
 test.each([ioredis, nodeRedis])(
-  "a grant whose message was lost is found by $name when it asks again",
+  "a grant whose message was lost is found by $name at the next re-check",
   async (library) => {
     const { name } = scene;
     const proxy = await scene.proxy();
@@ -22,19 +22,19 @@ test.each([ioredis, nodeRedis])(
     const owner = await scene.holder();
     const token = await scene.token();
     const next = await waiting;
-    // The grant, and maybe an echo by which the waiter checks its connection.
+    // The grant, and maybe an echo with which the waiter checks its connection.
     expect(proxy.counts.droppedMessages).toBeGreaterThanOrEqual(1);
     expect({ owner: next.owner, token: next.token }, "that very grant").toEqual({ owner, token });
     expect(await next.release()).toBe("released");
   },
 );
 
-test("with every message lost all waiters still get their turn, one at a time", async () => {
+test("if every message is lost, all waiters still get their turn, one at a time", async () => {
   const { name } = scene;
   const proxy = await scene.proxy();
   const holdfast = await scene.client(ioredis, {}, proxy.port);
   proxy.dropMessages(true);
-  // The lost grant is found when its lease is over, so that is brief.
+  // A lost grant is found only when its lease expires, so the lease is brief.
   await withLeaseInTime(async (leaseMs) => {
     const before = proxy.counts.droppedMessages;
     let inside = 0;
@@ -61,7 +61,7 @@ test("with every message lost all waiters still get their turn, one at a time", 
   });
 });
 
-test("a grant that arrives after it has ended, while another holds, is not believed", async () => {
+test("a waiter ignores a grant that arrives after it has expired and another client holds the lock", async () => {
   const { name, server } = scene;
   const proxy = await scene.proxy();
   const [first, second, third] = [
@@ -81,7 +81,7 @@ test("a grant that arrives after it has ended, while another holds, is not belie
   proxy.dropMessages(true);
   await lease.release();
   await until(() => heard.length === 1 && proxy.counts.droppedMessages === 1, "the lost grant");
-  // It ends unused, and another takes the lock, before the waiter asks again.
+  // The grant expires unused, and another client acquires the lock before the waiter re-checks.
   await until(async () => (await scene.holder()) === null, "the end of the unused lease");
   const other = await third.mutex(name).acquire({ leaseMs: LONG_MS });
   proxy.dropMessages(false);
@@ -89,7 +89,7 @@ test("a grant that arrives after it has ended, while another holds, is not belie
   expect(await server.command("PUBLISH", inbox, late)).toBe(2);
   await scene.queued(1);
   expect(await scene.holder()).toBe(other.owner);
-  // Once more, now that it has been told that it waits.
+  // Send it again, now that the waiter has a reply that says it waits.
   expect(await server.command("PUBLISH", inbox, late)).toBe(2);
   const gotThrough = first.mutex(name).tryAcquire();
   expect(await gotThrough).toBeNull();
@@ -107,7 +107,7 @@ test("a grant that arrives after it has ended, while another holds, is not belie
   observer.disconnect();
 });
 
-test("rubbish in the inbox changes nothing", async () => {
+test("invalid messages in the inbox change nothing", async () => {
   const { name, server } = scene;
   const [first, second] = [await scene.client(ioredis), await scene.client(ioredis)];
   const lease = await first.mutex(name).acquire({ leaseMs: LONG_MS });

@@ -1,14 +1,14 @@
-/** Multi-locks of several processes, each with its own idea of the order, on a real server. */
+/** Multi-locks of several processes, each with its own order of names, on a real server. */
 import { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import { startRedis } from "../../../../tests/support/redis-server.js";
 import { LONG_MS } from "../../src/testing/delays.js";
 import { startOpposite } from "./programs/programs.js";
 
-/** Raise it for a longer run. */
+/** Set FAULT_FACTOR for a longer run. */
 const SECTIONS = 500 * Number(process.env.FAULT_FACTOR ?? 1);
 
-test("two processes that name the same locks in opposite order, 1000 times: no deadlock, no time-out, no lost count", async () => {
+test("two processes that lock the same names in opposite order 1000 times never deadlock or time out", async () => {
   const server = await startRedis();
   const redis = new Redis({ port: server.port });
   const processes = [startOpposite(server.port), startOpposite(server.port)] as const;

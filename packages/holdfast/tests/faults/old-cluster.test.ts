@@ -1,4 +1,6 @@
-/** A cluster whose servers have no sharded channels, as before Redis 7: the commands are taken away from a newer one. */
+/**
+ * A cluster whose servers lack sharded channels, as before Redis 7: the commands of a newer server are renamed away.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
 import { LONG_MS, SOON_MS, until } from "../../src/testing/delays.js";
@@ -14,7 +16,7 @@ afterAll(() => cluster.stop());
 const scene = useClients();
 
 describe.each(clusters.filter(({ name }) => name !== "GLIDE"))("$name", (library) => {
-  test("a waiter is told of its grant by a plain channel", async () => {
+  test("a waiter is notified of its grant on a plain channel", async () => {
     const { name } = scene;
     const [first, second] = [await scene.client(library, cluster.ports), await scene.client(library, cluster.ports)];
     const lease = await first.mutex(name).acquire({ leaseMs: 2 * LONG_MS });
@@ -28,7 +30,7 @@ describe.each(clusters.filter(({ name }) => name !== "GLIDE"))("$name", (library
     expect(await next.release()).toBe("released");
   });
 
-  test("a permit that was handed to a process that is gone comes back when its lease is over", async () => {
+  test("a permit granted to a waiter that never releases it is granted again when its lease expires", async () => {
     const { name } = scene;
     const clients = [1, 2, 3].map(() => scene.client(library, cluster.ports));
     const [first, second, third] = await Promise.all(clients);
@@ -42,7 +44,7 @@ describe.each(clusters.filter(({ name }) => name !== "GLIDE"))("$name", (library
     expect(await lease.release()).toBe("released");
     const passed = await lost;
     expect((await semaphoreOf(first).inspect()).waiterCount, "nobody was passed over").toBe(1);
-    // Never released: its lease ends by itself.
+    // Never released, so its lease expires.
     const next = await waiting;
     expect(passed.validForMs()).toBe(0);
     expect(await next.release()).toBe("released");

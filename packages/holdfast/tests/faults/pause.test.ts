@@ -1,4 +1,4 @@
-/** A pause is a person's, and outlives whoever's process has made it. */
+/** A pause outlives the client that made it. */
 import { expect, test } from "vitest";
 import { PausedError } from "../../src/index.js";
 import { until } from "../../src/testing/delays.js";
@@ -7,12 +7,12 @@ import { ioredis, useFaultScene } from "./scene.js";
 const scene = useFaultScene();
 const BY = { by: "ana", label: "maintenance" };
 
-test("a pause ends by its own time although no client has lived meanwhile", async () => {
+test("a pause ends at its set time even if its client is closed", async () => {
   const gone = await scene.client(ioredis);
   const { pause } = await gone.pause(scene.name, { ...BY, untilAtMs: Date.now() + 1_500 });
   await gone.close();
   const later = await scene.client(ioredis);
-  // On a machine that stands still for that long it may be over already.
+  // If the machine stalls for that long, the pause may be over already.
   const early = await later.mutex(scene.name).tryAcquire();
   if (early !== null) expect(early.token / 1_000).toBeGreaterThanOrEqual((pause.untilAtMs ?? Infinity) - 1);
   await early?.release();
@@ -24,7 +24,7 @@ test("a pause ends by its own time although no client has lived meanwhile", asyn
   }, "a grant after the pause");
 });
 
-test("a pause without an end stays when its client is closed, and somebody else ends it", async () => {
+test("a pause without an end survives its client, and another client can end it", async () => {
   const gone = await scene.client(ioredis);
   await gone.pause(scene.name, BY);
   await gone.close();
@@ -34,7 +34,7 @@ test("a pause without an end stays when its client is closed, and somebody else 
   await (await later.mutex(scene.name).acquire()).release();
 });
 
-test("a holder is renewed for as long as it likes under a pause, and killed there it is followed by nobody", {
+test("a holder keeps renewing under a pause, and when it is killed no waiter is granted before the resume", {
   timeout: 60_000,
 }, async () => {
   const worker = scene.worker();
@@ -45,7 +45,7 @@ test("a holder is renewed for as long as it likes under a pause, and killed ther
   const waiting = holdfast.mutex(scene.name).acquire({ throughPause: true, waitMs: 60_000 });
   waiting.catch(() => {});
   await scene.queued(1);
-  // Longer than a lease, by the server's clock.
+  // Longer than a lease on the server's clock.
   const [beganAt] = (await scene.server.command("TIME")) as [string];
   await until(async () => {
     const [at] = (await scene.server.command("TIME")) as [string];

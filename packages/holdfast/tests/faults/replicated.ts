@@ -1,10 +1,10 @@
-/** That a failover loses nothing that was written before. */
+/** Makes sure that a failover loses nothing written before it. */
 import type { RedisServer } from "../../../../tests/support/redis-server.js";
 import { until } from "../../src/testing/delays.js";
 
 /**
- * Resolves when all replicas have what the master has now. It may go on writing, as sentinels greet each other by it, and
- * what replicas tell of themselves is up to a second old.
+ * Resolves when all replicas have what the master has now. The master may keep writing, because sentinels publish on
+ * it. The offsets that replicas report are up to a second old.
  */
 export async function replicated(master: Pick<RedisServer, "command">): Promise<void> {
   const told = async (): Promise<{ mine: number; others: number[] }> => {

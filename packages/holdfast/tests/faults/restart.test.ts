@@ -1,4 +1,4 @@
-/** A server that is restarted with an empty memory: what holders, waiters and new callers see of it. */
+/** A server that restarts with empty memory: the effect on holders, waiters and new callers. */
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { BRIEF_LEASE_MS, LONG_MS, until } from "../../src/testing/delays.js";
@@ -10,7 +10,7 @@ const LEASE_MS = 3 * BRIEF_LEASE_MS;
 
 describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
   test.each(["SIGTERM", "SIGKILL"] as const)(
-    "after %s a waiter and a new caller go on by themselves, and the holder puts it back or learns of its loss",
+    "after %s, waiters and new callers are granted, and the holder restores its lease or learns of its loss",
     async (signalName) => {
       const { name, server } = scene;
       const [first, second, third] = [
@@ -37,7 +37,8 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
       await server.restart();
       expect(server.pid).not.toBe(oldPid);
 
-      // Whoever asks first has it: the waiter, or the holder, who puts it back while it is good.
+      // The first to send a request gets the lock: the waiter, or the holder, which restores its lease while it is
+      // valid.
       await until(async () => signal.aborted || (await scene.holder()) === lease.owner, "one of them to have it");
       const isPutBack = !signal.aborted && (await scene.holder()) === lease.owner;
       if (isPutBack) expect(await lease.release()).toBe("released");

@@ -1,4 +1,4 @@
-/** What every fault test stands on: a server of its own, clients of it, and a name that no other test uses. */
+/** Setup for every fault test: its own server, clients of it, and a lock name that no other test uses. */
 import { randomUUID } from "node:crypto";
 import { GlideClient, Logger } from "@valkey/valkey-glide";
 import { Redis } from "ioredis";
@@ -11,16 +11,16 @@ import { createHoldfast, type Holdfast, type HoldfastOptions } from "../../src/i
 import { until } from "../../src/testing/delays.js";
 import { startWorker } from "./programs/programs.js";
 
-// It writes every lost connection to standard output otherwise, and here they are lost on purpose.
+// Without this, GLIDE logs every lost connection to standard output, and these tests lose connections on purpose.
 Logger.setLoggerConfig("off");
 
-/** One client library: makes a client of the server at `port`. */
+/** One client library: connects a client to the server at `port`. */
 export interface Library {
   readonly name: string;
   connect(port: number): Promise<{ options: HoldfastOptions; disconnect: () => unknown }>;
 }
 
-/** ioredis sends again what was in flight when a connection broke. */
+/** ioredis resends requests that were in flight when a connection broke. */
 export const ioredis: Library = {
   name: "ioredis 6",
   async connect(port) {
@@ -30,7 +30,7 @@ export const ioredis: Library = {
   },
 };
 
-/** node-redis rejects it. */
+/** node-redis rejects requests that were in flight when a connection broke. */
 export const nodeRedis: Library = {
   name: "node-redis 6",
   async connect(port) {
@@ -42,7 +42,7 @@ export const nodeRedis: Library = {
   },
 };
 
-/** GLIDE says nothing of lost connections. */
+/** GLIDE does not report lost connections. */
 export const glide: Library = {
   name: "GLIDE",
   async connect(port) {
@@ -53,26 +53,26 @@ export const glide: Library = {
   },
 };
 
-/** The stage of one test. */
+/** The setup of one test. */
 export interface FaultScene {
   readonly server: RedisServer;
   readonly name: string;
   /** Keys of the mutex `name`. */
   readonly keys: { readonly lock: string; readonly fence: string; readonly queue: string };
-  /** A client, directly or through a proxy's port; closed after the test. */
+  /** Connects a client, directly or through the port of a proxy. Closed after the test. */
   client(library: Library, options?: Partial<HoldfastOptions>, port?: number): Promise<Holdfast>;
   proxy(): Promise<TcpProxy>;
-  /** A process that acquires as it is told; ended after the test. */
+  /** Starts a process that acquires on request. Killed after the test. */
   worker(): Program;
-  /** Who holds the lock as the server knows it; null if nobody does. */
+  /** Owner that holds the lock on the server, or null. */
   holder(): Promise<string | null>;
-  /** Token of the present grant as the server knows it: the first of those that its claim has reserved. */
+  /** Token of the current grant on the server: the first token of the block that its claim has reserved. */
   token(): Promise<number>;
-  /** Resolves when `count` claims stand in the queue. */
+  /** Resolves when `count` claims are in the queue. */
   queued(count: number): Promise<void>;
 }
 
-/** Sets the scene for each test of the file; the server is started anew for each, so that any fault is allowed. */
+/** Sets up a scene for each test of the file. Each test gets a new server, so it may cause any fault. */
 export function useFaultScene(): FaultScene {
   let closers: (() => unknown)[] = [];
   let proxies: TcpProxy[] = [];
@@ -116,7 +116,7 @@ export function useFaultScene(): FaultScene {
       until(async () => (await server.command("ZCARD", scene.keys.queue)) === count, `${count} in the queue`);
   });
   afterEach(async () => {
-    // Clients before what they are connected to, so that they can say goodbye.
+    // Close clients before their servers and proxies, so that their last requests still arrive.
     scene.server.resume();
     await Promise.allSettled(closers.map((close) => close()));
     await Promise.all(proxies.map((proxy) => proxy.close()));
@@ -127,7 +127,7 @@ export function useFaultScene(): FaultScene {
   return scene;
 }
 
-/** Settles to the lease's or call's outcome as a value, so that a test can look at it later. */
+/** Resolves to the outcome of the call as a value, so that a test can check it later. */
 export function outcomeOf<Value>(promise: Promise<Value>): Promise<{ value?: Value; error?: unknown; atMs: number }> {
   return promise.then(
     (value) => ({ value, atMs: performance.now() }),

@@ -1,17 +1,17 @@
-/** A server that forgets its scripts again and again while they are in use. */
+/** A server whose script cache is flushed repeatedly while the scripts are in use. */
 import { expect, test } from "vitest";
 import { LONG_MS, SHORT_MS, sleep, until } from "../../src/testing/delays.js";
 import { ioredis, nodeRedis, useFaultScene } from "./scene.js";
 
 const scene = useFaultScene();
 
-/** How often the server has said that it does not know a script. */
+/** Number of NOSCRIPT replies so far. */
 async function refused(): Promise<number> {
   const errors = String(await scene.server.command("INFO", "errorstats"));
   return Number(/errorstat_NOSCRIPT:count=(\d+)/.exec(errors)?.[1] ?? 0);
 }
 
-test("callers go on, one at a time and in order, while the script cache is flushed every few milliseconds", async () => {
+test("callers exclude each other and tokens rise while the script cache is flushed every few milliseconds", async () => {
   const { name, server } = scene;
   const clients = [await scene.client(ioredis), await scene.client(nodeRedis)];
   const failures: string[] = [];
@@ -55,7 +55,7 @@ test("callers go on, one at a time and in order, while the script cache is flush
 });
 
 test.each([ioredis, nodeRedis])(
-  "no single call on $name fails because the cache was flushed meanwhile",
+  "no call on $name fails because the script cache is flushed meanwhile",
   async (library) => {
     const { name, server } = scene;
     const holdfast = await scene.client(library, { commandTimeoutMs: 60_000 });
@@ -64,8 +64,8 @@ test.each([ioredis, nodeRedis])(
       while (!isOver) {
         const flushedAtMs = performance.now();
         await server.command("SCRIPT", "FLUSH");
-        // To load a script takes several round trips, since the server is asked before and after whether it may grant; on a
-        // busy machine each of them is longer.
+        // Loading a script takes several round trips, because the server is checked before and after it. On a busy
+        // machine each round trip takes longer.
         await sleep(Math.max(5, 10 * (performance.now() - flushedAtMs)));
       }
     })();

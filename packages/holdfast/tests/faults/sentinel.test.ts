@@ -1,4 +1,4 @@
-/** A master behind sentinels that is replaced, under locks that are held and waited for. */
+/** A master behind Sentinel that is replaced while its locks are held and waited for. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type RedisSentinel, startSentinel } from "../../../../tests/support/redis-sentinel.js";
@@ -10,19 +10,19 @@ import { olderSentinels, sentinels, useClients } from "./topology-scene.js";
 
 let topology: RedisSentinel;
 beforeAll(async () => {
-  // A busy machine that stands still for a moment must make no second master, which would grant beside the first.
+  // A busy machine that stalls for a moment must not cause a failover: a second master would grant as well.
   topology = await startSentinel({ downAfterMs: 60_000 });
 }, 150_000);
 afterAll(() => topology.stop());
 
 const scene = useClients();
 
-/** The older ones are checked by night. */
+/** The older clients are tested in the nightly run. */
 const thorough = process.env.HOLDFAST_TESTS === "all" ? [...sentinels, ...olderSentinels] : sentinels;
 
 describe.each(thorough)("$name", (library) => {
   test.each(["is replaced", "is killed"])(
-    "a master that %s leaves the lock with its holder, and then its waiters get it",
+    "a master that %s leaves the lock with its holder, and its waiters are granted afterwards",
     async (how) => {
       const { name } = scene;
       const clients = await Promise.all([1, 2, 3].map(() => scene.client(library, topology)));
@@ -31,7 +31,7 @@ describe.each(thorough)("$name", (library) => {
       const tokens = [lease.token];
       let inside = 1;
       const wait = async (mutex: Mutex): Promise<void> => {
-        // Longer than sentinels and their clients take on a machine with much else to do: they look again once a second.
+        // Longer than sentinels and their clients need on a busy machine: they check once per second.
         const next = await mutex.acquire({ waitMs: 8 * LONG_MS, leaseMs: LONG_MS });
         inside += 1;
         expect(inside).toBe(1);
@@ -43,14 +43,14 @@ describe.each(thorough)("$name", (library) => {
       await until(async () => (await first.inspect()).waiterCount === 1, "a waiter");
 
       const old = await topology.master();
-      // What has not reached a replica would be lost, and this is not about that.
+      // Unreplicated writes would be lost, and this test is not about that.
       await replicated(old);
       if (how === "is killed") {
         await old.kill();
         await topology.setDownAfter(500);
         onTestFinished(async () => {
           await old.restart();
-          // A sentinel would say so by itself, ten seconds later.
+          // A sentinel would do that by itself, ten seconds later.
           await old.command("REPLICAOF", "127.0.0.1", (await topology.master()).port);
         });
       } else {
@@ -78,7 +78,7 @@ describe.each(thorough)("$name", (library) => {
     150_000,
   );
 
-  test("telemetry hears where commands go: to the master that is now, or nothing", async () => {
+  test("telemetry reports the current master as the server of a command, or no server", async () => {
     const client = await scene.client(library, topology);
     const servers: CommandEvent["server"][] = [];
     const hear = (event: unknown): void => {

@@ -1,4 +1,4 @@
-/** A server that stands still for a while: what holders, waiters and new callers see of it, and what is left after it. */
+/** A server that freezes for a while: the effect on holders, waiters and new callers, and what is left afterwards. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
@@ -9,12 +9,12 @@ import { glide, ioredis, nodeRedis, outcomeOf, useFaultScene } from "./scene.js"
 const scene = useFaultScene();
 
 const LEASE_MS = 2 * BRIEF_LEASE_MS;
-/** Requests are given up soon, so that the failures below fit into a short test. */
+/** Short, so that requests time out within a brief test. */
 const COMMAND_TIMEOUT_MS = BRIEF_LEASE_MS;
 
 describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
   test.each([false, true])(
-    "the holder's signal aborts before its lease ends on the server; renewed: %s",
+    "the holder's signal aborts before its lease expires on the server; renewed: %s",
     async (renew) => {
       const { name, server, keys } = scene;
       const holdfast = await scene.client(library, { commandTimeoutMs: COMMAND_TIMEOUT_MS });
@@ -30,8 +30,8 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
         endsAtMs = Number(await server.command("PEXPIRETIME", keys.lock));
       } while (confirmedAtRead !== renewals.confirmed);
       server.freeze();
-      // How late a busy machine runs a timer is not the lease's doing: no turn that begins after the end may pass
-      // without the abort. Immediates run after all timers of their turn.
+      // A busy machine may run the timer late. So check event loop turns instead: no turn that begins after the lease
+      // ends may pass without the abort. Immediates run after all timers of their turn.
       let lastTurnAtMs = Date.now();
       const turns = setInterval(() => {
         const turnAtMs = Date.now();
@@ -42,7 +42,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
       await aborted;
       clearInterval(turns);
       renewals.stop();
-      // A renewal that was carried out between the reading and the freeze, and whose answer came, moved the end.
+      // A renewal confirmed between the read and the freeze moves the end of the lease.
       expect(lastTurnAtMs).toBeLessThan(endsAtMs + (renewals.confirmed === confirmedAtRead ? 0 : LEASE_MS));
       expect(signal.reason).toMatchObject({ code: "ERR_LOCK_LEASE_LOST", reason: "expired" });
       expect(lease.validForMs()).toBe(0);
@@ -51,7 +51,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     },
   );
 
-  test("a renewed lease is given up in time, calls fail in bounded time, and all recovers when the server goes on", async () => {
+  test("a frozen server makes the lease expire and calls fail in bounded time; all recover when it resumes", async () => {
     const { name, server } = scene;
     const options = { commandTimeoutMs: COMMAND_TIMEOUT_MS };
     const [first, second, third] = [
@@ -61,7 +61,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     ];
     const lease = await first.mutex(name).acquire({ leaseMs: LEASE_MS });
     const { signal } = lease;
-    // Its first use asks the server about itself, and then nothing of the lock is sent without an answer.
+    // The first use runs the server check, and until that has a reply no request of the lock is sent.
     await third.mutex(`warm:${name}`).run(() => {}, { leaseMs: LEASE_MS });
     const waiting = outcomeOf(second.mutex(name).acquire({ waitMs: LONG_MS, leaseMs: LEASE_MS }));
     await scene.queued(1);
@@ -78,7 +78,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
       [extended, COMMAND_TIMEOUT_MS],
       [looked, COMMAND_TIMEOUT_MS],
       [started, SOON_MS / 2 + 2 * COMMAND_TIMEOUT_MS],
-      // It does not ask before the lease that it knows of ends, and then tries for a whole lease of its own.
+      // The waiter sends nothing before the lease it knows of ends. Then it retries for the length of its own lease.
       [waiting, 2 * LEASE_MS + 2 * COMMAND_TIMEOUT_MS],
     ] as const) {
       const { error, atMs } = await call;
@@ -89,7 +89,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     const releasing = outcomeOf(lease.release());
     server.resume();
 
-    // What the server now carries out of the old requests is undone; at the worst it ends with its lease.
+    // Late effects of the old requests are undone, or at worst expire with their lease.
     const next = await second.mutex(name).acquire({ waitMs: LEASE_MS + SOON_MS });
     expect(next.token).toBeGreaterThan(lease.token);
     const released = await releasing;
@@ -104,7 +104,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     await until(async () => (await scene.holder()) === null, "the lock to be free");
   });
 
-  test("close() ends in bounded time, whoever holds and waits, and gives back what it can once the server goes on", async () => {
+  test("close() on a frozen server ends in bounded time, and the lock becomes free when the server resumes", async () => {
     const { name, server } = scene;
     const options = { commandTimeoutMs: COMMAND_TIMEOUT_MS };
     const [first, second] = [await scene.client(library, options), await scene.client(library, options)];
@@ -122,7 +122,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     await until(async () => (await scene.holder()) === null, "what was sent before to be carried out");
   });
 
-  test("a stall shorter than the lease costs nobody anything", async () => {
+  test("a freeze shorter than the lease loses no lease and no waiter", async () => {
     const { name, server } = scene;
     const [first, second] = [await scene.client(library), await scene.client(library)];
     const lease = await first.mutex(name).acquire({ leaseMs: LONG_MS });
@@ -139,7 +139,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
   });
 });
 
-/** What `promise` gives, or undefined if that takes longer. */
+/** Resolves to the value of `promise`, or to undefined after `ms`. */
 function sooner<Value>(promise: Promise<Value>, ms: number): Promise<Value | undefined> {
   promise.catch(() => {});
   return Promise.race([promise, sleep(ms).then(() => undefined)]);

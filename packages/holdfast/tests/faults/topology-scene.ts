@@ -1,4 +1,4 @@
-/** What tests of clusters and sentinels stand on: clients of a shared topology, and workers that watch each other. */
+/** Setup for cluster and Sentinel tests: clients of a shared topology, and workers that detect overlapping holds. */
 import { randomUUID } from "node:crypto";
 import { GlideClusterClient, Logger } from "@valkey/valkey-glide";
 import { Cluster, Redis } from "ioredis";
@@ -11,13 +11,13 @@ import { afterEach, beforeEach } from "vitest";
 import { createHoldfast, type Holdfast, type HoldfastOptions } from "../../src/index.js";
 import { LONG_MS, sleep } from "../../src/testing/delays.js";
 
-// It writes every lost connection to standard output otherwise, and here they are lost on purpose.
+// Without this, GLIDE logs every lost connection to standard output, and these tests lose connections on purpose.
 Logger.setLoggerConfig("off");
 
-/** One client library: makes a client of whatever `Place` says how to reach. */
+/** One client library: connects a client to the topology that `Place` describes. */
 export interface Library<Place> {
   readonly name: string;
-  /** It goes on asking a master that is gone until that one answers, and so does everybody with a key there. */
+  /** The library keeps sending to a crashed master until it replies, so all callers with a key there are stuck. */
   readonly clingsToTheDead?: true;
   connect(place: Place): Promise<{ options: HoldfastOptions; disconnect: () => unknown }>;
 }
@@ -55,7 +55,7 @@ function nodes(ports: Ports): { rootNodes: { url: string }[] } {
   return { rootNodes: ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })) };
 }
 
-/** Clients of a cluster: those that every test runs on. */
+/** Cluster clients that every test runs on. */
 export const clusters: readonly Library<Ports>[] = [
   { name: "ioredis 6", connect: async (ports) => quiet(new Cluster(hosts(ports))) },
   { name: "node-redis 6", connect: (ports) => connected(createCluster(nodes(ports))) },
@@ -69,7 +69,7 @@ export const clusters: readonly Library<Ports>[] = [
   },
 ];
 
-/** Older ones, and relatives. */
+/** Older versions and forks. */
 export const olderClusters: readonly Library<Ports>[] = [
   { name: "ioredis 5", connect: async (ports) => quiet(new Cluster5(hosts(ports))) },
   { name: "iovalkey", connect: async (ports) => quiet(new IovalkeyCluster(hosts(ports))) },
@@ -89,7 +89,7 @@ export const sentinels: readonly Library<Sentinels>[] = [
   },
 ];
 
-/** Cannot be duplicated, so the user makes another one for listening. */
+/** These cannot be duplicated, so the user supplies a separate subscriber client. */
 export const olderSentinels: readonly Library<Sentinels>[] = [
   {
     name: "node-redis 5 with a subscriber",
@@ -101,7 +101,7 @@ export const olderSentinels: readonly Library<Sentinels>[] = [
   },
 ];
 
-/** Clients that are closed after each test, and a name that no other test has. */
+/** Closes all clients after each test, and gives each test a unique lock name. */
 export function useClients(): {
   name: string;
   client<Place>(library: Library<Place>, place: Place, options?: Partial<HoldfastOptions>): Promise<Holdfast>;
@@ -128,19 +128,21 @@ export function useClients(): {
   return scene;
 }
 
-/** What workers have seen. */
+/** The findings of the workers. */
 export interface Sightings {
-  /** How often somebody held what another one held. */
+  /** Number of times that a worker held a lock while another worker held it. */
   readonly overlaps: number;
-  /** Tokens, in the order in which their holders began. */
+  /** Tokens, in the order in which the holds began. */
   readonly tokens: Readonly<Record<string, readonly number[]>>;
-  /** Longest time that a lock was free while somebody waited, in ms, less what this process stood still meanwhile. */
+  /**
+   * Longest time in ms that a lock was free while a worker waited, minus the time for which this process was stalled.
+   */
   readonly longestIdleMs: number;
   readonly sections: number;
   readonly errors: readonly unknown[];
 }
 
-/** Workers on every client take turns at each of `names` until they are told to stop. */
+/** Workers on every client take turns at each of `names` until the returned function is called. */
 export function startWorkers(holdfasts: readonly Holdfast[], names: readonly string[]): () => Promise<Sightings> {
   const tokens: Record<string, number[]> = Object.fromEntries(names.map((name) => [name, []]));
   const holders = new Map<string, number>();
@@ -151,7 +153,7 @@ export function startWorkers(holdfasts: readonly Holdfast[], names: readonly str
   let sections = 0;
   let isOver = false;
   let stalledMs = 0;
-  // A machine with other things to do stops everybody, and what is measured is the lock.
+  // A busy machine stalls all workers. The test measures the lock, so stalls are subtracted.
   let lastMs = performance.now();
   const ticker = setInterval(() => {
     const nowMs = performance.now();
@@ -175,7 +177,7 @@ export function startWorkers(holdfasts: readonly Holdfast[], names: readonly str
         await lease.release();
         if ((holders.get(name) ?? 0) === 0) freeSince.set(name, performance.now() - stalledMs);
       } catch (error) {
-        // One is enough to fail, and the next might come at once.
+        // One error is enough to fail the test, and the next attempt might fail immediately.
         errors.push(error);
         return;
       }

@@ -1,4 +1,4 @@
-/** Two processes with a hundred callers each on one name: who was in at which time, in which order, and how often. */
+/** Two processes with a hundred callers each on one lock: checks exclusion, order and fairness. */
 import { expect, test } from "vitest";
 import { BRIEF_LEASE_MS } from "../../src/testing/delays.js";
 import { sharedClockMs, startCrowd } from "./programs/programs.js";
@@ -8,7 +8,7 @@ const scene = useFaultScene();
 
 const CALLERS = 100;
 const FOR_MS = 5_000;
-/** As many leases as one grant serves in a crowd; see docs/adr/137. */
+/** The maximum number of leases that one grant serves under contention; see docs/adr/137. */
 const BATCH = 128;
 
 interface Section {
@@ -18,7 +18,7 @@ interface Section {
   readonly endMs: number;
 }
 
-test("2 × 100 callers exclude each other, in the order of their tokens, and take turns", async () => {
+test("2 × 100 callers exclude each other in the order of their tokens, and take turns", async () => {
   const { name, server, keys } = scene;
   const crowds = [startCrowd(server.port), startCrowd(server.port)];
   try {
@@ -58,7 +58,7 @@ function sectionsOf(numbers: Float64Array, process: number): Section[] {
   });
 }
 
-/** Sections that began before an earlier one had ended. Expects them by their beginning. */
+/** Sections that began before an earlier one had ended. Expects them sorted by their beginning. */
 function overlaps(sections: readonly Section[]): Section[] {
   let endMs = -Infinity;
   return sections.filter((section) => {
@@ -68,7 +68,7 @@ function overlaps(sections: readonly Section[]): Section[] {
   });
 }
 
-/** By how many sections the callers of one process differ. */
+/** Difference between the most and the fewest sections of any caller of one process. */
 function differenceWithin(sections: readonly Section[], process: number): number {
   const counts = Array.from({ length: CALLERS }, () => 0);
   for (const { caller } of sections) {
@@ -78,7 +78,7 @@ function differenceWithin(sections: readonly Section[], process: number): number
   return Math.max(...counts) - Math.min(...counts);
 }
 
-/** The most sections that one process had in a row, between the first and the last of the other. */
+/** Longest run of sections of one process, within the time in which both processes worked. */
 function longestRun(sections: readonly Section[]): number {
   const processes = sections.map(({ caller }) => caller.split("/")[0]);
   const begin = Math.max(processes.indexOf("0"), processes.indexOf("1"));

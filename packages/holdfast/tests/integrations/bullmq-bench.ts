@@ -1,4 +1,4 @@
-/** A server, two Holdfasts and queues of one's own, for the tests of `holdfast/bullmq`. */
+/** A server, two Holdfast instances and separate queues for each test of `holdfast/bullmq`. */
 import { randomUUID } from "node:crypto";
 import { type ConnectionOptions, type Job, Queue, Worker, type WorkerOptions } from "bullmq";
 import { Redis } from "ioredis";
@@ -7,15 +7,15 @@ import { type RedisServer, startRedis } from "../../../../tests/support/redis-se
 import { createHoldfast, type Holdfast, type Lease } from "../../src/index.js";
 import { deferred, sleep } from "../../src/testing/delays.js";
 
-/** What a job is about. */
+/** The data of a job. */
 export interface Bill {
   readonly n: number;
 }
 
-/** How long the tests wait for what has to happen. */
+/** How long a test waits for an expected change. */
 export const eventually = { timeout: 15_000, interval: 10 };
 
-/** What the tests of a file stand on; new queue names and keys for each test. */
+/** Shared setup of a test file, with new queue names and keys for each test. */
 export class Bench {
   server!: RedisServer;
   redis!: Redis;
@@ -49,13 +49,13 @@ export class Bench {
     });
   }
 
-  /** A client that is there already, since BullMQ may stand where it sees no ioredis. */
+  /** An existing client, because BullMQ may be installed where it cannot resolve ioredis. */
   get connection(): ConnectionOptions {
-    // BullMQ compares it with the types of an ioredis of its own.
+    // BullMQ's types refer to its own copy of ioredis.
     return this.#jobs as unknown as ConnectionOptions;
   }
 
-  /** Is called when the test has ended, the last one first. */
+  /** Registers a cleanup for the end of the test. Cleanups run in reverse order. */
   atEnd(close: () => Promise<unknown>): void {
     this.#closing.push(close);
   }
@@ -81,14 +81,14 @@ export class Bench {
     await this.queue().addBulk(Array.from({ length: count }, (_, n) => ({ name: "bill", data: { n } })));
   }
 
-  /** The job as the server has it now. */
+  /** Reads the current state of the job from the server. */
   async reload({ id }: Pick<Job, "id">): Promise<Job<Bill>> {
     const found = await this.queue().getJob(id as string);
     if (found === undefined) throw new Error(`there is no job ${id}`);
     return found;
   }
 
-  /** Somebody else has the lock. */
+  /** Acquires the lock, so that the jobs of the test find it held. */
   async takeLock(): Promise<Lease> {
     return await this.holdfast.mutex(this.key).acquire({ label: "ana's import" });
   }
@@ -100,7 +100,7 @@ export class Bench {
   }
 }
 
-/** How the next job of that worker ends. */
+/** Resolves with the outcome of that worker's next job. */
 export function ended(of: Worker<Bill>): Promise<{ job: Job<Bill> | undefined; error?: Error; value?: unknown }> {
   return new Promise((resolve) => {
     of.once("completed", (job, value) => resolve({ job, value }));
@@ -108,7 +108,7 @@ export function ended(of: Worker<Bill>): Promise<{ job: Job<Bill> | undefined; e
   });
 }
 
-/** Work that goes on until it is told to end. */
+/** Work that runs until `end` is called. */
 export function held(): { work: () => Promise<string>; began: Promise<void>; end: () => void } {
   const began = deferred<void>();
   const end = deferred<string>();
@@ -122,7 +122,7 @@ export function held(): { work: () => Promise<string>; began: Promise<void>; end
   };
 }
 
-/** Counts who is inside at once. */
+/** Counts how many visitors are inside at the same time. */
 export function crowd(): { readonly most: number; visit: (work?: () => Promise<unknown>) => Promise<void> } {
   let inside = 0;
   let most = 0;

@@ -1,4 +1,4 @@
-/** Jobs whose lock, or whose place with BullMQ, is lost while they run; and what must pass through untouched. */
+/** Jobs that lose their lock or stall while they run, and BullMQ features that must keep working. */
 import { FlowProducer, type Job, UnrecoverableError, WaitingChildrenError, type Worker } from "bullmq";
 import { Redis } from "ioredis";
 import { describe, expect, test, vi } from "vitest";
@@ -17,7 +17,7 @@ const bench = new Bench();
 
 type Run = LockedProcessor<Bill, unknown, string, string>;
 
-/** A worker whose jobs all have the key of the test. */
+/** Starts a worker whose jobs all use the key of the test. */
 function lockedWorker(run: Run, options: Parameters<Bench["worker"]>[1] = {}): Worker<Bill> {
   return bench.worker(
     withLock<Bill, unknown>(bench.other, () => bench.key, run, { whenBusy: { delayMs: 20 } }),
@@ -25,7 +25,7 @@ function lockedWorker(run: Run, options: Parameters<Bench["worker"]>[1] = {}): W
   );
 }
 
-/** Somebody takes the lock away from whoever has it. */
+/** Force-releases the lock from its current holder. */
 async function takeAway(): Promise<void> {
   const { holders } = await bench.holdfast.mutex(bench.key).inspect();
   const token = holders[0]?.token as number;
@@ -41,7 +41,7 @@ function aborted(signal: AbortSignal): Promise<unknown> {
 }
 
 describe("a job that loses its lock", () => {
-  test("is told by its signal, and what it throws because of that is its failure", async () => {
+  test("is notified by its signal, and fails with the error that it throws", async () => {
     const run = lockedWorker(async (_job, _token, signal) => {
       await aborted(signal);
       throw signal.reason;
@@ -56,7 +56,7 @@ describe("a job that loses its lock", () => {
     });
   });
 
-  test("and succeeds all the same has failed, with its value, and is tried again", async () => {
+  test("fails with its value if it succeeds anyway, and is retried", async () => {
     const signals: AbortSignal[] = [];
     const run = lockedWorker(async (_job, _token, signal, lease) => {
       signals.push(signal);
@@ -75,7 +75,7 @@ describe("a job that loses its lock", () => {
     expect((await ended(run)).value).toBe("again, false");
   });
 
-  test("is cancelled by the same signal", async () => {
+  test("receives BullMQ's cancellation on the same signal", async () => {
     const began = deferred<void>();
     const run = lockedWorker(async (_job, _token, signal, lease) => {
       began.resolve();
@@ -89,7 +89,7 @@ describe("a job that loses its lock", () => {
     expect((await end).value).toEqual(["no longer", false, true]);
   });
 
-  test("has a maxHoldMs", async () => {
+  test("is limited by `maxHoldMs`", async () => {
     const run = async (_job: Job<Bill>, _token: unknown, signal: AbortSignal): Promise<unknown> => {
       const reason = await aborted(signal);
       throw reason;
@@ -100,11 +100,11 @@ describe("a job that loses its lock", () => {
   });
 });
 
-describe("what the processor throws", () => {
+describe("errors in the processor", () => {
   test.each<[string, Error, number]>([
     ["UnrecoverableError", new UnrecoverableError("no such customer"), 1],
     ["a plain error", Object.assign(new Error("card refused"), { code: "E_CARD" }), 2],
-  ])("%s passes untouched, and BullMQ's rules go for it", async (_, error, attempts) => {
+  ])("%s passes through unchanged, and BullMQ handles it as usual", async (_, error, attempts) => {
     const failures: unknown[] = [];
     const run = lockedWorker(() => Promise.reject(error));
     run.on("failed", (_job, thrown) => failures.push(thrown));
@@ -115,7 +115,7 @@ describe("what the processor throws", () => {
     expect((await bench.holdfast.mutex(bench.key).inspect()).holders).toEqual([]);
   });
 
-  test("a refusal of another lock, inside, is its own error and no reason for a delay", async () => {
+  test("a refusal of another lock inside the job fails the job and causes no delay", async () => {
     const name = `${bench.key}:inner`;
     const lease = await bench.holdfast.mutex(name).acquire();
     const onBusy = vi.fn();
@@ -128,8 +128,8 @@ describe("what the processor throws", () => {
   });
 });
 
-describe("a job that BullMQ has lost sight of", () => {
-  test("is run again only when the first run has ended", { timeout: 60_000 }, async () => {
+describe("a stalled job", () => {
+  test("runs again only after the first run has ended", { timeout: 60_000 }, async () => {
     const inside = crowd();
     const first = held();
     const tokens: number[] = [];
@@ -155,7 +155,7 @@ describe("a job that BullMQ has lost sight of", () => {
     expect(refusals[0]).toMatchObject({ reason: "held", label: `${bench.queueName}:${job.id}` });
     expect(tokens).toHaveLength(1);
     first.end();
-    // By either of the workers; on a slow machine the first may be lost sight of again.
+    // Either worker may complete it because the first one can stall again on a slow machine.
     await vi.waitFor(async () => expect(await job.isCompleted()).toBe(true), eventually);
     expect(inside.most).toBe(1);
     expect(tokens.length).toBeGreaterThan(1);
@@ -164,8 +164,8 @@ describe("a job that BullMQ has lost sight of", () => {
   });
 });
 
-describe("with the rest of BullMQ", () => {
-  test("a job that was delayed waits while its queue is paused, and holds nothing", async () => {
+describe("other BullMQ features", () => {
+  test("a delayed job waits while its queue is paused, and holds no lock", async () => {
     const lease = await bench.takeLock();
     const refused = deferred<void>();
     const run = vi.fn(async () => "billed");
@@ -178,7 +178,7 @@ describe("with the rest of BullMQ", () => {
     await refused.promise;
     await bench.queue().pause();
     await lease.release();
-    // Whatever was on its way has come to rest when the job is neither active nor taken.
+    // When the job is no longer active, none of its requests are in flight.
     await vi.waitFor(async () => expect(["delayed", "waiting", "paused"]).toContain(await job.getState()), eventually);
     const mine = await bench.holdfast.mutex(bench.key).tryAcquire();
     expect(mine).not.toBeNull();
@@ -188,7 +188,7 @@ describe("with the rest of BullMQ", () => {
     expect((await end).value).toBe("billed");
   });
 
-  test("children of a flow take turns, and their parent comes after them", async () => {
+  test("children of a flow run one at a time, and their parent runs after them", async () => {
     const inside = crowd();
     const order: string[] = [];
     const run: Run = async (job) => {
@@ -211,7 +211,7 @@ describe("with the rest of BullMQ", () => {
     expect(order[3]).toBe("sum");
   });
 
-  test("a parent that waits for children it adds gives its lock to them meanwhile", async () => {
+  test("a parent that waits for its children releases its lock to them", async () => {
     const order: string[] = [];
     const run: Run = async (job, token) => {
       order.push(job.name);
@@ -229,10 +229,10 @@ describe("with the rest of BullMQ", () => {
   });
 });
 
-describe("processes that die or stand still", { timeout: 60_000 }, () => {
+describe("processes that crash or freeze", { timeout: 60_000 }, () => {
   const url = new URL("./programs/bullmq-worker.mjs", import.meta.url);
 
-  test("a killed worker is followed when its lease is over, and soon after", async () => {
+  test("the next job runs when the lease of a killed worker ends", async () => {
     const dying = startProgram(url, { port: bench.server.port });
     const began = dying.heard("began");
     await dying.call("work", { queueName: bench.queueName, key: bench.key, leaseMs: 1_000 });
@@ -246,7 +246,7 @@ describe("processes that die or stand still", { timeout: 60_000 }, () => {
     expectTakeover((await end).value as number, { leaseMs, askedMs });
   });
 
-  test("one that was stopped beyond its lease learns that it is too late", async () => {
+  test("a worker that freezes past its lease fails with WorkLostError", async () => {
     const late = startProgram(url, { port: bench.server.port });
     try {
       const began = late.heard("began");
@@ -265,7 +265,7 @@ describe("processes that die or stand still", { timeout: 60_000 }, () => {
   });
 });
 
-test("a reply that is lost after the grant changes nothing, and nothing is left", async () => {
+test("a job whose acquire reply is lost runs once and leaves nothing behind", async () => {
   const proxy = await startProxy(bench.server.port);
   const client = new Redis({ port: proxy.port, retryStrategy: () => 20 });
   client.on("error", () => {});
@@ -285,7 +285,7 @@ test("a reply that is lost after the grant changes nothing, and nothing is left"
   await proxy.close();
 });
 
-/** A Holdfast with a connection of its own to that port. */
+/** Creates a Holdfast with its own connection to that port. */
 function holdfastOn(port: number): Holdfast {
   const client = new Redis({ port, retryStrategy: () => 20 });
   client.on("error", () => {});
@@ -297,7 +297,7 @@ function holdfastOn(port: number): Holdfast {
   return made;
 }
 
-test("a job that waits for its lock, and is not told of its turn, finds out by itself", async () => {
+test("a waiting job whose notification is lost still gets its lock", async () => {
   const proxy = await startProxy(bench.server.port);
   bench.atEnd(() => proxy.close());
   const far = holdfastOn(proxy.port);
@@ -323,7 +323,7 @@ test("a job that waits for its lock, and is not told of its turn, finds out by i
   expect((await lock.inspect()).holders).toEqual([]);
 });
 
-test("a job whose lock is gone with a server that came back empty has failed, with its value, and is tried again", async () => {
+test("a job fails with its value and is retried if the lock server restarts empty", async () => {
   const server = await startRedis();
   bench.atEnd(() => server.stop());
   const first = deferred<void>();
@@ -335,7 +335,7 @@ test("a job whose lock is gone with a server that came back empty has failed, wi
     await aborted(signal);
     return { invoice: 7 };
   };
-  // The jobs are on another server than the locks.
+  // The jobs are on a different server from the locks.
   const options = { leaseMs: 1_000, whenBusy: { waitMs: 600_000 } };
   const worker = bench.worker(withLock<Bill, unknown>(holdfastOn(server.port), () => bench.key, run, options));
   const end = ended(worker);
@@ -350,7 +350,7 @@ test("a job whose lock is gone with a server that came back empty has failed, wi
   expect(runs).toBe(2);
 });
 
-describe("what is refused at once", () => {
+describe("withLock refuses", () => {
   const run = async (): Promise<void> => {};
 
   test.each<[string, unknown]>([
@@ -376,11 +376,11 @@ describe("what is refused at once", () => {
     [{ lock: "mutex" }, "lock"],
     [{ onBusy: 1 }, "onBusy"],
     [{ waitMs: 5 }, "waitMs"],
-  ])("an option by its name: %o", (options, name) => {
+  ])("an invalid option, and names it: %o", (options, name) => {
     expect(() => withLock(bench.holdfast, () => "a", run, options)).toThrow(name);
   });
 
-  test("what is no Holdfast, and a key that is no function", () => {
+  test("a wrong `holdfast` argument, and a key that is not a function", () => {
     expect(() => withLock({} as never, () => "a", run)).toThrow("holdfast must be what createHoldfast returned");
     expect(() => withLock(bench.holdfast, "a" as never, run)).toThrow("keyOf must be a function");
   });

@@ -9,8 +9,8 @@ import { Bench, type Bill, crowd, ended, eventually } from "./bullmq-bench.js";
 
 const bench = new Bench();
 
-describe("of jobs with one key", () => {
-  test("two workers never run two at once, and all are done", { timeout: 60_000 }, async () => {
+describe("concurrency", () => {
+  test("two workers run jobs with one key one at a time, and complete all of them", { timeout: 60_000 }, async () => {
     const inside = crowd();
     const done = new Set<number>();
     const refused = vi.fn();
@@ -37,7 +37,7 @@ describe("of jobs with one key", () => {
     );
   });
 
-  test("two queues never run two at once", async () => {
+  test("two queues run jobs with one key one at a time", async () => {
     const inside = crowd();
     const done: string[] = [];
     const names = [bench.queueName, `refunds-${bench.queueName}`];
@@ -60,7 +60,7 @@ describe("of jobs with one key", () => {
     expect(new Set(done)).toEqual(new Set(names));
   });
 
-  test("as many run as the lock lets in, where it is no mutex", async () => {
+  test("a semaphore lets as many jobs run as it has permits", async () => {
     const inside = crowd();
     let done = 0;
     const processor = withLock(
@@ -78,7 +78,7 @@ describe("of jobs with one key", () => {
     expect(inside.most).toBe(2);
   });
 
-  test("one without a key needs no lock", async () => {
+  test("jobs without a key run without a lock", async () => {
     const inside = crowd();
     const leases: unknown[] = [];
     const processor = withLock(
@@ -96,7 +96,7 @@ describe("of jobs with one key", () => {
 });
 
 describe("a job whose lock is held", () => {
-  test("takes no worker's time, and is told who has it", async () => {
+  test("does not occupy the worker, and `onBusy` names the holder", async () => {
     const lease = await bench.takeLock();
     const seen: Refusal[] = [];
     const keyOf = (job: Job<Bill>): string | undefined => (job.name === "bill" ? bench.key : undefined);
@@ -114,7 +114,7 @@ describe("a job whose lock is held", () => {
     await vi.waitFor(async () => expect(await (await bench.reload(busy)).isCompleted()).toBe(true), eventually);
   });
 
-  test("is delayed by a start, and not by an attempt", async () => {
+  test("is delayed without using up an attempt", async () => {
     const lease = await bench.takeLock();
     const told: number[][] = [];
     const processor = withLock(
@@ -138,7 +138,7 @@ describe("a job whose lock is held", () => {
     expect([job?.attemptsMade, job?.attemptsStarted]).toEqual([1, starts]);
   });
 
-  test("comes back later, and not at once with all others", async () => {
+  test("is delayed by a random time, so that jobs do not all return together", async () => {
     const lease = await bench.takeLock();
     const delays: number[] = [];
     const processor = withLock(
@@ -162,7 +162,7 @@ describe("a job whose lock is held", () => {
     expect(new Set(delays).size).toBeGreaterThan(10);
   });
 
-  test("fails when it was delayed often enough, with who has it", async () => {
+  test("fails with the holder in its error after `delaysMax` delays", async () => {
     const lease = await bench.takeLock();
     const run = vi.fn(async () => {});
     const end = ended(
@@ -178,7 +178,7 @@ describe("a job whose lock is held", () => {
     await lease.release();
   });
 
-  test("is delayed as often again in each attempt", async () => {
+  test("gets the full number of delays again in each attempt", async () => {
     const lease = await bench.takeLock();
     const processor = withLock(
       bench.other,
@@ -221,7 +221,7 @@ describe("a job whose lock is held", () => {
     await lease.release();
   });
 
-  test("waits in the worker, if told so, and runs when it is free", async () => {
+  test("waits in the worker with `waitMs`, and runs when the lock is free", async () => {
     const lease = await bench.takeLock();
     const end = ended(
       bench.worker(
@@ -246,7 +246,7 @@ describe("a job whose lock is held", () => {
   test.each<[string, string | undefined, RegExp]>([
     ["words", "no longer wanted", /was cancelled while it waited/],
     ["none", undefined, /aborted/],
-  ])("can be cancelled while it waits, with reasons: %s", async (_, reason, message) => {
+  ])("can be canceled while it waits, with reason: %s", async (_, reason, message) => {
     const lease = await bench.takeLock();
     const run = vi.fn(async () => {});
     const waiting = bench.worker(withLock(bench.other, () => bench.key, run, { whenBusy: { waitMs: Infinity } }));
@@ -268,7 +268,7 @@ describe("a job whose lock is held", () => {
     await lease.release();
   });
 
-  test("fails if it is cancelled before it was sent back, and does not come again", async () => {
+  test("fails for good if it is canceled before it is delayed", async () => {
     const lease = await bench.takeLock();
     const seen: Refusal[] = [];
     const refused = bench.worker(
@@ -293,7 +293,7 @@ describe("a job whose lock is held", () => {
     await lease.release();
   });
 
-  test("is delayed while a person has paused it, and runs after that", async () => {
+  test("is delayed while its lock is paused, and runs after the lock is resumed", async () => {
     await bench.holdfast.pause(bench.key, { label: "year-end", by: "ana" });
     const seen: Refusal[] = [];
     const run = vi.fn(async () => {});
@@ -310,7 +310,7 @@ describe("a job whose lock is held", () => {
     await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1), eventually);
   });
 
-  test("is delayed while the server of the locks is away, and never runs without a lock", async () => {
+  test("is delayed while the lock server is down, and never runs without a lock", async () => {
     const proxy = await startProxy(bench.server.port);
     const client = new Redis({ port: proxy.port, retryStrategy: () => 20, maxRetriesPerRequest: 1 });
     client.on("error", () => {});

@@ -1,4 +1,4 @@
-/** The dashboards of docs/grafana name metrics and labels that the real `prom-client` has after something of each kind has happened. */
+/** Checks that the dashboards in docs/grafana use only metrics and labels that the real `prom-client` exports. */
 import { channel } from "node:diagnostics_channel";
 import { readdirSync, readFileSync } from "node:fs";
 import { Redis } from "ioredis";
@@ -19,9 +19,9 @@ const FOLDER = new URL("../../../../docs/grafana/", import.meta.url);
 const dashboards = readdirSync(FOLDER)
   .filter((file) => file.endsWith(".json"))
   .map((file) => [file, JSON.parse(readFileSync(new URL(file, FOLDER), "utf8")) as Dashboard] as const);
-/** The labels of each name that Prometheus stores. */
+/** The labels of each exported metric name. */
 let emitted: Map<string, ReadonlySet<string>>;
-/** The names that belong together: those of a histogram are three. */
+/** The exported names of each metric. A histogram has three. */
 let families: string[][];
 let server: RedisServer;
 let redis: Redis;
@@ -50,7 +50,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** Something for every metric. @returns what Prometheus would be told meanwhile */
+/** Produces a value for every metric. @returns the metrics in Prometheus's text format */
 async function playAll(register: Registry): Promise<string> {
   await once(holdfast, "pay", () => 1);
   await cache(holdfast, "prices", { freshMs: 60_000 }).get("a", () => 1);
@@ -69,7 +69,7 @@ async function playAll(register: Registry): Promise<string> {
   return text;
 }
 
-/** Of the text format of Prometheus. */
+/** Parses the labels of each metric from Prometheus's text format. */
 function labelsIn(text: string): Map<string, ReadonlySet<string>> {
   const found = new Map<string, Set<string>>();
   for (const [, name = "", list = ""] of text.matchAll(/^(holdfast_\w+)(?:\{(.*)\})? /gm)) {
@@ -80,7 +80,7 @@ function labelsIn(text: string): Map<string, ReadonlySet<string>> {
   return found;
 }
 
-/** Each metric of an expression, and the labels that it is selected by. */
+/** Returns each metric in an expression, with the labels that it filters by. */
 function selectorsIn(expr: string): [name: string, labels: string[]][] {
   return [...expr.matchAll(/(holdfast_\w+)(?:\{([^}]*)\})?/g)].map(([, name = "", list = ""]) => [
     name,
@@ -88,12 +88,12 @@ function selectorsIn(expr: string): [name: string, labels: string[]][] {
   ]);
 }
 
-/** What is left after sums and the like. */
+/** Returns the labels in the `by` clauses of an expression. */
 function groupedBy(expr: string): string[] {
   return [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = ""]) => list.split(/,\s*/));
 }
 
-test.each(dashboards)("%s names no metric and no label that there is not", (_, { title, panels, templating }) => {
+test.each(dashboards)("%s uses only metrics and labels that exist", (_, { title, panels, templating }) => {
   expect(title).not.toBe("");
   const targets = panels.flatMap(({ targets: of = [] }) => of);
   expect(targets.length).toBeGreaterThan(10);
@@ -114,16 +114,16 @@ test.each(dashboards)("%s names no metric and no label that there is not", (_, {
   for (const { query } of variables) expect([...all]).toContain(/, (\w+)\)$/.exec(query)?.[1]);
 });
 
-test("every metric is shown", () => {
+test("every metric appears in a dashboard", () => {
   const targets = dashboards.flatMap(([, { panels }]) => panels.flatMap(({ targets: of = [] }) => of));
   const shown = new Set(targets.flatMap(({ expr }) => selectorsIn(expr).map(([name]) => name)));
   expect(families.length).toBeGreaterThan(10);
   expect(families.filter((names) => !names.some((name) => shown.has(name)))).toEqual([]);
-  // Whatever is not told here would be checked against nothing.
+  // Every metric must have a series here. Otherwise the dashboards' labels would be checked against nothing.
   expect(families.filter(([name = ""]) => !emitted.has(name))).toEqual([]);
 });
 
-test("losses leave caches out, since each invalidation during a load is one", () => {
+test("panels of lost leases exclude caches because each invalidation during a load counts as a loss", () => {
   const targets = dashboards.flatMap(([, { panels }]) => panels.flatMap(({ targets: of = [] }) => of));
   const ofLosses = targets.filter(({ expr }) => expr.includes("holdfast_lock_lost_total"));
   expect(ofLosses.length).toBeGreaterThan(0);

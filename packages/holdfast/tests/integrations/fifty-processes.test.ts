@@ -1,4 +1,4 @@
-/** Every integration in fifty processes at once, and what it promises then. */
+/** Every integration in fifty concurrent processes, and the guarantees that it keeps. */
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
@@ -34,7 +34,7 @@ test("BullMQ: fifty jobs with one key run one at a time, each once", async () =>
   await queue.close();
 });
 
-test("node-cron's coordinator: each fire is run by one, and stays run", async () => {
+test("node-cron coordinator: each fire runs in one process and never again", async () => {
   const { name } = scene;
   const keys = Array.from({ length: 20 }, (_, at) => `feed:2026-01-01T00:00:${at}Z`);
   const answers = await many.all<boolean[]>("fire", { name, keys, ...soon() });
@@ -44,7 +44,7 @@ test("node-cron's coordinator: each fire is run by one, and stays run", async ()
   expect((await many.all<boolean[]>("fire", { name, keys, ...soon() })).flat()).not.toContain(true);
 });
 
-test("node-cron itself: each second is run by one, and the others were not elected", async () => {
+test("node-cron: each fire runs in one process, and the others report `not-elected`", async () => {
   const { name } = scene;
   await many.all("schedule", { name });
   const runs = `${name}:runs`;
@@ -59,14 +59,14 @@ test("node-cron itself: each second is run by one, and the others were not elect
   expect(await redis.hkeys(`${name}:reasons`)).toEqual(["not-elected"]);
 });
 
-test("Nest, @Locked: one at a time, and all of them", async () => {
+test("Nest @Locked: all calls run, one at a time", async () => {
   const { name } = scene;
   await many.all("locked", { name });
   await many.all("call", soon());
   expect(await visits(redis, name)).toHaveLength(PROCESSES);
 });
 
-test("Nest, @Scheduled: one runs in the period, and the others hear that it is done", async () => {
+test("Nest @Scheduled: one process runs per period, and the others get `already-done`", async () => {
   const { name } = scene;
   await many.all("scheduled", { name });
   const found = await many.all<{ reason: string } | undefined>("call", soon());
@@ -74,12 +74,12 @@ test("Nest, @Scheduled: one runs in the period, and the others hear that it is d
   expect(await visits(redis, name)).toHaveLength(1);
 });
 
-test("Nest, @Leading: one leads at a time, in a higher term than all before", async () => {
+test("Nest @Leading: one process leads at a time, in ever higher terms", async () => {
   const { name, holdfast } = scene;
   await many.all("lead", { name, terms: PROCESSES });
   await vi.waitFor(async () => expect(await redis.llen(`${name}:visits`)).toBe(2 * PROCESSES - 1), eventually);
   expect((await holdfast.election(name).inspect()).holders).toHaveLength(1);
-  // From here on each that comes to lead is told to end, and so is who does.
+  // Closing ends the current leader, and every process that becomes the leader in the meantime.
   await many.all("close");
   const terms = (await visits(redis, name)).map(Number);
   expect(terms.length).toBeGreaterThanOrEqual(PROCESSES);

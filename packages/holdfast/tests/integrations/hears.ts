@@ -1,8 +1,8 @@
-/** When a holder can be told at once that its lock was taken away: a client that has just been made does not listen yet. */
+/** Waits until a holder can be notified of a force-release, because a new client does not subscribe immediately. */
 import type { Redis } from "ioredis";
 import { expect, vi } from "vitest";
 
-/** Resolves when the client of that owner listens to its inbox. */
+/** Resolves when the client of that owner is subscribed to its inbox. */
 export async function hears(redis: Redis, owner: string): Promise<void> {
   const inbox = `hf:in:${owner.split("/")[0]}`;
   const listeners = async (): Promise<unknown> => await redis.pubsub("NUMSUB", inbox);

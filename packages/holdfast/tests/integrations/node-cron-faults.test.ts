@@ -1,4 +1,4 @@
-/** Fires of node-cron whose process dies, or stands still, while it runs one. */
+/** node-cron fires whose process crashes or freezes while it runs them. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { type Program, startProgram } from "../../../../tests/support/program.js";
@@ -17,7 +17,7 @@ function instance(): Program {
   return program;
 }
 
-/** Who had the fires that others asked for. */
+/** Collects the pids of the holders that caused skips. */
 function pidsInTheWay(): (number | undefined)[] {
   const pids: (number | undefined)[] = [];
   const listener = (message: unknown): void => {
@@ -29,7 +29,7 @@ function pidsInTheWay(): (number | undefined)[] {
   return pids;
 }
 
-test("the fire of a process that is killed is not run again, and the next one is", async () => {
+test("a fire of a killed process does not run again, and the next fire runs", async () => {
   const { redis, name, holdfast } = scene;
   const [dying, pids, coordinator] = [instance(), pidsInTheWay(), runCoordinator(holdfast, { name })];
   expect(await dying.call("shouldRun", { key: "feed:1", ttlMs: 600_000 })).toBe(true);
@@ -38,13 +38,13 @@ test("the fire of a process that is killed is not run again, and the next one is
   expect(pids).toEqual([dying.pid]);
   expect(await coordinator.shouldRun("feed:2", 600_000)).toBe(true);
   await coordinator.onComplete("feed:2");
-  // What shows that it lives ends by itself: here it is not waited for.
+  // The lease of the killed run expires by itself. The test does not wait for that.
   const holders = `hf:semaphore:{${name}}:holders`;
   expect(await redis.zcount(holders, "-inf", (await serverMs(redis)) * 1_000 + 20_000_000)).toBe(1);
   for (const key of await redis.keys(`hf:*{${name}*`)) expect(await redis.pttl(key), key).toBeGreaterThan(0);
 });
 
-test("one that stands still until its fire is nobody's takes nothing from who has it then", async () => {
+test("a process that freezes past its fire's TTL takes nothing from the next holder", async () => {
   const { redis, name, holdfast, other } = scene;
   const late = instance();
   const key = "feed:1";

@@ -1,4 +1,4 @@
-/** The coordinator of node-cron's fires, with the real node-cron on a real server. */
+/** The run coordinator for node-cron, with the real node-cron on a real server. */
 import { randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { embedded } from "@holdfast/embedded";
@@ -39,7 +39,7 @@ beforeEach(() => {
   key = `feed:${new Date().toISOString()}`;
 });
 
-/** What is published while the test runs. */
+/** Collects the skip events of the test. */
 function skips(): RunSkippedEvent[] {
   const seen: RunSkippedEvent[] = [];
   const listener = (message: unknown): void => {
@@ -52,7 +52,7 @@ function skips(): RunSkippedEvent[] {
 }
 
 describe("a key", () => {
-  test("is for the first who asks, also when that run has ended", async () => {
+  test("is granted to the first caller only, even after that run has ended", async () => {
     const seen = skips();
     const coordinators = [holdfast, other].map((on) => runCoordinator(on, { name }));
     const answers = await Promise.all(
@@ -72,7 +72,7 @@ describe("a key", () => {
     await coordinators[0]?.onComplete(`${key} and later`);
   });
 
-  test("stays taken for its time, and after a close; then it is nobody's", async () => {
+  test("stays taken until its TTL ends, even after a close", async () => {
     const client = new Redis({ port: server.port });
     const local = createHoldfast({ redis: client });
     const coordinator = runCoordinator(local, { name });
@@ -87,7 +87,7 @@ describe("a key", () => {
     await again.onComplete(`${key} brief`);
   });
 
-  test("that is granted again here, after its time, leaves nothing of the run before it", async () => {
+  test("that is granted again after its TTL leaves no holder of the earlier run", async () => {
     const coordinator = runCoordinator(holdfast, { name });
     expect(await coordinator.shouldRun(key, 1_000)).toBe(true);
     await vi.waitFor(async () => expect(await coordinator.shouldRun(key, TTL_MS)).toBe(true), { timeout: 15_000 });
@@ -98,7 +98,7 @@ describe("a key", () => {
   });
 
   test.each(["}{", "%7D", "a:b/c d\n", "é".repeat(600), `${"x".repeat(5_000)}}`])(
-    "may be anything: %.8s",
+    "can be any string: %.8s",
     async (odd) => {
       const coordinator = runCoordinator(holdfast, { name });
       expect(await coordinator.shouldRun(odd, TTL_MS)).toBe(true);
@@ -109,13 +109,13 @@ describe("a key", () => {
     },
   );
 
-  test("is asked for before half of its time is over, however long the jitter may be", async () => {
+  test("is requested within half of its TTL, even if the jitter is longer", async () => {
     const coordinator = runCoordinator(holdfast, { name, jitterMaxMs: 3_600_000 });
     expect(await coordinator.shouldRun(key, 1_000)).toBe(true);
     await coordinator.onComplete(key);
   });
 
-  test("of a name with a slash is not that of another name, whatever is in the key", async () => {
+  test("of a name with a slash never collides with a key of another name", async () => {
     const [one, another] = [`${name}/team`, name].map((each) => runCoordinator(holdfast, { name: each }));
     expect(await one?.shouldRun("job:1", TTL_MS)).toBe(true);
     expect(await another?.shouldRun("team/job:1", TTL_MS)).toBe(true);
@@ -123,7 +123,7 @@ describe("a key", () => {
     await another?.onComplete("team/job:1");
   });
 
-  test("of another name is another one", async () => {
+  test("is separate for each coordinator name", async () => {
     const coordinators = ["a", "b"].map((each) => runCoordinator(holdfast, { name: `${name} ${each}` }));
     for (const each of coordinators) {
       expect(await each.shouldRun(key, TTL_MS)).toBe(true);
@@ -131,7 +131,7 @@ describe("a key", () => {
     }
   });
 
-  test("is found out about on the embedded store too", async () => {
+  test("works on the embedded store too", async () => {
     const local = createHoldfast({ store: embedded() });
     const coordinator = runCoordinator(local);
     expect([await coordinator.shouldRun(key, TTL_MS), await coordinator.shouldRun(key, TTL_MS)]).toEqual([true, false]);
@@ -139,8 +139,8 @@ describe("a key", () => {
   });
 });
 
-describe("nothing is thrown into the scheduler", () => {
-  test("false when the server is away, with the reason, and the history has it when the server is back", async () => {
+describe("`shouldRun` never throws and returns", () => {
+  test("false when the server is down, and the history records it later", async () => {
     const seen = skips();
     const proxy = await startProxy(server.port);
     const client = new Redis({ port: proxy.port, retryStrategy: () => 50, maxRetriesPerRequest: 0 });
@@ -168,7 +168,7 @@ describe("nothing is thrown into the scheduler", () => {
     expect(await runCoordinator(other, { name }).shouldRun(key, TTL_MS)).toBe(true);
   });
 
-  test("false for what is no key, for a server that may have forgotten, and after a close", async () => {
+  test("false for an invalid key, during the failover grace period, and after a close", async () => {
     const seen = skips();
     const own = await startRedis();
     const client = new Redis({ port: own.port });
@@ -185,7 +185,7 @@ describe("nothing is thrown into the scheduler", () => {
     await own.stop();
   });
 
-  test("false at once when its Holdfast closes during the jitter, and no timer is left", async () => {
+  test("false immediately when Holdfast closes during the jitter, and leaves no timer", async () => {
     const seen = skips();
     const client = new Redis({ port: server.port });
     const local = createHoldfast({ redis: client });
@@ -201,7 +201,7 @@ describe("nothing is thrown into the scheduler", () => {
     expect(await runCoordinator(other, { name }).shouldRun(key, TTL_MS)).toBe(true);
   });
 
-  test("false while somebody has paused it all", async () => {
+  test("false while its name is paused", async () => {
     const seen = skips();
     await holdfast.pause(name, { kind: "semaphore", by: "ana", label: "db maintenance" });
     expect(await runCoordinator(other, { name }).shouldRun(key, TTL_MS)).toBe(false);
@@ -210,7 +210,7 @@ describe("nothing is thrown into the scheduler", () => {
     expect(await runCoordinator(other, { name }).shouldRun(`${key} next`, TTL_MS)).toBe(true);
   });
 
-  test("a reply that is lost after its script ran is asked for again", async () => {
+  test("true after a retry if the reply to its request is lost", async () => {
     const proxy = await startProxy(server.port);
     const client = new Redis({ port: proxy.port, retryStrategy: () => 20 });
     client.on("error", () => {});
@@ -232,11 +232,11 @@ test.each([
   [{ jitterMaxMs: -1 }, "jitterMaxMs"],
   [{ history: 1 }, "history"],
   [{ ttlMs: 5 }, "ttlMs"],
-])("a wrong option is refused by its name: %o", (options, option) => {
+])("an invalid option throws an error that names it: %o", (options, option) => {
   expect(() => runCoordinator(holdfast, options as object)).toThrow(option);
 });
 
-describe("with node-cron itself", () => {
+describe("with node-cron", () => {
   let tasks: ScheduledTask[];
   beforeEach(() => {
     tasks = [];
@@ -246,11 +246,11 @@ describe("with node-cron itself", () => {
     setRunCoordinator(undefined);
   }
 
-  test("three instances run each second once, and say of the others that they were not elected", async () => {
+  test("three instances run each fire once, and the others report `not-elected`", async () => {
     onTestFinished(end);
     const runs: string[] = [];
     const reasons: (string | undefined)[] = [];
-    // The type of the library accepts it.
+    // Typed by the library, to check that Holdfast's coordinator fits its interface.
     const coordinators: RunCoordinator[] = [holdfast, other, other].map((on) => runCoordinator(on, { name }));
     setRunCoordinator(coordinators[0]);
     for (const runCoordinator of coordinators) {
@@ -267,14 +267,14 @@ describe("with node-cron itself", () => {
     expect(new Set(reasons)).toEqual(new Set(["not-elected"]));
   });
 
-  test("history: one whose process died is expired, and not for ever running", async () => {
+  test("history: a run whose process crashed is shown as expired, not as running", async () => {
     const client = new Redis({ port: server.port });
     const dying = createHoldfast({ redis: client });
     expect(await runCoordinator(dying, { name, history: true }).shouldRun(key, TTL_MS)).toBe(true);
     await vi.waitFor(async () => expect(await readHistory(other, { name })).toMatchObject([{ outcome: "held" }]), {
       timeout: 15_000,
     });
-    // From here on nothing of it reaches the server, and its lease runs out.
+    // From here on, nothing from this client reaches the server. Its lease is then set to expired.
     client.disconnect();
     const holders = `hf:semaphore:{${name}}:holders`;
     const [owner] = (await redis.zrange(holders, "0", "-1")).filter((each) => each !== "-");
@@ -284,7 +284,7 @@ describe("with node-cron itself", () => {
     await dying.close();
   });
 
-  test("history: what goes on, and what has ended", async () => {
+  test("history: a run is shown as held, then as released", async () => {
     onTestFinished(end);
     const coordinator = runCoordinator(holdfast, { name, history: true });
     let finish = (): void => {};

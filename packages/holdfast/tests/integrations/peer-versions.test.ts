@@ -1,4 +1,4 @@
-/** The frameworks that the tests of integrations run with are those of package.json; `npm run test:peers` exchanges them for older ones. */
+/** Checks that the tests run with the framework versions of package.json, which `npm run test:peers` replaces. */
 import { readFileSync } from "node:fs";
 import { Module, type ModuleMetadata } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
@@ -14,7 +14,7 @@ const wanted = JSON.parse(readFileSync(new URL("../../package.json", import.meta
   readonly devDependencies: Readonly<Record<string, string>>;
 };
 
-/** The version of that package of those whose code is calling, wherever it was loaded from. */
+/** Returns the version of the copy of the package whose code is on the call stack. */
 function callingVersion(name: string): string {
   const folder = new RegExp(`(/[^\\s()]*/node_modules/${name})/`).exec(new Error("who calls").stack ?? "")?.[1];
   if (folder === undefined) throw new Error(`no code of ${name} is calling`);

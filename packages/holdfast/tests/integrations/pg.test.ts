@@ -9,12 +9,12 @@ import { startProgram } from "../../../../tests/support/program.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
 
-/** HOLDFAST_SOAK_WRITES=10000 plays the long one. */
+/** Set HOLDFAST_SOAK_WRITES=10000 for the long run. */
 const WRITES = Number(process.env.HOLDFAST_SOAK_WRITES ?? 150);
 const LEVELS = ["read committed", "repeatable read", "serializable"] as const;
 const eventually = { timeout: 30_000, interval: 10 };
 
-// `npm test` says what is missing. In CI it has installed it, and a server that is not there fails the test.
+// `npm test` reports a missing PostgreSQL. CI installs it, so there a missing server fails the tests.
 const isMissing = postgresFolder() === undefined && process.env.CI !== "true";
 
 describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
@@ -53,7 +53,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
     await Promise.all(clients.map((client) => client.end().catch(() => {})));
   });
 
-  /** A connection in a transaction. */
+  /** Opens a connection and begins a transaction. */
   async function begin(level: (typeof LEVELS)[number] = "read committed"): Promise<pg.Client> {
     const client = new pg.Client({ connectionString: postgres.url });
     client.on("error", () => {});
@@ -71,7 +71,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
     return (await client.query("select value from row where id = $1", [resource])).rows[0].value;
   }
 
-  /** A whole transaction under a mark. */
+  /** Runs a complete fenced transaction. */
   async function write(level: (typeof LEVELS)[number], token: number, word: string): Promise<void> {
     const client = await begin(level);
     try {
@@ -84,7 +84,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
     }
   }
 
-  /** Resolves when somebody waits for somebody else's row. */
+  /** Resolves when a `fence` call waits for a row lock of another transaction. */
   async function waiting(): Promise<void> {
     await vi.waitFor(async () => {
       const { rowCount } = await pool.query(
@@ -95,7 +95,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
   }
 
   describe.each(LEVELS)("under %s", (level) => {
-    test("the latest holder writes, as often as it likes, and nobody before it", async () => {
+    test("the latest holder can write repeatedly, and earlier holders are refused", async () => {
       await write(level, 1, "one");
       await write(level, 1, "again");
       await write(level, 2, "two");
@@ -121,7 +121,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
     test.each([
       ["a resource that nobody has seen", false],
       ["one that is known", true],
-    ])("the next holder waits for a late one that was first, and then sees what it wrote: %s", async (_, isKnown) => {
+    ])("the next holder waits for a late holder's open transaction, then sees its write: %s", async (_, isKnown) => {
       if (isKnown) await write(level, 1, "zero");
       const late = await begin(level);
       await fence(late, resource, lease(1));
@@ -135,7 +135,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
         await raising;
         expect(await value(next)).toContain("late ");
       } else {
-        // As the driver said it, for the caller to run the transaction again.
+        // The driver's own serialization error, so that the caller can retry the transaction.
         expect(await caught).toBeInstanceOf(pg.DatabaseError);
         expect(await caught).toMatchObject({ code: "40001" });
         await next.query("rollback");
@@ -148,7 +148,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
       expect(await value()).toMatch(/late next $/);
     });
 
-    test("a late holder that waits for the next one is refused by it", async () => {
+    test("a late holder that waits for the next holder's transaction is refused", async () => {
       await write(level, 1, "one");
       const next = await begin(level);
       await fence(next, resource, lease(2));
@@ -164,7 +164,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
       expect(await value()).toBe("one next ");
     });
 
-    test("a mark that was rolled back was never there", async () => {
+    test("a `fence` that is rolled back leaves no trace", async () => {
       const client = await begin(level);
       await fence(client, resource, lease(9));
       await client.query("rollback");
@@ -172,7 +172,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
       expect(await value()).toBe("one ");
     });
 
-    test(`two holders write ${WRITES} times each, and nothing of the older comes after the younger's first`, {
+    test(`two holders write ${WRITES} times each, and the older writes nothing after the younger's first write`, {
       timeout: 1_200_000,
     }, async () => {
       let halfway = (): void => {};
@@ -184,7 +184,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
         const client = await begin(level);
         await client.query("rollback");
         const counts = { written: 0, refused: 0, repeated: 0 };
-        // The older one goes on until it was refused, or should have been, however late the younger one comes.
+        // The older holder continues until it is refused or the younger one is done, however late that one starts.
         const goesOn = (): boolean => token === 1 && counts.refused === 0 && !isYoungerDone;
         while (counts.written + counts.refused < WRITES || goesOn()) {
           if (counts.written === WRITES / 2) halfway();
@@ -211,7 +211,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
       const [older, younger] = await Promise.all([holder(1), second]);
       expect(younger).toMatchObject({ written: WRITES, refused: 0 });
       expect(older.refused).toBeGreaterThan(0);
-      // Numbers are drawn under the row lock of the mark, so their order is that of the writes.
+      // Serial numbers are assigned under the row lock of `fence`, so their order is the order of the writes.
       const { rows } = await pool.query("select token::int from entry where resource = $1 order by at", [resource]);
       const tokens = rows.map(({ token }) => token as number);
       expect(tokens).toEqual([...tokens].sort((a, b) => a - b));
@@ -219,7 +219,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
     });
   });
 
-  describe("a holder that is stopped between its look and its write", () => {
+  describe("a holder that freezes between its lease check and its write", () => {
     async function play(how: "plain" | "fenced"): Promise<{ answer: object; value: string }> {
       const late = startProgram(new URL("../recipes/programs/writer.mjs", import.meta.url), {
         port: server.port,
@@ -243,16 +243,16 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
       }
     }
 
-    test("writes after the next one, if nobody compares", async () => {
+    test("writes after the next holder if nothing checks its token", async () => {
       expect(await play("plain")).toMatchObject({ answer: { written: true }, value: "next late " });
     });
 
-    test("is refused by the table", async () => {
+    test("is refused by the fence table", async () => {
       expect(await play("fenced")).toMatchObject({ answer: { error: "StaleTokenError" }, value: "next " });
     });
 
     test.each(["resumed", "killed"])(
-      "and had raised its mark before: the next one waits until it is %s",
+      "makes the next holder wait until it is %s, if it had already called `fence`",
       async (end) => {
         const late = startProgram(new URL("../recipes/programs/writer.mjs", import.meta.url), {
           port: server.port,
@@ -283,7 +283,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
     );
   });
 
-  test("a Redis that has lost the lock and whose clock was set back is refused, until somebody raises the token", async () => {
+  test("after Redis loses its data and its clock goes back, writes fail until the token is raised", async () => {
     await redis.set(`hf:mutex:{${resource}}:fence`, String(Date.now() * 1_000 + 3_600_000_000));
     const use = async (): Promise<void> =>
       holdfast.mutex(resource).run(async (held) => {
@@ -306,7 +306,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
     expect(await value()).toBe("written written ");
   });
 
-  test("a row of its own carries its mark itself", async () => {
+  test("a row can store its fencing token itself", async () => {
     const update = (token: number, word: string): Promise<number | null> =>
       pool
         .query("update row set value = $1, fence = $2 where id = $3 and fence <= $2", [word, token, resource])
@@ -315,7 +315,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
     expect(await value()).toBe("again");
   });
 
-  test("a table of another name and schema, made as often as one likes", async () => {
+  test("the fence table can have another name and schema, and its SQL can run repeatedly", async () => {
     await pool.query("create schema if not exists shop");
     for (let times = 0; times < 2; times += 1) await pool.query(fenceTableSql("shop.marks"));
     const client = await begin();
@@ -325,7 +325,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
     await client.query("rollback");
   });
 
-  test("whatever has query(text, values) will do, with rows or an object of them", async () => {
+  test("`fence` accepts any object with `query(text, values)` that returns rows or a result", async () => {
     const client = await begin();
     const bare = { query: async (text: string, values: unknown[]) => (await client.query(text, values)).rows };
     await fence(bare, resource, lease(5));
@@ -333,7 +333,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
     await client.query("rollback");
   });
 
-  test("errors of the server are passed on as they are", async () => {
+  test("`fence` passes on server errors unchanged", async () => {
     const client = await begin();
     await expect(fence(client, resource, lease(5), { table: "absent" })).rejects.toMatchObject({ code: "42P01" });
     await client.query("rollback");
@@ -341,7 +341,7 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
     await expect(fence(client, resource, lease(5))).rejects.not.toThrow(StaleTokenError);
   });
 
-  test("a pool is refused, since it would commit the mark before the write begins", async () => {
+  test("`fence` refuses a pool because it would commit before the write begins", async () => {
     await expect(fence(pool, resource, lease(5))).rejects.toThrow("not a pool");
     expect((await pool.query("select 1 from holdfast_fence where resource = $1", [resource])).rowCount).toBe(0);
   });
@@ -355,7 +355,7 @@ test.each([
   [{ options: { table: 5 } }, "table must be a name"],
   [{ options: { table: 'a"; drop table b' } }, "table must be a name of letters"],
   [{ options: { name: "a" } }, 'there is no option "name"'],
-])("a wrong argument is refused by its name: %o", async (wrong, message) => {
+])("an invalid argument throws an error that names it: %o", async (wrong, message) => {
   const query = vi.fn();
   const good = { tx: { query }, resource: "a", lease: { name: "a", token: 1 }, options: {} };
   const { tx, resource, lease, options } = { ...good, ...wrong } as typeof good;

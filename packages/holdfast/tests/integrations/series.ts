@@ -1,4 +1,4 @@
-/** What the real `prom-client` and the real SDK of OpenTelemetry have collected, in one form. */
+/** Reads metrics from the real `prom-client` and the real OpenTelemetry SDK in one format. */
 import {
   AggregationTemporality,
   InMemoryMetricExporter,
@@ -10,13 +10,13 @@ import { expect } from "vitest";
 import * as otel from "../../src/integrations/otel/index.js";
 import * as prometheus from "../../src/integrations/prometheus/index.js";
 
-/** What was collected of one metric: of each series its labels, and its value or how many there were. */
+/** The series of one metric: the labels of each, and its value or its number of observations. */
 export type Series = readonly { readonly labels: Readonly<Record<string, unknown>>; readonly value: number }[];
 
-/** Reads one metric, by its name without `holdfast.`. */
+/** Reads one metric. Its name omits the prefix `holdfast.`. */
 export type Read = (name: string) => Promise<Series>;
 
-/** Starts. @param stops  gets what stops it */
+/** Starts metrics in prom-client. @param stops  receives the cleanup */
 export function ofPrometheus(stops: (() => unknown)[]): Read {
   const register = new Registry();
   stops.push(prometheus.startMetrics({ register }));
@@ -32,7 +32,7 @@ export function ofPrometheus(stops: (() => unknown)[]): Read {
   };
 }
 
-/** Starts. @param stops  gets what stops it */
+/** Starts metrics in OpenTelemetry. @param stops  receives the cleanup */
 export function ofOpenTelemetry(stops: (() => unknown)[]): Read {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });

@@ -1,8 +1,8 @@
-/** Classes with standard decorators. A test compiles this file, since no runtime that we support reads decorators yet. */
+/** Classes with standard decorators. A test compiles this file because no supported runtime has decorators yet. */
 import type { Lease } from "../../src/index.js";
 import type * as nestjs from "../../src/integrations/nestjs/index.js";
 
-/** A class whose methods are locked, made with the decorators that are given. */
+/** Creates a class whose methods are locked with the given decorators. */
 export function standardClasses({ Locked }: Pick<typeof nestjs, "Locked">) {
   class Invoices {
     readonly prefix = "closed ";
@@ -23,11 +23,11 @@ export function standardClasses({ Locked }: Pick<typeof nestjs, "Locked">) {
       return "ran";
     }
 
-    // @ts-expect-error the name is made of a number
+    // @ts-expect-error the name function takes a number
     @Locked({ name: (id: number) => `invoice:${id}`, noLease: true })
     async wrong(_id: string): Promise<void> {}
 
-    // @ts-expect-error it does not say that it may be refused
+    // @ts-expect-error the return type lacks the refusal
     @Locked({ name: "a", noLease: true, whenBusy: "skip" })
     async sure(): Promise<string> {
       return "";

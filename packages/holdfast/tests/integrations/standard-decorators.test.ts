@@ -1,4 +1,4 @@
-/** Methods under locks with standard decorators, which have none for parameters and cannot ask Nest to inject. */
+/** Methods under locks with standard decorators, which cannot decorate parameters or ask Nest to inject. */
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Module, Scope } from "@nestjs/common";
@@ -41,7 +41,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** What TypeScript makes of the file, as a module. */
+/** Compiles standard-classes.ts and imports the result. */
 async function compiled(): Promise<typeof source> {
   const text = readFileSync(new URL("./standard-classes.ts", import.meta.url), "utf8");
   const compilerOptions = { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.ESNext };
@@ -60,13 +60,13 @@ async function start(prefix: string, scope = Scope.DEFAULT): Promise<Invoices> {
   return app.resolve(Invoices, ContextIdFactory.create());
 }
 
-test("a method gets its lease where leaseAt says, and keeps its `this` and its value", async () => {
+test("a method gets its lease at `leaseAt`, and keeps its `this` and its return value", async () => {
   const invoices = await start("one");
   expect(await invoices.close(id)).toBe(`closed ${id} invoice:${id}`);
   expect(invoices.close.name).toBe("close");
 });
 
-test("a method throws the same object, and says who has the lock", async () => {
+test("a method rethrows errors unchanged, and a refusal names the holder", async () => {
   const invoices = await start("hf");
   const error = new Error("card refused");
   await expect(invoices.fail(error)).rejects.toBe(error);
@@ -77,12 +77,12 @@ test("a method throws the same object, and says who has the lock", async () => {
   expect(await invoices.skip(id)).toBe("ran");
 });
 
-test("an instance of one request is locked", async () => {
+test("a request-scoped instance is locked", async () => {
   const invoices = await start("hf", Scope.REQUEST);
   expect(await invoices.close(id)).toBe(`closed ${id} invoice:${id}`);
 });
 
-test("of two applications each has its own locks", async () => {
+test("two applications each use their own locks", async () => {
   const [one, other] = [await start("one"), await start("other")];
   const beside = createHoldfast({ redis, prefix: "other" });
   const lease = await beside.mutex(`invoice:${id}`).acquire();
@@ -92,7 +92,7 @@ test("of two applications each has its own locks", async () => {
   await beside.close();
 });
 
-test("of two applications an instance of neither is refused", async () => {
+test("with two applications, an instance that Nest did not create is refused", async () => {
   await start("one");
   await start("other");
   await expect(new Invoices().close(id)).rejects.toThrow("let Nest make the instance");

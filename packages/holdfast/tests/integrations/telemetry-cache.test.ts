@@ -1,4 +1,4 @@
-/** How callers of a cache got their values, as it is told and counted, on a real server. */
+/** The outcomes that cache calls report in events and metrics, on a real server. */
 import { subscribe, tracingChannel, unsubscribe } from "node:diagnostics_channel";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -8,7 +8,7 @@ import { type Cache, type CacheOptions, cache, type LoadLease } from "../../src/
 import { deferred } from "../../src/testing/delays.js";
 import { ofOpenTelemetry, ofPrometheus, type Read } from "./series.js";
 
-// Nothing here is about time, and a machine that does much else may take its own.
+// No test here depends on timing, so the timeouts are long enough for slow machines.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 const eventually = { timeout: 60_000, interval: 10 };
 const commandTimeoutMs = 60_000;
@@ -46,14 +46,14 @@ afterEach(async () => {
   await redis.flushall();
 });
 
-/** Two processes that share a cache, as far as two clients stand for them. */
+/** Two caches on separate clients, which stand for two processes. */
 function pair(options: CacheOptions<string> = {}): [here: Cache<string>, there: Cache<string>] {
   const make = (at: number): Cache<string> =>
     cache(holdfasts[at] as Holdfast, "user", { leaseMs: 120_000, ...options });
   return [make(0), make(1)];
 }
 
-/** A loader that goes on until it is told how to end. */
+/** A loader that runs until `end` is called. */
 function held(): { load: (lease: LoadLease) => Promise<string>; began: Promise<void>; end: (value: string) => void } {
   const begun = deferred<void>();
   const ended = deferred<string>();
@@ -64,7 +64,7 @@ function held(): { load: (lease: LoadLease) => Promise<string>; began: Promise<v
   return { load, began: begun.promise, end: ended.resolve };
 }
 
-/** Resolves when somebody in another process waits for the entry, and hears of it. */
+/** Resolves when another client waits for the entry and is subscribed to its message. */
 async function waitsFor(): Promise<void> {
   await vi.waitFor(async () => {
     expect(await redis.hget(entry, "waited")).toBe("1");
@@ -74,9 +74,9 @@ async function waitsFor(): Promise<void> {
 
 const never = (): Promise<never> => new Promise(() => {});
 
-describe("a call tells how it got its value:", () => {
+describe("a cache call reports", () => {
   let heard: { lockName: string; outcome: string; error?: unknown }[];
-  /** What was told since it was last asked, in the order of the calls' ends. */
+  /** Returns and clears the outcomes so far, in the order in which the calls ended. */
   const outcomes = (): string[] => heard.splice(0).map(({ outcome }) => outcome);
 
   beforeEach(() => {
@@ -86,7 +86,7 @@ describe("a call tells how it got its value:", () => {
     stops.push(() => unsubscribe(ENDED, listener));
   });
 
-  test("from its own load, from that of another caller here or elsewhere, or since it was there", async () => {
+  test("its own load, a load that it joined here or elsewhere, or a fresh value", async () => {
     const [here, there] = pair();
     const loading = held();
     const first = here.get("42", loading.load);
@@ -101,14 +101,14 @@ describe("a call tells how it got its value:", () => {
     expect(outcomes()).toEqual(["fresh", "fresh"]);
   });
 
-  test("a value that is read after a wait for its load was waited for", async () => {
+  test("a join if it waited for the load and then read the value", async () => {
     const [here, there] = pair();
     const loading = held();
     const first = here.get("42", loading.load);
     await loading.began;
     const waiting = there.get("42", never, patient);
     await waitsFor();
-    // Too large for a message.
+    // Too large for a message, so the waiter has to read it.
     loading.end("x".repeat(10_000));
     await first;
     expect(outcomes()).toEqual(["loaded"]);
@@ -116,7 +116,7 @@ describe("a call tells how it got its value:", () => {
     expect(outcomes()).toEqual(["joined"]);
   });
 
-  test("an old value, whoever loads it anew", async () => {
+  test("a stale value, no matter which caller reloads it", async () => {
     const [here, there] = pair({ staleMs: 600_000 });
     await here.get("42", () => "old");
     await redis.hset(entry, "fresh", 0);
@@ -134,7 +134,7 @@ describe("a call tells how it got its value:", () => {
   test.each([
     ["somebody loads anew", "120000000"],
     ["nobody loads anew", "-120000000"],
-  ])("an old value that came while it waited, and that %s, was waited for", async (_who, restUs) => {
+  ])("a join if a stale value arrives while it waits: %s", async (_who, restUs) => {
     const [here, there] = pair({ staleMs: 600_000 });
     const loading = held();
     const first = here.get("42", loading.load);
@@ -151,7 +151,7 @@ describe("a call tells how it got its value:", () => {
     await first;
   });
 
-  test("loaded alone after it had waited for too long, once for all who wait here", async () => {
+  test("a load alone after it waited too long, once for all callers here", async () => {
     const [here, there] = pair();
     const loading = held();
     const first = here.get("42", loading.load);
@@ -164,7 +164,7 @@ describe("a call tells how it got its value:", () => {
     expect(outcomes()).toEqual(["loaded"]);
   });
 
-  test("loaded alone while the server does not answer, or not at all", async () => {
+  test("a load alone, or a failure, while the server is down", async () => {
     const own = await startRedis();
     const client = new Redis({ port: own.port, retryStrategy: () => null });
     client.on("error", () => {});
@@ -179,7 +179,7 @@ describe("a call tells how it got its value:", () => {
     client.disconnect();
   });
 
-  test("from its own load after that of another caller has failed, which has its error", async () => {
+  test("its own load after another caller's load failed", async () => {
     const [here] = pair();
     const error = new Error("down");
     const settled = await Promise.allSettled([
@@ -191,13 +191,13 @@ describe("a call tells how it got its value:", () => {
     expect(outcomes()).toEqual(["failed", "loaded"]);
   });
 
-  test("none, with those who waited for the last load that may fail", async () => {
+  test("a failure, like all callers that joined the last allowed attempt", async () => {
     const [here] = pair({ attemptsMax: 1 });
     await Promise.allSettled([here.get("42", () => Promise.reject(new Error("down"))), here.get("42", never)]);
     expect(outcomes()).toEqual(["failed", "failed"]);
   });
 
-  test("none when it gives up, while its load goes to those who are left", async () => {
+  test("an abort if it gives up, while its load continues for the other callers", async () => {
     const [here] = pair();
     const loading = held();
     const controller = new AbortController();
@@ -212,7 +212,7 @@ describe("a call tells how it got its value:", () => {
     expect(outcomes()).toEqual(["joined"]);
   });
 
-  test("nothing, if it is refused before it asks", async () => {
+  test("nothing if it is refused before it starts", async () => {
     const [here] = pair();
     await expect(here.get("", never)).rejects.toThrow("key");
     await expect(here.get("42", never, { signal: AbortSignal.abort(new Error("before")) })).rejects.toThrow("before");
@@ -221,7 +221,7 @@ describe("a call tells how it got its value:", () => {
     expect(heard).toEqual([]);
   });
 
-  test("who hears of its start may abort it, and it asks for nothing", async () => {
+  test("an abort if a subscriber to its start aborts it, and loads nothing", async () => {
     const [here] = pair();
     const controller = new AbortController();
     const abort = (): void => controller.abort(new Error("no longer wanted"));
@@ -233,7 +233,7 @@ describe("a call tells how it got its value:", () => {
     expect(await here.get("42", () => "ana")).toBe("ana");
   });
 
-  test("none, if somebody who hears of its start closes this Holdfast", async () => {
+  test("a failure if a subscriber to its start closes Holdfast", async () => {
     const [here] = pair();
     const close = (): void => void holdfasts[0]?.close();
     subscribe(STARTED, close);
@@ -253,7 +253,7 @@ describe.each([
     series = collector(stops);
   });
 
-  test("calls are counted by how they got their values, for each cache and not for each key", async () => {
+  test("calls are counted by outcome, per cache and not per key", async () => {
     const tenants = cache<string>(holdfasts[0] as Holdfast, "tenant:7");
     await tenants.get("ana", () => "a");
     await tenants.get("ana", never);
@@ -275,7 +275,7 @@ describe.each([
     expect(held, "a cache is no lock; the lease of each load is one").not.toContain("user");
   });
 
-  test("a call that has begun shows zeros, so that its failure is seen to be counted", async () => {
+  test("a call that has started exports zeros, so that its failure shows as an increase", async () => {
     const begun = deferred<void>();
     const ended = deferred<string>();
     const load = (): Promise<string> => {
@@ -293,7 +293,7 @@ describe.each([
     expect(await counts()).toEqual({ ...zeros, failed: 1 });
   });
 
-  test("who stops hears no more", async () => {
+  test("stopping unsubscribes from cache events", async () => {
     const users = cache<string>(holdfasts[0] as Holdfast, "user");
     stops.pop()?.();
     expect(tracingChannel("holdfast:cache").hasSubscribers).toBe(false);

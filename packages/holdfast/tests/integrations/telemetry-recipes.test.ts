@@ -1,4 +1,4 @@
-/** Permits, commands, requests and recipes in the real `prom-client` and the real SDK of OpenTelemetry, on a real server. */
+/** Metrics and spans of permits, commands, requests and recipes, with the real `prom-client` and OpenTelemetry SDK. */
 import { SpanStatusCode } from "@opentelemetry/api";
 import {
   BasicTracerProvider,
@@ -57,7 +57,7 @@ describe.each([
     series = collector(stops);
   });
 
-  test("permits in use are those of all leases that this process holds, beside what it declares", async () => {
+  test("permits in use count all leases of this process, next to the declared limit", async () => {
     const labels = { group: "pool:*", kind: "semaphore" };
     const pool = holdfast.semaphore("pool:7", { permits: 10 });
     const [three, four] = [await pool.acquire({ permits: 3 }), await pool.acquire({ permits: 4 })];
@@ -74,7 +74,7 @@ describe.each([
     }
   });
 
-  test("commands are measured by script, and by the sort of error where there was no answer", async () => {
+  test("commands are measured by script, and by error type if they fail", async () => {
     await holdfast.mutex("order:42").run(() => {});
     expect(await read("store.command.duration", { script: "mutex/acquire" })).toBe(1);
     expect(await read("store.command.duration", { script: "mutex/release" })).toBe(1);
@@ -90,7 +90,7 @@ describe.each([
     ]);
   });
 
-  test("requests over HTTP are counted by route and by how they were answered", async () => {
+  test("HTTP requests are counted by route and outcome", async () => {
     const app = new Hono();
     const ended = deferred<void>();
     app.post("/payments/:id", idempotency(holdfast, { required: true }), async (c) => {
@@ -133,7 +133,7 @@ describe("spans", () => {
 
   const spans = (name: string): ReadableSpan[] => exporter.getFinishedSpans().filter((span) => span.name === name);
 
-  test("of `once` say what became of each call, and are errors only where the work failed or nobody knows", async () => {
+  test("of `once` report each outcome, and are errors only if the work failed or is uncertain", async () => {
     const failed = new Error("declined");
     await once(holdfast, "pay:1", () => Promise.reject(failed)).catch(() => {});
     const { token, attempt } = await once(holdfast, "pay:1", () => 1, { fingerprint: "a" });
@@ -162,7 +162,7 @@ describe("spans", () => {
     expect(mismatch?.attributes).toMatchObject({ "error.type": "ERR_LOCK_ONCE_MISMATCH" });
   });
 
-  test("of `lead` are one for each term, from before its work to after its release", async () => {
+  test("of `lead` cover one term each and report how it ended", async () => {
     const election = holdfast.election("scheduler");
     const term = await lead(election, (leadership) => leadership.term, { delayMaxMs: 0 });
     const error = new Error("a bug");
@@ -181,7 +181,7 @@ describe("spans", () => {
     expect(broken?.status).toEqual({ code: SpanStatusCode.ERROR, message: "a bug" });
   });
 
-  test("that are open when tracing stops are ended, and nothing is told after that", async () => {
+  test("that are open when tracing stops are ended, and no more are created", async () => {
     const ended = deferred<void>();
     const running = once(holdfast, "pay:1", () => ended.promise);
     await vi.waitFor(() => expect(holdfast.held()).toHaveLength(1), eventually);

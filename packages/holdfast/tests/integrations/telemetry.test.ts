@@ -1,4 +1,4 @@
-/** Metrics and traces of locks on a real server, in the real `prom-client` and the real SDK of OpenTelemetry. */
+/** Metrics and traces of locks on a real server, with the real `prom-client` and OpenTelemetry SDK. */
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { channel, subscribe, unsubscribe } from "node:diagnostics_channel";
@@ -75,14 +75,14 @@ afterEach(async () => {
   expect(heard).toEqual([]);
 });
 
-/** A number for each series, as `name{label="value",…}` without the prefix. */
+/** Reads a number from the series with this name, without prefix, and these labels. */
 type Reading = (name: string, labels?: Readonly<Record<string, string>>) => Promise<number>;
 
-/** What was collected. */
+/** Starts metrics and reads the collected values. */
 interface Collector {
-  /** The sum of what fits; of a distribution, with `#count` or `#sum` after its name. */
+  /** Sums the matching series. For a histogram, append `#count` or `#sum` to the name. */
   readonly read: Reading;
-  /** How many series fit. */
+  /** Counts the matching series. */
   readonly seriesOf: Reading;
   readonly start: (options?: object) => () => void;
 }
@@ -159,7 +159,7 @@ describe.each([
     stops.push(start());
   });
 
-  test("a run under contention shows who waited, who held, and for how long", async () => {
+  test("contended runs are visible as waiters, holders and durations", async () => {
     const labels = { group: "order:*", kind: "mutex" };
     let atOnce = 0;
     const work = async (): Promise<void> => {
@@ -184,7 +184,7 @@ describe.each([
     expect(await read("lock.acquisitions", { ...labels, outcome: "granted" })).toBe(21);
     expect(await read("lock.acquire.duration#count", { ...labels, outcome: "granted" })).toBe(21);
     expect(await read("lock.wait.duration#count", { ...labels, outcome: "granted" })).toBe(20);
-    // Each of them waited for those before it.
+    // Each run waited for all runs before it.
     expect(await read("lock.wait.duration#sum", labels)).toBeGreaterThan((0.005 * (20 * 19)) / 2);
     expect(await read("lock.hold.duration#count", { ...labels, outcome: "released" })).toBe(21);
     expect(await read("lock.hold.duration#sum", labels)).toBeGreaterThan(20 * 0.004);
@@ -192,7 +192,7 @@ describe.each([
     expect(await read("lock.lost", labels)).toBe(0);
   });
 
-  test("whoever is not granted is counted by how its call ended", async () => {
+  test("calls without a grant are counted by outcome", async () => {
     const labels = { group: "report", kind: "mutex" };
     const held = await holdfast.mutex("report").acquire();
     expect(await other.mutex("report").tryAcquire()).toBeNull();
@@ -216,9 +216,9 @@ describe.each([
     expect(await read("lock.waiting", labels)).toBe(0);
   });
 
-  test("losses are counted by why, and renewals by how they ended", async () => {
+  test("losses are counted by reason, and renewals by outcome", async () => {
     const labels = { group: "job", kind: "mutex" };
-    // Long enough for a renewal on a machine that is busy: what is waited for comes after a third of it.
+    // Long enough for a busy machine: the first renewal comes after a third of the lease.
     const renewed = await holdfast.mutex("job").acquire({ leaseMs: 2_400 });
     await vi.waitFor(
       async () => expect(await read("lock.renewals", { ...labels, outcome: "renewed" })).toBeGreaterThan(0),
@@ -240,7 +240,7 @@ describe.each([
     );
     forgotten.catch(() => {});
     await vi.waitFor(async () => expect(await read("lock.held", { kind: "once" })).toBe(1), eventually);
-    // What the server lacks would be put back.
+    // Changes the owner instead of deleting the record because a renewal would restore a missing record.
     const [record = ""] = await redis.keys("hf:once:*");
     await redis.hset(record, "owner", "another");
     await vi.waitFor(
@@ -256,7 +256,7 @@ describe.each([
     expect(await read("lock.held")).toBe(0);
   });
 
-  test("a server that does not answer is seen in renewals before it is seen in losses", async () => {
+  test("an outage shows in renewals before it shows in losses", async () => {
     const own = await startRedis();
     const client = new Redis({ port: own.port, retryStrategy: () => null });
     client.on("error", () => {});
@@ -273,7 +273,7 @@ describe.each([
     client.disconnect();
   });
 
-  test("what has not happened yet stands at zero", async () => {
+  test("metrics of a lock start at zero before their event happens", async () => {
     const labels = { group: "new", kind: "mutex", reason: "expired" };
     expect(await seriesOf("lock.lost", labels)).toBe(0);
     await holdfast.mutex("new").run(() => {});
@@ -281,7 +281,7 @@ describe.each([
     expect(await read("lock.lost", labels)).toBe(0);
   });
 
-  test("many names are few series", async () => {
+  test("many lock names share few series", async () => {
     stops.pop()?.();
     stops.push(start({ groupsMax: 3 }));
     const warnings: Error[] = [];
@@ -296,7 +296,7 @@ describe.each([
     await vi.waitFor(() => expect(warnings).toMatchObject([{ code: "HOLDFAST_TELEMETRY_GROUPS" }]), eventually);
   });
 
-  test("a function for groups that throws is told once, and no lock hears of it", async () => {
+  test("an error in the `group` function is reported once and never affects locks", async () => {
     stops.pop()?.();
     const warnings: Error[] = [];
     const listener = (warning: Error): void => void warnings.push(warning);
@@ -314,18 +314,18 @@ describe.each([
     expect(warnings[0]?.message).toContain("a bug in the mapping");
   });
 
-  test("who stops hears no more, and may start again", async () => {
+  test("metrics can stop and start again, and count nothing in between", async () => {
     await holdfast.mutex("a").run(() => {});
     expect(await read("lock.acquisitions", { outcome: "granted" })).toBe(1);
     stops.pop()?.();
     await holdfast.mutex("a").run(() => {});
     stops.push(start());
     await holdfast.mutex("a").run(() => {});
-    // What prom-client keeps goes with its metrics, what OpenTelemetry keeps stays.
+    // prom-client loses earlier counts with its metrics, and OpenTelemetry keeps them.
     expect([1, 2]).toContain(await read("lock.acquisitions", { outcome: "granted" }));
   });
 
-  test("runs that were skipped are counted by why, whoever tells of them", async () => {
+  test("skipped runs are counted by reason, regardless of the event's publisher", async () => {
     const about = { kind: "mutex", lockName: "nightly", clientId: "c", tick: "t" };
     channel("holdfast:run:skipped").publish({ ...about, reason: "already-done" });
     channel("holdfast:run:skipped").publish({ ...about, reason: "held" });
@@ -335,7 +335,7 @@ describe.each([
     expect(await read("run.ended", { outcome: "succeeded" })).toBe(1);
   });
 
-  test("a run that has begun shows zeros, so that its failure is seen to be counted", async () => {
+  test("a run that has started exports zeros, so that its failure shows as an increase", async () => {
     const run = { kind: "mutex", lockName: "nightly", clientId: "c", tick: "t", owner: "o", token: 1 };
     channel("holdfast:run:started").publish(run);
     expect(await seriesOf("run.ended", { group: "nightly", outcome: "failed" })).toBe(1);
@@ -346,7 +346,7 @@ describe.each([
     expect(await read("run.skipped")).toBe(0);
   });
 
-  test("calls that are done once are counted by what became of them", async () => {
+  test("`once` calls are counted by outcome", async () => {
     const end = deferred<number>();
     const running = once(holdfast, "pay:1", () => end.promise);
     await vi.waitFor(async () => expect(await read("lock.held", { kind: "once" })).toBe(1), eventually);
@@ -363,7 +363,7 @@ describe.each([
     expect(await read("lock.held", { kind: "once" })).toBe(0);
   });
 
-  test("a leader is seen while it leads", async () => {
+  test("a leader is visible while it leads", async () => {
     const leadership = await holdfast.election("scheduler").campaign("here");
     expect(await read("leader.active", { group: "scheduler" })).toBe(1);
     await leadership.release();
@@ -371,7 +371,7 @@ describe.each([
     expect(await read("leader.transitions", { group: "scheduler" })).toBe(1);
   });
 
-  test("several locks at once are counted as what they are made of", async () => {
+  test("a multi-lock counts as its member locks", async () => {
     await holdfast.multiLock(["a", "b"]).run(async () => {
       expect(await read("lock.held")).toBe(2);
     });
@@ -379,10 +379,10 @@ describe.each([
     expect(await read("lock.hold.duration#count")).toBe(2);
   });
 
-  test("a lock on a quorum, and what is waited for and not held, are counted as any other", async () => {
+  test("quorum locks and latches are counted like any other lock", async () => {
     const servers = await Promise.all([startRedis(), startRedis(), startRedis()]);
     const connections = servers.map(({ port }) => new Redis({ port }));
-    // Servers that have just been started would stay out for the longest lease.
+    // Stores instead of clients, because clients of new servers would get no grant for the longest lease.
     const quorum = createHoldfast({ redlock: connections.map((each) => storeFor(each)) });
     const held = await quorum.redlock("q").acquire();
     expect(await quorum.redlock("q").tryAcquire()).toBeNull();
@@ -411,7 +411,7 @@ describe.each([
     expect(await read("lock.held")).toBe(0);
   });
 
-  test("readers and writers of one lock are told apart, and each of what happens to them is counted as theirs", async () => {
+  test("readers and writers of one lock are counted separately", async () => {
     const [read1, write] = [holdfast.readWriteLock("doc").read, other.readWriteLock("doc").write];
     const of = (mode: string): Record<string, string> => ({ group: "doc", kind: "read-write-lock", mode });
     const readers = [await read1.acquire({ leaseMs: 2_400 }), await read1.acquire()];
@@ -443,7 +443,7 @@ describe.each([
     expect(await read("lock.lost", of("read"))).toBe(0);
   });
 
-  test("a reader that has become a writer, with another token, is one hold of a reader until its end", async () => {
+  test("an upgraded reader counts as one hold of a reader until its release", async () => {
     const labels = { kind: "read-write-lock" };
     const lease = await holdfast.readWriteLock("doc").read.acquire();
     const { token } = lease;
@@ -457,7 +457,7 @@ describe.each([
     expect(await read("lock.hold.duration#count", labels)).toBe(1);
   });
 
-  test("a lock that is entered again is held once", async () => {
+  test("a nested hold of a reentrant mutex counts once", async () => {
     const mutex = holdfast.reentrantMutex("deep");
     await mutex.run(async () => {
       await mutex.run(async () => expect(await read("lock.held")).toBe(1));
@@ -468,7 +468,7 @@ describe.each([
     expect(await read("lock.acquisitions", { outcome: "granted" })).toBe(2);
   });
 
-  test("a lease that goes to another process, or ends with its Holdfast, is held here no more", async () => {
+  test("a lease that is exported, or ends when Holdfast closes, no longer counts as held", async () => {
     const exported = await holdfast.mutex("a").acquire();
     const passed = exported.export();
     expect(await read("lock.held")).toBe(0);
@@ -486,7 +486,7 @@ describe.each([
     [{ group: "order" }, "group"],
     [{ groupsMax: 0 }, "groupsMax"],
     [{ groups: 5 }, "groups"],
-  ])("a wrong option is refused by its name: %o", (options, name) => {
+  ])("an invalid option throws an error that names it: %o", (options, name) => {
     stops.pop()?.();
     expect(() => start(options)).toThrow(name);
   });
@@ -510,8 +510,8 @@ describe("spans", () => {
 
   const spans = (name: string): ReadableSpan[] => exporter.getFinishedSpans().filter((span) => span.name === name);
 
-  test("of the wait and of the hold are children of what was active where the lock was asked for", async () => {
-    // A first wait opens the connection on which grants come, and what it was opened in is not what is active later.
+  test("of a wait and its hold are children of the span that was active at the call", async () => {
+    // The first wait opens the connection for grants. Its context must not leak into later spans.
     const before = await other.mutex("before").acquire();
     const waiting = holdfast.mutex("before").acquire({ waitMs: 60_000 });
     await vi.waitFor(async () => expect((await other.mutex("before").inspect()).waiterCount).toBe(1), eventually);
@@ -552,7 +552,7 @@ describe("spans", () => {
     expect(hold?.status.code).toBe(SpanStatusCode.UNSET);
   });
 
-  test("of a hold that was lost says so, and one that was not granted how it ended", async () => {
+  test("of a lost hold report the loss, and those of a failed acquire its outcome", async () => {
     const lease = await holdfast.mutex("job").acquire();
     await other
       .mutex("job")
@@ -570,7 +570,7 @@ describe("spans", () => {
     });
   });
 
-  test("of a hold tell of renewals that were confirmed, of those that were not, and of its loss", async () => {
+  test("of a hold contain events for renewals, failed renewals and the loss", async () => {
     const own = await startRedis();
     const client = new Redis({ port: own.port, retryStrategy: () => null });
     client.on("error", () => {});
@@ -591,7 +591,7 @@ describe("spans", () => {
     expect(atRisk?.attributes).toMatchObject({ "error.type": "ERR_LOCK_STORE" });
     expect(atRisk?.attributes?.["holdfast.valid_for_ms"]).toBeGreaterThan(0);
     expect(hold?.attributes).toMatchObject({ "holdfast.outcome": "lost", "holdfast.reason": "expired" });
-    // Nobody knows whether it was granted, which is no answer.
+    // It is unknown whether the lock was granted, so the span is an error.
     expect(spans("holdfast.acquire").at(-1)).toMatchObject({
       status: { code: SpanStatusCode.ERROR },
       attributes: { "holdfast.outcome": "unknown", "error.type": "ERR_LOCK_STORE" },
@@ -600,7 +600,7 @@ describe("spans", () => {
     client.disconnect();
   });
 
-  test("of a read-write lock say which side it is, and one that is upgraded ends with its release", async () => {
+  test("of a read-write lock contain its mode, and an upgraded hold ends with its release", async () => {
     const lock = holdfast.readWriteLock("doc");
     const reader = await lock.read.acquire();
     expect(await lock.write.tryAcquire()).toBeNull();
@@ -614,7 +614,7 @@ describe("spans", () => {
     expect(spans("holdfast.hold")[0]?.attributes).toMatchObject({ "holdfast.outcome": "released" });
   });
 
-  test("of a read-write lock in the format of Redisson say so as well, whether it is granted or not", async () => {
+  test("of a Redisson read-write lock contain kind and mode, whether it is granted or not", async () => {
     const waits: unknown[] = [];
     const listener = (event: unknown): void => void waits.push(event);
     subscribe("holdfast:wait", listener);
@@ -653,7 +653,7 @@ describe("spans", () => {
   });
 });
 
-/** The context manager that a user of OpenTelemetry brings: its own is in a package of its own. */
+/** A minimal context manager because OpenTelemetry ships its own in a separate package. */
 class Contexts implements ContextManager {
   readonly #storage = new AsyncLocalStorage<Context>();
   active(): Context {
@@ -679,7 +679,7 @@ class Contexts implements ContextManager {
   }
 }
 
-test("a tracer or a meter that throws is told of once, and no lock hears of it", async () => {
+test("an error in a tracer or a meter is reported once and never affects locks", async () => {
   const warnings: Error[] = [];
   const listener = (warning: Error): void => void warnings.push(warning);
   process.on("warning", listener);
@@ -700,7 +700,7 @@ test("a tracer or a meter that throws is told of once, and no lock hears of it",
   for (const warning of warnings) expect(warning).toMatchObject({ code: "HOLDFAST_TELEMETRY_FAILED" });
 });
 
-test("what takes long is told apart up to a minute, and up to an hour of what is held", async () => {
+test("duration buckets reach one minute, and one hour for holds", async () => {
   const register = new Registry();
   stops.push(prometheus.startMetrics({ register }));
   const first = await holdfast.mutex("a").acquire();
@@ -720,7 +720,7 @@ test("what takes long is told apart up to a minute, and up to an hour of what is
   expect(bucketsOf("holdfast_lock_hold_duration_seconds")).toEqual([...upToAnHour, Number.NaN]);
 });
 
-test("in prom-client a second start in one registry is refused, and the first goes on", async () => {
+test("in prom-client, a second start in one registry is refused, and the first keeps working", async () => {
   const register = new Registry();
   stops.push(prometheus.startMetrics({ register }));
   const names = register.getMetricsAsArray().length;
@@ -730,7 +730,7 @@ test("in prom-client a second start in one registry is refused, and the first go
   expect(await register.metrics()).toMatch(/^holdfast_lock_acquisitions_total\{.*outcome="granted"\} 1$/m);
 });
 
-test("in prom-client every series of a lock has a mode, which is empty where there are no sides", async () => {
+test("in prom-client, every lock series has a mode, which is empty for locks without modes", async () => {
   const register = new Registry();
   stops.push(prometheus.startMetrics({ register }));
   await holdfast.mutex("a").run(() => {});
@@ -759,7 +759,7 @@ test.each([
   expect(prometheus.groupOf(name)).toBe(group);
 });
 
-test("every metric and warning is described", () => {
+test("the documentation describes every metric and warning", () => {
   const page = readFileSync(new URL("../../../../docs/recipes/telemetry.md", import.meta.url), "utf8");
   for (const code of ["HOLDFAST_TELEMETRY_GROUPS", "HOLDFAST_TELEMETRY_FAILED"]) expect(page).toContain(code);
   return import("../../src/integrations/telemetry/definitions.js").then(({ COMMAND, COUNTERS, GAUGES, HISTOGRAMS }) => {

@@ -1,4 +1,4 @@
-/** Jobs of BullMQ and fires of node-cron where the servers of the locks fail. */
+/** BullMQ jobs and node-cron fires while the servers of the locks fail. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createHoldfast, type Holdfast, type Lease, type LeaseLostError } from "../../src/index.js";
@@ -8,10 +8,12 @@ import { failingServers } from "../recipes/failing-servers.js";
 import { held } from "../recipes/queue-scene.js";
 import { Bench, type Bill, ended, eventually } from "./bullmq-bench.js";
 
-/** Its server has the jobs, and none of the locks. */
+/** This server stores only the jobs, not the locks. */
 const bench = new Bench();
-/** The longest of all: for so long a promoted server grants nothing. */
-// Longer than servers are away, on a slow machine too: who waits gives up when it had no answer for a whole lease.
+/**
+ * Longer than any outage here, because a waiter without a reply for a full lease gives up.
+ * As the longest lease, it is also how long a promoted server grants nothing.
+ */
 const leaseMs = 5_000;
 
 describe.each(failingServers)("$name", { timeout: 240_000 }, (servers) => {
@@ -29,13 +31,13 @@ describe.each(failingServers)("$name", { timeout: 240_000 }, (servers) => {
     return holdfast;
   }
 
-  test("BullMQ: jobs of one key are still run one at a time, and whoever has lost the lock has failed", async () => {
+  test("BullMQ: jobs with one key run one at a time, and a job that loses its lock fails", async () => {
     const began = held<string>();
     const inside = new Set<Lease>();
     const run =
       (work: () => Promise<string>) =>
       async (_job: unknown, _token: unknown, _signal: unknown, lease: Lease): Promise<string> => {
-        // Whoever has lost it knows, and may be followed.
+        // A job whose lease is no longer valid may overlap with the next one.
         expect([...inside].filter((other) => other.validForMs() > 0)).toEqual([]);
         inside.add(lease);
         const value = await work();
@@ -67,7 +69,7 @@ describe.each(failingServers)("$name", { timeout: 240_000 }, (servers) => {
     else expect(first?.value).toBe("first");
   });
 
-  test("node-cron: nothing is thrown into the scheduler, and the next fire is run by one", async () => {
+  test("node-cron: the coordinator never throws, and one instance runs the next fire", async () => {
     const name = randomUUID();
     const coordinators = [client(), client()].map((holdfast) => runCoordinator(holdfast, { name }));
     const ask = async (key: string): Promise<boolean[]> =>

@@ -1,4 +1,4 @@
-/** The page that says where each row is tested says so truly. */
+/** Checks that every test named in docs/interop-coverage.md exists. */
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const PAGE = readFileSync(`${ROOT}docs/interop-coverage.md`, "utf8");
 
-/** Where a file may be that the page calls so. */
+/** Existing files that a name on the page can mean. */
 function filesOf(name: string): string[] {
   const [family = "", ...rest] = name.split("/");
   const inFamily = rest.join("/");
@@ -20,7 +20,7 @@ function filesOf(name: string): string[] {
   return [`${path}.test.ts`, `${path}.ts`].filter((file) => existsSync(file));
 }
 
-/** Each file that is named, with what is quoted after it. */
+/** The files that the page names, with the texts quoted after them. */
 const quotes = PAGE.split("\n")
   .filter((line) => line.startsWith("| "))
   .flatMap((line) =>
@@ -30,11 +30,11 @@ const quotes = PAGE.split("\n")
     })),
   );
 
-test("every row names a test", () => {
+test("the page names more than 150 tests", () => {
   expect(quotes.length).toBeGreaterThan(150);
 });
 
-test("every test that is named is there", () => {
+test("every test that the page names exists", () => {
   const missing = quotes.flatMap(({ name, texts }) => {
     const all = filesOf(name).map((file) => readFileSync(file, "utf8"));
     if (all.length === 0) return [`there is no file ${name}`];
@@ -43,7 +43,7 @@ test("every test that is named is there", () => {
   expect(missing).toEqual([]);
 });
 
-/** The row of that name has a test in it. */
+/** Whether the page has a row of that name that names a test. */
 const hasTest = (text: string, row: string): boolean =>
   text.split("\n").some((line) => line.startsWith(`| ${row} | `) && line.includes("`"));
 
@@ -53,11 +53,11 @@ test.each([
   ["C", 17],
   ["D", 9],
   ["E", 9],
-])("all of %s1 to %i are there", (article, last) => {
+])("the page names a test for each row from %s1 to %i", (article, last) => {
   for (let row = 1; row <= last; row += 1) expect(hasTest(PAGE, `${article}${row}`), `${article}${row}`).toBe(true);
 });
 
-test("all rows of what is not copied are there", () => {
+test("the page names a test for each Redisson defect that is not copied", () => {
   const [, rows = ""] = PAGE.split("## Wrong in Redisson");
   for (let row = 1; row <= 21; row += 1) expect(hasTest(rows, `${row}`), `${row}`).toBe(true);
 });

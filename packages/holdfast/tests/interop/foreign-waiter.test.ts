@@ -1,4 +1,4 @@
-/** Waiting for a lock that other systems share: who is woken, by what, how often the server is asked, and what is left over. */
+/** Waiting for a lock shared with other systems: what wakes a waiter, how often it polls, and what it leaves behind. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -10,9 +10,9 @@ import { ForeignLock } from "../../src/interop/foreign-lock.js";
 import type { Pauses } from "../../src/interop/foreign-waiter.js";
 import { type KeyProtocol, keyProtocol } from "./key-lock.js";
 
-/** Longer than any test: whoever goes on before has not waited for it. */
+/** Longer than any test: a waiter that continues earlier was woken. */
 const NEVER_MS = 600_000;
-/** Less than the time after which every waiter asks once more, whatever it was told. */
+/** Shorter than the periodic re-check interval of every waiter. */
 const BEFORE_RECHECK_MS = 4_500;
 const RARELY: Pauses = { delayMs: NEVER_MS, jitterMs: 0 };
 const OFTEN: Pauses = { delayMs: 20, jitterMs: 15 };
@@ -62,7 +62,7 @@ function make(
 
 const subscribers = async (channel: string): Promise<number> => Number((await redis.pubsub("NUMSUB", channel))[1]);
 
-test("a message wakes whoever waits, however long its pauses are", async () => {
+test("a message wakes a waiter, however long its pauses are", async () => {
   const { lock, protocol } = make(RARELY);
   await redis.set(lock.name, "them", "PX", NEVER_MS);
   const waiting = lock.acquire({ waitMs: BEFORE_RECHECK_MS });
@@ -74,14 +74,14 @@ test("a message wakes whoever waits, however long its pauses are", async () => {
   expect(await lease.release()).toBe("released");
 });
 
-test("what is released between the refusal and the subscription is not slept through", async () => {
+test("a waiter notices a release between its refusal and its subscription", async () => {
   const { lock, protocol } = make(RARELY);
   await redis.set(lock.name, "them", "PX", NEVER_MS);
   const { acquire } = protocol;
   Object.assign(protocol, {
     acquire: async (...args: Parameters<KeyProtocol["acquire"]>) => {
       const answer = await acquire(...args);
-      // Released in the moment after the first refusal, without a word.
+      // Release immediately after the first refusal, without a message.
       if (protocol.asked() === 1) await redis.del(lock.name);
       return answer;
     },
@@ -91,7 +91,7 @@ test("what is released between the refusal and the subscription is not slept thr
   await lease.release();
 });
 
-test("without a message it asks in pauses, and at the end of the present lease", async () => {
+test("without messages, a waiter polls with pauses and at the end of the current lease", async () => {
   const often = make(OFTEN, { hears: false });
   await redis.set(often.lock.name, "them");
   const waiting = often.lock.acquire({ waitMs: NEVER_MS });
@@ -104,7 +104,7 @@ test("without a message it asks in pauses, and at the end of the present lease",
   await (await rarely.lock.acquire({ waitMs: BEFORE_RECHECK_MS })).release();
 });
 
-test("a crowd of one process asks as one, and is served in the order in which it came", async () => {
+test("waiters of one process poll as one and are served in order of arrival", async () => {
   const { lock, protocol } = make(RARELY);
   const first = await lock.acquire();
   const served: number[] = [];
@@ -120,7 +120,7 @@ test("a crowd of one process asks as one, and is served in the order in which it
   expect(served).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
 });
 
-test("without a line each of them asks for itself", async () => {
+test("without a local queue, each waiter polls for itself", async () => {
   const { lock, protocol } = make(RARELY, { inLine: false });
   const first = await lock.acquire();
   const crowd = [1, 2, 3].map(() => lock.acquire({ waitMs: NEVER_MS }).then((lease) => lease.release()));
@@ -129,7 +129,7 @@ test("without a line each of them asks for itself", async () => {
   await Promise.all(crowd);
 });
 
-test("it asks no more often than it may, and says who has it", async () => {
+test("a waiter stops after its last attempt and reports the holder", async () => {
   const { lock, protocol } = make(OFTEN, { attempts: 3, hears: false });
   await redis.set(lock.name, "them");
   const error: unknown = await lock.acquire({ waitMs: NEVER_MS }).catch((reason: unknown) => reason);
@@ -138,7 +138,7 @@ test("it asks no more often than it may, and says who has it", async () => {
   expect(protocol.asked()).toBe(3);
 });
 
-test("tryAcquire asks once, also where others stand in line", async () => {
+test("tryAcquire sends one request, even if others wait in the local queue", async () => {
   const { lock, protocol } = make(RARELY);
   const held = await lock.acquire();
   const abort = new AbortController();
@@ -153,7 +153,7 @@ test("tryAcquire asks once, also where others stand in line", async () => {
 });
 
 test.each([true, false])(
-  "in front (%s) or behind others: the deadline and an abort end the wait and leave nothing",
+  "the deadline or an abort ends a wait and leaves nothing behind (first in the queue: %s)",
   async (isInFront) => {
     const { lock } = make(RARELY);
     await redis.set(lock.name, "them");
@@ -172,7 +172,7 @@ test.each([true, false])(
   },
 );
 
-test("close ends the wait of all who stand in line, and closes its subscriber connection", async () => {
+test("close ends all queued waits and closes the subscriber connection", async () => {
   const own = new Redis({ port: server.port });
   const closing = createHoldfast({ redis: own });
   const { lock, protocol } = make(RARELY, { on: closing });
@@ -185,7 +185,7 @@ test("close ends the wait of all who stand in line, and closes its subscriber co
   own.disconnect();
 });
 
-test("an attempt whose reply was lost is asked for again under the same owner", async () => {
+test("an attempt whose reply was lost is retried under the same owner", async () => {
   const { lock, protocol } = make(OFTEN);
   const { acquire } = protocol;
   const owners = new Set<string>();
@@ -204,7 +204,7 @@ test("an attempt whose reply was lost is asked for again under the same owner", 
 });
 
 test.each([2, 3])(
-  "%i callers who share a signal all end when it aborts, and none is granted the lock later",
+  "%i callers that share a signal all end when it aborts, and none is granted the lock later",
   async (callers) => {
     const { lock } = make(OFTEN);
     const holder = await lock.acquire();
@@ -225,7 +225,7 @@ test.each([2, 3])(
   },
 );
 
-test("what a message calls for is none of the attempts", async () => {
+test("a request caused by a message does not count as an attempt", async () => {
   const { lock, protocol } = make({ delayMs: 5_000, jitterMs: 0 }, { attempts: 2 });
   const holder = await lock.acquire();
   const waiting = lock.acquire({ waitMs: NEVER_MS });
@@ -241,7 +241,7 @@ test("what a message calls for is none of the attempts", async () => {
   expect(await (await waiting).release()).toBe("released");
 });
 
-test("who has asked as often as it may says how long that took", async () => {
+test("a waiter that runs out of attempts does not report its time limit as the time waited", async () => {
   const { lock } = make({ delayMs: 300, jitterMs: 0 }, { attempts: 2 });
   const holder = await lock.acquire();
   const beganMs = performance.now();

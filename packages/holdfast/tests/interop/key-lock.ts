@@ -1,4 +1,4 @@
-/** The simplest lock of another system, as steps: SET NX PX, compare and delete, and a message at each release. */
+/** The simplest foreign lock as a protocol: SET NX PX, compare-and-delete, and a message on each release. */
 import type { Redis } from "ioredis";
 import type { AcquireReply, LockProtocol, State } from "../../src/core/protocol.js";
 
@@ -10,13 +10,13 @@ redis.call('DEL', KEYS[1]) redis.call('PUBLISH', ARGV[2], 'free') return 1`;
 const EXTEND =
   "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('PEXPIRE', KEYS[1], ARGV[2])";
 
-/** Steps of the lock at `key`, and how often they were asked for it. */
+/** Protocol of the lock at `key`. `asked` counts its acquire requests. */
 export interface KeyProtocol extends LockProtocol {
   readonly asked: () => number;
   readonly channel: string;
 }
 
-/** @param redis  not the client of the Holdfast, so that what it sends is not counted with it */
+/** @param redis  a client other than Holdfast's, so that its commands are not counted as Holdfast's */
 export function keyProtocol(redis: Redis, key: string): KeyProtocol {
   const channel = `free:${key}`;
   let asked = 0;

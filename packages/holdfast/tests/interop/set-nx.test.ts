@@ -1,4 +1,4 @@
-/** A mutex with a mapped key, shared with clients that do SET key value NX PX: two libraries, and a shell script. */
+/** A mutex with a mapped key, shared with clients that use SET key value NX PX: two libraries and a shell script. */
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { promisify } from "node:util";
@@ -35,7 +35,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** A client of another making: takes the lock at `key`, and answers with how to give it back; undefined if it is taken. */
+/** Acquires the lock at `key` with another client. Resolves to its release function, or undefined if it is held. */
 type TryTake = (key: string, leaseMs?: number) => Promise<(() => Promise<unknown>) | undefined>;
 
 const shell = promisify(execFile);
@@ -58,7 +58,7 @@ const CLIENTS: readonly { readonly name: string; readonly rounds: number; readon
     name: "redis-semaphore",
     rounds: 30,
     async tryTake(key, leaseMs = LEASE_MS) {
-      // Its key is `mutex:` and the name.
+      // The library's key is `mutex:` plus the name.
       const mutex = new SemaphoreMutex(redis, key.slice("mutex:".length), {
         lockTimeout: leaseMs,
         refreshInterval: 0,
@@ -84,7 +84,7 @@ describe.each(CLIENTS)("shared with $name", ({ tryTake, rounds }) => {
     return { key: `mutex:${id}`, name: id };
   };
 
-  test("whoever holds keeps the other side out, and a release lets it in", async () => {
+  test("a holder on either side keeps the other out until it releases", async () => {
     const { key, name } = place();
     const mutex = holdfast.mutex(name, { key, recheckMs: 20 });
     const lease = await mutex.acquire();
@@ -97,19 +97,19 @@ describe.each(CLIENTS)("shared with $name", ({ tryTake, rounds }) => {
     const waiting = [mutex.acquire({ waitMs: NEVER_MS }), mutex.acquire({ waitMs: NEVER_MS, fairness: "strict" })];
     await vi.waitFor(async () => expect((await mutex.inspect()).waiterCount).toBe(2), eventually);
     await giveBack?.();
-    // Both in turn, though nobody told them of the first release.
+    // Both waiters acquire in turn, although the foreign release sends no message.
     const first = await Promise.race(waiting);
     await first.release();
     for (const next of await Promise.all(waiting)) await next.release();
     expect(await redis.exists(key)).toBe(0);
   });
 
-  test("what a holder left that died ends by its expiry, on both sides", async () => {
+  test("a crashed holder's lock expires, on both sides", async () => {
     const { key, name } = place();
     const mutex = holdfast.mutex(name, { key });
     expect(await tryTake(key, 200)).toBeDefined();
     const lease = await mutex.acquire({ leaseMs: 150, renew: false, waitMs: NEVER_MS });
-    // Dead: it is not given back.
+    // Simulates a crash: the lease is not released in time.
     expect(lease.token).toBeGreaterThan(0);
     let giveBack: Awaited<ReturnType<TryTake>>;
     await vi.waitFor(async () => {
@@ -117,13 +117,13 @@ describe.each(CLIENTS)("shared with $name", ({ tryTake, rounds }) => {
       expect(giveBack).toBeDefined();
     }, eventually);
     await expect(lease.release()).rejects.toBeInstanceOf(LeaseLostError);
-    // Nobody else's lock was deleted.
+    // The late release did not delete the lock of the next holder.
     expect(await redis.exists(key)).toBe(1);
     await giveBack?.();
     expect(await redis.exists(key)).toBe(0);
   });
 
-  test("never two of both sides win a race, and a guarded counter loses no update", async () => {
+  test("both sides never hold the lock together, and a guarded counter loses no update", async () => {
     const { key, name } = place();
     const counter = `${key}:counter`;
     const mutex = holdfast.mutex(name, { key, recheckMs: 10 });
@@ -180,7 +180,7 @@ test.each<[LockOptions, number]>([
   await redis.del(key);
 });
 
-test("a wrong re-check interval is refused by name", () => {
+test("an invalid recheckMs is refused with an error that names it", () => {
   for (const recheckMs of [9, 5_001, 10.5]) {
     expect(() => holdfast.mutex("a", { recheckMs })).toThrow("recheckMs must be a whole number from 10 to 5000");
   }

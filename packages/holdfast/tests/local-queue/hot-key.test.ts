@@ -1,7 +1,7 @@
 /**
- * One mutex that two hundred callers of two processes want all the time, while the processes are killed at any moment.
+ * Two processes of a hundred callers each compete for one mutex while the test kills processes at random.
  *
- * HOLDFAST_SOAK_SECONDS says for how long, 4 by default; HOLDFAST_SEED repeats the choices of a run.
+ * HOLDFAST_SOAK_SECONDS sets the duration (default 4). HOLDFAST_SEED repeats the random choices of a run.
  */
 import { randomInt, randomUUID } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ import { LONG_MS, SOON_MS, sleep } from "../../src/testing/delays.js";
 const FOR_MS = Number(env.HOLDFAST_SOAK_SECONDS ?? 4) * 1_000;
 const PROCESSES = 2;
 const CALLERS = 100;
-/** So long that a stalled machine does not cost leases all the time; the lock of a killed holder is away for as long. */
+/** Long enough that a stalled machine rarely loses a lease. The lock of a killed holder stays taken for this long. */
 const LEASE_MS = SOON_MS / 2;
 const FIELDS = 5;
 
@@ -34,7 +34,7 @@ interface Log {
 }
 
 test(
-  "callers of two processes hold one at a time, with tokens that rise, whoever is killed; and no wait is long",
+  "callers of two processes hold the mutex in turn, with rising tokens and short waits, despite crashes",
   async () => {
     const seed = Number(env.HOLDFAST_SEED ?? randomInt(1_000_000));
     const random = randomFrom(seed);
@@ -61,7 +61,7 @@ test(
         await start();
       }
       await sleep(SOON_MS / 2);
-      // Each caller of a living process gets the turn it waits for, or this rejects with its AcquireTimeoutError.
+      // Rejects with AcquireTimeoutError if a caller of a live process does not get its turn.
       await Promise.all(running.map(({ program }) => program.call("stop")));
 
       const turns = logs.flatMap(turnsOf).toSorted((a, b) => a.beginMs - b.beginMs);
@@ -74,7 +74,7 @@ test(
       expect(turns.length, "it was under load").toBeGreaterThan(1_000);
       expect(overlaps, `seed ${seed}: two at once`).toEqual([]);
       expect(reversals, `seed ${seed}: tokens that do not rise`).toEqual([]);
-      // Killed holders one after the other, whose leases nobody ends, are all that a wait can be long of.
+      // A wait is long only if it spans the leases of killed holders, which nothing ends early.
       expect(longestMs).toBeLessThan(2 * LEASE_MS + LONG_MS);
       const served = new Set(turns.map(({ caller }) => caller));
       const living = running.flatMap(({ log: { index } }) =>
@@ -90,7 +90,7 @@ test(
   FOR_MS + 6 * LONG_MS,
 );
 
-test("the checks above find two holders, and tokens that fall or repeat", () => {
+test("the checks detect two holders at once and tokens that fall or repeat", () => {
   const turn = (token: number, beginMs: number, endMs: number): Turn => ({
     ...{ token, beginMs, endMs },
     caller: "",

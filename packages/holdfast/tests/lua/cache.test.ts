@@ -1,4 +1,4 @@
-/** The scripts of a cache alone: the entry before, one call, its reply, the entry after. */
+/** The scripts of the cache in isolation: the entry before, one call, its reply, the entry after. */
 import { describe, expect, test } from "vitest";
 import type { Script } from "../../src/core/store.js";
 import {
@@ -15,7 +15,7 @@ const server = new ScriptServer();
 const ENTRY = "hf:cache:{users/7}";
 const [OWN, OTHER] = ["A/1/30000/1", "B/2/30000/1"];
 const CHANNEL = `${INBOX}A`;
-/** Moments that are far from now. */
+/** Timestamps in µs, far in the past and in the future. */
 const [PAST, AHEAD] = [1_600_000_000_000_000, 4_000_000_000_000_000];
 const LOAD = { owner: OWN, token: "5", until: String(AHEAD) };
 const KEPT_MS = 500_000;
@@ -31,7 +31,7 @@ async function entry(): Promise<Entry> {
   return await server.redis.hgetall(ENTRY);
 }
 
-/** As the owner, unless told otherwise. */
+/** Runs a script on behalf of `OWN`, unless `given` names another owner. */
 async function send(script: Script, given: Readonly<Record<string, string | number>> = {}): Promise<unknown> {
   const usual = {
     owner: OWN,
@@ -53,7 +53,7 @@ async function send(script: Script, given: Readonly<Record<string, string | numb
   return await server.redis.eval(script.source, 1, ENTRY, ...script.args.map((name) => String(args[name])));
 }
 
-/** How far from now a moment of the entry is, in ms. */
+/** Milliseconds from now until the timestamp in a field of the entry. */
 async function restMs(field: string): Promise<number> {
   return (Number((await entry())[field]) - (await server.nowUs())) / 1_000;
 }
@@ -61,18 +61,18 @@ async function restMs(field: string): Promise<number> {
 async function expectAbout(field: string, ms: number): Promise<void> {
   const rest = await restMs(field);
   expect(rest).toBeLessThanOrEqual(ms);
-  // What a machine may take for a few requests.
+  // Allows for a slow machine.
   expect(rest).toBeGreaterThan(ms - 9_000);
 }
 
 describe("look", () => {
-  test("a fresh value is given, with how long it is", async () => {
+  test("a fresh value is returned with how long it stays fresh", async () => {
     await have({ value: "v", fresh: String(AHEAD), stale: String(AHEAD) });
     expect(await send(recipesCacheLook)).toEqual([0, expect.any(Number), "v"]);
     expect(Object.keys(await entry())).toEqual(["value", "fresh", "stale"]);
   });
 
-  test("whoever finds nothing loads, by a token of now", async () => {
+  test("a caller that finds no value becomes the loader, with a token from the clock", async () => {
     const nowUs = await server.nowUs();
     const [outcome, token, ...value] = (await send(recipesCacheLook)) as number[];
     expect([outcome, value]).toEqual([1, []]);
@@ -82,12 +82,12 @@ describe("look", () => {
     expect(await server.redis.pttl(ENTRY)).toBeLessThanOrEqual(60_000);
   });
 
-  test("a token is higher than the last, whatever the clock says", async () => {
+  test("a token is higher than the last one, even if the clock is behind", async () => {
     await have({ token: String(AHEAD) });
     expect(await send(recipesCacheLook)).toEqual([1, AHEAD + 1]);
   });
 
-  test("a stale value is given to whoever loads, and what is too old is not", async () => {
+  test("the loader gets a stale value, but not one that is too old", async () => {
     await have({ value: "v", fresh: String(PAST), stale: String(AHEAD) });
     expect(await send(recipesCacheLook)).toEqual([1, expect.any(Number), "v"]);
     await server.redis.hdel(ENTRY, "owner", "until");
@@ -95,7 +95,7 @@ describe("look", () => {
     expect(await send(recipesCacheLook)).toEqual([1, expect.any(Number)]);
   });
 
-  test("while somebody else loads, a stale value is given, and whoever has none is noted as one who waits", async () => {
+  test("during another client's load a caller gets the stale value, or is recorded as waiting", async () => {
     await have({ ...LOAD, owner: OTHER, value: "v", fresh: String(PAST), stale: String(AHEAD) });
     expect(await send(recipesCacheLook)).toEqual([2, expect.any(Number), 5, "v"]);
     expect(await entry()).not.toHaveProperty("waited");
@@ -104,13 +104,13 @@ describe("look", () => {
     expect(await entry()).toMatchObject({ owner: OTHER, waited: "1" });
   });
 
-  test("sent again it has the same token, and its lease begins anew", async () => {
+  test("a repeated request gets the same token and renews the lease", async () => {
     await have({ ...LOAD, until: String(PAST) });
     expect(await send(recipesCacheLook)).toEqual([1, 5]);
     await expectAbout("until", 30_000);
   });
 
-  test("an entry that lives for longer than it needs keeps its time", async () => {
+  test("an entry with a longer lifetime than needed keeps it", async () => {
     await have({ token: "5" });
     await send(recipesCacheLook);
     expect(await server.redis.pttl(ENTRY)).toBeGreaterThan(60_000);
@@ -118,21 +118,21 @@ describe("look", () => {
 });
 
 describe("extend", () => {
-  test("the lease begins anew, and so does the time of an entry that has less", async () => {
+  test("the lease is renewed, and a shorter lifetime of the entry is extended", async () => {
     await have({ ...LOAD, until: String(PAST) });
     expect(await send(recipesCacheExtend, { keepMs: 2 * KEPT_MS })).toEqual([1]);
     await expectAbout("until", 30_000);
     expect(await server.redis.pttl(ENTRY)).toBeGreaterThan(KEPT_MS);
   });
 
-  test("nothing ends sooner for it", async () => {
+  test("neither the lease nor the entry's lifetime is shortened", async () => {
     await have(LOAD);
     expect(await send(recipesCacheExtend)).toEqual([1]);
     expect(await entry()).toEqual(LOAD);
     expect(await server.redis.pttl(ENTRY)).toBeGreaterThan(60_000);
   });
 
-  test("of what another loads, or nobody, or what is forgotten, it changes nothing", async () => {
+  test("nothing changes if the entry is missing, has another loader, or has no loader", async () => {
     expect(await send(recipesCacheExtend)).toEqual([3]);
     expect(await entry()).toEqual({});
     for (const other of [
@@ -148,7 +148,7 @@ describe("extend", () => {
 });
 
 describe("fill", () => {
-  test("the value is kept for its time, and a failure before it is forgotten", async () => {
+  test("the value is kept for its lifetime, and earlier failures are cleared", async () => {
     await have({ ...LOAD, failures: "1", failed: OTHER, verdict: "1" });
     expect(await send(recipesCacheFill, { freshMs: 20_000, staleMs: 40_000 })).toEqual([1]);
     const kept = { value: "loaded", token: "5", filled: OWN, fresh: expect.any(String), stale: expect.any(String) };
@@ -158,14 +158,14 @@ describe("fill", () => {
     expect(await server.redis.pttl(ENTRY)).toBeLessThanOrEqual(60_000);
   });
 
-  test("what is not to be kept is told, and takes the place of what was there", async () => {
+  test("a value that is not to be kept reaches the waiters and replaces the old value", async () => {
     await have({ ...LOAD, value: "v", waited: "1" });
     expect(await send(recipesCacheFill, { freshMs: 0 })).toEqual([1]);
     expect(await entry()).toEqual({ token: "5", filled: OWN });
     expect(await server.messages()).toEqual(["A told"]);
   });
 
-  test("sent again it changes nothing, and tells nobody twice", async () => {
+  test("a repeated request changes nothing and notifies no waiter twice", async () => {
     await have({ ...LOAD, waited: "1" });
     await send(recipesCacheFill);
     const filled = await entry();
@@ -178,7 +178,7 @@ describe("fill", () => {
     ["another loads", { ...LOAD, owner: OTHER }],
     ["the same one loads anew", { ...LOAD, token: "6" }],
     ["nobody loads", { token: "5" }],
-  ])("when %s it fills nothing", async (_, before) => {
+  ])("when %s, nothing is filled", async (_, before) => {
     await have(before);
     expect(await send(recipesCacheFill)).toEqual([2]);
     expect(await entry()).toEqual(before);
@@ -186,7 +186,7 @@ describe("fill", () => {
 });
 
 describe("fail", () => {
-  test("it is counted, and one of those who wait is to try; the last attempt is told to all, and they begin anew", async () => {
+  test("each failure is counted and one waiter retries; after the last attempt all waiters are notified", async () => {
     for (const [failures, reply, message] of [
       ["1", 1, "again"],
       ["2", 1, "again"],
@@ -200,20 +200,20 @@ describe("fail", () => {
     }
   });
 
-  test("a source that has failed is left alone for a while where there is a stale value", async () => {
+  test("with a stale value, a failed source is not retried for a while", async () => {
     await have({ ...LOAD, value: "v", stale: String(AHEAD) });
     await send(recipesCacheFail);
     expect(await entry()).not.toHaveProperty("owner");
     await expectAbout("until", 10_000);
   });
 
-  test("where the value is too old to be given, one of those who wait may try at once", async () => {
+  test("if the value is too old to return, a waiter may retry immediately", async () => {
     await have({ ...LOAD, value: "v", stale: String(PAST), waited: "1" });
     expect(await send(recipesCacheFail)).toEqual([1]);
     expect(await send(recipesCacheLook, { owner: OTHER })).toEqual([1, expect.any(Number)]);
   });
 
-  test("sent again it gives the same answer, and counts once", async () => {
+  test("a repeated request gets the same reply and is counted once", async () => {
     await have({ ...LOAD, waited: "1" });
     await send(recipesCacheFail, { attempts: 1 });
     const failed = await entry();
@@ -222,7 +222,7 @@ describe("fail", () => {
     expect(await server.messages()).toEqual(["A over"]);
   });
 
-  test("a load that is another's by now does not fail with it", async () => {
+  test("a late failure does not fail the next loader", async () => {
     const other = { ...LOAD, owner: OTHER, failures: "1", waited: "1" };
     await have(other);
     expect(await send(recipesCacheFail)).toEqual([3]);
@@ -232,14 +232,14 @@ describe("fail", () => {
 });
 
 describe("leave", () => {
-  test("the load is nobody's, and whoever waits is told; no failure is counted", async () => {
+  test("the load is given up and waiters are notified; no failure is counted", async () => {
     await have({ ...LOAD, waited: "1", failures: "1" });
     expect(await send(recipesCacheLeave)).toEqual([1]);
     expect(await entry()).toEqual({ token: "5", failures: "1" });
     expect(await server.messages()).toEqual(["A told"]);
   });
 
-  test("of what is another's by now it takes nothing away", async () => {
+  test("a late leave takes nothing from the next loader", async () => {
     const other = { ...LOAD, owner: OTHER, waited: "1" };
     await have(other);
     expect(await send(recipesCacheLeave)).toEqual([2]);
@@ -249,7 +249,7 @@ describe("leave", () => {
 });
 
 describe("invalidate", () => {
-  test("nothing is left but a higher token, and whoever waits is told, once", async () => {
+  test("only a higher token is left, and waiters are notified once", async () => {
     await have({ ...LOAD, token: String(AHEAD), value: "v", waited: "1" });
     expect(await send(recipesCacheInvalidate)).toEqual([1]);
     expect(await entry()).toEqual({ token: String(AHEAD + 1), invalidated: "r1" });
@@ -261,7 +261,7 @@ describe("invalidate", () => {
 });
 
 test.each([recipesCacheFill, recipesCacheFail, recipesCacheLeave, recipesCacheInvalidate])(
-  "$name: where nobody waits nothing is sent",
+  "$name: without waiters, no message is published",
   async (script) => {
     await have(LOAD);
     await send(script);

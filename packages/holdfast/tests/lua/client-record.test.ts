@@ -5,7 +5,7 @@ import { KEYS, ScriptServer } from "./script-server.js";
 const server = new ScriptServer();
 const ODD = 'h"o\nst\u0000🔐';
 
-test("a record is read as it was written, and lives as long as it was told to", async () => {
+test("a record is read as it was written and expires after `keepMs`", async () => {
   const about = {
     ...{ host: ODD, pid: 42, name: "", version: "1.2.3", protocol: 1, ageMs: 90_000, keepMs: 50_000 },
     timeouts: '{"library":"x"}',
@@ -20,10 +20,10 @@ test("a record is read as it was written, and lives as long as it was told to", 
   expect(left).toBeLessThanOrEqual(50_000);
 });
 
-test("a record that another process has written under the same id is told of, and written all the same", async () => {
+test("a record that another process wrote under the same id is reported and then replaced", async () => {
   const about = { timeouts: "", pid: 42, name: "", version: "1.2.3", protocol: 1, ageMs: 0, keepMs: 50_000 };
   expect(await server.run(clientRecordAnnounce, { ...about, host: "one", nonces: " a " })).toBe(1);
-  // A nonce counts as a whole.
+  // Nonces are compared as a whole: neither `aa` nor `a-` matches `a`.
   expect(await server.run(clientRecordAnnounce, { ...about, host: "two", nonces: " b aa a- " })).toEqual([
     2,
     "one",
@@ -33,7 +33,7 @@ test("a record that another process has written under the same id is told of, an
   expect(await server.run(clientRecordAnnounce, { ...about, host: "two", nonces: " c b " })).toBe(1);
 });
 
-test("of protocols that are in use the one is told that lasts longest, and the caller is not marked", async () => {
+test("a caller with a different protocol is not marked and gets the longest-lasting protocol in use", async () => {
   const caller = { protocol: 1, clientId: "me", version: "1.0.0", keepMs: 60_000 };
   const nowMs = Date.now();
   const key = KEYS.marker as string;
@@ -48,7 +48,7 @@ test("of protocols that are in use the one is told that lasts longest, and the c
   expect((await server.redis.hkeys(key)).toSorted()).toEqual(["2", "3"]);
 });
 
-test("a mark is never shortened, and lives as long as the key", async () => {
+test("a mark is never shortened and keeps its key alive", async () => {
   const caller = { protocol: 1, clientId: "me", version: "1.0.0" };
   const key = KEYS.marker as string;
   for (const keepMs of [600_000, 60_000])
@@ -58,7 +58,7 @@ test("a mark is never shortened, and lives as long as the key", async () => {
   expect(await server.redis.pttl(key)).toBeGreaterThan(500_000);
 });
 
-test("a client without a record is unknown, and reading makes none", async () => {
+test("a client without a record is unknown, and reading creates no record", async () => {
   expect(await server.run(clientRecordRead)).toEqual([0]);
   expect(await server.redis.dbsize()).toBe(0);
 });

@@ -1,4 +1,4 @@
-/** The scripts of coalesced calls alone, also in states that take more than two clients to come about. */
+/** The scripts of coalesced calls in isolation, including states that need more than two clients. */
 import { describe, expect, test } from "vitest";
 import {
   recipesCoalesceAcquire,
@@ -35,7 +35,7 @@ function acquire(args: Readonly<Record<string, string | number>>): Promise<unkno
   return send(recipesCoalesceAcquire, { ...usual, ...args });
 }
 
-test("whoever has begun and lost its grant before it knew of that is granted again, and at once", async () => {
+test("a caller that began but lost its grant before the reply is granted again immediately", async () => {
   const [, , arrival = 0] = (await acquire({ owner: A })) as number[];
   await server.redis.hset(`${BASE}:run`, "begun", 1, "by", A, "arrival", arrival, "covers", arrival);
   await server.redis.del(BASE);
@@ -43,7 +43,7 @@ test("whoever has begun and lost its grant before it knew of that is granted aga
   expect(await server.redis.get(BASE)).toBe(A);
 });
 
-test("whoever came before a call that has begun is superseded", async () => {
+test("a caller that arrived before a run that has begun is superseded", async () => {
   const [, , arrival = 0] = (await acquire({ owner: A })) as number[];
   await server.redis.hset(`${BASE}:run`, "begun", 1, "by", A, "arrival", arrival, "covers", arrival);
   await server.redis.del(BASE);
@@ -54,7 +54,7 @@ test("whoever came before a call that has begun is superseded", async () => {
   ]);
 });
 
-test("a call that never came to its work supersedes nobody who has not been told", async () => {
+test("a run that ends before its work begins no longer supersedes older callers", async () => {
   const [, token = 0, arrival = 0] = (await acquire({ owner: A })) as number[];
   const given = { owner: A, token, ageUs: 0, inbox: INBOX, value: "" };
   expect(await send(recipesCoalesceBegin, given)).toEqual([1, arrival, expect.any(Number)]);
@@ -64,7 +64,7 @@ test("a call that never came to its work supersedes nobody who has not been told
   expect(await acquire(older)).toEqual([0, expect.any(Number), arrival - 1]);
 });
 
-test("whoever came before one that had begun is told of it, and not of a later one that never did", async () => {
+test("an older caller is superseded by the run that began its work, not by a later unbegun one", async () => {
   const [, first = 0, at = 0] = (await acquire({ owner: A })) as number[];
   const begun = { owner: A, token: first, ageUs: 0, inbox: INBOX };
   await send(recipesCoalesceBegin, begun);
@@ -77,7 +77,7 @@ test("whoever came before one that had begun is told of it, and not of a later o
   expect(await acquire({ owner: "C/3/30000/1", arrival: at - 1 })).toEqual([3, expect.stringMatching(/^\d{16}$/), A]);
 });
 
-test("a call that was kept from arriving came when it was made, and not before what had begun by then", async () => {
+test("a delayed request counts from when it was made, so a run that began later supersedes it", async () => {
   const [, token = 0, arrival = 0] = (await acquire({ owner: A })) as number[];
   await send(recipesCoalesceBegin, { owner: A, token, ageUs: 0, inbox: INBOX });
   await server.redis.del(BASE);
@@ -97,7 +97,7 @@ const [B, C] = ["B/2/30000/1", "C/3/30000/1"];
 const RUN = `${BASE}:run`;
 const has = (key: string): Promise<string[]> => server.redis.zrange(key, "0", "-1");
 
-/** A runs, and has begun. */
+/** A holds the grant and has begun its run. */
 async function running(): Promise<{ owner: string; token: number; arrival: number; inbox: string }> {
   const [, token = 0, arrival = 0] = (await acquire({ owner: A })) as number[];
   await send(recipesCoalesceBegin, { owner: A, token, ageUs: 0, inbox: INBOX });
@@ -109,7 +109,7 @@ const end = (given: object): Promise<unknown> =>
 const leave = (owner: string): Promise<unknown> => send(recipesCoalesceLeave, { owner, inbox: INBOX });
 
 describe("acquire", () => {
-  test("sent again it gives the same answer, granted or not, and its lease is not shortened", async () => {
+  test("a repeated request gets the same reply, granted or not, and never shortens the lease", async () => {
     const granted = await acquire({ owner: A });
     expect(await acquire({ owner: A, leaseMs: 100 })).toEqual(granted);
     expect(await server.redis.pttl(BASE)).toBeGreaterThan(20_000);
@@ -118,7 +118,7 @@ describe("acquire", () => {
     expect(await has(`${BASE}:waiting`)).toEqual([B]);
   });
 
-  test("whoever does not wait leaves nothing behind", async () => {
+  test("a caller that does not wait leaves nothing behind", async () => {
     await acquire({ owner: A });
     expect(await acquire({ owner: B, enqueue: 0 })).toEqual([
       2,
@@ -135,7 +135,7 @@ describe("acquire", () => {
     expect(await server.redis.exists(`${BASE}:waiting`, `${BASE}:joining`)).toBe(0);
   });
 
-  test("each arrival is later than all before, whatever the clock says", async () => {
+  test("each arrival is later than all previous ones, even if the clock is behind", async () => {
     const ahead = 4_000_000_000_000_000;
     await running();
     await server.redis.hset(RUN, "covers", ahead);
@@ -143,7 +143,7 @@ describe("acquire", () => {
     expect(await acquire({ owner: C, joins: 1 })).toEqual([1, expect.any(Number), expect.any(Number), ahead + 2]);
   });
 
-  test("whoever runs is asked to end once, by a call that came after it", async () => {
+  test("the running call is asked once to end, by a caller that arrived later", async () => {
     const { arrival } = await running();
     await acquire({ owner: C, arrival: arrival + 5, cancel: 1 });
     await acquire({ owner: B, arrival: arrival + 7, cancel: 1 });
@@ -153,7 +153,7 @@ describe("acquire", () => {
 });
 
 describe("begin", () => {
-  test("tells those who came before, and takes away who cannot hear it", async () => {
+  test("notifies the callers that arrived earlier and removes those without a subscriber", async () => {
     const [, token = 0, arrival = 0] = (await acquire({ owner: A })) as number[];
     for (const [at, owner] of [B, C, "B/4/30000/1"].entries()) {
       await server.redis.zadd(`${BASE}:waiting`, arrival - 1 + at * at, owner);
@@ -166,7 +166,7 @@ describe("begin", () => {
     expect(await server.messages()).toEqual(["B ~2"]);
   });
 
-  test("of what is another's by now, or was granted again, nothing begins", async () => {
+  test("a run does not begin under another caller's grant or an earlier token", async () => {
     const [, token = 0] = (await acquire({ owner: A })) as number[];
     expect(await send(recipesCoalesceBegin, { owner: B, token, ageUs: 0, inbox: INBOX })).toEqual([2]);
     expect(await send(recipesCoalesceBegin, { owner: A, token: token - 1, ageUs: 0, inbox: INBOX })).toEqual([2]);
@@ -175,7 +175,7 @@ describe("begin", () => {
 });
 
 describe("end", () => {
-  test("the newest who hears it is granted, and sent again it takes nothing from that one", async () => {
+  test("the newest subscribed waiter is granted, and a repeated end takes nothing from it", async () => {
     const run = await running();
     await acquire({ owner: B });
     await acquire({ owner: C });
@@ -187,7 +187,7 @@ describe("end", () => {
     expect(await server.messages()).toEqual([`B +2 ${token} ${token}`]);
   });
 
-  test("where nobody waits it is free, and sent again it says so", async () => {
+  test("without waiters the lock is free, and a repeated end reports that", async () => {
     const run = await running();
     expect(await end(run)).toBe(1);
     expect(await server.redis.exists(BASE)).toBe(0);
@@ -196,7 +196,7 @@ describe("end", () => {
     expect(await end(run)).toBe(4);
   });
 
-  test("the value is asked for where somebody has joined, and goes to those who came before it began alone", async () => {
+  test("the value is requested if callers joined, and goes only to those that arrived before the run began", async () => {
     const [, token = 0, arrival = 0] = (await acquire({ owner: A })) as number[];
     await acquire({ owner: B, joins: 1 });
     await send(recipesCoalesceBegin, { owner: A, token, ageUs: 0, inbox: INBOX });
@@ -211,7 +211,7 @@ describe("end", () => {
     expect(await acquire({ owner: C, joins: 1 })).toEqual([0, expect.any(Number), expect.any(Number)]);
   });
 
-  test("of a run that was asked to end, and did, those who joined get nothing, and wait on", async () => {
+  test("joined callers get nothing from a superseded run and keep waiting", async () => {
     const [, token = 0] = (await acquire({ owner: A })) as number[];
     await acquire({ owner: B, joins: 1 });
     await send(recipesCoalesceBegin, { owner: A, token, ageUs: 0, inbox: INBOX });
@@ -222,7 +222,7 @@ describe("end", () => {
 });
 
 describe("leave", () => {
-  test("whoever waits is gone, and whoever neither waits nor holds takes nothing", async () => {
+  test("a waiter is removed; a caller that neither waits nor holds changes nothing", async () => {
     await running();
     await acquire({ owner: B });
     expect(await leave(B)).toBe(1);
@@ -231,7 +231,7 @@ describe("leave", () => {
     expect(await server.redis.exists(`${BASE}:waiting`)).toBe(0);
   });
 
-  test("what was granted meanwhile goes to the next one", async () => {
+  test("a grant that the leaving caller already has goes to the next waiter", async () => {
     await acquire({ owner: A });
     await acquire({ owner: B });
     expect(await leave(A)).toBe(2);
@@ -242,7 +242,7 @@ describe("leave", () => {
 });
 
 describe("extend", () => {
-  test("the lease begins anew, is never shortened, and what is known of the run outlives it", async () => {
+  test("the lease is renewed, never shortened, and the run's record outlives it", async () => {
     const run = await running();
     expect(await send(recipesCoalesceExtend, { ...run, leaseMs: 900_000 })).toBe(1);
     expect(await send(recipesCoalesceExtend, { ...run, leaseMs: 100 })).toBe(1);
@@ -250,7 +250,7 @@ describe("extend", () => {
     for (const key of [RUN, `${BASE}:fence`]) expect(await server.redis.pttl(key)).toBeGreaterThan(1_400_000);
   });
 
-  test("of a grant that is over it says how far", async () => {
+  test("the reply says whether an ended grant was followed by another one", async () => {
     const run = await running();
     expect(await send(recipesCoalesceExtend, { ...run, token: run.token - 1, leaseMs: 1_000 })).toBe(3);
     await server.redis.del(BASE);
@@ -262,7 +262,7 @@ describe("extend", () => {
   });
 });
 
-test("heed: whoever runs hears who wants it to end, and nobody else does", async () => {
+test("heed: the running caller learns which caller wants it to end; no other caller does", async () => {
   const { arrival } = await running();
   expect(await send(recipesCoalesceHeed, { owner: A })).toEqual([0]);
   await acquire({ owner: B, arrival: arrival + 5, cancel: 1 });
@@ -272,7 +272,7 @@ test("heed: whoever runs hears who wants it to end, and nobody else does", async
   expect(await send(recipesCoalesceHeed, { owner: B }), "that was for the one before").toEqual([0]);
 });
 
-test("inspect: who runs and who waits, the next one first", async () => {
+test("inspect: lists the running caller and the waiters, the next one first", async () => {
   expect(await send(recipesCoalesceInspect, { most: 5 })).toEqual([0, -2, 0, 0]);
   const { token } = await running();
   const [second, joins] = ["B/4/30000/1", "B/5/30000/1"];
@@ -292,7 +292,7 @@ test("inspect: who runs and who waits, the next one first", async () => {
   expect(await send(recipesCoalesceInspect, { most: 1 })).toEqual([1, expect.any(Number), token, 3, A, second, joins]);
 });
 
-/** What the caller of a run knows of it, on a server to which nothing of it has come. */
+/** What the caller knows about its run, for a server that knows nothing about it. */
 const KNOWN = { owner: A, token: 9_000, leaseMs: 30_000, arrivalUs: 500, coversUs: 700 };
 const PUT_BACK = {
   granted: A,
@@ -330,7 +330,7 @@ test.each<[string, string | undefined, number | undefined, Record<string, string
     { ...EARLIER, granted: A, at: "500", cancel: C },
     { before: "300", beforeBy: B, cancel: C },
   ],
-])("a run %s is put back by whoever has it, as begun", async (_, holder, fence, run, more) => {
+])("a run %s is put back by its caller, as begun", async (_, holder, fence, run, more) => {
   await have(holder, fence, run);
   await server.redis.zadd(`${BASE}:waiting`, 500, A);
   await server.redis.zadd(`${BASE}:joining`, 500, A, 600, C);
@@ -358,7 +358,7 @@ test.each<[string, string | undefined, number]>([
   expect(await server.redis.get(BASE)).toBe(holder ?? null);
 });
 
-test("what a run that was put back finds is kept for those of whom this server knows nothing yet", async () => {
+test("the result of a restored run is kept for callers that this server does not know yet", async () => {
   await reclaim();
   const run = { owner: A, token: 9_000 };
   expect(await end(run), "it wants the value").toBe(5);
@@ -369,7 +369,7 @@ test("what a run that was put back finds is kept for those of whom this server k
   expect(await acquire({ ...joins, arrival: 701 }), "it came later").toEqual([0, expect.any(Number), 701]);
 });
 
-test("on a server that may grant no run is put back: another may have begun there, and ended", async () => {
+test("no run is put back on a server that may grant, because another run may have ended there", async () => {
   const holdfast = createHoldfast({ redis: server.redis, commandTimeoutMs: 20_000 });
   await (await holdfast.mutex("any").acquire()).release();
   expect(await reclaim()).toBe(0);

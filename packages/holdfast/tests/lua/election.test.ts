@@ -1,4 +1,4 @@
-/** The scripts of an election that differ from a mutex's, where a request comes late: only the term tells which grant it is of. */
+/** The election scripts that differ from a mutex's. Only the term shows to which grant a late request belongs. */
 import { expect, test } from "vitest";
 import type { Script } from "../../src/core/store.js";
 import { electionLeader, electionProclaim, electionResign, mutexAcquire } from "../../src/generated/scripts.js";
@@ -13,7 +13,7 @@ const KEYS: Readonly<Record<string, string>> = {
   handed: `${LOCK}:handed`,
   record: `${LOCK}:value`,
 };
-/** Clients A and B listen. */
+/** Clients A and B are subscribed to their inboxes. */
 const A = "A/1/30000/1";
 const B = "B/2/30000/1";
 
@@ -35,9 +35,9 @@ function send(script: Script, args: Readonly<Record<string, string | number>>): 
   );
 }
 
-test("who resigns a term that had ended hears that it had, also where a late copy of its request was granted since", async () => {
+test("resigning an ended term is refused, even if a late copy of its request was granted since", async () => {
   const term = Number(await send(mutexAcquire, { owner: A }));
-  // Ended by force, and A has not heard of it; somebody else leads, and resigns.
+  // A was force-released without being notified. Then B leads and resigns.
   await server.redis.del(LOCK);
   const between = Number(await send(mutexAcquire, { owner: B }));
   expect(await send(electionResign, { owner: B, term: between })).toBe(1);
@@ -51,7 +51,7 @@ test("who resigns a term that had ended hears that it had, also where a late cop
   expect(await server.redis.exists(LOCK)).toBe(0);
 });
 
-test("who resigns does so on a server that has lost the last term alone as well, and the next candidate leads", async () => {
+test("resigning works on a server that has lost only the last term, and the next candidate leads", async () => {
   const term = Number(await send(mutexAcquire, { owner: A }));
   expect(await send(mutexAcquire, { owner: B })).toEqual([0, expect.any(Number), expect.any(Number)]);
   await server.redis.del(`${LOCK}:fence`);

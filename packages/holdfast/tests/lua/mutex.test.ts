@@ -1,4 +1,4 @@
-/** Each script of the mutex alone: the state before, one call, its reply, the state after. */
+/** Each mutex script in isolation: the state before, one call, its reply, the state after. */
 import { describe, expect, test } from "vitest";
 import type { Script } from "../../src/core/store.js";
 import {
@@ -15,7 +15,7 @@ import { KEYS, type LockState, ScriptServer } from "./script-server.js";
 
 const server = new ScriptServer();
 
-/** Clients A and B listen; C and D are dead. */
+/** Clients A and B are subscribed to their inboxes. C and D are not, so they count as crashed. */
 const A = "A/1/30000/1";
 const B = "B/2/40000/1/second%20one";
 const C = "C/3/30000/1";
@@ -28,16 +28,16 @@ interface Row {
   readonly name: string;
   readonly before?: LockState;
   readonly args: Readonly<Record<string, string | number>>;
-  /** A number, or a list in which `rest`, `now` and `new` stand for what depends on the clock. */
+  /** A number, or a list in which `rest` and `now` replace values that depend on the clock. */
   readonly reply: unknown;
-  /** Without the fence where `fence` says it. */
+  /** The state without the fence, which `fence` describes. */
   readonly after: LockState;
-  /** What the fence is afterwards: a new token, or as it says in `after`. */
+  /** The fence afterward: a new token, or this number. */
   readonly fence?: "new" | number;
   readonly heard?: readonly string[];
 }
 
-/** Puts words for what depends on the clock. */
+/** Replaces values that depend on the clock with words. */
 function worded(reply: unknown, startUs: number, endUs: number): unknown {
   if (Array.isArray(reply)) return reply.map((item) => worded(item, startUs, endUs));
   if (typeof reply !== "number") return reply;
@@ -63,7 +63,7 @@ function rows(script: Script, table: readonly Row[]): void {
       }
       const said = (await server.messages()).map((message) => message.replace(/ \d{16} \d{16}$/, " token now"));
       expect(said).toEqual(heard);
-      // Nothing is left that does not expire.
+      // Every remaining key expires.
       for (const left of Object.values(await server.lifetimes())) expect(left).not.toBe(-1);
     });
   });
@@ -562,22 +562,20 @@ rows(mutexInspect, [
 ]);
 
 describe("lifetimes", () => {
-  test("a grant lasts its lease, its token ten minutes longer, a queue a minute", async () => {
+  test("a grant lasts for its lease, its token ten minutes longer, and a queue for a minute", async () => {
     await server.run(mutexAcquire, { owner: A, leaseMs: 20_000 });
     await server.run(mutexAcquire, { owner: B });
     const { lock, fence, queue } = await server.lifetimes();
     expect(Math.ceil(lock / 2_000)).toBe(10);
-    // Their ends are read one after the other.
     expect(Math.round((fence - lock) / 1_000)).toBe(600);
     expect(Math.ceil(queue / 6_000)).toBe(10);
   });
 
-  test("a hand-over lasts the lease that the waiter asked for", async () => {
+  test("a hand-over lasts for the lease that the waiter requested", async () => {
     await server.set({ lock: A, fence: PAST, queue: [B] });
     await server.run(mutexRelease, { owner: A, token: PAST });
     const { lock, fence } = await server.lifetimes();
     expect(Math.ceil(lock / 4_000)).toBe(10);
-    // Their ends are read one after the other.
     expect(Math.round((fence - lock) / 1_000)).toBe(600);
   });
 
@@ -594,7 +592,7 @@ describe("lifetimes", () => {
     expect((await server.lifetimes()).lock).toBeGreaterThan(90_000);
   });
 
-  test("asking again keeps a queue alive", async () => {
+  test("a re-check keeps the queue alive", async () => {
     await server.set({ lock: A, fence: PAST, queue: [B] });
     await server.redis.pexpire(KEYS.queue as string, 1_000);
     await server.run(mutexAcquire, { owner: B });
@@ -618,15 +616,15 @@ describe("lifetimes", () => {
   });
 });
 
-describe("sent again by the same owner", () => {
-  test("release says that it was not held any more, and disturbs no successor", async () => {
+describe("repeated by the same owner", () => {
+  test("release reports that the lock was granted to another client, which keeps it", async () => {
     await server.set({ lock: A, fence: PAST, queue: [B] });
     expect(await server.run(mutexRelease, { owner: A, token: PAST })).toBe(1);
     expect(await server.run(mutexRelease, { owner: A, token: PAST })).toBe(3);
     expect(await server.state()).toMatchObject({ lock: B });
   });
 
-  test("release of a lock that nobody wanted says that nobody was granted since", async () => {
+  test("release of a lock without waiters reports that no other client was granted since", async () => {
     await server.set({ lock: A, fence: PAST });
     expect([
       await server.run(mutexRelease, { owner: A, token: PAST }),
@@ -640,7 +638,7 @@ describe("sent again by the same owner", () => {
     expect([await server.run(mutexLeave, { owner: A }), await server.run(mutexLeave, { owner: A })]).toEqual([2, 0]);
   });
 
-  test("acquire gives the same token, extend and adopt the same answer, a forced release happens once", async () => {
+  test("acquire returns the same token, extend and adopt the same reply, and a force-release runs once", async () => {
     const token = Number(await server.run(mutexAcquire, { owner: A }));
     expect(await server.run(mutexAcquire, { owner: A })).toBe(token);
     for (const _ of [1, 2]) expect(await server.run(mutexExtend, { owner: A, token })).toBe(1);
@@ -652,7 +650,7 @@ describe("sent again by the same owner", () => {
   });
 });
 
-test("release of a grant that was ended by force is refused, also where a late copy of its request was granted", async () => {
+test("release of a force-released grant is refused, even if a late copy of its request was granted", async () => {
   const token = Number(await server.run(mutexAcquire, { owner: A }));
   await server.run(mutexForceRelease, { owner: A, token });
   const again = Number(await server.run(mutexAcquire, { owner: A }));
@@ -662,7 +660,7 @@ test("release of a grant that was ended by force is refused, also where a late c
   expect(await server.run(mutexRelease, { owner: A, token: again })).toBe(1);
 });
 
-test("tokens rise and never repeat, with blocks of any size, by hand-over or not", async () => {
+test("tokens rise and never repeat, for blocks of any size, with and without a hand-over", async () => {
   let last = 0;
   for (let round = 0; round < 60; round += 1) {
     const block = 1 + ((round * 7) % 40);
@@ -683,7 +681,7 @@ test("tokens rise and never repeat, with blocks of any size, by hand-over or not
   }
 });
 
-test("tokens rise even when the last one is lost, since the clock goes on", async () => {
+test("tokens rise even if the last one is lost, because they follow the clock", async () => {
   let last = 0;
   for (let round = 0; round < 20; round += 1) {
     const token = Number(await server.run(mutexAcquire, { owner: A }));
@@ -693,7 +691,7 @@ test("tokens rise even when the last one is lost, since the clock goes on", asyn
   }
 });
 
-test("one release passes five thousand dead waiters and grants the one that lives", async () => {
+test("one release skips five thousand crashed waiters and grants the one that is alive", async () => {
   const dead = Array.from({ length: 5_000 }, (_, i) => [i + 1, `dead-${i}/1/30000/1`]).flat();
   await server.redis.zadd(KEYS.queue as string, ...(dead as [number, string]));
   await server.redis.zadd(KEYS.queue as string, 6_000, B);
@@ -703,7 +701,7 @@ test("one release passes five thousand dead waiters and grants the one that live
   expect((await server.lifetimes()).queue).toBe(-2);
 });
 
-test("a waiter whose lease is no lease is passed at the next call, if not at this", async () => {
+test("a waiter with an invalid lease is skipped by the next call at the latest", async () => {
   await server.set({ lock: A, fence: PAST, queue: ["B/5/0/1", B] });
   await server.run(mutexRelease, { owner: A, token: PAST }).catch(() => {});
   await server.run(mutexRelease, { owner: A, token: PAST });
@@ -711,7 +709,7 @@ test("a waiter whose lease is no lease is passed at the next call, if not at thi
 });
 
 describe("after a long extension", () => {
-  test("a short extension leaves the token a longer life than the lease has", async () => {
+  test("a short extension leaves the token a longer lifetime than the lease", async () => {
     await server.set({ lock: A, fence: PAST }, 5_000_000);
     await server.redis.pexpire(KEYS.fence as string, 5_600_000);
     await server.run(mutexExtend, { owner: A, token: PAST, leaseMs: 1_000 });
@@ -750,13 +748,13 @@ describe("mutex/renew", () => {
     expect(seen[1]).toEqual(seen[0]);
   });
 
-  test("a longer lease is not made shorter", async () => {
+  test("a longer lease is not shortened", async () => {
     await server.set({ lock: A, fence: PAST }, 60_000);
     expect(await renew(`${A} ${PAST} 30000`, mine)).toEqual([1]);
     expect((await server.lifetimes()).lock).toBeGreaterThan(50_000);
   });
 
-  test("a key of another type refuses its own mutex, and no other", async () => {
+  test("a key of the wrong type makes only its own mutex fail", async () => {
     await server.redis.rpush("hf:mutex:{list}", "no lock");
     await server.redis.rpush("hf:mutex:{list}:fence", "no number");
     await server.set({ lock: A, fence: PAST }, 10_000);
@@ -765,7 +763,7 @@ describe("mutex/renew", () => {
     expect((await server.lifetimes()).lock).toBeGreaterThan(20_000);
   });
 
-  test("each of many is extended or refused by itself", async () => {
+  test("each of several leases is extended or refused separately", async () => {
     const names = Array.from({ length: 5 }, (_, i) => [`hf:mutex:{${i}}`, `hf:mutex:{${i}}:fence`]).flat();
     for (const i of [0, 1, 2, 4]) {
       await server.redis.set(`hf:mutex:{${i}}`, i === 1 ? B : A, "PX", 10_000);
@@ -778,7 +776,7 @@ describe("mutex/renew", () => {
   });
 });
 
-/** The same clients with protocol 1: a grant by message is short until it is confirmed. */
+/** The same clients with protocol 1, in which a grant by message is short until the client confirms it. */
 const A1 = "A/1/30000/1/;3000";
 const A9 = "A/9/30000/1/other;3000";
 const B1 = "B/2/40000/1/second%20one;3000";
@@ -786,7 +784,7 @@ const B1 = "B/2/40000/1/second%20one;3000";
 describe("a grant by message", () => {
   const lifetimeOf = async (): Promise<{ lock: number; handed: number }> => server.lifetimes();
 
-  test("lasts for the handOffMs of the waiter, and remembers its client until it is confirmed", async () => {
+  test("lasts for the waiter's handOffMs, and its client is recorded until it is confirmed", async () => {
     await server.set({ lock: A1, fence: PAST, queue: [B1] });
     expect(await server.run(mutexRelease, { owner: A1, token: PAST })).toBe(1);
     expect(await server.state()).toMatchObject({ lock: B1, handed: "B" });
@@ -799,14 +797,14 @@ describe("a grant by message", () => {
     expect((await lifetimeOf()).lock).toBeGreaterThan(3_000);
   });
 
-  test("to a waiter of protocol 0 lasts for its whole lease, since it does not confirm", async () => {
+  test("to a waiter of protocol 0 lasts for the whole lease because that waiter does not confirm", async () => {
     await server.set({ lock: A1, fence: PAST, queue: [B], handed: "A" });
     await server.run(mutexRelease, { owner: A1, token: PAST });
     expect((await server.state()).handed).toBeUndefined();
     expect((await lifetimeOf()).lock).toBeGreaterThan(30_000);
   });
 
-  test("is for the whole lease once the waiter asks again", async () => {
+  test("lasts for the whole lease once the waiter sends a re-check", async () => {
     await server.set({ lock: A1, fence: PAST, queue: [B1] });
     await server.run(mutexRelease, { owner: A1, token: PAST });
     await server.run(mutexAcquire, { owner: B1, leaseMs: 40_000 });
@@ -814,19 +812,19 @@ describe("a grant by message", () => {
     expect((await lifetimeOf()).lock).toBeGreaterThan(30_000);
   });
 
-  test("that is released before it is confirmed leaves nothing", async () => {
+  test("leaves no record if it is released before it is confirmed", async () => {
     await server.set({ lock: A1, fence: PAST, handed: "A" });
     expect(await server.run(mutexRelease, { owner: A1, token: PAST })).toBe(1);
     expect(await server.state()).toEqual({ fence: PAST });
   });
 
-  test.each([mutexLeave, mutexForceRelease])("that is taken back leaves nothing: $name", async (script) => {
+  test.each([mutexLeave, mutexForceRelease])("leaves no record if it is revoked: $name", async (script) => {
     await server.set({ lock: A1, fence: PAST, handed: "A" });
     await server.run(script, { owner: A1, token: PAST });
     expect((await server.state()).handed).toBeUndefined();
   });
 
-  test("that is adopted is confirmed by that", async () => {
+  test("is confirmed when it is adopted", async () => {
     await server.set({ lock: A1, fence: PAST, handed: "A" });
     expect(await server.run(mutexAdopt, { from: A1, to: B, token: PAST })).toBe(1);
     expect(await server.state()).toEqual({ lock: B, fence: PAST });
@@ -834,7 +832,7 @@ describe("a grant by message", () => {
 });
 
 describe("a lease that ended without confirmation", () => {
-  test("costs its client its other places, and the next client is granted", async () => {
+  test("removes its client from the queue and grants the next client", async () => {
     await server.set({ fence: PAST, queue: [A9, B1], handed: "A" });
     expect(await server.run(mutexAcquire, { owner: B1, leaseMs: 40_000 })).toBeGreaterThan(PAST);
     expect(await server.state()).toMatchObject({ lock: B1 });
@@ -842,24 +840,24 @@ describe("a lease that ended without confirmation", () => {
     expect(await server.messages()).toEqual(["A ~9"]);
   });
 
-  test("costs no other client anything", async () => {
+  test("does not affect other clients", async () => {
     await server.set({ fence: PAST, queue: [B1, A9], handed: "A" });
     await server.run(mutexAcquire, { owner: A1, enqueue: 1 });
-    // The client that lost its places is alive and asks: it queues behind the others.
+    // The client that lost its places is alive, so its next request queues behind the others.
     expect(await server.state()).toMatchObject({ lock: B1, queue: [A1], handed: "B" });
   });
 
-  test("is noticed although nobody waits, and forgotten", async () => {
+  test("is noticed and cleared even without waiters", async () => {
     await server.set({ fence: PAST, handed: "B" });
     expect(await server.run(mutexAcquire, { owner: A1 })).toBeGreaterThan(PAST);
     expect(await server.state()).not.toHaveProperty("handed");
   });
 
-  test("drops at most 1 000 places", async () => {
+  test("removes at most 1 000 places from the queue", async () => {
     const queue = Array.from({ length: 1_200 }, (_, i) => `C/${i + 1}/30000/1/;3000`);
     await server.set({ fence: PAST, queue: [...queue, B1], handed: "C" });
     await server.run(mutexAcquire, { owner: B1, leaseMs: 40_000, enqueue: 1 });
-    // The other 200 are dead as well, so that the hand-off passes them.
+    // The other 200 places belong to a crashed client too, so the hand-off skips them.
     expect(await server.state()).toMatchObject({ lock: B1 });
   });
 });

@@ -1,4 +1,4 @@
-/** The scripts of `once` alone, where an attempt is not the one that has the call, or has not begun to work. */
+/** The scripts of `once` in isolation, for attempts that do not own the call or have not begun to work. */
 import { expect, test } from "vitest";
 import type { Script } from "../../src/core/store.js";
 import {
@@ -17,7 +17,7 @@ import { INBOX, ScriptServer } from "./script-server.js";
 const server = new ScriptServer();
 const RECORD = "hf:once:{/pay}";
 const [OWN, OTHER] = ["A/1/30000/1", "B/2/30000/1"];
-/** Moments that are far from now, in µs. */
+/** Timestamps in µs, far in the past and in the future. */
 const [PAST, AHEAD] = [1_600_000_000_000_000, 4_000_000_000_000_000];
 const RUNNING = {
   print: "p",
@@ -44,7 +44,7 @@ async function send(script: Script): Promise<unknown> {
   return await server.redis.eval(script.source, 1, RECORD, ...script.args.map((name) => args[name] ?? ""));
 }
 
-/** What is not the attempt's any more, or never was. */
+/** Records that the attempt of `OWN` no longer owns, or never did. */
 const NOT_ITS_OWN: readonly [string, Record][] = [
   ["that another has taken over", { ...RUNNING, owner: OTHER, attempt: "2" }],
   ["that has ended", { ...RUNNING, state: "done", value: "v" }],
@@ -52,7 +52,7 @@ const NOT_ITS_OWN: readonly [string, Record][] = [
   ["that nobody may begin", { ...RUNNING, state: "blocked", value: "why" }],
 ];
 
-test.each(NOT_ITS_OWN)("a call %s is not kept, saved, or left by an attempt that is late", async (_, record) => {
+test.each(NOT_ITS_OWN)("a call %s is not extended, saved, or left by a late attempt", async (_, record) => {
   await have(record);
   for (const script of [recipesOnceExtend, recipesOnceSave, recipesOnceLeave]) {
     expect(await send(script), script.name).toEqual([2]);
@@ -62,14 +62,14 @@ test.each(NOT_ITS_OWN)("a call %s is not kept, saved, or left by an attempt that
   expect(await server.messages()).toEqual([]);
 });
 
-test("of a call that is forgotten there is nothing to keep, save or leave", async () => {
+test("a forgotten call cannot be extended, saved, or left", async () => {
   expect(await send(recipesOnceExtend)).toEqual([3]);
   expect(await send(recipesOnceSave)).toEqual([2]);
   expect(await send(recipesOnceLeave)).toEqual([2]);
   expect(await server.redis.exists(RECORD)).toBe(0);
 });
 
-test("a lease begins anew, with the time of its record, and does not end sooner than before", async () => {
+test("a lease and its record are extended, never shortened", async () => {
   await have({ ...RUNNING, until: String(PAST) });
   expect(await send(recipesOnceExtend)).toEqual([1]);
   const endsUs = Number(await server.redis.hget(RECORD, "until"));
@@ -81,7 +81,7 @@ test("a lease begins anew, with the time of its record, and does not end sooner 
   expect(await server.redis.hgetall(RECORD)).toEqual(RUNNING);
 });
 
-test("a first attempt that did nothing leaves nothing, and whoever waits is told", async () => {
+test("a first attempt that did nothing leaves no record, and waiters are notified", async () => {
   await have(RUNNING);
   expect(await send(recipesOnceLeave)).toEqual([1]);
   expect(await server.redis.exists(RECORD)).toBe(0);
@@ -91,7 +91,7 @@ test("a first attempt that did nothing leaves nothing, and whoever waits is told
 test.each<[string, Record]>([
   ["a later attempt", { attempt: "3" }],
   ["an attempt after which something is saved", { attempt: "1", saved: "half" }],
-])("%s that did nothing is not counted, and what was before it stays", async (_, before) => {
+])("%s that did nothing is not counted, and the earlier state stays", async (_, before) => {
   await have({ ...RUNNING, ...before });
   expect(await send(recipesOnceLeave)).toEqual([1]);
   const attempt = String(Number(before.attempt) - 1);
@@ -99,7 +99,7 @@ test.each<[string, Record]>([
   expect(await server.messages()).toEqual(["A released"]);
 });
 
-test("inspect says how long a lease lasts while it runs, and when it ended after that", async () => {
+test("inspect shows the rest of a running lease, or when the call ended", async () => {
   expect(await send(recipesOnceInspect)).toEqual([0]);
   await have(RUNNING);
   expect(await send(recipesOnceInspect)).toEqual([1, 9, 1, 1, 2, expect.any(Number), 0, "running", OWN]);
@@ -110,7 +110,7 @@ test("inspect says how long a lease lasts while it runs, and when it ended after
   expect(await send(recipesOnceInspect)).toEqual([1, 9, 1, 1, 2, 0, 5, "done", OWN]);
 });
 
-test("a recovery point that arrives late leads back to none before, and each attempt counts its own", async () => {
+test("a late recovery point never replaces a newer one, and each attempt numbers its own", async () => {
   const save = (owner: string, data: string, number: number): Promise<unknown> => {
     const args: Record = { owner, data, number: String(number) };
     const words = recipesOnceSave.args.map((name) => args[name] ?? "");
@@ -135,7 +135,7 @@ test("a recovery point that arrives late leads back to none before, and each att
   expect(await server.redis.hmget(RECORD, "saved", "saves")).toEqual(["three", "1"]);
 });
 
-test("an end that arrives twice is one, and that of a late attempt is none", async () => {
+test("an end that arrives twice counts once, and a late attempt's end is refused", async () => {
   const settle = (value: string): Promise<unknown> => {
     const args: Record = { owner: OWN, state: "done", value, keepMs: "1000000", channel: `${INBOX}A` };
     const words = recipesOnceSettle.args.map((name) => args[name] ?? "");
@@ -151,7 +151,7 @@ test("an end that arrives twice is one, and that of a late attempt is none", asy
   expect(await server.redis.hgetall(RECORD)).toEqual({ ...RUNNING, owner: OTHER });
 });
 
-test("a resolution that arrives twice is one, and says the same", async () => {
+test("a resolution that arrives twice counts once and gets the same reply", async () => {
   await have({ ...RUNNING, state: "blocked", value: "why" });
   const resolve = (state: string): Promise<unknown> => {
     const args: Record = { state, value: "v", keepMs: "1000000", channel: `${INBOX}A` };
@@ -161,11 +161,11 @@ test("a resolution that arrives twice is one, and says the same", async () => {
   for (let times = 0; times < 2; times += 1) expect(await resolve("done")).toEqual([1]);
   expect(await server.redis.hgetall(RECORD)).toEqual({ ...RUNNING, state: "done", value: "v", resolved: "done" });
   expect(await server.messages()).toEqual(["A done"]);
-  // Another one comes too late.
+  // A different resolution is refused because the call is already resolved.
   expect(await resolve("released")).toEqual([2, "done"]);
 });
 
-/** What a holder knows of its call, for a server that has taken over. */
+/** What a holder knows about its call, for a server that has taken over after a failover. */
 const KNOWN = {
   owner: OWN,
   token: "9000",
@@ -205,10 +205,10 @@ test.each<[string, Record, Record]>([
     { ...RUNNING, token: "8999", saved: "early", until: String(PAST) },
     { isSaved: "1", saved: "half" },
   ],
-])("a call %s is put back by whoever has it", async (_, before, known) => {
+])("a call %s is put back by its holder", async (_, before, known) => {
   if (before.state !== undefined) await have(before);
   expect(await reclaim(known)).toBe(1);
-  // An attempt that was followed without an end has died, for all that is known.
+  // An attempt that was followed by another one without an end counts as crashed.
   const died = before.owner === OTHER && before.state === "running" ? { died: "1" } : {};
   const { saved } = known;
   const kept = saved === undefined ? {} : { saved };
@@ -219,7 +219,7 @@ test.each<[string, Record, Record]>([
   expect(await server.redis.pttl(RECORD)).toBeGreaterThan(KEPT_MS);
 });
 
-test("an attempt that was put back saves after what it had saved, whoever saved how often before it", async () => {
+test("a restored attempt continues its own save numbers, regardless of an earlier attempt's saves", async () => {
   const save = (data: string, number: number): Promise<unknown> => {
     const args: Record = { owner: OWN, data, number: String(number) };
     return server.redis.eval(
@@ -237,7 +237,7 @@ test("an attempt that was put back saves after what it had saved, whoever saved 
   expect(await server.redis.hmget(RECORD, "saved", "saves")).toEqual(["three", "3"]);
 });
 
-test("what is put back twice does not end sooner for it", async () => {
+test("putting a call back twice does not shorten its lease", async () => {
   await have({ ...RUNNING, token: "9000" });
   expect(await reclaim()).toBe(1);
   expect(await server.redis.hget(RECORD, "until")).toBe(String(AHEAD));
@@ -256,7 +256,7 @@ test.each<[string, Record]>([
   expect(await server.redis.hgetall(RECORD)).toEqual(before);
 });
 
-test("on a server that may grant nothing is put back: somebody may have begun there, and be done", async () => {
+test("no call is put back on a server that may grant, because another attempt may have finished there", async () => {
   const holdfast = createHoldfast({ redis: server.redis, commandTimeoutMs: 20_000 });
   await (await holdfast.mutex("any").acquire()).release();
   expect(await server.redis.hget("hf:lineage", "run")).not.toBeNull();

@@ -1,4 +1,4 @@
-/** The scripts that pause and resume, and what the others do where there is a pause: one call each, on a real server. */
+/** The scripts that pause and resume, and the behavior of other scripts during a pause. Runs on a real server. */
 import { describe, expect, test } from "vitest";
 import type { Script } from "../../src/core/store.js";
 import {
@@ -27,7 +27,7 @@ import { INBOX, KEYS, ScriptServer } from "./script-server.js";
 
 const server = new ScriptServer();
 
-/** Clients A and B listen; C is dead. */
+/** Clients A and B are subscribed to their inboxes. C is not, so it counts as crashed. */
 const A = "A/1/30000/1";
 const B = "B/2/40000/1";
 const C = "C/3/30000/1";
@@ -47,9 +47,9 @@ const textOf = (reply: unknown): string => String((reply as unknown[]).at(-1));
 const said = async (): Promise<string[]> =>
   (await server.messages()).map((message) => message.replace(/ \d{16} \d{16}/, " token now"));
 
-/** Without the hand-off, as on a server that may not grant yet. */
+/** The script without the hand-off, as it runs on a server that may not grant yet. */
 const inGrace = (script: Script): Script => ({ ...script, ...script.withoutGrant });
-/** How many commands scripts have carried out by now. */
+/** Number of commands that scripts have run so far. */
 const commands = async (): Promise<number> => {
   const stats = String(await server.redis.info("commandstats"));
   const calls = [...stats.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)];
@@ -58,7 +58,7 @@ const commands = async (): Promise<number> => {
 };
 
 describe("pausing/pause", () => {
-  test("writes a key that lives until its end, and leaves a free lock free, with a token as of a grant", async () => {
+  test("writes a key that expires with the pause, and raises the fence of a free lock", async () => {
     await server.set({ fence: PAST });
     const untilMs = inAnHour();
     const reply = await pause("r1", untilMs);
@@ -74,7 +74,7 @@ describe("pausing/pause", () => {
     expect(Math.round((left.fence - left.pause) / 1_000)).toBe(600);
   });
 
-  test("without an end stays until somebody resumes, and keeps its token for a day", async () => {
+  test("lasts until it is resumed if it has no end, and keeps its token for a day", async () => {
     await pause("r1");
     const left = await server.lifetimes();
     expect(left.pause).toBeGreaterThan(50 * 365 * DAY_MS);
@@ -82,7 +82,7 @@ describe("pausing/pause", () => {
     expect(left.fence).toBeLessThanOrEqual(DAY_MS + 600_000);
   });
 
-  test("leaves a holder, its token and those who wait as they were", async () => {
+  test("does not change the holder, its token, or the queue", async () => {
     await server.set({ lock: A, fence: PAST, queue: [B, C] });
     const owner = textOf(await pause("r1", inAnHour()));
     expect(await server.state()).toEqual({ lock: A, fence: PAST, queue: [B, C], pause: owner });
@@ -92,7 +92,7 @@ describe("pausing/pause", () => {
     expect(await server.run(mutexExtend, { owner: A, token: PAST })).toBe(1);
   });
 
-  test("grants none of those who wait where a holder is gone", async () => {
+  test("grants no waiter after the holder is gone", async () => {
     await server.set({ fence: PAST, queue: [B] });
     const owner = textOf(await pause("r1"));
     const { fence, ...rest } = await server.state();
@@ -101,7 +101,7 @@ describe("pausing/pause", () => {
     expect(await said()).toEqual([]);
   });
 
-  test("moves no token where a server may not grant, because a holder may put its lease back", async () => {
+  test("does not raise the fence on a server that may not grant, so a holder can reclaim its lease", async () => {
     await server.set({ fence: PAST });
     const args = { request: "r1", untilMs: NEVER, words: WORDS };
     const owner = textOf(await server.run(inGrace(pausingPause), args));
@@ -110,7 +110,7 @@ describe("pausing/pause", () => {
     expect(await server.state()).toEqual({ lock: A, fence: PAST, pause: owner });
   });
 
-  test("gives one request one answer, held or free, and another one the pause that stands", async () => {
+  test("a repeated pause gets the same reply, and a different request gets the existing pause", async () => {
     for (const lock of [undefined, A]) {
       await server.redis.flushall();
       if (lock !== undefined) await server.set({ lock, fence: PAST });
@@ -122,7 +122,7 @@ describe("pausing/pause", () => {
     }
   });
 
-  test("does nothing when its end has passed, or when it was resumed already", async () => {
+  test("does nothing if its end has passed or if it was already resumed", async () => {
     expect(await pause("r1", Date.now() - 5)).toEqual([2, expect.any(Number)]);
     expect(await server.state()).toEqual({});
     await pause("r1");
@@ -133,7 +133,7 @@ describe("pausing/pause", () => {
 });
 
 describe("pausing/resume", () => {
-  test("grants the first of those who wait and are there, and leaves the others", async () => {
+  test("grants the first waiter that is subscribed and leaves the later ones in the queue", async () => {
     const owner = textOf(await pause("r1"));
     const { fence: moved = 0 } = await server.state();
     for (const [i, waiter] of [C, B, A].entries()) await server.redis.zadd(KEYS.queue as string, i, waiter);
@@ -144,7 +144,7 @@ describe("pausing/resume", () => {
     expect(await said()).toEqual(["B +2 token now"]);
   });
 
-  test("of a lock that nobody waits for lets the fence go as it always does", async () => {
+  test("without waiters, the fence keeps its usual lifetime", async () => {
     await pause("r1");
     expect(await resume("s1")).toEqual([1, expect.any(Number), 0, expect.stringContaining("/r1/")]);
     const { fence: _, ...rest } = await server.state();
@@ -155,14 +155,14 @@ describe("pausing/resume", () => {
     expect(await server.redis.pttl(KEYS.resumed as string)).toBeGreaterThan(500_000);
   });
 
-  test("leaves a holder, its token and those who wait as they were", async () => {
+  test("does not change the holder, its token, or the queue", async () => {
     await server.set({ lock: A, fence: PAST, queue: [B] });
     const owner = textOf(await pause("r1"));
     expect(await resume("s1")).toEqual([1, expect.any(Number), 1, owner]);
     expect(await server.state()).toEqual({ lock: A, fence: PAST, queue: [B] });
   });
 
-  test("grants who waits where a holder has gone meanwhile", async () => {
+  test("grants a waiter if the holder is gone", async () => {
     await server.set({ lock: A, fence: PAST, queue: [B] });
     await pause("r1");
     await server.redis.del(KEYS.lock as string);
@@ -170,7 +170,7 @@ describe("pausing/resume", () => {
     expect((await server.state()).lock).toBe(B);
   });
 
-  test("gives one request one answer, also when somebody has paused again since", async () => {
+  test("a repeated resume gets the same reply and does not end a later pause", async () => {
     await pause("r1");
     const first = await resume("s1");
     expect(await resume("s1")).toEqual(first);
@@ -179,7 +179,7 @@ describe("pausing/resume", () => {
     expect((await server.state()).pause).toBe(second);
   });
 
-  test("says that there is no pause where there is none, whoever holds", async () => {
+  test("reports that there is no pause, for a free lock and for a held one", async () => {
     expect(await resume("s1")).toEqual([0]);
     await server.set({ lock: A, fence: PAST, queue: [B] });
     expect(await resume("s1")).toEqual([0]);
@@ -188,7 +188,7 @@ describe("pausing/resume", () => {
 });
 
 describe("pausing/resume of one pause", () => {
-  test("leaves another one as it is, and ends the one that is meant", async () => {
+  test("ends only the pause that it names", async () => {
     const old = textOf(await pause("r1"));
     await resume("s1");
     const owner = textOf(await pause("r2"));
@@ -200,7 +200,7 @@ describe("pausing/resume of one pause", () => {
 });
 
 describe("pausing/extend", () => {
-  test("gives a pause another end, later or earlier, and grants nobody", async () => {
+  test("moves the end of a pause later or earlier, and grants no waiter", async () => {
     const owner = textOf(await pause("r1", inAnHour()));
     await server.redis.zadd(KEYS.queue as string, 1, B);
     const { fence } = await server.state();
@@ -219,7 +219,7 @@ describe("pausing/extend", () => {
     expect((await server.state()).lock).toBe(B);
   });
 
-  test("leaves another pause alone, and says which it is, or that there is none", async () => {
+  test("does not change a different pause, and reports that pause or that there is none", async () => {
     const owner = textOf(await pause("r1", inAnHour()));
     const other = owner.replace("/r1/", "/r0/");
     const state = await server.state();
@@ -233,7 +233,7 @@ describe("pausing/extend", () => {
 });
 
 describe("a mutex that is paused", () => {
-  test("refuses whoever comes, with the pause and the rest of it, and queues who waits through", async () => {
+  test("refuses acquires with the pause and its remaining time, and queues callers that wait through it", async () => {
     const owner = textOf(await pause("r1", inAnHour()));
     const { fence } = await server.state();
     const refused = [1, expect.any(Number), expect.any(Number), owner];
@@ -253,7 +253,7 @@ describe("a mutex that is paused", () => {
     expect((await server.lifetimes()).queue).toBeLessThanOrEqual(60_000);
   });
 
-  test("refuses in the same way while its holder is there, with the rest of the lease", async () => {
+  test("refuses acquires while it is held, with the remaining lease time", async () => {
     await server.set({ lock: A, fence: PAST, queue: [C] });
     const owner = textOf(await pause("r1"));
     const reply = (await server.run(mutexAcquire, { owner: B, enqueue: 1 })) as unknown[];
@@ -266,7 +266,7 @@ describe("a mutex that is paused", () => {
     expect(inspected).toEqual([1, expect.any(Number), PAST, 2, -1, owner, A, C, B]);
   });
 
-  test("is granted to nobody by a release, by force, by who leaves, and when the lease is over", async () => {
+  test("grants no waiter on a release, a force-release, a leave, or an expired lease", async () => {
     const ends: (() => Promise<unknown>)[] = [
       () => server.run(mutexRelease, { owner: A, token: PAST }),
       () => server.run(mutexForceRelease, { owner: "", token: PAST, note: "" }),
@@ -276,7 +276,7 @@ describe("a mutex that is paused", () => {
         await server.redis.pexpire(KEYS.fence as string, 600_000);
         await server.run(mutexAcquire, { owner: A, enqueue: 0 });
       },
-      // A grant that nobody has confirmed is over long before its lease, by which the life of the fence goes.
+      // An unconfirmed grant ends long before its lease. The lifetime of the fence follows the lease.
       async () => {
         await server.redis.del(KEYS.lock as string);
         await server.redis.set(KEYS.handed as string, "A");
@@ -296,7 +296,7 @@ describe("a mutex that is paused", () => {
     }
   });
 
-  test("has one token for a lease that ended under the pause, however often somebody asks", async () => {
+  test("raises the fence only once if a lease ended during the pause", async () => {
     await server.set({ lock: A, fence: PAST });
     await pause("r1");
     await server.redis.del(KEYS.lock as string);
@@ -309,7 +309,7 @@ describe("a mutex that is paused", () => {
     expect(await server.run(mutexExtend, { owner: A, token: PAST })).toBe(3);
   });
 
-  test("is taken by no multi-lock", async () => {
+  test("cannot be acquired as part of a multi-lock", async () => {
     await pause("r1");
     const keys = ["lock", "fence", "queue", "handed", "pause"].map((name) => KEYS[name] as string);
     const reply = await server.redis.eval(multiLockAcquire.source, 5, ...keys, 30_000, A);
@@ -318,7 +318,7 @@ describe("a mutex that is paused", () => {
     expect(await server.redis.eval(multiLockAcquire.source, 5, ...keys, 30_000, A)).toEqual([1, expect.any(Number)]);
   });
 
-  test("goes on where it was when the pause ends by itself: the next that asks has the first one granted", async () => {
+  test("grants the first waiter on the next request after the pause expires", async () => {
     await server.set({ lock: A, fence: PAST, queue: [B, A] });
     await pause("r1", inAnHour());
     await server.run(mutexRelease, { owner: A, token: PAST });
@@ -337,7 +337,7 @@ describe("a mutex that is paused", () => {
     expect((await server.state()).lock).toBe(B);
   });
 
-  test("is put back by a holder that came after a pause which a failover has brought back, and not by one before", async () => {
+  test("lets only a grant newer than the pause be reclaimed, if a failover restored the pause", async () => {
     await pause("r1");
     const { fence = 0 } = await server.state();
     expect(await server.run(mutexReclaim, { owner: A, token: fence - 1 })).toBe(0);
@@ -346,7 +346,7 @@ describe("a mutex that is paused", () => {
     expect((await server.state()).lock).toBe(A);
   });
 
-  test("costs nobody a command who takes a free lock or gives one back, and refuses with no more than a held one", async () => {
+  test("refuses with no more commands than a held one; acquire and release need four each", async () => {
     const cost = async (act: () => Promise<unknown>): Promise<number> => {
       const before = await commands();
       await act();
@@ -366,7 +366,7 @@ describe("a mutex that is paused", () => {
     expect(await cost(() => server.run(mutexAcquire, { owner: B, enqueue: 0 }))).toBeLessThanOrEqual(held);
   });
 
-  test("a forced release brings its words to the holder", async () => {
+  test("a forced release delivers its note to the holder", async () => {
     await server.set({ lock: A, fence: PAST });
     expect(await server.run(mutexForceRelease, { owner: A, token: "", note: " ana/stuck" })).toBe(1);
     expect(await server.messages()).toEqual(["A -1 ana/stuck"]);
@@ -402,7 +402,7 @@ describe("permits that are paused", () => {
   const tokenOf = async (owner: string): Promise<string> =>
     String((await server.redis.hget(BASE, owner))?.split("/")[1]);
 
-  test("are granted to nobody, free or not, until somebody resumes; and then to all who wait and fit", async () => {
+  test("are not granted until they are resumed, and then go to the waiters that fit", async () => {
     await run(permitsAcquire, { owner: A });
     const owner = textOf(await run(pausingPausePermits, { request: "r1" }));
     expect(await holders()).toEqual([A]);
@@ -434,7 +434,7 @@ describe("permits that are paused", () => {
     }
   });
 
-  test("have a token of the pause when nobody holds, and not where a server may not grant", async () => {
+  test("raise the fence once without a holder, but not on a server that may not grant", async () => {
     await run(permitsAcquire, { owner: A });
     const token = await tokenOf(A);
     await run(permitsRelease, { owner: A, token });
@@ -448,7 +448,7 @@ describe("permits that are paused", () => {
     expect(await fence(), "one token for all who ask").toBe(moved);
   });
 
-  test("tell a holder whose lease ended under the pause that it comes too late", async () => {
+  test("refuse a late release from a holder whose lease ended during the pause", async () => {
     for (const enqueue of [0, 1, 2]) {
       await server.redis.flushall();
       await run(permitsAcquire, { owner: A });
@@ -462,7 +462,7 @@ describe("permits that are paused", () => {
     }
   });
 
-  test("are released by force, and granted to nobody then", async () => {
+  test("can be force-released, and then go to no waiter", async () => {
     await run(permitsAcquire, { owner: A });
     const owner = textOf(await run(pausingPausePermits, { request: "r1" }));
     await run(permitsAcquire, { owner: B, enqueue: 2 });
@@ -472,7 +472,7 @@ describe("permits that are paused", () => {
     expect(await queue()).toEqual([B]);
   });
 
-  test("give one request one answer, and no copy undoes what came after it", async () => {
+  test("give a repeated request the same reply, and a late copy undoes no later pause or resume", async () => {
     await run(permitsAcquire, { owner: A });
     const first = await run(pausingPausePermits, { request: "r1" });
     expect(textOf(await run(pausingPausePermits, { request: "r1" }))).toBe(textOf(first));
@@ -489,7 +489,7 @@ describe("permits that are paused", () => {
     expect(await run(pausingResumePermits, { request: "s4" })).toEqual([0]);
   });
 
-  test("are paused before anybody has said how many there are, and are counted once somebody has", async () => {
+  test("can be paused before their number is known, and get it from the first acquire", async () => {
     const owner = textOf(await run(pausingPausePermits, { request: "r1", untilMs: Date.now() + 3_600_000 }));
     expect(await server.redis.exists(BASE)).toBe(0);
     expect(await run(permitsAcquire, { owner: A, enqueue: 0 })).toMatchObject({ 0: 1, 3: owner });

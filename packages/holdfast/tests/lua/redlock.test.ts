@@ -1,5 +1,5 @@
 /**
- * Each script of Redlock alone, on the embedded interpreter and on a real server: the state before, one call, its
+ * Each Redlock script in isolation, on the embedded interpreter and on a real server: the state before, one call, its
  * reply, the state after.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -20,12 +20,12 @@ const B = "B/2/30000/1";
 const LEASE_MS = 30_000;
 const BEYOND_MS = 600_000;
 const PAST = 1_600_000_000_000_000;
-/** The parser of ioredis rounds the very last numbers below 2^53, which is why this stops short of them. */
+/** Stops short of 2^53 because the parser of ioredis rounds the last numbers below it. */
 const NEAR_THE_END = Number.MAX_SAFE_INTEGER - 100;
-/** What is left of a key may be this much less than it was given: the time that a slow test takes. */
+/** A key's remaining lifetime may be this much shorter than expected because a test may be slow. */
 const SLOW_MS = 15_000;
 
-/** What a lock is on one server: who holds it and for how long, its number and for how long. */
+/** A lock on one server: its holder and its number, each with the remaining lifetime. */
 interface State {
   readonly lock?: readonly [owner: string, leftMs: number];
   readonly fence?: readonly [number: number | "now", leftMs: number];
@@ -36,9 +36,9 @@ interface Row {
   readonly script: Script;
   readonly before?: State;
   readonly args: Readonly<Record<string, string | number>>;
-  /** `rest` stands for what is left of a lease, `now` for the server's clock. */
+  /** `rest` means the remaining lease, `now` the server's clock. */
   readonly reply: unknown;
-  /** As before, if it is not said. */
+  /** The same as `before` if omitted. */
   readonly after?: State;
   readonly heard?: readonly string[];
 }
@@ -291,7 +291,7 @@ describe.each([
     return Number(time[0]) * 1_000_000 + Number(time[1]);
   }
 
-  /** That what is there is `wanted`, between two moments of the server's clock. */
+  /** Asserts that the state is `wanted`, where `now` is a time between `startUs` and `endUs`. */
   async function expectState(wanted: State, startUs: number, endUs: number): Promise<void> {
     const seen = new Map((await side.dump()).map(({ key, value, leftMs }) => [key, [value, leftMs] as const]));
     const expected = new Map<string, readonly [string | number, number]>();
@@ -328,8 +328,8 @@ describe.each([
     expect(await side.messages()).toEqual(heard);
   });
 
-  test("a late copy of the acquire cannot make a token good that somebody else has had", async () => {
-    // This server, Z, stood at 4; a second one gave A the number 6, so 6 is A's token.
+  test("a late copy of an acquire cannot confirm a token that another client has had", async () => {
+    // This server's last number was 4. A second server gave A the number 6, so A's token is 6.
     await put({ fence: [4, BEYOND_MS] });
     expect(await run(redlockAcquire, { owner: A })).toEqual([0, 5]);
     await side.eval("return redis.call('DEL', KEYS[1])", [KEYS.lock ?? ""], []);
@@ -339,7 +339,7 @@ describe.each([
     expect(await run(redlockConfirm, { owner: A, reported: 5, token: 6 })).toBe(2);
   });
 
-  test("two who follow each other here never have one number, whoever asks twice", async () => {
+  test("consecutive holders on one server never share a number, even if requests repeat", async () => {
     expect(await run(redlockAcquire, { owner: A })).toMatchObject([0, expect.any(Number)]);
     const [, first] = (await run(redlockAcquire, { owner: A })) as [number, number];
     expect(await run(redlockConfirm, { owner: A, reported: first, token: first + 3 })).toBe(1);

@@ -1,10 +1,10 @@
-/** A real server on which scripts run alone: what is there before, one call, what is there after. */
+/** A real server that runs scripts in isolation: the state before, one call, the state after. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import type { Script } from "../../src/core/store.js";
 
-/** The keys of one lock, and of one client. */
+/** The keys of one lock and of one client. */
 export const KEYS: Readonly<Record<string, string>> = {
   lock: "hf:mutex:{t}",
   fence: "hf:mutex:{t}:fence",
@@ -17,10 +17,10 @@ export const KEYS: Readonly<Record<string, string>> = {
   marker: "hf:lineage",
 };
 
-/** What clients listen on, less their id. */
+/** Prefix of the clients' inbox channels. The client id follows it. */
 export const INBOX = "hf:in:";
 
-/** What one lock consists of on the server. */
+/** State of one lock on the server. */
 export interface LockState {
   readonly lock?: string;
   readonly fence?: number;
@@ -29,7 +29,7 @@ export interface LockState {
   readonly pause?: string;
 }
 
-/** How long its keys live, in ms; -1 for ever, -2 not at all. */
+/** Remaining lifetime of each key in ms: -1 if the key never expires, -2 if it does not exist. */
 export interface Lifetimes {
   readonly lock: number;
   readonly fence: number;
@@ -38,12 +38,12 @@ export interface Lifetimes {
   readonly pause: number;
 }
 
-/** One server for a file, empty before each test. Clients `A` and `B` listen; nobody else does. */
+/** One server per test file, empty before each test. Only the clients `A` and `B` are subscribed. */
 export class ScriptServer {
   #server!: RedisServer;
   #redis!: Redis;
   #subscriber!: Redis;
-  /** What was published, as `<client> <message>`. */
+  /** Published messages, as `<client> <message>`. */
   readonly heard: string[] = [];
 
   constructor() {
@@ -72,7 +72,7 @@ export class ScriptServer {
     return this.#redis;
   }
 
-  /** Runs a script by the names in its header. */
+  /** Runs a script with the keys and arguments that its header names. */
   run(script: Script, args: Readonly<Record<string, string | number>> = {}): Promise<unknown> {
     const { leaseMs = 30_000 } = args;
     const fenceMs = Number(leaseMs) + 600_000;
@@ -98,7 +98,7 @@ export class ScriptServer {
     );
   }
 
-  /** Writes a state, with leases of a minute unless told otherwise. */
+  /** Writes a state. Leases last a minute by default. */
   async set({ lock, fence, queue = [], handed }: LockState, leaseMs = 60_000): Promise<void> {
     if (lock !== undefined) await this.#redis.set(KEYS.lock as string, lock, "PX", leaseMs);
     if (fence !== undefined) await this.#redis.set(KEYS.fence as string, fence, "PX", 700_000);
@@ -107,7 +107,7 @@ export class ScriptServer {
     if (queue.length > 0) await this.#redis.pexpire(KEYS.queue as string, 50_000);
   }
 
-  /** Reads the state. What is not there is left out. */
+  /** Reads the state. Missing keys are left out. */
   async state(): Promise<LockState> {
     const [lock, fence, queue, handed, pause] = await Promise.all([
       this.#redis.get(KEYS.lock as string),
@@ -126,7 +126,7 @@ export class ScriptServer {
   }
 
   async lifetimes(): Promise<Lifetimes> {
-    // In one script, so that all are read at one time.
+    // One script reads all lifetimes at the same moment.
     const source = "local left = {} for i, key in ipairs(KEYS) do left[i] = redis.call('PTTL', key) end return left";
     const names = [KEYS.lock, KEYS.fence, KEYS.queue, KEYS.handed, KEYS.pause] as string[];
     const left = (await this.#redis.eval(source, names.length, ...names)) as number[];
@@ -140,7 +140,7 @@ export class ScriptServer {
     return Number(seconds) * 1_000_000 + Number(micros);
   }
 
-  /** Waits until everything that was published before has been heard. */
+  /** Returns the messages, after all earlier ones have arrived. */
   async messages(): Promise<string[]> {
     await this.#subscriber.ping();
     return [...this.heard];

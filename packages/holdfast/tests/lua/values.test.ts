@@ -1,4 +1,7 @@
-/** The scripts of counts, fenced values and versioned values alone: what is there before, one call, its reply, what is there after. */
+/**
+ * The scripts of counts, fenced values and versioned values in isolation: the state before, one call, its reply, the
+ * state after.
+ */
 import { describe, expect, test } from "vitest";
 import type { Script } from "../../src/core/store.js";
 import {
@@ -16,7 +19,7 @@ const REQUEST = `${COUNT}:request:a`;
 const [DATA, MARK] = ["t", "hf:fence:mapped:{t}"];
 const RECORD = "hf:versioned:{t}";
 const REQUESTS = `${RECORD}:requests`;
-/** Moments that are far from now, in µs. */
+/** Timestamps in µs, far in the past and in the future. */
 const [PAST, AHEAD] = [1_600_000_000_000_000, 4_000_000_000_000_000];
 
 const KEYS: Readonly<Record<string, string>> = {
@@ -67,7 +70,7 @@ describe("a count", () => {
     ["-2 none", 2, 50, [3, -2]],
     ["5 9", 50, 99, [3, 5]],
   ])(
-    "a request that is known (%s) and asks for %s is told the first answer, and changes nothing",
+    "a known request (%s) that asks for %s gets its first reply and changes nothing",
     async (known, by, count, reply) => {
       await server.redis.set(COUNT, count);
       await server.redis.psetex(REQUEST, 30_000, known);
@@ -77,7 +80,7 @@ describe("a count", () => {
     },
   );
 
-  test("is exact, and read as it is", async () => {
+  test("is exact at the limits and is read unchanged", async () => {
     const most = 1_000_000_000_000_000;
     expect(await send(recipesCounterRead)).toBe(0);
     expect(await change(most, { max: most })).toEqual([1, most]);
@@ -116,7 +119,7 @@ describe("a fenced value", () => {
     expect(await state()).toEqual([data, mark]);
   });
 
-  test("is kept for as long as it is told, and its mark too", async () => {
+  test("is kept for `keepMs`, and its mark for `markMs`", async () => {
     await write(5, { keepMs: 40_000, markMs: 90_000 });
     const [value, mark] = [await server.redis.pttl(DATA), await server.redis.pttl(MARK)];
     expect([value > 30_000 && value <= 40_000, mark > 80_000 && mark <= 90_000]).toEqual([true, true]);
@@ -126,7 +129,7 @@ describe("a fenced value", () => {
     expect([await server.redis.pttl(DATA), await server.redis.pttl(MARK)]).toEqual([-1, -1]);
   });
 
-  test("takes the place of whatever was there", async () => {
+  test("replaces a value of any type", async () => {
     await server.redis.hset(DATA, "a", "b");
     expect(await write(5)).toEqual([1]);
     expect(await server.redis.get(DATA)).toBe("new");
@@ -161,7 +164,7 @@ describe("a versioned value", () => {
     ],
     ["been deleted, and is to be deleted", () => have(PAST), { version: PAST, buryMs: 9_000 }, [1, PAST]],
     ["none, and is to be deleted", async () => {}, { version: -1, buryMs: 9_000 }, [1, 0]],
-  ])("is as it was if it has %s", async (_, prepare, given, reply) => {
+  ])("does not change if it has %s", async (_, prepare, given, reply) => {
     await prepare();
     const before = await record();
     for (let times = 0; times < 2; times += 1) expect(await write({ ...given })).toEqual(reply);
@@ -173,7 +176,7 @@ describe("a versioned value", () => {
   test.each<[string, number, (now: number) => number]>([
     ["the time", PAST, (now) => now],
     ["one more than the last, if the clock is behind", AHEAD, () => AHEAD + 1],
-  ])("that is written has as its version %s; and told once, however often it is sent", async (_, version, next) => {
+  ])("that is written gets as its version %s, and subscribers are notified only once", async (_, version, next) => {
     await have(version, "old");
     const [, written] = (await write({ version })) as [number, number];
     const nowUs = await server.nowUs();
@@ -182,13 +185,13 @@ describe("a versioned value", () => {
     expect(await record()).toEqual({ version: String(written), value: "new" });
     expect(await write({ version }), "sent again").toEqual([1, written]);
     expect(await server.messages()).toEqual([`A ${written}`]);
-    // Whatever came after it.
+    // The first request, repeated after a later write, still gets its own reply.
     const [, later] = (await write({ version: written, request: "r2", value: "later" })) as [number, number];
     expect(await write({ version })).toEqual([1, written]);
     expect(await record()).toEqual({ version: String(later), value: "later" });
   });
 
-  test("that is deleted leaves its version for a while, and what is created in its place has a higher one", async () => {
+  test("that is deleted keeps its version for a while, and its successor gets a higher version", async () => {
     await have(AHEAD, "old");
     expect(await write({ version: -1, buryMs: 50_000 })).toEqual([1, AHEAD + 1]);
     expect(await record()).toEqual({ version: String(AHEAD + 1) });
@@ -197,12 +200,12 @@ describe("a versioned value", () => {
     expect(await write({ version: AHEAD + 1, request: "r2" })).toEqual([1, AHEAD + 2]);
     expect(await send(recipesVersionedRead)).toEqual([1, AHEAD + 2, "new"]);
     expect(await server.redis.pttl(RECORD)).toBe(-1);
-    // The deletion, sent again by now, has had its answer.
+    // The deletion, sent again, gets its first reply and deletes nothing.
     expect(await write({ version: -1, buryMs: 50_000 })).toEqual([1, AHEAD + 1]);
     expect(await send(recipesVersionedRead)).toEqual([1, AHEAD + 2, "new"]);
   });
 
-  test("forgets requests in time, and none for whose sake another client remembers longer", async () => {
+  test("forgets old requests, but not those that another client remembers for longer", async () => {
     const nowUs = await server.nowUs();
     await server.redis.zadd(REQUESTS, nowUs - 30_000_000, "half a minute ago", nowUs - 90_000_000, "long ago");
     await server.redis.pexpire(REQUESTS, 50_000);

@@ -1,4 +1,4 @@
-/** The notes of workers' numbers, where an answer or a request comes late: of a grant that is not the one there is. */
+/** The notes about worker numbers when a reply or a request is late and belongs to another grant. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Script } from "../../src/core/store.js";
 import {
@@ -27,7 +27,7 @@ let slot: WorkerSlot;
 
 beforeEach(async () => {
   holdfast = createHoldfast({ redis: server.redis, commandTimeoutMs: 20_000 });
-  // Nothing of it is renewed during a test.
+  // The long lease means that no renewal runs during a test.
   slot = await workerSlot(holdfast, "t", { count: 2, leaseMs: 3_600_000 });
 });
 afterEach(() => holdfast.close());
@@ -47,13 +47,13 @@ async function note(): Promise<string[]> {
   return ((await server.redis.hget(ENDS, "0")) ?? "").split(" ");
 }
 
-test("a number without a holder before it has none, and the note of another grant is not read", async () => {
+test("a number without a previous holder has no previous end, and another grant's note is not read", async () => {
   expect(await send(recipesWorkerSlotBefore, { number: 0, token: slot.token })).toEqual([1, 0]);
   expect(await send(recipesWorkerSlotBefore, { number: 0, token: slot.token - 1 })).toBe(0);
   expect(await send(recipesWorkerSlotBefore, { number: 1, token: slot.token })).toBe(0);
 });
 
-test("an end that arrives late does not change the note of the next holder", async () => {
+test("a late end does not change the next holder's note", async () => {
   const noted = await note();
   expect(noted[1]).toBe(String(slot.token));
   const late = { number: 0, token: slot.token - 1, untilMs: 1_000 };
@@ -63,7 +63,7 @@ test("an end that arrives late does not change the note of the next holder", asy
   expect(await server.redis.hlen(ENDS)).toBe(1);
 });
 
-test("an end says when that was, and never before the end of the holder before", async () => {
+test("an end is noted with its time, never earlier than the previous holder's end", async () => {
   const { token } = slot;
   expect(await send(recipesWorkerSlotEnd, { number: 0, token, untilMs: 2_000 })).toBe(1);
   expect(await note()).toEqual(["2000", String(token), "0"]);
@@ -72,7 +72,7 @@ test("an end says when that was, and never before the end of the holder before",
   expect(await note()).toEqual(["3000", String(token), "3000"]);
 });
 
-test("a note goes forward alone, and what was there before the grant stays beside it", async () => {
+test("a noted end only moves forward, and the previous holder's end stays next to it", async () => {
   const { owner, token } = slot;
   await server.redis.hset(ENDS, "0", "7000 1 6000");
   const keep = { owner, token, leaseMs: 60_000, untilMs: 5_000 };
@@ -80,7 +80,7 @@ test("a note goes forward alone, and what was there before the grant stays besid
   expect(await note()).toEqual(["7000", String(token), "7000"]);
   expect(await send(recipesWorkerSlotKeep, { ...keep, untilMs: 8_000 })).toBe(1);
   expect(await note()).toEqual(["8000", String(token), "7000"]);
-  // For the sake of a short lease no note ends sooner than a long one needs it.
+  // A short lease must not shorten the lifetime of a note that a longer lease needs.
   expect(await server.redis.pttl(ENDS)).toBeGreaterThan(25 * 3_600_000 + 60_000);
 });
 
@@ -94,7 +94,7 @@ test.each<[string, () => Promise<{ owner?: string; token?: number }>]>([
   ],
   ["that is another's", async () => ({ owner: "B/2/30000/1" })],
   ["of an earlier grant", async () => ({ token: slot.token - 1 })],
-])("a number %s is not kept, and nothing is noted of it", async (_, happen) => {
+])("a number %s is not kept, and its note does not change", async (_, happen) => {
   const noted = await note();
   const other = await happen();
   const keep = { owner: slot.owner, token: slot.token, leaseMs: 60_000, untilMs: AHEAD_MS, ...other };

@@ -1,4 +1,4 @@
-/** Group A: acquire and its results. The rows that are proved elsewhere are listed in README.md. */
+/** Group A: acquire and its results. README.md lists the rows that are tested elsewhere. */
 import { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import { startRedis } from "../../../../tests/support/redis-server.js";
@@ -8,7 +8,7 @@ import { usePeerScene } from "./peer-scene.js";
 
 const scene = usePeerScene();
 
-test("A1: a wait of 0 given at the call is one attempt, whatever the default", async () => {
+test("A1: `waitMs: 0` at the call makes one attempt, whatever the default is", async () => {
   const patient = createHoldfast({ redis: scene.redis, waitMs: 3_600_000 });
   const lease = await scene.rival.acquire();
   await expect(patient.mutex(scene.name).acquire({ waitMs: 0 })).rejects.toThrow(AcquireTimeoutError);
@@ -17,7 +17,7 @@ test("A1: a wait of 0 given at the call is one attempt, whatever the default", a
   await patient.close();
 });
 
-test("A4: an acquire of a free lock is one script call, and so is a refused try, and so is a release", async () => {
+test("A4: an acquire of a free lock, a refused tryAcquire and a release each take one script call", async () => {
   const counted = await scene.count();
   const lease = await scene.lock.acquire();
   expect((await counted()).scripts).toBe(1);
@@ -27,12 +27,12 @@ test("A4: an acquire of a free lock is one script call, and so is a refused try,
   expect((await counted()).scripts).toBe(3);
 });
 
-test("A14: an error of the server during a wait rejects the wait, once, and the lock works again afterwards", async () => {
+test("A14: a server error during a wait rejects the wait once, and the lock works again afterwards", async () => {
   const lease = await scene.lock.acquire({ leaseMs: SOON_MS, renew: false });
   const waiting = scene.rival.acquire({ waitMs: Infinity });
   await until(async () => (await scene.lock.inspect()).waiterCount === 1, "the waiter to queue");
   await scene.redis.set(scene.key(":queue"), "not a queue");
-  // A rejection that nobody handles fails the whole run.
+  // A second, unhandled rejection would fail the whole run.
   await expect(waiting).rejects.toThrow(StoreError);
   await scene.redis.del(scene.key(":queue"));
   const next = await scene.rival.acquire({ waitMs: LONG_MS });
@@ -40,7 +40,7 @@ test("A14: an error of the server during a wait rejects the wait, once, and the 
   await next.release();
 });
 
-test("A17: asking who holds a lock rejects when the server is down; it never says that the lock is free", async () => {
+test("A17: inspect rejects when the server is down, and never reports the lock as free", async () => {
   const server = await startRedis();
   const redis = new Redis({ port: server.port });
   redis.on("error", () => {});

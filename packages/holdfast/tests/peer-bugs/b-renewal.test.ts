@@ -1,11 +1,11 @@
-/** Group B: renewal and loss. The rows that are proved elsewhere are listed in README.md. */
+/** Group B: renewal and loss. README.md lists the rows that are tested elsewhere. */
 import { expect, test } from "vitest";
 import { BRIEF_LEASE_MS, LONG_MS, until } from "../../src/testing/delays.js";
 import { usePeerScene } from "./peer-scene.js";
 
 const scene = usePeerScene();
 
-test("B4: an error of the server in a renewal crashes nothing; the holder is told by its signal", async () => {
+test("B4: a server error in a renewal crashes nothing, and aborts the holder's signal", async () => {
   const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS });
   await scene.redis.multi().del(scene.key(":fence")).rpush(scene.key(":fence"), "no token").exec();
   await until(() => lease.signal.aborted, "the signal to abort");
@@ -17,7 +17,7 @@ test("B4: an error of the server in a renewal crashes nothing; the holder is tol
 
 test("B7: an extension is one script call, keeps milliseconds, and reports a loss", async () => {
   const lease = await scene.lock.acquire({ leaseMs: LONG_MS, renew: false });
-  // The first lease of that length is noted on the server.
+  // The first lease of this length takes extra work because the server records the length.
   await lease.extend(2 * LONG_MS + 567);
   const counted = await scene.count();
   await lease.extend(2 * LONG_MS + 567);
@@ -25,7 +25,7 @@ test("B7: an extension is one script call, keeps milliseconds, and reports a los
   const left = await scene.redis.pttl(scene.key());
   expect(left).toBeGreaterThan(2 * LONG_MS - 1_000);
   expect(left).toBeLessThanOrEqual(2 * LONG_MS + 567);
-  // In its last second, too.
+  // An extension also works in the last second of the lease.
   await scene.redis.pexpire(scene.key(), 900);
   await lease.extend(2 * LONG_MS);
   expect(await scene.redis.pttl(scene.key())).toBeGreaterThan(LONG_MS);
@@ -34,7 +34,7 @@ test("B7: an extension is one script call, keeps milliseconds, and reports a los
   expect(lease.signal.aborted).toBe(true);
 });
 
-test("B10: no option makes a key that has no end", async () => {
+test("B10: no option creates a key without an expiry", async () => {
   const leases = [
     await scene.lock.acquire({ renew: false }),
     await scene.holdfast.mutex(`${scene.name}:year`).acquire({ leaseMs: 31_536_000_000 }),

@@ -1,11 +1,11 @@
-/** Group C: release. The rows that are proved elsewhere are listed in README.md. */
+/** Group C: release. README.md lists the rows that are tested elsewhere. */
 import { expect, test } from "vitest";
 import { BRIEF_LEASE_MS, until } from "../../src/testing/delays.js";
 import { usePeerScene } from "./peer-scene.js";
 
 const scene = usePeerScene();
 
-test("C1: releasing an expired lock is two script calls at most, neither throws nor stalls, and says so", async () => {
+test("C1: releasing an expired lock takes at most two script calls, does not throw, and reports the expiry", async () => {
   const releaseExpired = async (): Promise<number> => {
     const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
     await until(async () => (await scene.redis.exists(scene.key())) === 0, "the lease to end");
@@ -14,6 +14,6 @@ test("C1: releasing an expired lock is two script calls at most, neither throws 
     expect(await lease.release()).toBe("expired-unclaimed");
     return (await counted()).scripts;
   };
-  await releaseExpired(); // the server is taught its scripts
+  await releaseExpired(); // loads the scripts
   expect(await releaseExpired()).toBeLessThanOrEqual(2);
 });

@@ -1,4 +1,4 @@
-/** Group D: waiting. The rows that are proved elsewhere are listed in README.md. */
+/** Group D: waiting. README.md lists the rows that are tested elsewhere. */
 import { setMaxListeners } from "node:events";
 import { expect, test } from "vitest";
 import { LONG_MS, SOON_MS, until } from "../../src/testing/delays.js";
@@ -9,7 +9,7 @@ const scene = usePeerScene();
 const queued = (count: number): Promise<void> =>
   until(async () => (await scene.lock.inspect()).waiterCount === count, `${count} in the queue`);
 
-test("D2: a waiter that leaves does not deafen the others of its process", async () => {
+test("D2: a waiter that leaves does not stop notifications for others in its process", async () => {
   const lease = await scene.lock.acquire({ leaseMs: LONG_MS });
   const controller = new AbortController();
   const leaving = scene.rival
@@ -24,11 +24,11 @@ test("D2: a waiter that leaves does not deafen the others of its process", async
   const startedAtMs = performance.now();
   await lease.release();
   await (await staying).release();
-  // Told, and not found out by the re-check after 5 s.
+  // A message woke the waiter, not the re-check after 5 s.
   expect(performance.now() - startedAtMs).toBeLessThan(SOON_MS);
 });
 
-test("D9: a try, an extension and a release cost the same whether one waits or hundreds", async () => {
+test("D9: tryAcquire, extend and release cost the same with one waiter or hundreds", async () => {
   const costs: number[] = [];
   for (const waiters of [1, 300]) {
     const lock = scene.holdfast.mutex(`${scene.name}:${waiters}`);
@@ -44,7 +44,7 @@ test("D9: a try, an extension and a release cost the same whether one waits or h
     expect(await lock.tryAcquire()).toBeNull();
     await lease.extend(LONG_MS);
     await lease.release();
-    // The next holder has confirmed its grant by then.
+    // Wait until the next holder has confirmed its grant.
     await Promise.race(waiting);
     costs.push((await counted()).all);
     controller.abort();

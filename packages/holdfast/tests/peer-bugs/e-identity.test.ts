@@ -1,4 +1,4 @@
-/** Group E: clocks, fencing, identity. The rows that are proved elsewhere are listed in README.md. */
+/** Group E: clocks, fencing, identity. README.md lists the rows that are tested elsewhere. */
 import { expect, test } from "vitest";
 import { LeaseLostError } from "../../src/index.js";
 import { LONG_MS } from "../../src/testing/delays.js";
@@ -6,7 +6,7 @@ import { usePeerScene } from "./peer-scene.js";
 
 const scene = usePeerScene();
 
-test("E4: a server that lost its memory lets no old holder act on a new hold", async () => {
+test("E4: after the server loses its data, an old holder cannot affect a new hold", async () => {
   const old = await scene.lock.acquire({ leaseMs: LONG_MS });
   await scene.redis.flushall();
   const fresh = await scene.rival.acquire({ waitMs: 0, leaseMs: LONG_MS });

@@ -1,27 +1,27 @@
-/** Two clients of one real server, as the packages that these bugs were found in would be used. */
+/** Two clients of one real server, the setup in which the peer libraries have these bugs. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { createHoldfast, type Holdfast, type Mutex } from "../../src/index.js";
 
-/** What every test of a group has. */
+/** Environment of a test. */
 export interface PeerScene {
   readonly server: RedisServer;
   readonly redis: Redis;
   readonly holdfast: Holdfast;
   readonly rivalHoldfast: Holdfast;
-  /** A lock of a name of its own, through the first client and through the second. */
+  /** One lock with a unique name, through the first client (`lock`) and the second (`rival`). */
   readonly lock: Mutex;
   readonly rival: Mutex;
   readonly name: string;
-  /** The lock's key; with a suffix such as `:queue`, one of its others. */
+  /** The lock's key, or with a suffix such as `:queue` one of its other keys. */
   key(suffix?: string): string;
-  /** Counts what the server is asked from now on; each script call is one. */
+  /** Starts counting the server's commands. Each script call counts as one in `scripts`. */
   count(): Promise<() => Promise<{ readonly scripts: number; readonly all: number; readonly evals: number }>>;
 }
 
-/** Sets the scene for a file. Both clients have been used, so that nothing is loaded or announced in a test. */
+/** Starts a server and two clients, and uses both once so that no test counts script loads or connection setup. */
 export function usePeerScene(): PeerScene {
   const scene = {} as { -readonly [Key in keyof PeerScene]: PeerScene[Key] };
   const clients: Redis[] = [];

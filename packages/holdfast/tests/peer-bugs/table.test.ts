@@ -1,4 +1,4 @@
-/** No row is forgotten, and no proof that is named is gone. */
+/** Checks that README.md and the tests cover every row, and that every named test exists. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,23 +15,20 @@ const tested = readdirSync(here)
   .flatMap((file) => [...readFileSync(join(here, file), "utf8").matchAll(/^test\("([A-FO]\d+): /gm)])
   .map(([, row = ""]) => row);
 
-test("every row is in the table or has a test here, once", () => {
+test("every row is exactly once in the table or in a test of this folder", () => {
   const rows = Object.entries(GROUPS).flatMap(([group, count]) =>
     Array.from({ length: count }, (_, i) => `${group}${i + 1}`),
   );
   expect([...listed.map(({ row }) => row), ...tested].toSorted()).toEqual(rows.toSorted());
 });
 
-test.each(listed.filter(({ where }) => !where.startsWith("later: ")))(
-  "the test that proves $row exists",
-  ({ where }) => {
-    const [, file = "", name = ""] = /^`([^`]+)`: (.+)$/.exec(where) ?? [];
-    expect(textOf(join(here, "..", file)).includes(name), `${file} has a test "${name}"`).toBe(true);
-    expect(name.length).toBeGreaterThan(10);
-  },
-);
+test.each(listed.filter(({ where }) => !where.startsWith("later: ")))("the test named for $row exists", ({ where }) => {
+  const [, file = "", name = ""] = /^`([^`]+)`: (.+)$/.exec(where) ?? [];
+  expect(textOf(join(here, "..", file)).includes(name), `${file} has a test "${name}"`).toBe(true);
+  expect(name.length).toBeGreaterThan(10);
+});
 
-/** The text of a file, or of all tests and suites in a folder. */
+/** The text of a file, or of all TypeScript files in a folder. */
 function textOf(path: string): string {
   if (!statSync(path).isDirectory()) return readFileSync(path, "utf8");
   const files = readdirSync(path).filter((file) => file.endsWith(".ts"));

@@ -1,4 +1,4 @@
-/** At most one start in each period, by the server's clock, of all who take the lock in turn. */
+/** At most one start per period, by the server's clock, among all clients that hold the lock in turn. */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { embedded, Keyspace } from "@holdfast/embedded";
@@ -45,7 +45,7 @@ describe.each([
   ["embedded", () => made(createHoldfast({ store: embedded({ keyPrefix: "app:" }), clientName: "cron" }))],
   ["Redis", () => made(createHoldfast({ redis, prefix: randomUUID(), clientName: "cron" }))],
 ])("on %s", (_, make) => {
-  /** As somebody who has read the clock then, and has waited for the lock. */
+  /** Starts the period as a client that read the clock at `readAtMs` and then waited for the lock. */
   async function attempt(
     holdfast: Holdfast,
     options: PeriodOptions,
@@ -59,20 +59,20 @@ describe.each([
     return start.outcome;
   }
 
-  test("a period that rolls is used for nine tenths of it", async () => {
+  test("a rolling period stays closed for nine tenths of its length", async () => {
     const holdfast = make();
     const at = (readAtMs: number): Promise<string> => attempt(holdfast, { every: DAY, readAtMs });
     expect(await at(MIDNIGHT)).toBe("started");
     expect(await at(MIDNIGHT + 1)).toBe("already");
-    // Who has waited long has read the clock before.
+    // A client that waited for the lock has read the clock before the start.
     expect(await at(MIDNIGHT - 5_000)).toBe("already");
     expect(await at(MIDNIGHT + 0.9 * DAY - 1)).toBe("already");
     expect(await at(MIDNIGHT + 0.9 * DAY)).toBe("started");
-    // Each day a second sooner than the day before skips none.
+    // A start that comes a second earlier each day skips no day.
     expect(await at(MIDNIGHT + 1.9 * DAY - 1_000)).toBe("started");
   });
 
-  test("a period of the calendar begins half a minute before its boundary", async () => {
+  test("a calendar period opens half a minute before its boundary", async () => {
     const holdfast = make();
     const at = (readAtMs: number): Promise<string> => attempt(holdfast, { every: "day", readAtMs });
     expect(await at(MIDNIGHT - 15_000)).toBe("started");
@@ -82,7 +82,7 @@ describe.each([
     expect(await attempt(holdfast, { every: "hour", readAtMs: MIDNIGHT + DAY + HOUR })).toBe("started");
   });
 
-  test("whoever is refused is told who ran, when, how it ended, and when the next may", async () => {
+  test("a refused client learns the last run, its result, and when the next run may start", async () => {
     const holdfast = make();
     expect(await lastRunOf(holdfast, "job")).toBeUndefined();
     const lease = await holdfast.mutex("job").acquire({ label: "report" });
@@ -109,7 +109,7 @@ describe.each([
     expect(last?.endedAtMs).toBeGreaterThanOrEqual(last?.startedAtMs ?? Infinity);
   });
 
-  test("until one succeeds, what failed or died leaves the period to the next", async () => {
+  test("with untilSuccess, a failed or crashed run leaves the period open", async () => {
     const holdfast = make();
     const at = (after: number, exitCode?: number): Promise<string> =>
       attempt(holdfast, { every: "day", readAtMs: MIDNIGHT + after, untilSuccess: true }, exitCode);
@@ -117,13 +117,13 @@ describe.each([
     expect(await at(HOUR, 1)).toBe("started");
     expect(await at(2 * HOUR, 0)).toBe("started");
     expect(await at(3 * HOUR, 0)).toBe("already");
-    // What only counts starts sees the last of them.
+    // Without untilSuccess, the last start closes the period.
     expect(await attempt(holdfast, { every: "day", readAtMs: MIDNIGHT + 4 * HOUR })).toBe("already");
     expect(await at(DAY, 7)).toBe("started");
     expect(await at(DAY + HOUR)).toBe("started");
   });
 
-  test("asked again with the same lease it says the same, and the end of a run that was followed is not noted", async () => {
+  test("a repeated start with the same lease succeeds, and a superseded run cannot record its end", async () => {
     const holdfast = make();
     const lease = await holdfast.mutex("job").acquire();
     const options = { every: HOUR, readAtMs: MIDNIGHT };
@@ -132,7 +132,7 @@ describe.each([
     if (first.outcome !== "started") throw new Error("nobody had started");
     expect(await first.end(0)).toBe(true);
     const ended = await lastRunOf(holdfast, "job");
-    // Sent again it is the same end, whatever it says.
+    // A repeated end succeeds and does not change the record.
     expect(await first.end(3)).toBe(true);
     expect(await lastRunOf(holdfast, "job")).toEqual(ended);
     await lease.release();
@@ -141,7 +141,7 @@ describe.each([
     expect((await lastRunOf(holdfast, "job"))?.exitCode).toBeUndefined();
   });
 
-  test("whoever holds no more starts nothing", async () => {
+  test("a client that has lost its lease cannot start a period", async () => {
     const holdfast = make();
     const lease = await holdfast.mutex("job").acquire();
     await holdfast.mutex("job").forceRelease({ owner: lease.owner });
@@ -149,7 +149,7 @@ describe.each([
     expect(await lastRunOf(holdfast, "job")).toBeUndefined();
   });
 
-  test("permits, sides of a read-write lock and a re-entered mutex can start a period too; several locks at once cannot", async () => {
+  test("permits, read-write locks, reentrant mutexes and elections can start a period; multi-locks cannot", async () => {
     const holdfast = make();
     const once = { every: HOUR, readAtMs: MIDNIGHT };
     const leases: (() => Promise<Lease>)[] = [
@@ -171,7 +171,7 @@ describe.each([
     await expect(startOfPeriod(holdfast, several, once)).rejects.toThrow(UnsupportedError);
   });
 
-  test("of many that hold in turn one starts, whoever that is", async () => {
+  test("exactly one of many successive holders starts the period", async () => {
     const holdfast = make();
     const readAtMs = await serverTimeMs(holdfast, "job");
     const outcomes = await Promise.all(
@@ -180,7 +180,7 @@ describe.each([
     expect(outcomes.filter((outcome) => outcome === "started")).toHaveLength(1);
   });
 
-  test("wrong options are refused by name", async () => {
+  test("invalid options are refused with an error that names them", async () => {
     const holdfast = make();
     const lease = await holdfast.mutex("job").acquire();
     const wrong = (options: object): Promise<unknown> => startOfPeriod(holdfast, lease, options as PeriodOptions);
@@ -192,7 +192,7 @@ describe.each([
   });
 });
 
-test("the time is that of the server, and a note goes by itself", async () => {
+test("the time comes from the server, and the record of a run expires", async () => {
   const keyspace = new Keyspace({ clock: { nowUs: () => 1_000_000_000_000 } });
   const holdfast = made(createHoldfast({ store: embedded({ keyspace }) }));
   expect(await serverTimeMs(holdfast, "job")).toBe(1_000_000_000);
@@ -208,7 +208,7 @@ test("weeks begin on Monday", () => {
   expect(opensAtMs(divisionOf(DAY), MIDNIGHT)).toBe(MIDNIGHT + 0.9 * DAY);
 });
 
-test("a note that lives longer than a later one would is not cut short by it", async () => {
+test("a later run with a shorter period does not shorten the TTL of the record", async () => {
   const keyspace = new Keyspace({ clock: { nowUs: () => 1_000_000_000_000 } });
   const holdfast = made(createHoldfast({ store: embedded({ keyspace }) }));
   for (const [every, readAtMs] of [
@@ -222,7 +222,7 @@ test("a note that lives longer than a later one would is not cut short by it", a
   expect(keyspace.pttl("hf:period-marker:{job}")).toBe(67 * DAY);
 });
 
-test("of several servers one that has the note speaks for those that missed it, and nothing is noted there", async () => {
+test("a record on one of several servers refuses a start, which writes nothing to the others", async () => {
   const keyspaces = [1, 2, 3].map(() => new Keyspace());
   const [first] = keyspaces as [Keyspace];
   const one = made(createHoldfast({ store: embedded({ keyspace: first }) }));

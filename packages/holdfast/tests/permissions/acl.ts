@@ -1,10 +1,10 @@
-/** The smallest Redis users, as docs/safety.md prints them: what is tested is what is read. */
+/** The minimal Redis users of docs/safety.md. Reading them from the document keeps it correct. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { StoreError } from "../../src/core/errors.js";
 import type { Complaint } from "./tour.js";
 
-/** One line of the document, as arguments of ACL SETUSER after the name. */
+/** One `ACL SETUSER` line of the document: its arguments after the user name. */
 export type Rules = readonly string[];
 
 const DOCUMENT = fileURLToPath(new URL("../../../../docs/safety.md", import.meta.url));
@@ -21,46 +21,46 @@ function rulesAt(index: number): Rules {
   return command.split(/[\s\\]+/).slice(3);
 }
 
-/** All that the user needs on one server. */
+/** Everything that the user needs on one server. */
 export const ON_ONE_SERVER: Rules = rulesAt(0);
 
-/** What Holdfast needs besides in a cluster. */
+/** What Holdfast also needs in a cluster. */
 export const IN_A_CLUSTER: Rules = rulesAt(1);
 
-/** What client libraries ask there, most of it before they send anything. */
+/** Commands that client libraries send in a cluster, mostly when they connect. */
 export const CLIENTS_IN_A_CLUSTER: Rules = rulesAt(2);
 
-/** What looking at all locks needs besides, on one server as in a cluster. */
+/** What listing all locks also needs, on one server and in a cluster. */
 export const FOR_LOOKING: Rules = rulesAt(3);
 
-/** What locks need that others share. */
+/** What locks shared with other systems need. */
 export const SHARED_LOCKS: Rules = rulesAt(4);
 
-/** What a recipe needs besides, by its row of the table; nothing, if it has none. */
+/** What a recipe also needs, from its row of the table. Empty if the table has no such row. */
 export function rulesOfRecipe(recipe: string): Rules {
   const [, cell = ""] = new RegExp(`^\\| \`${recipe}\` of \`holdfast/recipes\` \\| (.*) \\|$`, "m").exec(TEXT) ?? [];
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, rule = ""]) => rule);
 }
 
-/** Permissions that were refused, by the server's own list of refusals. */
+/** Permissions that were refused, from the server's ACL log. */
 export function refusedIn(log: unknown): string[] {
-  // Each entry names, behind the word "object", what it is about.
+  // The word after "object" in an entry is the refused command, key or channel.
   return (log as readonly unknown[][]).map((entry) => String(entry[entry.indexOf("object") + 1]));
 }
 
-/** Refusals: what failed for good. A slow machine fails too, and what waits for somebody who was refused. */
+/** Permanent failures. Leaves out failures of a slow machine, or of a step that waits for a refused one. */
 export function refusals(complaints: readonly Complaint[]): Complaint[] {
   return complaints.filter(
     ({ error, missing }) => missing !== undefined || (error instanceof StoreError && !error.transient),
   );
 }
 
-/** Refusals for another reason than that this permission was missing. */
+/** Refusals for any reason other than this missing permission. */
 export function others(complaints: readonly Complaint[], permission: string): Complaint[] {
   return refusals(complaints).filter(({ missing }) => !isNamed(permission, missing));
 }
 
-/** Whether what was named as missing is that very permission, or what its pattern stands for. */
+/** Whether the permission named as missing is this one or matches its pattern. */
 export function isNamed(permission: string, missing: string | undefined): boolean {
   const words = (missing ?? "").split(" ");
   if (permission.startsWith("+")) return words.includes(permission);

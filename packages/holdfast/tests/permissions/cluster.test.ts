@@ -1,4 +1,4 @@
-/** As single.test.ts, in a cluster: what the user needs there besides. */
+/** Like single.test.ts, but in a cluster, where the user needs more permissions. */
 import { once } from "node:events";
 import { Cluster } from "ioredis";
 import { createCluster } from "redis";
@@ -32,7 +32,7 @@ const collect = (warning: Error & { detail?: string }): void =>
 
 beforeAll(async () => {
   process.on("warning", collect);
-  // Nothing fails here, and a busy machine that stands still for a moment must not make another master.
+  // No node fails in these tests. A busy machine that stalls must not trigger a failover.
   cluster = await startCluster({ nodeTimeoutMs: 15_000 });
   admin = new Cluster(cluster.ports.map((port) => ({ host: "127.0.0.1", port })));
   admin.on("error", () => {});
@@ -68,7 +68,7 @@ const libraries: Readonly<Record<string, Connect>> = {
 
 let users = 0;
 
-/** @param afterwards  what else is to happen while the Holdfasts are open */
+/** @param afterwards  runs after the tour, while the Holdfasts are open */
 async function tourAs(
   rules: Rules,
   connect: Connect,
@@ -93,7 +93,7 @@ async function tourAs(
   }
 }
 
-test.each(Object.keys(libraries))("with all of them nothing is refused: %s", async (library) => {
+test.each(Object.keys(libraries))("with all permissions nothing is refused: %s", async (library) => {
   for (const node of cluster.nodes) await node.command("ACL", "LOG", "RESET");
   expect(shown(refusals(await tourAs(RULES, libraries[library] as Connect)))).toEqual([]);
   const logs = await Promise.all(cluster.nodes.map((node) => node.command("ACL", "LOG")));
@@ -101,28 +101,31 @@ test.each(Object.keys(libraries))("with all of them nothing is refused: %s", asy
   expect(warnings.filter((text) => text.includes("lacks"))).toEqual([]);
 });
 
-test.concurrent.each(IN_A_CLUSTER)("without %s something is refused, and it is named", async (permission) => {
-  const rules = RULES.filter((rule) => rule !== permission);
-  const isWarned = (): boolean => warnings.some((text) => text.includes(`lacks ${permission}`));
-  const complaints = await tourAs(rules, libraries.ioredis as Connect, async ({ first, second }) => {
-    // A waiter checks now and then whether messages reach it, and finds out that nobody counts it.
-    if (permission === "+pubsub|shardnumsub") await until(() => waited(first, second).then(isWarned), "a warning");
-  });
-  expect(shown(others(complaints, permission))).toEqual([]);
-  if (complaints.some(({ missing }) => isNamed(permission, missing))) return;
-  if (permission === "+cluster|myid") {
-    // Nothing is refused: it is as without the grace, and the operator is told.
-    await until(
-      () => warnings.some((text) => text.includes("took over") && text.includes("CLUSTER MYID")),
-      "a warning",
-    );
-    return;
-  }
-  // Whoever may not listen goes on, and asks now and then; the operator is told.
-  await until(isWarned, `a warning about ${permission}`);
-});
+test.concurrent.each(IN_A_CLUSTER)(
+  "without %s a request is refused, and the missing permission is named",
+  async (permission) => {
+    const rules = RULES.filter((rule) => rule !== permission);
+    const isWarned = (): boolean => warnings.some((text) => text.includes(`lacks ${permission}`));
+    const complaints = await tourAs(rules, libraries.ioredis as Connect, async ({ first, second }) => {
+      // A waiter checks periodically whether messages reach it, and notices that it cannot count subscribers.
+      if (permission === "+pubsub|shardnumsub") await until(() => waited(first, second).then(isWarned), "a warning");
+    });
+    expect(shown(others(complaints, permission))).toEqual([]);
+    if (complaints.some(({ missing }) => isNamed(permission, missing))) return;
+    if (permission === "+cluster|myid") {
+      // Nothing is refused. Holdfast works without the failover grace and warns the operator.
+      await until(
+        () => warnings.some((text) => text.includes("took over") && text.includes("CLUSTER MYID")),
+        "a warning",
+      );
+      return;
+    }
+    // A user that may not subscribe polls instead, and the operator gets a warning.
+    await until(isWarned, `a warning about ${permission}`);
+  },
+);
 
-/** One of the two waits for a lock that the other holds, until it has asked again a few times. */
+/** The second Holdfast waits for a lock that the first one holds, long enough for several re-checks. */
 async function waited(first: Holdfast, second: Holdfast): Promise<void> {
   const held = await first.mutex("held").acquire();
   const signal = AbortSignal.timeout(LONG_MS);
@@ -133,7 +136,7 @@ async function waited(first: Holdfast, second: Holdfast): Promise<void> {
   await held.release();
 }
 
-test("a client that may not ask where slots are says so itself, and is never ready", async () => {
+test("a client that may not run CLUSTER SLOTS reports that itself and never becomes ready", async () => {
   const rules = RULES.filter((rule) => rule !== "+cluster|slots");
   await Promise.all(cluster.nodes.map((node) => node.command("ACL", "SETUSER", "lost", ...rules)));
   const redis = new Cluster(
@@ -145,23 +148,26 @@ test("a client that may not ask where slots are says so itself, and is never rea
   redis.disconnect();
 });
 
-test.each(Object.keys(libraries))("a client may check each of its inboxes with all of them: %s", async (library) => {
-  await Promise.all(cluster.nodes.map((node) => node.command("ACL", "SETUSER", "echo", ...RULES)));
-  const { redis, close } = await (libraries[library] as Connect)("echo");
-  const store = storeFor(redis);
-  try {
-    const heard: string[] = [];
-    const shard = { channel: "hf:in:{a}:abcdefghijklmnop", isCounted: true };
-    const own = { channel: "hf:in:abcdefghijklmnop", isCounted: false };
-    expect(await echoOn(store, true).send({ ...shard, number: 1 }, LONG_MS)).toBe(false);
-    await store.shardInbox?.(shard.channel, (message) => heard.push(`shard ${message}`), LONG_MS);
-    await store.inbox(own.channel, (message) => heard.push(`own ${message}`), LONG_MS);
-    expect(await echoOn(store, true).send({ ...shard, number: 2 }, LONG_MS)).toBe(true);
-    expect(await echoOn(store, true).send({ ...own, number: 3 }, LONG_MS)).toBe(true);
-    await until(() => heard.length === 2, "both echoes");
-    expect(heard.toSorted()).toEqual(["own =3", "shard =2"]);
-  } finally {
-    await store.close();
-    await close();
-  }
-});
+test.each(Object.keys(libraries))(
+  "a client with all permissions can check each of its inboxes: %s",
+  async (library) => {
+    await Promise.all(cluster.nodes.map((node) => node.command("ACL", "SETUSER", "echo", ...RULES)));
+    const { redis, close } = await (libraries[library] as Connect)("echo");
+    const store = storeFor(redis);
+    try {
+      const heard: string[] = [];
+      const shard = { channel: "hf:in:{a}:abcdefghijklmnop", isCounted: true };
+      const own = { channel: "hf:in:abcdefghijklmnop", isCounted: false };
+      expect(await echoOn(store, true).send({ ...shard, number: 1 }, LONG_MS)).toBe(false);
+      await store.shardInbox?.(shard.channel, (message) => heard.push(`shard ${message}`), LONG_MS);
+      await store.inbox(own.channel, (message) => heard.push(`own ${message}`), LONG_MS);
+      expect(await echoOn(store, true).send({ ...shard, number: 2 }, LONG_MS)).toBe(true);
+      expect(await echoOn(store, true).send({ ...own, number: 3 }, LONG_MS)).toBe(true);
+      await until(() => heard.length === 2, "both echoes");
+      expect(heard.toSorted()).toEqual(["own =3", "shard =2"]);
+    } finally {
+      await store.close();
+      await close();
+    }
+  },
+);

@@ -1,6 +1,7 @@
 /**
- * A server at `maxmemory` refuses a script whose first write may need memory. So no script that renews, confirms or gives back begins
- * with such a write: every script that the tour of all kinds runs is looked at, with the flags of COMMAND INFO.
+ * A server at `maxmemory` refuses a script whose first write may need memory. A script that renews, confirms or
+ * releases must therefore not begin with such a write. The test checks every script that the tour runs against the
+ * flags of COMMAND INFO.
  */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -17,7 +18,7 @@ import { shown, tour } from "./tour.js";
 
 vi.setConfig({ testTimeout: 150_000 });
 
-/** The last word of the name of a script that a holder or a waiter depends on. */
+/** Matches the scripts that a holder or a waiter depends on, by the last word of their names. */
 const GIVES_BACK_OR_KEEPS = /\/(?:extend|renew|confirm|release|leave|resign|end|downgrade|reweigh)$/;
 
 let server: RedisServer;
@@ -40,7 +41,7 @@ async function flagsOf(commands: readonly string[]): Promise<Map<string, readonl
   return new Map(infos.flatMap((info) => (info === null ? [] : [[info[0].toLowerCase(), info[2]] as const])));
 }
 
-test("no script that keeps or gives back begins with a write that needs memory", async () => {
+test("no script that renews or releases begins with a write that needs memory", async () => {
   const monitor = await startMonitor(server, true);
   const clients = [new Redis(server.port), new Redis(server.port)] as const;
   const [first, second] = clients.map((redis) => createHoldfast({ redis })) as [Holdfast, Holdfast];

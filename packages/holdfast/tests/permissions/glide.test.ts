@@ -1,4 +1,4 @@
-/** The users of docs/safety.md with GLIDE, whose way of asking is its own: on one server and in a cluster. */
+/** The users of docs/safety.md with GLIDE, which sends its own commands, on one server and in a cluster. */
 import { GlideClient, GlideClusterClient, Logger } from "@valkey/valkey-glide";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
@@ -22,7 +22,7 @@ let server: RedisServer;
 let cluster: RedisCluster;
 
 beforeAll(async () => {
-  // Nothing fails here, and a busy machine that stands still for a moment must not make another master.
+  // No node fails in these tests. A busy machine that stalls must not trigger a failover.
   [server, cluster] = await Promise.all([startRedis(), startCluster({ nodeTimeoutMs: 15_000 })]);
 }, 150_000);
 afterAll(async () => {

@@ -1,4 +1,4 @@
-/** As single.test.ts, for whoever looks at all locks and at their history. */
+/** Like single.test.ts, for a user that lists all locks and reads their history. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Everything there is to look at and to tell, as a user with these rules; what was missing. */
+/** Runs all admin functions as a user with these rules. Returns the missing permissions. */
 async function lookAs(rules: Rules): Promise<string[]> {
   const username = `user-${randomUUID()}`;
   await server.command("ACL", "SETUSER", username, ...rules);
@@ -53,18 +53,18 @@ async function lookAs(rules: Rules): Promise<string[]> {
   return missing;
 }
 
-test("with what the page says nothing is refused", async () => {
+test("with the documented permissions nothing is refused", async () => {
   await server.command("ACL", "LOG", "RESET");
   expect(await lookAs([...ON_ONE_SERVER, ...FOR_LOOKING])).toEqual([]);
   expect(refusedIn(await server.command("ACL", "LOG"))).toEqual([]);
 });
 
-test.each(FOR_LOOKING)("without %s something is refused, and it is named", async (permission) => {
+test.each(FOR_LOOKING)("without %s a request is refused, and the missing permission is named", async (permission) => {
   const missing = await lookAs([...ON_ONE_SERVER, ...FOR_LOOKING].filter((rule) => rule !== permission));
   expect(new Set(missing)).toEqual(new Set([permission]));
 });
 
-test("locks, the lookup of a name and periods need none of it", async () => {
+test("locks, the lookup of a name, and periods need none of these permissions", async () => {
   const missing = await lookAs(ON_ONE_SERVER);
   expect(new Set(missing)).toEqual(new Set(FOR_LOOKING));
 });

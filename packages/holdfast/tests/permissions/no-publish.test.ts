@@ -1,6 +1,6 @@
 /**
- * Servers that send no messages from a script: the user may not publish, or a managed server takes PUBLISH for SPUBLISH and refuses
- * a channel of another slot. Nothing stops half done, and waiters poll.
+ * Servers that publish no messages from a script: the user may not publish, or a managed server treats PUBLISH as
+ * SPUBLISH and refuses a channel in another slot. No script may stop halfway, and waiters must poll.
  */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { Redis } from "ioredis";
@@ -18,13 +18,13 @@ import { shown, tour } from "./tour.js";
 
 vi.setConfig({ testTimeout: 150_000 });
 
-/** Run at the end, the last one first. */
+/** Cleanup that runs at the end, in reverse order. */
 const ends: (() => Promise<unknown>)[] = [];
 afterAll(async () => {
   for (const end of ends.toReversed()) await end();
 });
 
-/** An observer that hears nothing asks every 30 s. */
+/** Left out because an observer without messages polls only every 30 s. */
 const OBSERVES = "a leader is seen, and resigns";
 
 interface Scene {
@@ -50,7 +50,7 @@ async function withoutPermission(rule: string): Promise<Scene> {
   return { first: open(), second: open(), forget: (key) => server.command("DEL", key) };
 }
 
-/** As ElastiCache Serverless answers a script that publishes to a channel of another slot than its keys. */
+/** Replies like ElastiCache Serverless to a script that publishes to a channel in another slot than its keys. */
 async function asSharded(): Promise<Scene> {
   const refused = vi.spyOn(commands.PUBLISH as Command, "run").mockImplementation(() => {
     throw new ReplyError("ERR Script attempted to access keys that do not hash to the same slot");
@@ -73,7 +73,7 @@ const SCENES = {
   "a server that refuses PUBLISH in a script": asSharded,
 };
 
-test.concurrent.each(Object.entries(SCENES))("%s: every kind of lock goes on", async (_, open) => {
+test.concurrent.each(Object.entries(SCENES))("%s: every kind of lock works", async (_, open) => {
   const scene = await open();
   expect(shown(await tour(scene, { without: [OBSERVES] }))).toEqual([]);
   const leadership = await scene.first.election("chief").campaign("one");
@@ -83,7 +83,7 @@ test.concurrent.each(Object.entries(SCENES))("%s: every kind of lock goes on", a
   expect(await scene.second.election("chief").leader()).toBe(null);
 });
 
-test.concurrent.each(Object.entries(SCENES))("%s: what waits for the end of a call asks for it", async (_, open) => {
+test.concurrent.each(Object.entries(SCENES))("%s: a waiter for the end of a call polls for it", async (_, open) => {
   const { first, second } = await open();
   let runs = 0;
   let isRunning = false;

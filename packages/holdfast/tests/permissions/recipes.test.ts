@@ -1,4 +1,4 @@
-/** What recipes need beside what locks do, as docs/safety.md lists it; and that it takes no less. */
+/** The additional permissions that docs/safety.md lists for recipes are sufficient, and each one is necessary. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -13,10 +13,10 @@ const eventually = { timeout: 60_000, interval: 10 };
 
 type Use = (holdfast: Holdfast, name: string, other: Holdfast) => Promise<unknown>;
 
-/** Each on its own name, from the beginning to the end. */
+/** Uses each recipe once from start to end, under its own name. */
 const RECIPES: Readonly<Record<string, Use>> = {
   once: (holdfast, name) => once(holdfast, name, () => "done"),
-  // Only who is waited for tells anybody.
+  // The loader publishes only if another client waits for it.
   cache: async (holdfast, name, other) => {
     const loading = deferred<string>();
     const loaded = cache<string>(holdfast, name).get("one", () => loading.promise);
@@ -54,7 +54,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-/** Uses it as a user with these rules. @returns what it was refused */
+/** Uses the recipe as a user with these rules. @returns the refused permissions */
 async function refusedTo(recipe: string, rules: readonly string[]): Promise<string[]> {
   const username = randomUUID();
   await server.command("ACL", "SETUSER", username, ...ON_ONE_SERVER, ...rules);
@@ -63,7 +63,7 @@ async function refusedTo(recipe: string, rules: readonly string[]): Promise<stri
   for (const client of clients) client.on("error", () => {});
   const [holdfast, other] = clients.map((redis) => createHoldfast({ redis })) as [Holdfast, Holdfast];
   const name = randomUUID();
-  // Whoever is refused may wait for long; that it was refused is all there is to know.
+  // A refused user may wait for a long time. The test needs to know only that it was refused.
   let isOver = false;
   void RECIPES[recipe]?.(holdfast, name, other)
     .catch(() => {})
@@ -77,7 +77,7 @@ async function refusedTo(recipe: string, rules: readonly string[]): Promise<stri
   return refused.map((each) => each.replaceAll(name, "name"));
 }
 
-/** Fields of what a cache has of its one entry. */
+/** Fields of the cache's only entry. */
 async function entryOf(name: string): Promise<unknown[]> {
   const [key] = (await server.command("KEYS", `hf:cache:*${name}*`)) as string[];
   return key === undefined ? [] : ((await server.command("HKEYS", key)) as unknown[]);
@@ -90,11 +90,11 @@ async function refusals(): Promise<string[]> {
 describe.each(Object.keys(RECIPES))("%s", (recipe) => {
   const rules = recipe === "fencedSet" ? ["~data:*"] : rulesOfRecipe(recipe);
 
-  test("is refused nothing, with what the document lists for it", async () => {
+  test("is refused nothing with the documented permissions", async () => {
     expect(await refusedTo(recipe, rules)).toEqual([]);
   });
 
-  test.each(rules)("is refused something without %s", async (rule) => {
+  test.each(rules)("is refused a request without %s", async (rule) => {
     const others = rules.filter((each) => each !== rule);
     expect(await refusedTo(recipe, others)).not.toEqual([]);
   });

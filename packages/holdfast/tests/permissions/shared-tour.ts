@@ -1,4 +1,4 @@
-/** Everything that can be done with locks of other systems, once: whatever a Redis user may not do shows here. */
+/** Uses every function of the locks shared with other systems once, to show what a Redis user may not do. */
 import { randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { LockError, StoreError } from "../../src/core/errors.js";
@@ -10,11 +10,11 @@ import { javaGetSet, javaUuid, timestampLock } from "../../src/interop/timestamp
 import { BRIEF_LEASE_MS, LONG_MS, SOON_MS } from "../../src/testing/delays.js";
 import type { Complaint } from "./tour.js";
 
-/** Clients of one Redis user, and one who may do anything. */
+/** Clients of one Redis user, and a writer with all permissions. */
 export interface Sharers {
   readonly first: Holdfast;
   readonly second: Holdfast;
-  /** As a service of the other system would. */
+  /** Sends a command as a service of the other system would. */
   write(command: string, ...words: (string | number)[]): Promise<unknown>;
 }
 
@@ -27,7 +27,7 @@ type Step = (here: Here, name: string) => Promise<unknown>;
 
 const PATIENT = { waitMs: LONG_MS };
 
-/** Taken, waited for in vain and not in vain, extended, released, looked at, and released by force. */
+/** Acquires a lock, waits for it with and without success, extends, releases, inspects, and force-releases it. */
 async function walk({ one, two }: Here, lock: (locks: Redisson) => Lock): Promise<void> {
   const lease = await lock(one).acquire({ leaseMs: 20_000 });
   await vainly(lock(two));
@@ -79,7 +79,7 @@ const STEPS: Readonly<Record<string, Step>> = {
     const waits = [one, two].map((locks) => locks.fairLock(name).run(() => {}, PATIENT));
     let isOver = false;
     for (const wait of waits) wait.catch(() => (isOver = true));
-    // What the next one takes off the deadlines of those behind shows only where somebody stands there.
+    // The next holder shortens the deadlines of the waiters behind it, so this needs a second waiter.
     while (!isOver && Number(await write("LLEN", `redisson_lock_queue:{${name}}`)) < 2);
     await lease.release();
     await Promise.all(waits);
@@ -145,7 +145,7 @@ const STEPS: Readonly<Record<string, Step>> = {
     const [ours, theirs] = [timestampLock(first, name, javaGetSet), timestampLock(second, name, javaGetSet)];
     await write("SET", ours.key, 1_600_000_000_000);
     const lease = await ours.acquire();
-    // Only who listens, or has tried to, shows that it may.
+    // Whether the user may subscribe shows only after it has tried.
     const isWaiting = waits(name);
     const next = theirs.acquire(PATIENT);
     next.catch(() => {});
@@ -162,7 +162,7 @@ const STEPS: Readonly<Record<string, Step>> = {
   },
 };
 
-/** Resolves when somebody waits for the lock of that name, or has to poll. */
+/** Resolves when a client waits or polls for the lock of that name. */
 function waits(name: string): Promise<void> {
   return new Promise((resolve) => {
     const heard = (event: unknown): void => {
@@ -178,7 +178,7 @@ function lost(error: unknown): void {
   if (!(error instanceof LockError) || error.code !== "ERR_LOCK_LEASE_LOST") throw error;
 }
 
-/** Does all of it under names that begin with `shop:`. @returns what failed, in no order */
+/** Runs all steps under names that begin with `shop:`. @returns the failures in any order */
 export async function sharedTour(sharers: Sharers): Promise<Complaint[]> {
   const here = { ...sharers, one: redisson(sharers.first), two: redisson(sharers.second) };
   const walks = Object.entries(STEPS).map(async ([step, play]): Promise<Complaint[]> => {

@@ -1,4 +1,4 @@
-/** As single.test.ts, for locks that other systems share: what their user needs besides, and nothing that it does not. */
+/** Like single.test.ts, for locks shared with other systems: the user needs more permissions, and each is necessary. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 let users = 0;
 
-/** The tour as a user with these rules. */
+/** Runs the tour as a user with these rules. */
 async function tourAs(rules: Rules): Promise<Complaint[]> {
   users += 1;
   const username = `user${users}`;
@@ -48,18 +48,21 @@ async function tourAs(rules: Rules): Promise<Complaint[]> {
   }
 }
 
-test("with all of them nothing is refused", async () => {
+test("with all permissions nothing is refused", async () => {
   await server.command("ACL", "LOG", "RESET");
   expect(shown(refusals(await tourAs(RULES)))).toEqual([]);
   expect(refusedIn(await server.command("ACL", "LOG"))).toEqual([]);
   expect(warnings.filter((text) => text.includes("lacks"))).toEqual([]);
 });
 
-test.concurrent.each(SHARED_LOCKS)("without %s something is refused, and it is named", async (permission) => {
-  const complaints = await tourAs(RULES.filter((rule) => rule !== permission));
-  expect(shown(others(complaints, permission))).toEqual([]);
-  // A user that may not listen or publish polls, and the operator gets a warning.
-  if (!complaints.some(({ missing }) => isNamed(permission, missing))) {
-    await until(() => warnings.some((text) => text.includes(`lacks ${permission}`)), `a warning about ${permission}`);
-  }
-});
+test.concurrent.each(SHARED_LOCKS)(
+  "without %s a request is refused, and the missing permission is named",
+  async (permission) => {
+    const complaints = await tourAs(RULES.filter((rule) => rule !== permission));
+    expect(shown(others(complaints, permission))).toEqual([]);
+    // A user that may not subscribe or publish polls instead, and the operator gets a warning.
+    if (!complaints.some(({ missing }) => isNamed(permission, missing))) {
+      await until(() => warnings.some((text) => text.includes(`lacks ${permission}`)), `a warning about ${permission}`);
+    }
+  },
+);

@@ -1,4 +1,4 @@
-/** The user of docs/safety.md may do all that Holdfast needs, and nothing that it does not; what is missing is named. */
+/** The user of docs/safety.md has exactly the permissions that Holdfast needs. Errors name a missing permission. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
@@ -10,11 +10,10 @@ import { isNamed, ON_ONE_SERVER, others, type Rules, refusals, refusedIn } from 
 import { type Complaint, shown, tour } from "./tour.js";
 
 const RULES = ON_ONE_SERVER;
-/** Those that permit something: all but the state of the user and its password. */
+/** The rules that grant a permission: all but the user's state and password. */
 const PERMISSIONS = RULES.filter((rule) => /^[+~&]/.test(rule));
 
-/** The first is that of all kinds but the lock on a quorum. */
-// Fifty users at once on a busy machine.
+// Fifty users run at the same time on a busy machine.
 vi.setConfig({ testTimeout: 150_000 });
 
 let servers: RedisServer[];
@@ -35,7 +34,7 @@ afterAll(async () => {
 
 let users = 0;
 
-/** The tour as a user with these rules. */
+/** Runs the tour as a user with these rules. */
 async function tourAs(rules: Rules): Promise<Complaint[]> {
   users += 1;
   const username = `user${users}`;
@@ -50,7 +49,7 @@ async function tourAs(rules: Rules): Promise<Complaint[]> {
   const holdfasts = {
     first: createHoldfast({ redis: client() }),
     second: createHoldfast({ redis: client() }),
-    // As stores, since a server that was started just now would be kept out for a while.
+    // Passed as stores because Holdfast would exclude a just-started server for a while.
     quorum: createHoldfast({ redlock: servers.map((one) => storeFor(client(one))) }),
   };
   try {
@@ -61,14 +60,14 @@ async function tourAs(rules: Rules): Promise<Complaint[]> {
   }
 }
 
-test("no script is loaded without +script|load, and the error says so", async () => {
-  // First of all: what is loaded once stays known to the server.
+test("without +script|load no script is loaded, and the error names that permission", async () => {
+  // This test runs first because a loaded script stays on the server.
   const complaints = await tourAs(RULES.filter((rule) => rule !== "+script|load"));
   expect(complaints.length).toBeGreaterThan(0);
   expect(shown(others(complaints, "+script|load"))).toEqual([]);
 });
 
-test("with all of them nothing is refused", async () => {
+test("with all permissions nothing is refused", async () => {
   for (const one of servers) await one.command("ACL", "LOG", "RESET");
   expect(shown(refusals(await tourAs(RULES)))).toEqual([]);
   for (const one of servers) expect(refusedIn(await one.command("ACL", "LOG"))).toEqual([]);
@@ -76,7 +75,7 @@ test("with all of them nothing is refused", async () => {
 });
 
 test.concurrent.each(PERMISSIONS.filter((rule) => rule !== "+script|load"))(
-  "without %s something is refused, and it is named",
+  "without %s a request is refused, and the missing permission is named",
   async (permission) => {
     const complaints = await tourAs(RULES.filter((rule) => rule !== permission));
     if (permission === "+info") {
@@ -88,14 +87,14 @@ test.concurrent.each(PERMISSIONS.filter((rule) => rule !== "+script|load"))(
       return;
     }
     expect(shown(others(complaints, permission))).toEqual([]);
-    // Whoever may not listen goes on, and asks now and then; the operator is told.
+    // A user that may not subscribe polls instead, and the operator gets a warning.
     if (!complaints.some(({ missing }) => isNamed(permission, missing))) {
       await until(() => warnings.some((text) => text.includes(`lacks ${permission}`)), `a warning about ${permission}`);
     }
   },
 );
 
-test("a client may check its inbox with all of them, and nothing is refused", async () => {
+test("a client with all permissions can check its inbox", async () => {
   await server.command("ACL", "SETUSER", "echo", ...RULES);
   const redis = new Redis({ port: server.port, username: "echo", password: "secret", enableReadyCheck: false });
   const store = storeFor(redis);

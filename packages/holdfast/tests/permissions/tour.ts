@@ -1,4 +1,4 @@
-/** Everything that Holdfast can do, once: whatever a Redis user may not do shows here. */
+/** Uses every function of Holdfast once, to show what a Redis user may not do. */
 import { randomUUID } from "node:crypto";
 import { AcquireTimeoutError, LockError, StoreError } from "../../src/core/errors.js";
 import type { Holdfast } from "../../src/holdfast.js";
@@ -8,22 +8,22 @@ import { BRIEF_LEASE_MS, LONG_MS, SOON_MS } from "../../src/testing/delays.js";
 export interface Tourists {
   readonly first: Holdfast;
   readonly second: Holdfast;
-  /** Undefined where there is none to be had: servers of a cluster are not each for itself. */
+  /** Undefined in a cluster because its servers are not independent. */
   readonly quorum?: Holdfast;
-  /** Deletes a key, as somebody else might. */
+  /** Deletes a key, as another client might. */
   forget(key: string): Promise<unknown>;
 }
 
-/** What did not go well. */
+/** A step that failed. */
 export interface Complaint {
   readonly step: string;
   readonly error: unknown;
-  /** As `StoreError.missingPermission`, of the error or of what one of several servers said. */
+  /** `StoreError.missingPermission` of the error, or of the reply of one of several servers. */
   readonly missing: string | undefined;
 }
 
 const PATIENT = { waitMs: LONG_MS };
-/** For waits that are to end in vain, of a server that is asked by fifty at once. */
+/** For waits that must time out, on a server with fifty concurrent users. */
 const BRIEF = { waitMs: SOON_MS / 2 };
 
 type Step = (here: Tourists, name: string) => Promise<unknown>;
@@ -169,13 +169,13 @@ const STEPS: Readonly<Record<string, Step>> = {
   },
 };
 
-/** Does all of it, but what is left out. @returns what failed, in no order */
+/** Runs all steps except those in `without`. @returns the failures in any order */
 export async function tour(
   tourists: Tourists,
   { without = [] }: { readonly without?: readonly string[] } = {},
 ): Promise<Complaint[]> {
   const { first, second, quorum } = tourists;
-  // Connections are made, and scripts loaded, before any step is in a hurry.
+  // Opens connections and loads scripts before the steps because some have short timeouts.
   const locks = [first.mutex("warm"), second.mutex("warm"), ...(quorum === undefined ? [] : [quorum.redlock("warm")])];
   await Promise.allSettled(locks.map((lock) => lock.inspect()));
   const steps = Object.entries(STEPS).filter(([step]) => !without.includes(step));
@@ -190,13 +190,13 @@ export async function tour(
   return (await Promise.all(walks)).flat();
 }
 
-/** In one line each, so that a failure shows them. */
+/** Formats each complaint as one line, so that a failed assertion shows it. */
 export function shown(complaints: readonly Complaint[]): string[] {
   return complaints.map(({ step, missing, error }) => `${step}: lacks ${missing}: ${String(error)}`);
 }
 
 function missingOf(error: unknown): string | undefined {
-  // Whoever waited in vain has an error of its own, and the refusal is why it does not say who holds the lock.
+  // A waiter that timed out fails with its own error. The refusal is its cause, which is why it names no holder.
   if (error instanceof AcquireTimeoutError) return missingOf(error.cause);
   return error instanceof StoreError ? error.missingPermission : undefined;
 }
@@ -205,7 +205,10 @@ function expected(error: unknown, code: string): void {
   if (!(error instanceof LockError) || error.code !== code || error.cause !== undefined) throw error;
 }
 
-/** Resolves when somebody waits, or does not after a while: then the rest of the step shows why. Rejects as the wait does. */
+/**
+ * Resolves when a client waits, or after a timeout, in which case the rest of the step shows why. Rejects if the wait
+ * rejects.
+ */
 async function waits(pending: Promise<unknown>, look: () => Promise<{ readonly waiterCount: number }>): Promise<void> {
   let isOver = false;
   const failing = pending.then(

@@ -1,4 +1,4 @@
-/** What the machine under semaphore and read-write lock does when something is lost, late or repeated. */
+/** The permits code, on which semaphores and read-write locks are built, with lost, late and repeated requests. */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { beforeEach, describe, expect, test } from "vitest";
 import { lockKeys } from "../../src/core/keys.js";
@@ -48,7 +48,7 @@ async function remove(key: string): Promise<void> {
 }
 
 describe("when the key of the holders is deleted or evicted", () => {
-  test("who is alive keeps its permits, who is dead loses them one lease later, and nothing stays for ever", async () => {
+  test("a live holder keeps its permits, and a crashed one loses them one lease later", async () => {
     const [alive, dead] = [await grant(2), await grant(2)];
     await remove(`${BASE}:holders`);
     expect((await protocol.acquire(claimOf(2), false, TIMEOUT_MS)).outcome).toBe("refused");
@@ -66,7 +66,7 @@ describe("when the key of the holders is deleted or evicted", () => {
     expect(await used()).toBe(0);
   });
 
-  test("a grant made meanwhile does not hide the permits of those who were there", async () => {
+  test("a later grant does not hide the permits of earlier holders", async () => {
     const before = await grant(3);
     await remove(`${BASE}:holders`);
     const meanwhile = await grant(2);
@@ -80,7 +80,7 @@ describe("when the key of the holders is deleted or evicted", () => {
   });
 });
 
-test("when the free numbers are deleted, others are given, and none twice", async () => {
+test("when the key of the free slots is deleted, new grants get unused slot numbers", async () => {
   const [low, high] = [await grant(2), await grant(1)];
   await protocol.release(low, TIMEOUT_MS);
   await remove(`${BASE}:slots`);
@@ -89,7 +89,7 @@ test("when the free numbers are deleted, others are given, and none twice", asyn
   expect(next.slots).toEqual([3, 4]);
 });
 
-test("when the state is deleted, the server has forgotten, and says so", async () => {
+test("when the state is deleted, the server reports that it has forgotten the lease", async () => {
   const held = await grant(2);
   await remove(BASE);
   await remove(`${BASE}:fence`);
@@ -100,18 +100,18 @@ test("when the state is deleted, the server has forgotten, and says so", async (
 });
 
 describe("a change of weight", () => {
-  test("is the same when it is sent again, and an earlier one that arrives late changes nothing", async () => {
+  test("is idempotent, and an earlier request that arrives late changes nothing", async () => {
     const held = await grant(5);
     expect(await protocol.reweigh(held, 1, 1, TIMEOUT_MS)).toBe(held.token);
     const more = await protocol.reweigh(held, 5, 2, TIMEOUT_MS);
     expect(more).toBeGreaterThan(held.token);
     expect(await protocol.reweigh(held, 5, 2, TIMEOUT_MS)).toBe(more);
-    // The first request again, after the network has kept it for a while: it would let others in.
+    // A delayed copy of the first request must not free permits.
     expect(await protocol.reweigh(held, 1, 1, TIMEOUT_MS)).toBeNull();
     expect(await used()).toBe(5);
   });
 
-  test("that its holder has not heard of spoils neither its renewal nor its release", async () => {
+  test("whose reply is lost breaks neither the renewal nor the release", async () => {
     const held = await grant(1);
     const latest = await protocol.reweigh(held, 5, 1, TIMEOUT_MS);
     expect(await protocol.extend(held, 2_000, TIMEOUT_MS)).toBe("extended");
@@ -122,14 +122,14 @@ describe("a change of weight", () => {
   });
 });
 
-test("a lease that is over cannot be renewed, although nobody has taken its permits yet", async () => {
+test("an expired lease cannot be renewed, even if no other client took its permits", async () => {
   const held = await grant(1, 100);
   pass(101);
   expect(await protocol.extend(held, 1_000, TIMEOUT_MS)).toBe("unclaimed");
   expect(await protocol.release(held, TIMEOUT_MS)).toBe("unclaimed");
 });
 
-test("ten thousand permits in one lease are taken and given back without numbers", async () => {
+test("a lease of ten thousand permits is acquired and released without slot numbers", async () => {
   const store = embedded({ keyspace });
   const place = { store, kind: "semaphore", name: "b", keys: lockKeys("hf", "semaphore", "b"), inbox: "in:" };
   const big = permitsProtocol({ ...place, declared: 1_000_000, numbered: 1_000 });
@@ -141,7 +141,7 @@ test("ten thousand permits in one lease are taken and given back without numbers
   expect(await big.release({ claim, token: attempt.token, slots: [] }, TIMEOUT_MS)).toBe("released");
 });
 
-test("the number of permits outlives quiet minutes, and a resize a quiet month", async () => {
+test("an idle semaphore keeps its capacity for minutes, and a resized one for a month", async () => {
   await protocol.release(await grant(1), TIMEOUT_MS);
   pass(9 * 60_000);
   expect((await protocol.inspect(undefined, TIMEOUT_MS)).capacity).toBe(5);

@@ -1,6 +1,6 @@
 /**
- * Random programs of parties that arrive, ask again, give up, die and reset, against a model of a list and a map.
- * Every request is sent twice.
+ * Random programs of parties that arrive, re-check, give up, crash and reset, compared with a model of a list and a
+ * map. Every request is sent twice.
  */
 import { loadInterpreter } from "@holdfast/embedded";
 import fc from "fast-check";
@@ -70,7 +70,7 @@ class World {
     this.arrived = [];
   }
 
-  /** What the server must answer to `owner`, by the model, which it brings up to date. */
+  /** Updates the model and returns the reply that the server must send to `owner`. */
   arriving(owner: string, leaseMs: number, enqueue: boolean): End | "waiting" | "refused" {
     const end = this.ends.get(owner);
     if (end !== undefined) return end;
@@ -122,7 +122,7 @@ class World {
     }
     if (typeof expected === "string") return;
     this.callers[i] = undefined;
-    // Whoever completes a generation tells all others of it, once.
+    // The party that completes a generation notifies each of the others once.
     const granted = this.server.heard.slice(heardBefore).filter((message) => message.includes("+"));
     if ("passed" in expected && granted.length > 0) expect(granted).toHaveLength(PARTIES - 1);
   }
@@ -156,7 +156,7 @@ class World {
     expect(arrival.isAbsent()).toBe(isAbsent);
     await arrival.leave(claim, TIMEOUT_MS);
     expect(arrival.isAbsent()).toBe(isAbsent);
-    // A copy of its arrival that comes late does not count, and says nothing of the generation that it is not of.
+    // A late copy of its arrival does not count and reports nothing about a generation it does not belong to.
     const late = await arrival.acquire(claim, true, TIMEOUT_MS);
     if (isAbsent) expect([late.outcome, arrival.broken()]).toEqual(["refused", undefined]);
   }
@@ -195,7 +195,7 @@ class World {
 
 beforeAll(() => loadInterpreter());
 
-test("a barrier does what a list and a map do, whatever is asked, and however often", async () => {
+test("a barrier behaves like a list and a map, even if every request is sent twice", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
       const world = new World();

@@ -1,6 +1,6 @@
 /**
- * Random programs of callers who take a mutex, wait, signal, give up, go away and come back, against a model of three
- * lists: who holds the mutex, who stands in its queue, and who waits for a signal. Every request is sent twice.
+ * Random programs of callers that acquire a mutex, wait, signal, give up, disconnect and reconnect, compared with a
+ * model of the holder, the queue and the waiters for a signal. Every request is sent twice.
  */
 import { loadInterpreter } from "@holdfast/embedded";
 import fc from "fast-check";
@@ -23,7 +23,7 @@ type Step =
     }
   | { readonly do: "pass"; readonly ms: number };
 
-/** Stands for whoever holds the mutex: few of all steps mean something for the others. */
+/** Stands for the current holder, because few steps have an effect for other callers. */
 const HOLDER = -1;
 const anybody = fc.nat(CALLERS - 1);
 const mostlyHolder = fc.oneof({ weight: 5, arbitrary: fc.constant(HOLDER) }, { weight: 1, arbitrary: anybody });
@@ -47,7 +47,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("pass" as const), ms: fc.constantFrom(1, 400, LEASE_MS) }) },
 );
 
-/** What must be true. */
+/** The expected state. */
 class Model {
   holder: string | undefined;
   endsAtMs = 0;
@@ -60,7 +60,8 @@ class Model {
   }
 
   pass(): void {
-    if (this.endsAtMs < this.#server.nowMs) this.holder = undefined; // a key lives through its last millisecond
+    // The server keeps a key through its last millisecond.
+    if (this.endsAtMs < this.#server.nowMs) this.holder = undefined;
   }
 
   grant(owner: string): void {
@@ -79,7 +80,8 @@ class Model {
 
   acquire(owner: string): void {
     if (this.holder === owner) {
-      this.grant(owner); // asking again begins the lease anew
+      // A re-check renews the lease.
+      this.grant(owner);
     } else if (this.holder === undefined && this.queue.length === 0) {
       this.grant(owner);
     } else {
@@ -88,7 +90,7 @@ class Model {
     }
   }
 
-  /** Asks as one that waits for a signal; it goes on as one that acquires if it stands in neither queue. */
+  /** Re-checks as a waiter for a signal. A caller in neither queue acquires instead. */
   ask(owner: string): void {
     if (this.condition.includes(owner)) return;
     if (this.queue.includes(owner) && this.holder !== undefined) return;
@@ -125,7 +127,7 @@ class Model {
 
 interface Caller {
   claim: Claim | undefined;
-  /** Set while the claim came to the mutex by way of the condition. */
+  /** Set if the claim reached the mutex through the condition. */
   wait: WaitProtocol | undefined;
   isSignalled: boolean;
 }
@@ -171,7 +173,7 @@ class World {
     };
   }
 
-  /** The caller whose claim holds the mutex, or the first. */
+  /** The caller whose claim holds the mutex, or the first caller. */
   get holder(): number {
     const at = this.callers.findIndex(({ claim }) => claim !== undefined && claim.owner === this.model.holder);
     return Math.max(0, at);
@@ -199,7 +201,7 @@ class World {
     if (wait === undefined || wasSignalled) {
       this.model.acquire(claim.owner);
     } else if (outcome === "refused") {
-      // Signalled, or dropped: core asks again at once.
+      // The claim was signaled or dropped, so the core re-checks immediately.
       caller.isSignalled = true;
       await wait.acquire(claim, true, TIMEOUT_MS);
       this.model.ask(claim.owner);
@@ -306,7 +308,7 @@ class World {
 
 beforeAll(() => loadInterpreter());
 
-test("mutex and condition do what three lists do, whatever is asked, and however often", async () => {
+test("a mutex and its condition behave like three lists, even if every request is sent twice", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
       const world = new World();

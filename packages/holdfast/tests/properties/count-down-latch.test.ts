@@ -1,6 +1,6 @@
 /**
- * Random programs of callers who set, count down and wait, against a model of a number and two sets. Every request is
- * sent twice, at once and again later.
+ * Random programs of callers that set, count down and wait, compared with a model of a number and two sets. Every
+ * request is sent twice immediately, and some again later.
  */
 import { loadInterpreter } from "@holdfast/embedded";
 import fc from "fast-check";
@@ -11,7 +11,7 @@ import { InstantServer } from "./instant-server.js";
 import { RUNS } from "./runs.js";
 
 const TIMEOUT_MS = 1_000;
-/** Longer than the minute for which every waiter keeps the count in any case. */
+/** Longer than the minute for which a waiter keeps the count alive anyway. */
 const KEEP_MS = 100_000;
 const WAITERS = 3;
 
@@ -44,7 +44,7 @@ interface Waiter {
   readonly claim: Claim;
   readonly protocol: WaitProtocol;
   readonly generation: number;
-  /** The server forgets who has not asked for a minute. */
+  /** The server forgets a waiter that has sent no request for a minute. */
   askedAtMs: number;
 }
 
@@ -57,7 +57,7 @@ class World {
   generation = 0;
   endsAtMs = 0;
   counted = new Set<string>();
-  /** Requests that counted, of which copies may arrive at any time, newest first. */
+  /** Requests that were counted, newest first. Copies of them may arrive at any time. */
   readonly sent: {
     readonly request: string;
     readonly caller: string;
@@ -102,7 +102,7 @@ class World {
     expect(await this.latch.countDown(request, caller, by, TIMEOUT_MS)).toBe(this.count);
     expect(await this.latch.countDown(request, caller, by, TIMEOUT_MS)).toBe(this.count);
     const told = this.server.heard.slice(before).map((message) => Number(/\+(\d+) /.exec(message)?.[1]));
-    // All who wait are told at zero, once, and nobody otherwise.
+    // Each waiter is notified once when the count reaches zero, and not otherwise.
     const isZero = counts && this.count === 0;
     expect(new Set(told).size).toBe(told.length);
     if (isZero) expect(told).toEqual(expect.arrayContaining(this.#waiting()));
@@ -113,8 +113,8 @@ class World {
     const sent = this.sent[nth];
     if (sent === undefined) return;
     const { request, caller, by, generation } = sent;
-    // A copy of a request that has counted changes nothing, whatever has been set since. One that was sent before
-    // the keys were forgotten is as good as new, but nobody keeps a request for so long.
+    // A copy of a counted request changes nothing, even if the latch was set again since. A copy from before the keys
+    // expired would count again, but no client keeps a request for so long.
     if (generation < this.generation - 1) return;
     expect(await this.latch.countDown(request, caller, by, TIMEOUT_MS)).toBe(this.count);
   }
@@ -196,7 +196,7 @@ class World {
 
 beforeAll(() => loadInterpreter());
 
-test("a latch does what a number and two sets do, whatever is asked, and however often", async () => {
+test("a latch behaves like a number and two sets, even if every request is sent twice", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
       const world = new World();

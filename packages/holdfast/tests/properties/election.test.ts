@@ -1,6 +1,6 @@
 /**
- * Random programs of candidates who stand, win, proclaim, resign, are deposed and die, against a model of a queue and
- * what its first has said. Every request is sent twice; late copies of proclamations come at any time.
+ * Random programs of candidates that campaign, win, proclaim, resign, are deposed and crash, compared with a model of a
+ * queue and the leader's last value. Every request is sent twice. Late copies of proclamations arrive at any time.
  */
 import { loadInterpreter } from "@holdfast/embedded";
 import fc from "fast-check";
@@ -20,7 +20,7 @@ type Step =
   | { readonly do: "late copy"; readonly nth: number }
   | { readonly do: "pass"; readonly ms: number };
 
-/** Stands for whoever leads. */
+/** Stands for the current leader. */
 const LEADER = -1;
 const candidate = fc.oneof(
   { weight: 2, arbitrary: fc.constant(LEADER) },
@@ -180,7 +180,7 @@ class World {
     expect(server.valueOf("hf:election:{e}")).toBe(leader);
     expect(server.membersOf("hf:election:{e}:queue")).toEqual(this.queue);
     const record = await this.election.leader(TIMEOUT_MS);
-    // Nobody is ever shown with what another has said, or with less than the last thing it said itself.
+    // A leader is never shown with another candidate's value or with an outdated value of its own.
     if (said === undefined) expect(record).toBeUndefined();
     else expect(record).toMatchObject({ owner: leader, value: said.value, term: this.term });
     if (leader !== undefined) {
@@ -193,7 +193,7 @@ class World {
 
 beforeAll(() => loadInterpreter());
 
-test("an election does what a queue and a saying do, whatever is asked, and however often", async () => {
+test("an election behaves like a queue and a value, even if every request is sent twice", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
       const world = new World();

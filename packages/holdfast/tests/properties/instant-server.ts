@@ -1,8 +1,7 @@
-/** A server whose network is instant and whose clock a test holds, with clients that can be there or away. */
+/** A server with an instant network and a clock that the test controls. Its clients can connect and disconnect. */
 import { type DumpedKey, type EmbeddedStore, embedded, Keyspace } from "@holdfast/embedded";
 import type { Inbox } from "../../src/index.js";
 
-/** See the file header. */
 export class InstantServer {
   nowMs = 1_763_711_220_000;
   readonly keyspace: Keyspace = new Keyspace({
@@ -10,11 +9,11 @@ export class InstantServer {
     scheduler: { schedule: (task) => queueMicrotask(task) },
   });
   readonly store: EmbeddedStore = embedded({ keyspace: this.keyspace });
-  /** Every message that a client was there to hear, as `<client> <message>`. */
+  /** Every message that reached a connected client, as `<client> <message>`. */
   readonly heard: string[] = [];
   readonly #inboxes = new Map<string, Inbox>();
 
-  /** What a client id is appended to for its channel. */
+  /** Prefix of the clients' inbox channels. The client id follows it. */
   readonly inbox = "in:";
 
   async arrive(client: string): Promise<void> {
@@ -29,12 +28,12 @@ export class InstantServer {
     await Promise.resolve();
   }
 
-  /** Whether the client of that owner is there. */
+  /** Whether the client of that owner is connected. */
   hears(owner: string): boolean {
     return this.#inboxes.has(owner.slice(0, owner.indexOf("/")));
   }
 
-  /** What a key holds; undefined if there is none. */
+  /** The value of a key. Undefined if the key does not exist. */
   valueOf(key: string): DumpedKey["value"] | undefined {
     return this.keyspace.dump().find((entry) => entry.key === key)?.value;
   }
@@ -45,7 +44,7 @@ export class InstantServer {
     return Array.isArray(value) ? value.filter((_, i) => i % 2 === 0) : [];
   }
 
-  /** Keys that would stay for ever. */
+  /** Keys that never expire. */
   immortals(): string[] {
     return this.keyspace
       .dump()

@@ -1,6 +1,6 @@
 /**
- * Random programs of callers who take mutexes together and one by one, against a model of a few lines: who holds
- * each mutex, until when, and who stands in its queue.
+ * Random programs of callers that acquire mutexes together and one by one, compared with a small model of each mutex:
+ * its holder, the end of the lease, and its queue.
  */
 import { type Clock, embedded, Keyspace, loadInterpreter, type Scheduler } from "@holdfast/embedded";
 import fc from "fast-check";
@@ -33,7 +33,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant("pass" as const), ms: fc.constantFrom(1, 400, LEASE_MS) }),
 );
 
-/** One mutex, as the model sees it. */
+/** The model of one mutex. */
 class Model {
   holder: string | undefined;
   endsAtMs = 0;
@@ -41,7 +41,8 @@ class Model {
   queue: string[] = [];
 
   pass(nowMs: number): void {
-    if (this.endsAtMs < nowMs) this.holder = undefined; // as the server: a key lives through its last millisecond
+    // The server keeps a key through its last millisecond.
+    if (this.endsAtMs < nowMs) this.holder = undefined;
   }
 
   grant(owner: string, nowMs: number): void {
@@ -56,7 +57,7 @@ class Model {
   }
 }
 
-/** A server whose network is instant, and whose clock a test holds. */
+/** A server with an instant network and a clock that the test controls. */
 class World {
   nowMs = 1_763_711_220_000;
   readonly models = NAMES.map(() => new Model());
@@ -158,7 +159,7 @@ async function run(world: World, next: Step): Promise<void> {
   if (model.holder === claim.owner) model.next(world.nowMs);
 }
 
-/** The server agrees with the model, and tokens never fall. */
+/** Asserts that the server agrees with the model and that tokens never fall. */
 async function compare(world: World): Promise<void> {
   for (const [i, model] of world.models.entries()) {
     const state = await (world.locks[i] as MutexProtocol).inspect(undefined, 1_000);
@@ -171,7 +172,7 @@ async function compare(world: World): Promise<void> {
 
 beforeAll(() => loadInterpreter());
 
-test("whatever callers take together and alone, all or none is had, in the order of the queues, with rising tokens", async () => {
+test("multi-locks grant all mutexes or none, respect the queues, and issue rising tokens", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (program) => {
       const world = new World();

@@ -1,4 +1,4 @@
-/** What permits do, told in order and without a server: the model that scripts are held to. */
+/** A sequential model of permits, without a server. The scripts must behave like it. */
 import type { Claim } from "../../src/core/protocol.js";
 
 /** A grant in the model. */
@@ -12,10 +12,10 @@ export interface ModelGrant {
   change: number;
 }
 
-/** What the model says about a claim that does not hold. */
+/** The model's reply for a claim that does not hold. */
 export type Lost = "unclaimed" | "claimed" | "forgotten";
 
-/** The permits of one name. Time stands still but for `nowUs`. */
+/** The permits of one name. Time advances only with `nowUs`. */
 export class PermitsModel {
   nowUs: number;
   capacity: number | undefined;
@@ -23,7 +23,7 @@ export class PermitsModel {
   readonly known: Set<number> = new Set();
   lastToken: number | undefined;
   queue: Claim[] = [];
-  /** What clients were told since somebody last looked. */
+  /** Messages to clients since the last comparison. */
   messages: string[] = [];
   readonly #grants = new Map<string, ModelGrant>();
   readonly #listens: (claim: Claim) => boolean;
@@ -35,7 +35,7 @@ export class PermitsModel {
     this.#listens = listens;
   }
 
-  /** Grants whose leases are not over, the first to end at the front. */
+  /** Grants whose leases have not ended, the earliest end first. */
   get grants(): ModelGrant[] {
     for (const [owner, { endsAtUs }] of this.#grants) if (endsAtUs <= this.nowUs) this.#grants.delete(owner);
     return [...this.#grants.values()].sort(
@@ -145,7 +145,7 @@ export class PermitsModel {
     return held.token;
   }
 
-  /** Grants to the head of the queue for as long as it fits. */
+  /** Grants to the head of the queue while the head fits. */
   grantHeads(self?: Claim): void {
     const { capacity = 0 } = this;
     while (this.used < capacity) {
@@ -153,7 +153,7 @@ export class PermitsModel {
       if (head === undefined) return;
       const isThere = head === self || this.#listens(head);
       const fits = this.used + head.amount <= capacity;
-      // Who is gone holds up nobody, whether it fits or not.
+      // A disconnected waiter never blocks the queue, even if it does not fit.
       if (head.amount <= capacity && !fits && isThere) return;
       this.queue.shift();
       if (head.amount > capacity) {

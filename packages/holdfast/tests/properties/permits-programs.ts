@@ -1,4 +1,7 @@
-/** Random programs of several clients, up to 25 steps each, run on the embedded store and on the model, and compared after every step. */
+/**
+ * Random programs of several clients with up to 25 steps. They run on the embedded store and on the model, which are
+ * compared after every step.
+ */
 
 import { embedded, Keyspace } from "@holdfast/embedded";
 import fc from "fast-check";
@@ -11,7 +14,7 @@ import { type PermitsProtocol, permitsProtocol } from "../../src/permits/protoco
 import { PermitsModel } from "./permits-model.js";
 import { RUNS } from "./runs.js";
 
-/** One step. `pick` chooses among the claims made so far, the latest first. */
+/** One step. `pick` is an index into the claims so far, latest first. */
 export type Step =
   | { readonly verb: "acquire"; client: number; weight: number; leaseMs: number; enqueue: boolean; declared: number }
   | { readonly verb: "again"; pick: number; enqueue: boolean }
@@ -22,12 +25,12 @@ export type Step =
   | { readonly verb: "resize"; capacity: number; declared: number }
   | { readonly verb: "pass"; ms: number };
 
-/** A kind of permits as its programs see it. */
+/** A kind of permits, with the steps of its programs. */
 export interface Subject {
   readonly kind: string;
   readonly numbered: number;
   readonly steps: fc.Arbitrary<Step>;
-  /** Programs that once differed, and are run each time. */
+  /** Programs that once failed. They run every time. */
   readonly known?: readonly (readonly Step[])[];
 }
 
@@ -36,7 +39,7 @@ const isOld = fc.boolean();
 const leaseMs = fc.constantFrom(100, 1_000, 5_000);
 const soon = fc.integer({ min: 0, max: 1_200 });
 
-/** Steps that every kind of permits has. */
+/** Steps that every kind of permits supports. */
 export function commonSteps(weight: fc.Arbitrary<number>, declared: fc.Arbitrary<number>): fc.Arbitrary<Step>[] {
   const client = fc.nat({ max: 2 });
   return [
@@ -55,7 +58,7 @@ export function reweighStep(weight: fc.Arbitrary<number>): fc.Arbitrary<Step> {
   return fc.record({ verb: fc.constant("reweigh"), pick, weight, isOld, isLate: fc.boolean() });
 }
 
-/** Programs of the kind do on the server what they do in the model. */
+/** Asserts that random programs of this kind do the same on the server as in the model. */
 export async function holdsFor({ kind, numbered, steps, known = [] }: Subject): Promise<void> {
   const program = fc.array(steps, { minLength: 1, maxLength: 25 });
   await fc.assert(
@@ -78,7 +81,7 @@ class Run {
   #resizes = 0;
   #last = 0;
 
-  /** The first two clients listen; the third has no inbox. */
+  /** The first two clients are subscribed to their inboxes. The third is not. */
   static async start(kind: string, numbered: number): Promise<Run> {
     const run = new Run(kind, numbered);
     await run.#listen();
@@ -124,7 +127,7 @@ class Run {
     await this.#compareStates();
   }
 
-  /** What the server answers, and what the model says. */
+  /** The reply of the server and the reply of the model. */
   async #do(step: Step): Promise<[unknown, unknown]> {
     const model = this.#model;
     if (step.verb === "pass") {
@@ -192,7 +195,7 @@ class Run {
   async #compareStates(): Promise<void> {
     const model = this.#model;
     const { grants } = model;
-    // Grants come by messages and by answers; whoever holds knows its token by either.
+    // Grants arrive by message or by reply. A holder knows its token from either.
     for (const known of this.#claims) {
       const held = grants.find(({ claim }) => claim === known.claim);
       if (held !== undefined) Object.assign(known, { token: held.token, firstToken: held.firstToken });
@@ -220,7 +223,7 @@ class Run {
   }
 }
 
-/** Nobody pauses anything here; see tests/lua/pausing.test.ts. */
+/** These programs contain no pauses. tests/lua/pausing.test.ts covers those. */
 function withoutPauses(answer: unknown): unknown {
   if (typeof answer !== "object" || answer === null || !("pauses" in answer)) return answer;
   const { pauses, ...rest } = answer;

@@ -7,7 +7,7 @@ import { RUNS } from "./runs.js";
 const EVERYTHING = 1_000_000;
 
 test(
-  `${RUNS} random programs on a read-write lock do what a sequential model does, upgrades and downgrades included`,
+  `a read-write lock behaves like a sequential model in ${RUNS} random programs, including upgrades and downgrades`,
   async () => {
     const weight = fc.constantFrom(1, 1, EVERYTHING);
     const steps = fc.oneof(...commonSteps(weight, fc.constant(EVERYTHING)), reweighStep(weight), reweighStep(weight));

@@ -1,6 +1,6 @@
 /**
- * Random trees of work that take one reentrant mutex again and again, side by side and one after the other, with
- * branches that outlive their parents, while another client wants it too. The model is a count for each token.
+ * Random trees of work that acquire one reentrant mutex repeatedly, in parallel and in sequence, while another client
+ * wants it too. Some branches outlive their parents. The model is a count for each token.
  */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import fc from "fast-check";
@@ -8,16 +8,16 @@ import { expect, test } from "vitest";
 import { createHoldfast, type ReentrantLease, type ReentrantMutex } from "../../src/index.js";
 import { RUNS } from "./runs.js";
 
-/** One piece of work: how it takes the mutex, how long it lasts in turns, what it starts, and what it waits for. */
+/** One piece of work: how it acquires the mutex, how many turns it lasts, and its children. */
 interface Work {
   readonly by: "run" | "acquire" | "tryAcquire";
   readonly turns: number;
   readonly children: readonly Work[];
-  /** Whether the children run side by side, and whether the parent waits for them. */
+  /** Whether the children run in parallel, and whether the parent waits for them. */
   readonly childrenRun: "in turn" | "side by side" | "left alone";
 }
 
-/** Trees of at most `depth` levels below the first. */
+/** Trees with at most `depth` levels below the root. */
 function work(depth: number): fc.Arbitrary<Work> {
   return fc.record({
     by: fc.constantFrom("run", "acquire", "tryAcquire"),
@@ -31,7 +31,7 @@ class Stage {
   readonly #leases = new Map<number, number>();
   readonly strays: Promise<void>[] = [];
 
-  /** One more lease, or one less, under a token. No two tokens may be held at a time. */
+  /** Adds or removes a lease under a token. Two tokens must never be held at the same time. */
   count(token: number, change: 1 | -1): void {
     this.#leases.set(token, (this.#leases.get(token) ?? 0) + change);
     const held = [...this.#leases].filter(([, count]) => count > 0);
@@ -51,10 +51,10 @@ class Stage {
       if (childrenRun === "in turn") for (const child of children) await start(child);
       else if (childrenRun === "side by side") await Promise.all(children.map(start));
       else this.strays.push(...children.map(start));
-      // Counted off before it is given back: afterwards somebody else may be counted.
+      // Counted before the release because afterward another client may be granted.
       this.count(lease.token, -1);
     };
-    // Who is in no run, but started by a holder who waits for it, has to say so, or would wait for itself.
+    // Work outside `run` whose parent waits for it must pass `within`. Otherwise it would deadlock on its own parent.
     const isAlone = parent === undefined || mutex.holdCount > 0 || parent.validForMs() === 0;
     const within = isAlone ? {} : { within: parent };
     if (by === "run") return mutex.run(inside, { ...within, waitMs: Infinity });
@@ -66,7 +66,7 @@ class Stage {
   }
 }
 
-test("however work takes it again, one hold at a time is held, and it ends with its last lease", async () => {
+test("only one hold exists at a time and ends with its last lease, however work re-enters the mutex", async () => {
   const keyspace = new Keyspace();
   const mine = createHoldfast({ store: embedded({ keyspace }) });
   const theirs = createHoldfast({ store: embedded({ keyspace }) });

@@ -1,4 +1,4 @@
 import { env } from "node:process";
 
-/** How many random programs each property is tried with; `npm run test:long` tries more. */
+/** Number of random programs for each property. `npm run test:long` runs more. */
 export const RUNS = Number(env.HOLDFAST_PROPERTY_RUNS ?? 200);

@@ -5,7 +5,7 @@ import { commonSteps, holdsFor, type Step } from "./permits-programs.js";
 import { RUNS } from "./runs.js";
 
 test(
-  `${RUNS} random programs on a semaphore do what a sequential model does, with every number, token and message`,
+  `a semaphore behaves like a sequential model in ${RUNS} random programs: same slots, tokens, and messages`,
   async () => {
     const declared = fc.constantFrom(5, 5, 5, 5, 7);
     const resize: fc.Arbitrary<Step> = fc.record({
@@ -17,7 +17,7 @@ test(
     const asked = (weight: number): Step => ({
       ...{ verb: "acquire", client: 0, weight, leaseMs: 100, enqueue: true, declared: 5 },
     });
-    // Behind a waiter that takes the last permit nobody is looked at, not even to be told that there are too few for it.
+    // Once a waiter takes the last permit, no waiter behind it is checked, not even for requesting too many permits.
     const known: Step[] = [
       ...[2, 4, 1, 4].map(asked),
       { verb: "resize", capacity: 3, declared: 5 },

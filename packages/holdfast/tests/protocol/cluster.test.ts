@@ -1,4 +1,4 @@
-/** Two major versions of the protocol in a cluster: the mark has one place, whatever slot a lock is in. */
+/** Two major versions of the protocol in a cluster. One key holds the mark for the locks of every slot. */
 import { randomUUID } from "node:crypto";
 import { Cluster } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -11,7 +11,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => cluster?.stop());
 
-test("the mark of another protocol refuses the locks of every slot", async () => {
+test("Holdfast refuses the locks of every slot while a newer protocol is marked", async () => {
   const redis = new Cluster(cluster.ports.map((port) => ({ host: "127.0.0.1", port })));
   const prefix = randomUUID();
   await redis.hset(`${prefix}:protocol`, "2", `${Date.now()} ${Date.now() + 60_000} two 2.0.0`);

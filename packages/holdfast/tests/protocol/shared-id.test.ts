@@ -1,4 +1,4 @@
-/** Two processes that were copied from one have the same client id: they are told, and nobody else is. */
+/** Two processes that were copied from one share a client id. Holdfast warns about them and about no other process. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -31,14 +31,14 @@ afterEach(() => {
 
 const shared = (): typeof warnings => warnings.filter(({ code }) => code === "HOLDFAST_SHARED_ID");
 
-/** What a process knows of itself; each call is a copy that goes on by itself. */
+/** The client record of one process. Each call returns an independent copy. */
 function copyOf(clientId: string): { announce: () => Promise<void> } {
   const facts = { prefix: "hf", clientId, clientName: "", timeoutMs: 5_000, runtime: systemRuntime };
   const { records } = clientRecords(storeFor(redis), facts);
   return { announce: () => records.announce(60_000) };
 }
 
-test("a copy that announces itself after the other is told once, with what to do", async () => {
+test("Holdfast warns once, with a remedy, when a copy of a process announces itself", async () => {
   const clientId = randomUUID();
   const [first, second] = [copyOf(clientId), copyOf(clientId)];
   await first.announce();
@@ -53,7 +53,7 @@ test("a copy that announces itself after the other is told once, with what to do
   );
 });
 
-test("copies made while the process was in use are told as well", async () => {
+test("Holdfast also warns about a copy made after the process announced itself", async () => {
   const clientId = randomUUID();
   const [original, copy] = [copyOf(clientId), copyOf(clientId)];
   await original.announce();
@@ -64,7 +64,7 @@ test("copies made while the process was in use are told as well", async () => {
   await until(() => shared().length > 0, "a warning");
 });
 
-test("one process is not told, whatever becomes of its requests and of the server's memory", async () => {
+test("a single process causes no warning, even if the server loses or reverts its record", async () => {
   const clientId = randomUUID();
   const only = copyOf(clientId);
   const key = `hf:client:${clientId}`;
@@ -84,14 +84,14 @@ test("one process is not told, whatever becomes of its requests and of the serve
   expect(shared()).toEqual([]);
 });
 
-test("a write that runs after a later one of the same process is no reason to warn", async () => {
+test("a delayed write that runs after a later one of the same process causes no warning", async () => {
   const store = storeFor(redis);
   let deliver = (): void => {};
   const held = new Promise<void>((resolve) => {
     deliver = resolve;
   });
   let calls = 0;
-  // The first write is under way for so long that the second one is carried out before it.
+  // The first write is delayed so long that the second one runs before it.
   const slow: typeof store = {
     ...store,
     run: async (...call) => {

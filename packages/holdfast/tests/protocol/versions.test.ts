@@ -1,4 +1,4 @@
-/** Two major versions of the protocol under one prefix: which one goes on, what the other is told, and until when. */
+/** Two major versions of the protocol under one prefix: which one works, how the other fails, and for how long. */
 import { randomUUID } from "node:crypto";
 import { embedded } from "@holdfast/embedded";
 import { Redis } from "ioredis";
@@ -11,7 +11,7 @@ import { storeFor } from "../../src/stores/detect.js";
 import { LONG_MS, until } from "../../src/testing/delays.js";
 import { ROWS, scriptOf } from "../stores/rows.js";
 
-/** A plain command, through a store: the embedded one has no other way. */
+/** Plain commands as scripts, because the embedded store runs nothing else. */
 const HSET = scriptOf(
   "test/hset",
   "for i = 1, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end return 1",
@@ -22,7 +22,7 @@ const PTTL = scriptOf("test/pttl", "return redis.call('PTTL', KEYS[1])");
 
 interface Side {
   readonly options: HoldfastOptions;
-  /** What the raw commands go through. */
+  /** The store that runs the raw commands. */
   readonly raw: Store;
   readonly close: () => Promise<unknown>;
 }
@@ -92,7 +92,7 @@ describe.each<readonly [string, () => Promise<Side>]>([
   const field = async (key: string, name: string): Promise<unknown> =>
     ((await side.raw.run(HGET, [key], [name], LONG_MS)) as unknown[])[1];
 
-  test("a client that finds a newer protocol in use is told which, by whom and what to do, and holds nothing", () =>
+  test("a client that finds a newer protocol in use fails with its details and holds nothing", () =>
     withPrefix(async (prefix, make) => {
       await set(`${prefix}:client:a-client-of-2`, "host", "web-9", "pid", 77, "name", "", "version", "2.3.4");
       await mark(prefix, "2", Date.now() + 60_000);
@@ -120,7 +120,7 @@ describe.each<readonly [string, () => Promise<Side>]>([
       expect(await mutex.run(() => "worked"), "when it is gone, without a restart").toBe("worked");
     }));
 
-  test("a mark that nobody has renewed in time is ignored, and removed", () =>
+  test("an expired mark is ignored and removed", () =>
     withPrefix(async (prefix, make) => {
       await mark(prefix, "2", Date.now() - 1);
       expect(
@@ -131,7 +131,7 @@ describe.each<readonly [string, () => Promise<Side>]>([
       expect(await field(`${prefix}:protocol`, "2")).toBeNull();
     }));
 
-  test("protocol 0 left no mark, and what cannot be read as one refuses nothing", () =>
+  test("a mark of protocol 0 and an unreadable mark refuse nothing", () =>
     withPrefix(async (prefix, make) => {
       await mark(prefix, "0", Date.now() + 60_000);
       await set(`${prefix}:protocol`, "3", "soon");
@@ -142,7 +142,7 @@ describe.each<readonly [string, () => Promise<Side>]>([
       ).toBe("worked");
     }));
 
-  test("clients of the same protocol mark it for as long as the longest of their records lives", () =>
+  test("the mark of a protocol lasts as long as the longest-lived record of its clients", () =>
     withPrefix(async (prefix, make) => {
       const [first, second] = [make(), make()];
       const lease = await first.mutex("job").acquire({ leaseMs: 600_000 });
@@ -155,7 +155,7 @@ describe.each<readonly [string, () => Promise<Side>]>([
       await lease.release();
     }));
 
-  test("each client states its protocol in its record, and a record that does not is of protocol 0", () =>
+  test("a client record states the protocol, and a record without one counts as protocol 0", () =>
     withPrefix(async (prefix, make) => {
       const holdfast = make();
       await set(`${prefix}:client:an-old-client`, "host", "web-1", "pid", 7, "name", "", "version", "0.0.9");
@@ -167,11 +167,11 @@ describe.each<readonly [string, () => Promise<Side>]>([
     }));
 });
 
-test("on a quorum the mark on one server refuses, also with allowEviction", async () => {
+test("a mark on one server of a quorum refuses the lock, even with allowEviction", async () => {
   const others = await Promise.all([startRedis(), startRedis()]);
   const redises = [server, ...others].map(({ port }) => new Redis(port));
   const prefix = randomUUID();
-  // As stores, because servers that were started just now would not grant for a while.
+  // Stores skip the failover grace, during which newly started servers grant nothing.
   const holdfast = createHoldfast({ redlock: redises.map((redis) => storeFor(redis)), prefix, allowEviction: true });
   try {
     const untilMs = Date.now() + 60_000;
@@ -192,7 +192,7 @@ test("on a quorum the mark on one server refuses, also with allowEviction", asyn
   }
 });
 
-test("the question leaves with the first request, and no acquire after it asks again", async () => {
+test("a client checks the protocol along with its first request and never again", async () => {
   const prefix = randomUUID();
   const redis = new Redis(server.port);
   const sent: string[] = [];
@@ -224,7 +224,7 @@ test("the question leaves with the first request, and no acquire after it asks a
   }
 });
 
-test("a server that will not answer the question refuses nothing, and is not asked by each acquire", async () => {
+test("a failed protocol check refuses nothing", async () => {
   const prefix = randomUUID();
   const redis = new Redis(server.port);
   await redis.set(`${prefix}:protocol`, "no hash");

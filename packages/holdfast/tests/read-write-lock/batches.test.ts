@@ -1,4 +1,4 @@
-/** A queue of readers, a writer and readers on a real server: who is granted together, and by which call. */
+/** Readers, a writer and more readers queue on a real server. Checks which are granted together, and by which call. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -20,7 +20,7 @@ beforeAll(async () => {
   server = await startRedis();
   redis = new Redis({ port: server.port });
   holdfast = createHoldfast({ redis });
-  // A script that the server does not know yet is sent twice.
+  // Load the scripts first, because a script that the server does not know yet is sent twice.
   await holdfast.readWriteLock(randomUUID()).write.run(() => {});
   monitor = await startMonitor(server);
 });
@@ -31,18 +31,18 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** How many releases the server was sent since the last call. */
+/** Number of releases sent to the server since the last call. */
 async function releases(): Promise<number> {
   return (await monitor.sent()).filter(([command, sha]) => command === "evalsha" && sha === permitsRelease.sha1).length;
 }
 
-/** The fencing tokens of grants that one call made: one after the other, since the call sees one instant. */
+/** Whether one call made all grants. Their fencing tokens are then consecutive because a script sees a single time. */
 function isOneBatch(leases: readonly ReadWriteLease[]): boolean {
   const tokens = leases.map(({ token }) => token);
   return tokens.every((token, i) => i === 0 || token === (tokens[i - 1] ?? 0) + 1);
 }
 
-test("50 readers, a writer and 50 readers are two batches of readers with the writer between", async () => {
+test("50 readers, a writer and 50 readers are granted as two batches with the writer between", async () => {
   const lock = holdfast.readWriteLock(randomUUID());
   let granted = 0;
   const queue = async (side: "read" | "write", count: number): Promise<Promise<ReadWriteLease>[]> => {
@@ -92,7 +92,7 @@ test("50 readers, a writer and 50 readers are two batches of readers with the wr
   expect(await lock.read.inspect()).toMatchObject({ holders: [], waiterCount: 0 });
 });
 
-test("permits that nobody else wants cost one script call to take and one to give back", async () => {
+test("uncontended permits cost one script call to acquire and one to release", async () => {
   const locks = [holdfast.semaphore(randomUUID(), { permits: 10 }), holdfast.readWriteLock(randomUUID()).write];
   for (const lock of locks) await lock.run(() => {});
   await monitor.sent();

@@ -1,4 +1,4 @@
-/** Changes of side whose answer is lost: the lease never claims more than the server grants. */
+/** Upgrades and downgrades whose reply is lost. The lease never claims more than the server granted. */
 import { type EmbeddedStore, embedded, Keyspace } from "@holdfast/embedded";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createHoldfast, type Holdfast, StoreError } from "../../src/index.js";
@@ -12,22 +12,22 @@ beforeEach(async () => {
   store = embedded({ keyspace });
   holdfast = createHoldfast({ store });
   others = createHoldfast({ store: embedded({ keyspace }) });
-  // A script that the server does not know yet is sent twice, and the first time does nothing.
+  // Load the scripts first. An unknown script is sent twice, and the first request does nothing.
   await holdfast.readWriteLock("warm").write.run((lease) => lease.downgrade());
 });
 afterEach(async () => {
   await Promise.all([holdfast.close(), others.close()]);
 });
 
-/** The request arrives, and its answer does not. */
+/** The server runs the request, but its reply is lost. */
 async function losingTheAnswer(change: Promise<unknown>): Promise<void> {
-  // Until the request is on its way: changes of one lease go in turns.
+  // Changes of one lease run one after the other, so the request is sent only after a few microtasks.
   for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
   store.dropConnection("commands");
   await expect(change).rejects.toThrow(StoreError);
 }
 
-test("after a downgrade without an answer the lease counts as a reader's, and the next one settles it", async () => {
+test("after a downgrade without a reply, the lease counts as read and a retry settles it", async () => {
   const lease = await holdfast.readWriteLock("a").write.acquire();
   await losingTheAnswer(lease.downgrade());
   expect(lease.mode).toBe("read");
@@ -39,7 +39,7 @@ test("after a downgrade without an answer the lease counts as a reader's, and th
   expect(await lease.release()).toBe("released");
 });
 
-test("after an upgrade without an answer the same call again gives the token that was issued", async () => {
+test("after an upgrade without a reply, a retry returns the token that the server issued", async () => {
   const lease = await holdfast.readWriteLock("a").read.acquire();
   const { token } = lease;
   await losingTheAnswer(lease.tryUpgrade());
@@ -52,7 +52,7 @@ test("after an upgrade without an answer the same call again gives the token tha
   expect(await lease.release()).toBe("released");
 });
 
-test("after an upgrade without an answer a downgrade undoes it, and a release gives everything back", async () => {
+test("after an upgrade without a reply, a downgrade undoes it and a release frees the lock", async () => {
   const [first, second] = [holdfast.readWriteLock("a"), holdfast.readWriteLock("b")];
   const [a, b] = [await first.read.acquire(), await second.read.acquire()];
   await losingTheAnswer(a.tryUpgrade());

@@ -1,7 +1,7 @@
 /**
- * A cache over many processes: cold, with a loader that is killed or stands still, and with a server that is away.
+ * A cache shared by many processes: a cold key, a loader that crashes or freezes, and a server that is down.
  *
- * `HOLDFAST_CACHE_PROCESSES=50` plays it with as many processes as that.
+ * `HOLDFAST_CACHE_PROCESSES=50` runs the test with 50 processes.
  */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
@@ -54,14 +54,14 @@ function sum(answers: readonly Record<string, number>[]): Record<string, number>
 }
 
 describe("a cold key", () => {
-  test(`that is wanted by ${CALLS} calls in ${PROCESSES} processes is loaded once`, async () => {
+  test(`that ${CALLS} calls in ${PROCESSES} processes request is loaded once`, async () => {
     const input = { key, calls: CALLS / PROCESSES, leaseMs: 30_000, loadMs: 200, value: "value" };
     const answers = await Promise.all(programs.map((program) => program.call<Record<string, number>>("get", input)));
     expect(sum(answers)).toEqual({ value: CALLS });
     expect(await loads()).toBe(1);
   });
 
-  test("whose loader is killed is loaded twice at most, and nobody hangs", async () => {
+  test("whose loader is killed is loaded once more, and no caller hangs", async () => {
     const dying = start(server.port);
     const began = dying.heard("loading");
     const input = { key, calls: 20, leaseMs: 1_000, loadMs: 600_000, value: "dead" };
@@ -79,7 +79,7 @@ describe("a cold key", () => {
     expect(await loads()).toBe(2);
   });
 
-  test("whose loader stands still for longer than its lease is loaded by another, and keeps what that one has found", async () => {
+  test("whose loader freezes beyond its lease is loaded by another process and keeps that value", async () => {
     const late = start(server.port);
     try {
       const began = late.heard("loading");
@@ -99,7 +99,7 @@ describe("a cold key", () => {
   });
 });
 
-test("while the server is away each process loads once for all its callers, and keeps nothing", {
+test("while the server is down, each process loads once for all its callers and stores nothing", {
   timeout: 300_000,
 }, async () => {
   const own = await startRedis();
@@ -117,7 +117,7 @@ test("while the server is away each process loads once for all its callers, and 
   }
 });
 
-test('with `whenUnavailable: "reject"` nothing is loaded while the server is away', async () => {
+test('with `whenUnavailable: "reject"`, nothing is loaded while the server is down', async () => {
   const own = await startRedis();
   const client = new Redis({ port: own.port });
   client.on("error", () => {});
@@ -132,7 +132,7 @@ test('with `whenUnavailable: "reject"` nothing is loaded while the server is awa
   client.disconnect();
 });
 
-test("a server that was started empty during a load keeps nothing of it: one of those who wait loads, and all others get that", async () => {
+test("if the server restarts empty during a load, one waiter loads again and all others get its value", async () => {
   const own = await startRedis();
   const clients = [1, 2].map(() => new Redis({ port: own.port, retryStrategy: () => 20 }));
   for (const client of clients) client.on("error", () => {});

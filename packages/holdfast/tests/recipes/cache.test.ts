@@ -1,4 +1,4 @@
-/** A cache in which each value is loaded once, on a real server. */
+/** `cache` on a real server: each value is loaded once. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -16,7 +16,7 @@ import { createHoldfast, type Holdfast } from "../../src/index.js";
 import { type Cache, CacheLoadError, type CacheOptions, cache, type LoadLease } from "../../src/recipes/index.js";
 import { deferred, withLeaseInTime } from "../../src/testing/delays.js";
 
-// Nothing here is about time, and a machine that does much else may take its own.
+// Long timeouts, because these tests do not measure time and the machine may be busy.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 const eventually = { timeout: 60_000, interval: 10 };
 const commandTimeoutMs = 60_000;
@@ -48,7 +48,7 @@ beforeEach(() => {
   key = randomUUID();
 });
 
-/** Two processes that share a cache, as far as two clients stand for them. */
+/** Two clients that share a cache and stand for two processes. */
 function pair<Value>(options: CacheOptions<Value> = {}): [here: Cache<Value>, there: Cache<Value>] {
   const all = { leaseMs: 120_000, ...options };
   return [cache<Value>(holdfast, "user", all), cache<Value>(other, "user", all)];
@@ -58,7 +58,7 @@ function entry(): string {
   return `hf:cache:{user/${key}}`;
 }
 
-/** A loader that goes on until it is told how to end, unless it is aborted. */
+/** A loader that runs until `end` is called or its signal aborts. */
 function held<Value>(): {
   load: (lease: LoadLease) => Promise<Value>;
   began: Promise<LoadLease>;
@@ -77,7 +77,7 @@ function held<Value>(): {
   };
 }
 
-/** Resolves when somebody in another process waits for that entry, and hears of it. */
+/** Resolves when another client waits for the entry and has subscribed to its channel. */
 async function waitsFor(count = 1): Promise<void> {
   await vi.waitFor(async () => {
     expect(await redis.hget(entry(), "waited")).toBe("1");
@@ -85,8 +85,8 @@ async function waitsFor(count = 1): Promise<void> {
   }, eventually);
 }
 
-describe("a value that is not there", () => {
-  test("is loaded once, and all get it: here the same object, elsewhere by the message", async () => {
+describe("a missing value", () => {
+  test("is loaded once; local callers get the same object and remote ones a message", async () => {
     const proxy = await startProxy(server.port);
     const client = new Redis({ port: proxy.port });
     const local = createHoldfast({ redis: client, commandTimeoutMs });
@@ -100,7 +100,7 @@ describe("a value that is not there", () => {
     expect(token).toBeGreaterThan(0);
     const remote = Array.from({ length: 20 }, () => there.get(key, load, patient));
     await waitsFor();
-    // From here on it asks for nothing.
+    // From here on, scripts of the remote client are held, so the value must come by message.
     const asking = proxy.hold(/evalsha/i);
     loading.end({ n: 1 });
     const all = await Promise.all([...values, ...remote]);
@@ -113,7 +113,7 @@ describe("a value that is not there", () => {
     await proxy.close();
   });
 
-  test("is one read for whoever finds it fresh", async () => {
+  test("costs one request for a later caller that finds it fresh", async () => {
     const proxy = await startProxy(server.port);
     const client = new Redis({ port: proxy.port });
     const local = createHoldfast({ redis: client, commandTimeoutMs });
@@ -149,7 +149,7 @@ describe("a value that is not there", () => {
   test.each([
     ["too large", "x".repeat(200)],
     ["none that can be kept", () => "a function"],
-  ])("is not kept if it is %s, and nobody waits for what cannot be kept", async (_, value) => {
+  ])("is not stored if it is %s, and waiters load it themselves", async (_, value) => {
     const [here, there] = pair<unknown>({ valueBytesMax: 100 });
     const loading = held<unknown>();
     const first = here.get(key, loading.load);
@@ -162,7 +162,7 @@ describe("a value that is not there", () => {
     expect(await here.get(key, () => "again")).toBe("again");
   });
 
-  test("that is negative is kept for as long as that may be, and is never stale", async () => {
+  test("that is negative is stored for `negativeMs` and never served stale", async () => {
     const load = vi.fn(() => null);
     const [here, there] = pair<null>({ freshMs: 600_000, staleMs: 600_000, negativeMs: 100 });
     expect(await here.get(key, load)).toBe(null);
@@ -176,7 +176,7 @@ describe("a value that is not there", () => {
     expect(await redis.pttl(entry())).toBeGreaterThan(5_000);
   });
 
-  test("that is negative and not kept is told to those who wait", async () => {
+  test("that is negative and not stored still reaches waiters", async () => {
     const [here, there] = pair<undefined>({ negativeMs: 0 });
     const loading = held<undefined>();
     const first = here.get(key, loading.load);
@@ -191,7 +191,7 @@ describe("a value that is not there", () => {
     expect(load).toHaveBeenCalledTimes(1);
   });
 
-  test("stays fresh for a time of its own", async () => {
+  test("stays fresh for a randomized time after its load", async () => {
     const [here] = pair<number>({ freshMs: 100_000, jitter: 0.5 });
     const ends = new Set<number>();
     for (let n = 0; n < 20; n += 1) {
@@ -204,10 +204,10 @@ describe("a value that is not there", () => {
   });
 });
 
-describe("a value that is stale", () => {
+describe("a stale value", () => {
   const options = { freshMs: 1, staleMs: 600_000, jitter: 0 };
 
-  test("is given at once, while one process loads it anew", async () => {
+  test("is returned immediately while one process reloads it", async () => {
     const [here, there] = pair<string>(options);
     await here.get(key, () => "old");
     await vi.waitFor(
@@ -225,7 +225,7 @@ describe("a value that is stale", () => {
     await vi.waitFor(async () => expect(await redis.hget(entry(), "value")).toBe('"new"'), eventually);
   });
 
-  test("wins over an error, which is told, and the source is left alone for a while", async () => {
+  test("is returned despite a reload error, which is reported and delays the next reload", async () => {
     const errors: unknown[] = [];
     const onReloadError = (error: unknown, of: string): void => void errors.push([of, error]);
     const [here, there] = pair<string>({ ...options, onReloadError });
@@ -243,11 +243,11 @@ describe("a value that is stale", () => {
     expect(await there.get(key, load, patient)).toBe("old");
   });
 
-  test("is loaded anew in vain without harm, also if whoever is told of it fails to pass that on", async () => {
+  test("is returned if both its reload and `onReloadError` fail", async () => {
     const unhandled = vi.fn();
     process.on("unhandledRejection", unhandled);
     onTestFinished(() => void process.off("unhandledRejection", unhandled));
-    // No mock: that looks at what it returns, and so handles it.
+    // Not a mock, because a mock would handle the returned rejection.
     let told = 0;
     const onReloadError = (): unknown => {
       told += 1;
@@ -260,7 +260,7 @@ describe("a value that is stale", () => {
       expect(await here.get(key, load)).toBe("old");
       expect(told).toBeGreaterThan(0);
     }, eventually);
-    // Node tells of it when it has done what is due now.
+    // Node reports unhandled rejections after the current turn.
     await new Promise((resolve) => setImmediate(resolve));
     expect(unhandled).not.toHaveBeenCalled();
   });
@@ -272,7 +272,7 @@ describe("a value that is stale", () => {
 });
 
 describe("an invalidation", () => {
-  test("during a load: who asked before gets the value, which is not kept; who asks after it, or came late, gets a new one", async () => {
+  test("during a load discards its value, except for calls made before the load began", async () => {
     const [here, there] = pair<string>();
     const loading = held<string>();
     const early = here.get(key, loading.load);
@@ -287,7 +287,7 @@ describe("an invalidation", () => {
     expect(await here.get(key, () => "newest")).toBe("new");
   });
 
-  test("tells whoever waits in another process", async () => {
+  test("notifies waiters in another process", async () => {
     const [here, there] = pair<string>();
     const loading = held<string>();
     const first = here.get(key, loading.load);
@@ -308,7 +308,7 @@ describe("an invalidation", () => {
     expect(await there.get(key, () => "newest", patient)).toBe("new");
   });
 
-  test("tells the loader that what it loads is not kept", () =>
+  test("notifies the loader that its value is not stored", () =>
     withLeaseInTime(async (leaseMs) => {
       key = randomUUID();
       const [here, there] = pair<string>({ leaseMs });
@@ -326,7 +326,7 @@ describe("an invalidation", () => {
       expect(await first).toBe("old");
     }));
 
-  test("while somebody loads alone: who asked before gets the value, who asks after it a new one", async () => {
+  test("during a local load discards its value for later calls", async () => {
     const [here, there] = pair<string>();
     const elsewhere = held<string>();
     const first = there.get(key, elsewhere.load);
@@ -335,7 +335,7 @@ describe("an invalidation", () => {
     const early = here.get(key, alone.load, { waitMs: 2_000 });
     await waitsFor();
     await alone.began;
-    // What comes after the message on the same way comes after it.
+    // A grant on the same connection arrives after the invalidation message, so it shows that the message has arrived.
     const blocker = await other.mutex(key).acquire();
     const heard = holdfast.mutex(key).acquire({ waitMs: Infinity });
     await vi.waitFor(async () => expect(await redis.zcard(`hf:mutex:{${key}}:queue`)).toBe(1), eventually);
@@ -350,7 +350,7 @@ describe("an invalidation", () => {
     expect(await first).toBe("old");
   });
 
-  test("of a value that is there makes the next one load", async () => {
+  test("of a stored value makes the next caller load", async () => {
     const [here, there] = pair<number>();
     expect(await here.get(key, () => 1)).toBe(1);
     await there.invalidate(key);
@@ -358,13 +358,13 @@ describe("an invalidation", () => {
   });
 });
 
-describe("a loader that was overtaken", () => {
-  test("does not overwrite what a faster one has found", async () => {
+describe("a loader that lost its lease", () => {
+  test("does not overwrite the value of a faster loader", async () => {
     const [here, there] = pair<string>();
     const loading = held<string>();
     const slow = here.get(key, loading.load);
     await loading.began;
-    // As when its process has stood still for longer than its lease.
+    // Simulates a process that froze for longer than its lease.
     await redis.hset(entry(), "until", 1);
     expect(await there.get(key, () => "fast", patient)).toBe("fast");
     loading.end("slow");
@@ -372,7 +372,7 @@ describe("a loader that was overtaken", () => {
     expect(await there.get(key, () => "third", patient)).toBe("fast");
   });
 
-  test("fills all the same if nobody has begun since", async () => {
+  test("still stores its value if no other loader has begun", async () => {
     const [here, there] = pair<string>();
     const loading = held<string>();
     const slow = here.get(key, loading.load);
@@ -385,7 +385,7 @@ describe("a loader that was overtaken", () => {
 });
 
 describe("a load that fails", () => {
-  test("is tried by one of those who wait; its error goes to its own caller alone", async () => {
+  test("is retried by one waiter, and only its own caller gets the error", async () => {
     const [here, there] = pair<string>();
     const loading = held<string>();
     const error = new Error("not now");
@@ -400,7 +400,7 @@ describe("a load that fails", () => {
     expect(load).toHaveBeenCalledTimes(1);
   });
 
-  test("too often is told to all", async () => {
+  test("`attemptsMax` times is reported to all waiters", async () => {
     const [here, there] = pair<string>({ attemptsMax: 3 });
     const loading = held<string>();
     const load = vi.fn(async (lease: LoadLease) => {
@@ -411,7 +411,7 @@ describe("a load that fails", () => {
     const settled = Promise.allSettled(all);
     await loading.began;
     const elsewhere = there.get(key, () => new Promise<string>(() => {}), patient);
-    // It waits, and takes part neither in the second attempt nor in the third.
+    // This caller only waits. It takes no part in the second or third attempt.
     elsewhere.catch(() => {});
     await waitsFor();
     await redis.hset(entry(), "failures", 2);
@@ -421,11 +421,11 @@ describe("a load that fails", () => {
     expect((result as PromiseRejectedResult).reason).toBeInstanceOf(CacheLoadError);
     for (const { status } of await settled) expect(status).toBe("rejected");
     expect(load).toHaveBeenCalledTimes(1);
-    // It is no sentence for ever.
+    // The failure is not permanent.
     expect(await there.get(key, () => "at last", patient)).toBe("at last");
   });
 
-  test("runs as often as it may in one process, one after the other", async () => {
+  test("runs `attemptsMax` times in one process, one attempt at a time", async () => {
     const [here] = pair<string>({ attemptsMax: 3 });
     let running = 0;
     const load = vi.fn(async () => {
@@ -442,8 +442,8 @@ describe("a load that fails", () => {
   });
 });
 
-describe("who waits", () => {
-  test("too long loads alone, once for all of its process, and that is not kept", async () => {
+describe("a waiter", () => {
+  test("that waits too long loads locally, once for its process, and stores nothing", async () => {
     const [here, there] = pair<string>();
     const loading = held<string>();
     const first = here.get(key, loading.load);
@@ -465,7 +465,7 @@ describe("who waits", () => {
     expect(await there.get(key, load, patient)).toBe("first");
   });
 
-  test("is no work for those who come after it: each has its own end, and the first end counts", async () => {
+  test("starts no timer if others of its process already wait, and the shortest `waitMs` counts", async () => {
     const client = new Redis({ port: server.port });
     const startTimer = vi.fn(systemRuntime.startTimer);
     const local = createHoldfastOn({ ...systemRuntime, startTimer }, { redis: client, commandTimeoutMs });
@@ -477,7 +477,7 @@ describe("who waits", () => {
     const load = vi.fn(() => "alone");
     const waiting = [users.get(key, load, patient)];
     await waitsFor();
-    // It has asked again after its subscription, and rests.
+    // The first waiter has re-checked after its subscription and is idle.
     const rests = (): boolean => startTimer.mock.calls.some(([, delayMs, keepAlive]) => keepAlive && delayMs > 1_000);
     await vi.waitFor(() => expect(rests()).toBe(true), eventually);
     startTimer.mockClear();
@@ -492,7 +492,7 @@ describe("who waits", () => {
     client.disconnect();
   });
 
-  test("and loads alone in the end takes what comes from elsewhere first", async () => {
+  test("that loads locally takes a value that another process stores first", async () => {
     const [here, there] = pair<string>();
     const loading = held<string>();
     const first = here.get(key, loading.load);
@@ -506,7 +506,7 @@ describe("who waits", () => {
     expect(signal.aborted).toBe(true);
   });
 
-  test("and gives up leaves the load to the others; the last one ends it", async () => {
+  test("that gives up leaves the load to the others, and the last one aborts it", async () => {
     const [here, there] = pair<string>();
     const loading = held<string>();
     const controllers = [new AbortController(), new AbortController(), new AbortController()] as const;
@@ -522,12 +522,12 @@ describe("who waits", () => {
     await settled;
     expect(signal.aborted).toBe(true);
     expect(signal.reason).toMatchObject({ message: "last" });
-    // Given back as soon as the loader has ended, and no failure of it.
+    // The load is released as soon as the loader has ended, and it does not count as a failure.
     expect(await there.get(key, () => "next", patient)).toBe("next");
     expect(await redis.hget(entry(), "failures")).toBe(null);
   });
 
-  test("and gives up while another process loads leaves the others there, and the last one leaves nobody who listens", async () => {
+  test("that gives up on a remote load does not affect others, and the last one unsubscribes", async () => {
     const [here, there] = pair<string>();
     const loading = held<string>();
     const first = here.get(key, loading.load);
@@ -559,7 +559,7 @@ describe("who waits", () => {
     expect(load).not.toHaveBeenCalled();
   });
 
-  test("and gives up while its question is on the way leaves nothing behind", async () => {
+  test("that gives up during its request leaves nothing behind", async () => {
     const proxy = await startProxy(server.port);
     const client = new Redis({ port: proxy.port });
     client.on("error", () => {});
@@ -585,12 +585,12 @@ describe("who waits", () => {
   });
 
   test.each(["finds something", "fails"])(
-    "that %s is waited for by a Holdfast that closes, which says that it was given back",
+    "that loads and %s delays the close of its Holdfast, which reports the release",
     async (how) => {
       const client = new Redis({ port: server.port });
       const local = createHoldfast({ redis: client, commandTimeoutMs });
       const [begun, ended] = [deferred<void>(), deferred<string>()];
-      // It does not heed its signal.
+      // This loader ignores its signal.
       const first = cache<string>(local, "user").get(key, () => {
         begun.resolve();
         return ended.promise;
@@ -605,7 +605,7 @@ describe("who waits", () => {
     },
   );
 
-  test("hears that its Holdfast was closed", async () => {
+  test("gets a ClosedError when its Holdfast closes", async () => {
     const client = new Redis({ port: server.port });
     const local = createHoldfast({ redis: client, commandTimeoutMs });
     const [here] = pair<string>();
@@ -626,13 +626,13 @@ describe("who waits", () => {
   });
 });
 
-describe("replies that are lost", () => {
+describe("lost replies", () => {
   test.each([
     ["look", recipesCacheLook],
     ["fill", recipesCacheFill],
     ["fail", recipesCacheFail],
     ["invalidate", recipesCacheInvalidate],
-  ] as const)("%s counts once", async (step, script) => {
+  ] as const)("%s takes effect once", async (step, script) => {
     const proxy = await startProxy(server.port);
     const client = new Redis({ port: proxy.port, retryStrategy: () => 20 });
     client.on("error", () => {});
@@ -660,7 +660,7 @@ describe("replies that are lost", () => {
     await proxy.close();
   });
 
-  test("of a fill is no reason to load again, for those who came late either", () =>
+  test("to a fill cause no second load, even for late callers", () =>
     behindProxy(async (users, proxy) => {
       const loading = held<string | null>();
       const first = users.get(key, loading.load);
@@ -674,7 +674,7 @@ describe("replies that are lost", () => {
       expect(load).not.toHaveBeenCalled();
     }));
 
-  test("of a fill that is not answered at all: who came after the load had begun, and maybe after an invalidation, is served by a new one", () =>
+  test("to a fill without any later reply make late callers load again", () =>
     behindProxy(
       async (users, proxy) => {
         const loading = held<string | null>();
@@ -691,7 +691,7 @@ describe("replies that are lost", () => {
       { commandTimeoutMs: 200 },
     ));
 
-  test("of a fill to a server that is silent: who asked before the load began does not wait for it", () =>
+  test("to a fill do not delay callers that came before the load began", () =>
     behindProxy(
       async (users, proxy) => {
         const loading = held<string | null>();
@@ -705,18 +705,18 @@ describe("replies that are lost", () => {
         proxy.refuse(false);
         expect(await late, "it was kept in the end").toBe("value");
       },
-      // Longer than the test may take, were it waited for.
+      // If the callers waited for the reply, this timeout would exceed that of the test.
       { commandTimeoutMs: 60_000 },
     ));
 
-  test("that it was the last attempt still ends it for all", () =>
+  test("to the failure of the last attempt still end the load for all", () =>
     behindProxy(async (users, proxy) => {
       const loading = held<string>();
       const first = users.get(key, loading.load);
       await loading.began;
       const load = vi.fn(() => "never");
       const all = Promise.allSettled([first, users.get(key, load), users.get(key, load)]);
-      // As others have counted before.
+      // Simulates failures that other processes have counted.
       await redis.hset(entry(), "failures", 2);
       const struck = proxy.cutBeforeReply(new RegExp(`^evalsha ${recipesCacheFail.sha1}`, "i"));
       loading.end(Promise.reject(new Error("no")));
@@ -725,7 +725,7 @@ describe("replies that are lost", () => {
       expect(load).not.toHaveBeenCalled();
     }));
 
-  test("an invalidation that arrives twice does not take what was loaded in between", async () => {
+  test("a duplicated invalidation does not remove a value loaded in between", async () => {
     const [here] = pair<string>();
     const invalidate = (): Promise<unknown> =>
       redis.eval(recipesCacheInvalidate.source, 1, entry(), "request", 60_000, `${entry()}:filled`, "~");
@@ -759,7 +759,7 @@ describe("replies that are lost", () => {
     }
   }
 
-  test("a message that is lost costs time, and nothing else", () =>
+  test("a lost message only delays the value", () =>
     withLeaseInTime(async (leaseMs) => {
       key = randomUUID();
       const proxy = await startProxy(server.port);
@@ -787,7 +787,7 @@ describe("replies that are lost", () => {
     }, 1_000));
 });
 
-test("nothing is left that has no end, and nobody listens", async () => {
+test("all keys expire, and no subscription remains", async () => {
   const [here, there] = pair<string>();
   const loading = held<string>();
   const first = here.get(key, loading.load);
@@ -818,11 +818,11 @@ test.each([
   [{ isNegative: 5 }, "isNegative"],
   [{ onReloadError: 5 }, "onReloadError"],
   [{ ttl: 5 }, "ttl"],
-])("a wrong option is refused by its name: %o", (options, name) => {
+])("the error for an invalid option names the option: %o", (options, name) => {
   expect(() => cache(holdfast, "user", options as object)).toThrow(name);
 });
 
-test("a wrong argument is refused before anything is sent", async () => {
+test("an invalid argument is refused before anything is sent", async () => {
   const users = cache<string>(holdfast, "user");
   const load = vi.fn();
   expect(() => cache(holdfast, "")).toThrow("name must be 1 to 255 bytes");

@@ -1,4 +1,4 @@
-/** Fenced writes, counts, versioned and cached values in a cluster: keys of one thing lie in one slot, and follow it to another master. */
+/** Fenced writes, counters, versioned and cached values in a cluster. All keys of a value share one slot. */
 import { randomUUID } from "node:crypto";
 import { Cluster } from "ioredis";
 import { createCluster } from "redis";
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.stop());
 
-/** Each ends with what closes it. */
+/** Each entry returns a connected client and a function that closes it. */
 const libraries: Readonly<Record<string, () => Promise<{ redis: RedisClient; close: () => unknown }>>> = {
   async ioredis() {
     const redis = new Cluster(cluster.ports.map((port) => ({ host: "127.0.0.1", port })));
@@ -34,8 +34,8 @@ const libraries: Readonly<Record<string, () => Promise<{ redis: RedisClient; clo
   },
 };
 
-describe.each(Object.keys(libraries))("by %s", (library) => {
-  test("a value and a count stay what they are when their slot gets another master", async () => {
+describe.each(Object.keys(libraries))("with %s", (library) => {
+  test("a fenced value and a counter survive a failover of their slot", async () => {
     const { redis, close } = (await libraries[library]?.()) ?? expect.fail("no such library");
     const holdfast = createHoldfast({ redis: redis as object });
     const key = randomUUID();
@@ -60,7 +60,7 @@ describe.each(Object.keys(libraries))("by %s", (library) => {
     await close();
   });
 
-  test("a value that is loaded reaches those who wait for it, and one that is invalidated is loaded anew, wherever its slot is", async () => {
+  test("a loaded value reaches waiters, and an invalidated one is loaded again, in any slot", async () => {
     const pair = await Promise.all(
       [1, 2].map(async () => (await libraries[library]?.()) ?? expect.fail("no such library")),
     );
@@ -76,7 +76,7 @@ describe.each(Object.keys(libraries))("by %s", (library) => {
       });
       await begun.promise;
       const waiting = there.get(key, load, { waitMs: Infinity });
-      // On the server to which it listens; the others pass the message on.
+      // The subscription exists on one server. The others forward the message.
       const channel = `hf:cache:{user/${key}}:filled`;
       await vi.waitFor(async () => {
         const counts = await Promise.all(cluster.nodes.map((node) => node.command("PUBSUB", "NUMSUB", channel)));
@@ -93,14 +93,14 @@ describe.each(Object.keys(libraries))("by %s", (library) => {
   });
 });
 
-describe.each(Object.keys(libraries))("by %s", (library) => {
-  test("a versioned value keeps its version and its watchers when its slot gets another master", async () => {
+describe.each(Object.keys(libraries))("with %s", (library) => {
+  test("a versioned value keeps its version and its watchers after a failover of its slot", async () => {
     const { redis, close } = (await libraries[library]?.()) ?? expect.fail("no such library");
     const holdfast = createHoldfast({ redis: redis as object, commandTimeoutMs: 30_000 });
     const key = randomUUID();
     const total = versioned<number>(holdfast, key);
     const counted = (old = 0): number => old + 1;
-    // Without the mutex, which nobody is granted for a while after a failover.
+    // Avoids the mutex, which is not granted for a while after a failover.
     const options = { attemptsMax: 1_000 };
     const seen: (number | undefined)[] = [];
     const watcher = total.watch();
@@ -124,7 +124,7 @@ describe.each(Object.keys(libraries))("by %s", (library) => {
   });
 });
 
-test("where the client puts a prefix before keys, a value without a hash tag of its own is refused and not half written", async () => {
+test("with a client-side key prefix, a fenced write without a hash tag is refused and writes nothing", async () => {
   const redis = new Cluster(
     cluster.ports.map((port) => ({ host: "127.0.0.1", port })),
     { keyPrefix: "app:" },

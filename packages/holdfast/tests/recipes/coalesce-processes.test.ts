@@ -1,7 +1,7 @@
 /**
- * Calls of many processes, some of which are killed or stopped.
+ * Calls from many processes, some of which are killed or frozen.
  *
- * `HOLDFAST_SOAK_CALLS=20000` makes as many of them, in ten processes.
+ * `HOLDFAST_SOAK_CALLS=20000` makes 20,000 calls in ten processes.
  */
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Program, startProgram } from "../../../../tests/support/program.js";
@@ -10,7 +10,7 @@ import { eventually, held, useQueueScene } from "./queue-scene.js";
 
 const CALLS = Number(process.env.HOLDFAST_SOAK_CALLS ?? 1_000);
 const PROCESSES = 10;
-/** Longer than any test: whoever waits for a lease to end is seen. */
+/** Longer than any test, so that a test that waits for a lease to expire times out. */
 const leaseMs = 600_000;
 
 const scene = useQueueScene();
@@ -40,9 +40,9 @@ function sum(all: readonly Record<string, number>[]): Record<string, number> {
   return outcomes;
 }
 
-// A process takes its time to start on a machine that does something else as well.
+// Processes start slowly on a busy machine.
 describe(`${CALLS} calls in ${PROCESSES} processes`, { timeout: 3_600_000 }, () => {
-  test.each(["newest", "join"] as const)("during one run come to one run more: %s", async (mode) => {
+  test.each(["newest", "join"] as const)("need one more run if they arrive during a run: %s", async (mode) => {
     const { holdfast, name, redis } = scene;
     const all = await Promise.all(Array.from({ length: PROCESSES }, program));
     const first = held<void>();
@@ -62,37 +62,34 @@ describe(`${CALLS} calls in ${PROCESSES} processes`, { timeout: 3_600_000 }, () 
     await vi.waitFor(async () => expect(await redis.exists(key(), key(`:${set}`))).toBe(0), eventually);
   });
 
-  test.each(["newest", "join"] as const)(
-    "as they come: no two at once, and one begins after the last call: %s",
-    async (mode) => {
-      const { name, redis } = scene;
-      const all = await Promise.all(Array.from({ length: PROCESSES }, program));
-      const startedAt = performance.now();
-      const outcomes = sum(
-        await Promise.all(
-          all.map((each) =>
-            each.call<Record<string, number>>("many", { name, calls: CALLS / PROCESSES, atOnce: 20, mode }),
-          ),
+  test.each(["newest", "join"] as const)("never overlap, and one run begins after the last call: %s", async (mode) => {
+    const { name, redis } = scene;
+    const all = await Promise.all(Array.from({ length: PROCESSES }, program));
+    const startedAt = performance.now();
+    const outcomes = sum(
+      await Promise.all(
+        all.map((each) =>
+          each.call<Record<string, number>>("many", { name, calls: CALLS / PROCESSES, atOnce: 20, mode }),
         ),
-      );
-      const runs = (await redis.lrange(`${name}:runs`, 0, -1)).map((each) => each.split(" ").map(Number));
-      expect(await redis.get(`${name}:overlaps`)).toBeNull();
-      expect(runs).toHaveLength(outcomes.ran ?? 0);
-      expect(Object.values(outcomes).reduce((all, count) => all + count, 0)).toBe(CALLS);
-      expect(Object.keys(outcomes).sort()).toEqual(mode === "newest" ? ["ran", "superseded"] : ["joined", "ran"]);
-      // Each of the runs notes what had come by when it began; the last one knows of every call.
-      expect(runs.at(-1)?.[1]).toBe(CALLS);
-      expect(runs.length).toBeLessThan(CALLS / 2);
-      if (process.env.HOLDFAST_SOAK_CALLS !== undefined) {
-        const seconds = Math.round((performance.now() - startedAt) / 1_000);
-        console.log(`${mode}: ${CALLS} calls in ${seconds} s came to ${runs.length} runs`);
-      }
-    },
-  );
+      ),
+    );
+    const runs = (await redis.lrange(`${name}:runs`, 0, -1)).map((each) => each.split(" ").map(Number));
+    expect(await redis.get(`${name}:overlaps`)).toBeNull();
+    expect(runs).toHaveLength(outcomes.ran ?? 0);
+    expect(Object.values(outcomes).reduce((all, count) => all + count, 0)).toBe(CALLS);
+    expect(Object.keys(outcomes).sort()).toEqual(mode === "newest" ? ["ran", "superseded"] : ["joined", "ran"]);
+    // Each run records how many calls had arrived when it began. The last run has seen every call.
+    expect(runs.at(-1)?.[1]).toBe(CALLS);
+    expect(runs.length).toBeLessThan(CALLS / 2);
+    if (process.env.HOLDFAST_SOAK_CALLS !== undefined) {
+      const seconds = Math.round((performance.now() - startedAt) / 1_000);
+      console.log(`${mode}: ${CALLS} calls in ${seconds} s came to ${runs.length} runs`);
+    }
+  });
 });
 
-describe("processes that die or stand still", { timeout: 120_000 }, () => {
-  test("the newest, while it waits: the next newest runs, at once", async () => {
+describe("processes that crash or freeze", { timeout: 120_000 }, () => {
+  test("as the newest waiter let the next newest run immediately", async () => {
     const { holdfast, other, name, redis } = scene;
     const dying = await program();
     const first = held<void>();
@@ -107,13 +104,13 @@ describe("processes that die or stand still", { timeout: 120_000 }, () => {
     await dying.kill();
     first.end();
     await running;
-    // The dead one would have kept it for ten minutes.
+    // If the dead process were granted the lock, it would keep it for ten minutes.
     expect(await newer).toEqual({ outcome: "ran", value: "newer" });
     expect(await older).toMatchObject({ outcome: "superseded" });
     expect(await redis.llen(`${name}:runs`)).toBe(0);
   });
 
-  test("whoever runs: the newest of those who wait follows when its lease is over", async () => {
+  test("during their run are succeeded by the newest waiter after the lease expires", async () => {
     const { holdfast, other, name, redis } = scene;
     const dying = await program();
     const began = dying.heard("began");
@@ -131,7 +128,7 @@ describe("processes that die or stand still", { timeout: 120_000 }, () => {
     expect(await older).toMatchObject({ outcome: "superseded" });
   });
 
-  test("whoever others have joined: one of them runs", async () => {
+  test("during a joined run are succeeded by one of the joined callers", async () => {
     const { holdfast, other, name } = scene;
     const dying = await program();
     const first = held<void>();
@@ -151,7 +148,7 @@ describe("processes that die or stand still", { timeout: 120_000 }, () => {
     for (const outcome of outcomes) expect(outcome).toMatchObject({ value: "one of us" });
   });
 
-  test("beyond the lease: the next one runs, and the late one is told, with what it has found", async () => {
+  test("beyond the lease get a WorkLostError with their result while the next call runs", async () => {
     const { holdfast, name } = scene;
     const late = await program();
     const began = late.heard("began");
@@ -168,7 +165,7 @@ describe("processes that die or stand still", { timeout: 120_000 }, () => {
     expect(await next).toEqual({ outcome: "ran", value: "second" });
   });
 
-  test("work that ignores that it is to end: the other process waits until it has", async () => {
+  test("or ignore a cancellation keep the next call waiting until they end", async () => {
     const { holdfast, other, name, redis } = scene;
     const deaf = await program();
     const began = deaf.heard("began");

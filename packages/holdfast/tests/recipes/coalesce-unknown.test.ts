@@ -1,4 +1,4 @@
-/** Calls that come at one instant, and what became of requests that were not answered: on a real server. */
+/** `coalesce` on a real server: simultaneous calls, and requests whose outcome is unknown. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -30,7 +30,7 @@ async function waiting(count: number, set: "waiting" | "joining" = "waiting"): P
   await vi.waitFor(async () => expect(await scene.redis.zcard(key(`:${set}`))).toBe(count), eventually);
 }
 
-test("of two at one instant that would join and cancel, one runs, uncancelled, and the other joins it", async () => {
+test("of two simultaneous calls with join and cancel, one runs uncanceled and the other joins it", async () => {
   const { holdfast, proxy } = await scene.reach();
   await run(() => 0, {}, holdfast);
   const begin = proxy.hold(isBegin);
@@ -58,7 +58,7 @@ test("of two at one instant that would join and cancel, one runs, uncancelled, a
 test.each<[string, (signal: AbortSignal) => unknown]>([
   ["the reason of its signal", (signal) => signal.throwIfAborted()],
   ["an error that has it as its cause, as of what Node aborts", (signal) => sleep(1, undefined, { signal })],
-])("those who joined a run that is then asked to end, and ends with %s, share the next", async (_, end) => {
+])("callers that joined a run that is canceled and ends with %s share the next run", async (_, end) => {
   const first = held<void>();
   const running = run(first.work);
   await first.began;
@@ -80,19 +80,19 @@ test.each<[string, (signal: AbortSignal) => unknown]>([
   expect(await joining).toEqual({ outcome: "joined", value: "newest" });
 });
 
-/** So many pass for every request that is under way in this process. */
+/** Waits until every open request of this process has had time for `count` command timeouts. */
 async function timeOuts(count: number): Promise<void> {
   const sinceMs = performance.now();
   await vi.waitFor(() => expect(performance.now() - sinceMs).toBeGreaterThan(commandTimeoutMs * count), eventually);
 }
 
-/** The next call through that proxy begins on the server, and nobody hears of it, until the promise resolves. */
+/** Resolves when the next call via the proxy has begun without a reply. The proxy then refuses connections. */
 async function beginUnheard(proxy: TcpProxy): Promise<void> {
   await proxy.cutBeforeReply(isBegin);
   proxy.refuse(true);
 }
 
-test("whoever does not hear that it has begun asks until it knows, and runs", async () => {
+test("a caller without a reply to its begin request retries until it knows, and runs", async () => {
   const { holdfast, proxy } = await scene.reach({ commandTimeoutMs });
   await run(() => 0, {}, holdfast);
   const first = held<void>();
@@ -112,7 +112,7 @@ test("whoever does not hear that it has begun asks until it knows, and runs", as
   expect(await newest, "who was superseded by it relies on that").toEqual({ outcome: "ran", value: "newest" });
 });
 
-test("whoever gives up before it hears that it has begun is told why, and has run nothing", async () => {
+test("a caller that gives up before the reply to its begin request runs nothing", async () => {
   const { holdfast, proxy } = await scene.reach({ commandTimeoutMs });
   await run(() => 0, {}, holdfast);
   const unheard = beginUnheard(proxy);
@@ -127,7 +127,7 @@ test("whoever gives up before it hears that it has begun is told why, and has ru
   expect(work).not.toHaveBeenCalled();
 });
 
-/** A client whose clock goes on by hours while it is cut off. */
+/** A client whose clock can be moved forward while it is disconnected. */
 async function reachWithClock(): Promise<{ holdfast: Holdfast; proxy: TcpProxy; forward(ms: number): void }> {
   const proxy = await startProxy(scene.server.port);
   const client = new Redis({ port: proxy.port, retryStrategy: () => 20 });
@@ -149,7 +149,7 @@ async function reachWithClock(): Promise<{ holdfast: Holdfast; proxy: TcpProxy; 
 
 const cutOff = { leaseMs: 86_400_000 };
 
-test("a call that was cut off when it was made is no newer for arriving late", async () => {
+test("a call that was made while disconnected keeps its age when it arrives late", async () => {
   const { holdfast, proxy, forward } = await reachWithClock();
   await run(() => 0, {}, holdfast);
   proxy.refuse(true);
@@ -164,7 +164,7 @@ test("a call that was cut off when it was made is no newer for arriving late", a
   expect(older).not.toHaveBeenCalled();
 });
 
-test("a call that was cut off runs if nothing began after it was made", async () => {
+test("a disconnected call runs if no other run began after it was made", async () => {
   const { holdfast, proxy } = await reachWithClock();
   await run(() => 0, {}, holdfast);
   expect(await run(() => "before", {}, scene.other)).toEqual({ outcome: "ran", value: "before" });
@@ -174,7 +174,7 @@ test("a call that was cut off runs if nothing began after it was made", async ()
   expect(await call).toEqual({ outcome: "ran", value: "after" });
 });
 
-/** A call that was cut off when it was made, has begun since on the server, and has not heard of it. */
+/** A call that was made while disconnected, has begun on the server, and has not received the reply. */
 async function lateAndUnheard(): Promise<{ call: Promise<unknown>; proxy: TcpProxy; forward(ms: number): void }> {
   const { holdfast, proxy, forward } = await reachWithClock();
   await run(() => 0, {}, holdfast);
@@ -188,7 +188,7 @@ async function lateAndUnheard(): Promise<{ call: Promise<unknown>; proxy: TcpPro
   return { call, proxy, forward };
 }
 
-test("a call that was cut off, began, and lost its lease unheard is not superseded by itself", async () => {
+test("a disconnected call that began and lost its lease without a reply is not superseded by itself", async () => {
   const { call, proxy, forward } = await lateAndUnheard();
   await scene.redis.del(key());
   forward(cutOff.leaseMs);
@@ -196,7 +196,7 @@ test("a call that was cut off, began, and lost its lease unheard is not supersed
   expect(await call).toEqual({ outcome: "ran", value: "late" });
 });
 
-test("and then it counts as having come when it began, not when it was granted", async () => {
+test("a disconnected call that is granted again keeps the arrival time of its begin", async () => {
   const { call, proxy, forward } = await lateAndUnheard();
   const began = `${Number(await scene.redis.hget(key(":run"), "arrival")) - 5_000_000}`;
   await scene.redis.hset(key(":run"), "arrival", began);
@@ -209,7 +209,7 @@ test("and then it counts as having come when it began, not when it was granted",
   expect(await call).toEqual({ outcome: "ran", value: "late" });
 });
 
-test("a call that was cut off does not end a newer run, whatever its client has kept of it", async () => {
+test("a disconnected call with `cancelRunning` does not cancel a newer run", async () => {
   const { holdfast, proxy } = await reachWithClock();
   await run(() => 0, {}, holdfast);
   const late = proxy.hold(new RegExp(`^evalsha ${scripts.recipesCoalesceAcquire.sha1}`, "i"));

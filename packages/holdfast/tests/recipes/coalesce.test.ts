@@ -1,4 +1,4 @@
-/** Many calls, few runs: on a real server. */
+/** `coalesce` on a real server. */
 import { describe, expect, test, vi } from "vitest";
 import { embedded } from "../../../embedded/src/index.js";
 import * as scripts from "../../src/generated/recipes-scripts.js";
@@ -33,7 +33,7 @@ async function free(): Promise<void> {
   await vi.waitFor(async () => expect(await scene.redis.exists(...keys)).toBe(0), eventually);
 }
 
-/** Calls that wait, each arrived before the next; all but the first two of another client. */
+/** Queues calls one after the other. All but the first two come from another client. */
 async function line(works: readonly (() => unknown)[], options: CoalesceOptions = {}): Promise<Promise<unknown>[]> {
   const set = options.mode === "join" ? "joining" : "waiting";
   const calls: Promise<unknown>[] = [];
@@ -51,8 +51,8 @@ async function pending(promises: readonly Promise<unknown>[]): Promise<boolean> 
   return all.every((each) => each === open);
 }
 
-describe("of calls that come while one runs", () => {
-  test("the newest runs when that one has ended, and the older ones are superseded by it then, not before", async () => {
+describe("calls that arrive during a run", () => {
+  test("wait for its end; then the newest runs and supersedes the others", async () => {
     const first = held<string>();
     const running = run(first.work);
     await first.began;
@@ -76,7 +76,7 @@ describe("of calls that come while one runs", () => {
     await free();
   });
 
-  test("a hundred cost one run more", async () => {
+  test("need only one more run for a hundred calls", async () => {
     const first = held<void>();
     const running = run(first.work);
     await first.began;
@@ -91,7 +91,7 @@ describe("of calls that come while one runs", () => {
     await free();
   });
 
-  test("the next newest runs if the newest gives up", async () => {
+  test("let the next newest run if the newest gives up", async () => {
     const first = held<void>();
     const running = run(first.work);
     await first.began;
@@ -108,7 +108,7 @@ describe("of calls that come while one runs", () => {
     expect(await oldest).toMatchObject({ outcome: "superseded" });
   });
 
-  test("the next newest runs if the newest is granted, and never begins", async () => {
+  test("let the next newest run if the newest is granted but never begins", async () => {
     const { holdfast, proxy } = await scene.reach({ commandTimeoutMs: 1_000 });
     await run(() => 0, {}, holdfast);
     const first = held<void>();
@@ -130,7 +130,7 @@ describe("of calls that come while one runs", () => {
     expect(never).not.toHaveBeenCalled();
   });
 
-  test("one whose lease is over before it begins is granted again, in its place", async () => {
+  test("are granted again if their lease expires before they begin", async () => {
     const { holdfast, proxy } = await scene.reach();
     await run(() => 0, {}, holdfast);
     const begin = proxy.hold(new RegExp(scripts.recipesCoalesceBegin.sha1));
@@ -145,7 +145,7 @@ describe("of calls that come while one runs", () => {
     expect(work).toHaveBeenCalledTimes(1);
   });
 
-  test("an error of one is its caller's alone, and the next one runs", async () => {
+  test("run after a run that fails, whose error only its own caller gets", async () => {
     const first = held<void>();
     const running = run(first.work);
     await first.began;
@@ -157,7 +157,7 @@ describe("of calls that come while one runs", () => {
     expect(await second).toEqual({ outcome: "ran", value: "second" });
   });
 
-  test("one that gives up in time is refused, with who runs", async () => {
+  test("are refused with the current holder if `waitMs` runs out", async () => {
     const first = held<void>();
     const running = run(first.work, { label: "rebuild" });
     await first.began;
@@ -178,7 +178,7 @@ describe("of calls that come while one runs", () => {
 describe("with `join`", () => {
   const join = { mode: "join" } as const;
 
-  test("the oldest runs, and the others get what it returns, each a copy", async () => {
+  test("the oldest waiter runs, and the others get copies of its result", async () => {
     const first = held<string>();
     const running = run(first.work, join);
     await first.began;
@@ -202,7 +202,7 @@ describe("with `join`", () => {
     await free();
   });
 
-  test("the next one runs if the oldest gives up", async () => {
+  test("the next waiter runs if the oldest gives up", async () => {
     const first = held<void>();
     const running = run(first.work, join);
     await first.began;
@@ -220,7 +220,7 @@ describe("with `join`", () => {
     expect(new Set(outcomes.map((each) => (each as { value: number }).value)).size).toBe(1);
   });
 
-  test("a failure is the error of its caller, and is told to the others", async () => {
+  test("a failure is thrown to its caller and reported to the joined callers", async () => {
     const first = held<void>();
     const running = run(first.work, join);
     await first.began;
@@ -239,7 +239,7 @@ describe("with `join`", () => {
   test.each<[string, (value: unknown) => string]>([
     ["refuses to have", () => expect.unreachable("no words")],
     ["does not have", (value) => value as string],
-  ])("a failure is told as one, also in words that the codec of its values %s", async (_, encode) => {
+  ])("a failure is reported as one even if the value codec %s text for it", async (_, encode) => {
     const first = held<void>();
     const running = run(first.work, join);
     await first.began;
@@ -259,7 +259,7 @@ describe("with `join`", () => {
   test.each([
     ["too large", "x".repeat(101)],
     ["none that can be text", () => {}],
-  ])("a value that is %s is its caller's alone, and the others are told", async (_, value) => {
+  ])("a value that is %s reaches only its caller, and joined callers get an error", async (_, value) => {
     const first = held<void>();
     const running = run(first.work, join);
     await first.began;
@@ -270,7 +270,7 @@ describe("with `join`", () => {
     await expect(calls[1]).rejects.toMatchObject({ name: "CoalesceJoinError", failure: undefined });
   });
 
-  test("a caller that would join also gets the value of one that wins as the newest", async () => {
+  test("a joining caller also gets the value of a newest-mode run", async () => {
     const first = held<void>();
     const running = run(first.work);
     await first.began;
@@ -288,7 +288,7 @@ describe("with `join`", () => {
 describe("with `cancelRunning`", () => {
   const cancel = { cancelRunning: true };
 
-  test("whoever runs is asked to end, keeps its lease until it has, and is superseded if it says so", async () => {
+  test("running work is aborted, keeps its lease until it ends, and reports that it was superseded", async () => {
     const order: string[] = [];
     let lease: CoalesceLease | undefined;
     const aborted = held<void>();
@@ -311,7 +311,7 @@ describe("with `cancelRunning`", () => {
     expect(order).toEqual(["ended", "next"]);
   });
 
-  test("work that ignores it runs to its end, and nothing overlaps", async () => {
+  test("work that ignores the abort runs to its end without overlap", async () => {
     const first = held<string>();
     let inside = 0;
     const alone = async (work: () => Promise<string>): Promise<string> => {
@@ -332,7 +332,7 @@ describe("with `cancelRunning`", () => {
     expect(outcomes).toEqual(["ran", "superseded", "superseded"]);
   });
 
-  test("an error of its own is not taken for that", async () => {
+  test("an unrelated error of the aborted work is thrown to its caller", async () => {
     const error = new Error("a bug");
     const running = run(async ({ signal }) => {
       await vi.waitFor(() => expect(signal.aborted).toBe(true), eventually);
@@ -344,7 +344,7 @@ describe("with `cancelRunning`", () => {
     await expect(running).rejects.toBe(error);
   });
 
-  test("a message that is lost is made up for by the next renewal", async () => {
+  test("the next renewal replaces a lost message", async () => {
     const { holdfast, proxy } = await scene.reach();
     const began = held<void>();
     const running = run(
@@ -364,7 +364,7 @@ describe("with `cancelRunning`", () => {
     expect(await next).toEqual({ outcome: "ran", value: "next" });
   });
 
-  test("who would join does not cancel what it has joined", async () => {
+  test("a joining call does not cancel the run that it has joined", async () => {
     const { holdfast, proxy } = await scene.reach();
     const first = held<void>();
     const running = run(first.work, { mode: "join" });
@@ -398,9 +398,9 @@ describe("with `cancelRunning`", () => {
   });
 });
 
-describe("replies that are lost", () => {
+describe("lost replies", () => {
   test.each([scripts.recipesCoalesceAcquire, scripts.recipesCoalesceBegin, scripts.recipesCoalesceEnd])(
-    "$name counts once",
+    "$name takes effect once",
     async ({ sha1 }) => {
       const { holdfast, proxy } = await scene.reach();
       await run(() => 0, {}, holdfast);
@@ -414,7 +414,7 @@ describe("replies that are lost", () => {
     },
   );
 
-  test("a caller that never heard when it arrived is superseded all the same", async () => {
+  test("a caller that never learned its place in the queue is still superseded", async () => {
     const { holdfast, proxy } = await scene.reach();
     await run(() => 0, {}, holdfast);
     const first = held<void>();
@@ -441,7 +441,7 @@ describe("replies that are lost", () => {
     expect(older).not.toHaveBeenCalled();
   });
 
-  test("with all messages lost everybody finds out by asking", async () => {
+  test("callers learn the outcome by re-checks if all messages are lost", async () => {
     const { holdfast, proxy } = await scene.reach();
     await run(() => 0, {}, holdfast);
     const first = held<void>();
@@ -460,8 +460,8 @@ describe("replies that are lost", () => {
   });
 });
 
-describe("a server that forgets", () => {
-  test("who waits is no newer for asking again", async () => {
+describe("a server that loses its data", () => {
+  test("keeps the order of waiters that re-check", async () => {
     const first = held<void>();
     const running = run(first.work);
     await first.began;
@@ -478,12 +478,12 @@ describe("a server that forgets", () => {
     expect(await older).toMatchObject({ outcome: "superseded" });
   });
 
-  test("tells whoever runs that its lease is gone, with what it has found, and serves those who wait", async () => {
+  test("makes the run fail with its late result, and waiters still run", async () => {
     const first = held<string>();
     const running = run(first.work);
     await first.began;
     const [older, newest] = await line([() => 1, () => 2]);
-    // All but the mark that it may grant: a server without one may have taken over, and the run would be put back.
+    // Keeps the mark that allows the server to grant. Without the mark, the run would be restored as after a failover.
     await scene.redis.del(key(""), key(":fence"), key(":waiting"), key(":run"));
     first.end("late");
     await expect(running).rejects.toMatchObject({ name: "WorkLostError", reason: "server-lost", value: "late" });
@@ -491,7 +491,7 @@ describe("a server that forgets", () => {
     expect(["superseded", "ran"]).toContain(((await older) as { outcome: string }).outcome);
   });
 
-  test("and not even knows that it may grant is told of the run, which goes on before those who wait", async () => {
+  test("and its grant mark has the run restored, which finishes before waiters run", async () => {
     const first = held<string>();
     const running = run(first.work);
     await first.began;
@@ -504,7 +504,7 @@ describe("a server that forgets", () => {
   });
 });
 
-test("a server that does not answer is a refusal", async () => {
+test("a server that does not reply leads to a refusal", async () => {
   const { holdfast, proxy } = await scene.reach();
   await run(() => 0, {}, holdfast);
   proxy.refuse(true);
@@ -518,12 +518,12 @@ test("a server that does not answer is a refusal", async () => {
 describe("a caller that gives up", () => {
   const why = new Error("client gone");
 
-  test("leaves at once, before it asks", async () => {
+  test("before its request leaves immediately", async () => {
     await expect(run(() => 1, { signal: AbortSignal.abort(why) })).rejects.toBe(why);
     await free();
   });
 
-  test("leaves at once, while it is asking", async () => {
+  test("during its request leaves immediately", async () => {
     const { holdfast, proxy } = await scene.reach();
     await run(() => 0, {}, holdfast);
     const asking = proxy.hold(new RegExp(`^evalsha ${scripts.recipesCoalesceAcquire.sha1}`, "i"));
@@ -538,7 +538,7 @@ describe("a caller that gives up", () => {
     expect(work).not.toHaveBeenCalled();
   });
 
-  test("has no say any more when it begins", async () => {
+  test("when its run has begun does not stop the run", async () => {
     const { holdfast, proxy } = await scene.reach();
     await run(() => 0, {}, holdfast);
     const beginning = proxy.hold(new RegExp(`^evalsha ${scripts.recipesCoalesceBegin.sha1}`, "i"));
@@ -552,7 +552,7 @@ describe("a caller that gives up", () => {
   });
 });
 
-test("all keys that are left end", async () => {
+test("all remaining keys expire", async () => {
   const first = held<void>();
   const running = run(first.work, { mode: "join" });
   await first.began;
@@ -564,7 +564,7 @@ test("all keys that are left end", async () => {
   for (const each of keys) expect(await scene.redis.pttl(each), each).toBeGreaterThan(0);
 });
 
-test("the embedded store gives the same answers", async () => {
+test("coalesce works the same on the embedded store", async () => {
   const holdfast = createHoldfast({ store: embedded() });
   const first = held<void>();
   const running = coalesce(holdfast, "o}{", first.work);
@@ -581,7 +581,7 @@ test("the embedded store gives the same answers", async () => {
   await holdfast.close();
   await expect(coalesce(holdfast, "o}{", () => 5)).rejects.toMatchObject({ name: "ClosedError" });
 
-  /** A refusal names the holder, and comes after all that were sent before. */
+  /** Whether a call is refused. The reply comes after the replies to all earlier requests. */
   async function pendingIn(one: Holdfast): Promise<boolean> {
     return (await coalesce(one, "o}{", () => 4, { waitMs: 0 })).outcome === "refused";
   }
@@ -598,7 +598,7 @@ test.each([
   [{ label: 5 }, "label"],
   [{ signal: {} }, "signal"],
   [{ ttl: 5 }, "ttl"],
-])("a wrong option is refused by its name: %o", async (options, name) => {
+])("the error for an invalid option names the option: %o", async (options, name) => {
   const work = vi.fn();
   await expect(run(work, options as object)).rejects.toThrow(name);
   await expect(coalesce(scene.holdfast, "", work)).rejects.toThrow("name must be 1 to 512 bytes");

@@ -1,4 +1,4 @@
-/** Values survive being text, and what a call is about does not depend on how it is written. */
+/** Encoding of values as text, and fingerprints that do not depend on how the input is written. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { jsonCodec } from "../../src/recipes/codec.js";
@@ -26,8 +26,8 @@ const value = fc.letrec((tie) => ({
   set: fc.array(leaf).map((entries) => new Set(entries)),
 })).any;
 
-describe("a value that was kept", () => {
-  test("is what it was", () => {
+describe("a stored value", () => {
+  test("decodes to the original", () => {
     fc.assert(
       fc.property(value, (original) => {
         expect(jsonCodec.decode(jsonCodec.encode(original))).toEqual(original);
@@ -35,14 +35,14 @@ describe("a value that was kept", () => {
     );
   });
 
-  test("keeps what is easily lost", () => {
+  test("keeps undefined, -0, NaN, infinity and bigints", () => {
     const original = { none: undefined, minus: -0, not: Number.NaN, all: Infinity, big: 2n ** 70n, list: [undefined] };
     const back = jsonCodec.decode(jsonCodec.encode(original)) as typeof original;
     expect(back).toStrictEqual(original);
     expect(Object.is(back.minus, -0)).toBe(true);
   });
 
-  test("is what any JSON text says", () => {
+  test("in plain JSON decodes as JSON.parse does", () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         fc.pre(!text.includes("$"));
@@ -62,19 +62,19 @@ describe("a value that was kept", () => {
         return self;
       })(),
     ],
-  ])("is refused if it is %s", (_, wrong) => {
+  ])("is refused if it contains %s", (_, wrong) => {
     expect(() => jsonCodec.encode({ wrong })).toThrow(TypeError);
   });
 });
 
 describe("a fingerprint", () => {
-  test("is the same in whatever order properties stand, and whether undefined ones are there", () => {
+  test("ignores the order of properties and undefined properties", () => {
     const one = { amount: 5, to: { name: "a", iban: "b", note: undefined }, tags: [1, 2] };
     const other = { tags: [1, 2], to: { iban: "b", name: "a" }, amount: 5 };
     expect(fingerprintOf(one)).toBe(fingerprintOf(other));
   });
 
-  test("tells apart what differs", () => {
+  test("differs for different values", () => {
     const different = [
       undefined,
       null,
@@ -94,7 +94,7 @@ describe("a fingerprint", () => {
     expect(new Set(different.map(fingerprintOf)).size).toBe(different.length);
   });
 
-  test("refuses what shows nothing of what is in it, and takes whatever has its content beside it", () => {
+  test("refuses objects with hidden content and accepts maps and plain objects", () => {
     for (const hidden of [
       new FormData(),
       new URLSearchParams("a=1"),
@@ -106,11 +106,11 @@ describe("a fingerprint", () => {
     expect(fingerprintOf(Object.create(null))).toBe(fingerprintOf({}));
   });
 
-  test("of what is deep looks at about as much as of what is wide: a body of some KB must not stop the process", () => {
+  test("reads deep data about as often as wide data, so a small deep body cannot block the process", () => {
     const depth = 1_200;
     const deep: unknown = JSON.parse("[".repeat(depth) + "]".repeat(depth));
     const wide: unknown = JSON.parse(`[${"[],".repeat(depth - 2)}[]]`);
-    // Counted, not timed: how often any of the arrays is looked into.
+    // Counts property reads on all arrays, because times depend on the machine.
     const looks = (content: unknown): number => {
       let count = 0;
       const watched = (value: unknown): unknown =>
@@ -130,7 +130,7 @@ describe("a fingerprint", () => {
   });
 });
 
-test("whatever is thrown can be kept as a failure", () => {
+test("any thrown value can be stored as a failure", () => {
   const odd = Object.assign(new Error("x"), { name: 404, message: { code: 1 } });
   const mute = { toString: () => 5 as unknown as string, [Symbol.toPrimitive]: () => ({}) };
   for (const thrown of [odd, Object.create(null), mute, undefined, Symbol("s")]) {

@@ -35,7 +35,7 @@ beforeEach(() => {
   name = randomUUID();
 });
 
-/** A client behind a proxy, which sends again what was in flight when its connection broke; as ioredis does. */
+/** A client behind a proxy. As usual for ioredis, it resends requests that were in flight when its connection broke. */
 async function behindProxy(): Promise<{ proxy: TcpProxy; local: Holdfast; end: () => Promise<void> }> {
   const proxy = await startProxy(server.port);
   const client = new Redis({ port: proxy.port, retryStrategy: () => 5, maxRetriesPerRequest: null });
@@ -61,7 +61,7 @@ describe.each(["a server", "the embedded store"])("a count on %s", (where) => {
     if (on !== holdfast) await on.close();
   });
 
-  test("is taken from as far as there is, and put to", async () => {
+  test("can be raised, and lowered only as far as its minimum", async () => {
     const stock = counter(on, name);
     expect(await stock.read()).toBe(0);
     expect(await stock.take(1, { requestId: "early" })).toBeNull();
@@ -74,26 +74,26 @@ describe.each(["a server", "the embedded store"])("a count on %s", (where) => {
     expect(stock.name).toBe(name);
   });
 
-  test("remembers a request for as long as it may be sent again by itself, however short keepMs is", async () => {
+  test("remembers a request for as long as it may be resent, even if `keepMs` is shorter", async () => {
     const stock = counter(on, name, { keepMs: 1_000 });
     await stock.put(1, { requestId: "a" });
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     expect(await stock.put(1, { requestId: "a" }), "the same request").toBe(1);
   });
 
-  test("answers a request that comes again as it did at first, and changes nothing", async () => {
+  test("gives a repeated request its first reply and does not change", async () => {
     const stock = counter(on, name);
     for (let times = 0; times < 3; times += 1) expect(await stock.take(1, { requestId: "too early" })).toBeNull();
     for (let times = 0; times < 3; times += 1) expect(await stock.put(5, { requestId: "delivery" })).toBe(5);
     for (let times = 0; times < 3; times += 1) expect(await stock.take(2, { requestId: "a" })).toBe(3);
     expect(await stock.take(1, { requestId: "b" })).toBe(2);
     expect(await stock.take(2, { requestId: "a" })).toBe(3);
-    // Not even if there is enough by now: whoever was told no has gone elsewhere.
+    // Still refused although there is enough now, because the caller has already acted on the refusal.
     expect(await stock.take(1, { requestId: "too early" })).toBeNull();
     expect(await stock.read()).toBe(2);
   });
 
-  test("refuses an id that stands for another request", async () => {
+  test("refuses an id that was used for a different request", async () => {
     const stock = counter(on, name);
     await stock.put(5, { requestId: "a" });
     const undone = stock.take(5, { requestId: "a" });
@@ -105,19 +105,19 @@ describe.each(["a server", "the embedded store"])("a count on %s", (where) => {
     expect(await stock.read()).toBe(5);
   });
 
-  test("has another least, of either sign", async () => {
+  test("can have a positive or negative minimum", async () => {
     const reserve = counter(on, name, { min: 2 });
     await reserve.put(4, { requestId: "p" });
     expect(await reserve.take(3, { requestId: "a" })).toBeNull();
     expect(await reserve.take(2, { requestId: "b" })).toBe(2);
     expect(await counter(on, name, { min: -3 }).take(5, { requestId: "c" })).toBe(-3);
-    // What is below the least already may be filled up, and not taken from.
+    // A count that is already below the minimum can be raised but not lowered.
     expect(await reserve.put(1, { requestId: "q" })).toBe(-2);
     expect(await reserve.take(1, { requestId: "d" })).toBeNull();
     expect(await reserve.read()).toBe(-2);
   });
 
-  test("is exact to its end, and not put to beyond", async () => {
+  test("is exact up to its maximum and cannot exceed it", async () => {
     const most = 1_000_000_000_000_000;
     const stock = counter(on, name);
     expect(await stock.put(most, { requestId: "a" })).toBe(most);
@@ -129,10 +129,10 @@ describe.each(["a server", "the embedded store"])("a count on %s", (where) => {
 });
 
 describe("a hundred items", () => {
-  test("and two hundred buyers, whose answers get lost and who ask again: a hundred are sold", async () => {
+  test("are sold exactly once to two hundred buyers that lose replies and retry", async () => {
     const links = await Promise.all(Array.from({ length: 4 }, behindProxy));
     await counter(holdfast, name).put(100, { requestId: "delivery" });
-    // Fifty on each link, ten at a time, and each time another thing goes wrong.
+    // Fifty buyers on each link, ten at a time, with a different fault each time.
     const left: (number | null)[] = [];
     await Promise.all(
       links.map(async ({ proxy, local }, at) => {
@@ -142,7 +142,7 @@ describe("a hundred items", () => {
           await Promise.all(
             Array.from({ length: 10 }, async (_, buyer) => {
               const requestId = `order:${at}:${wave}:${buyer}`;
-              // A person who sees no answer presses the button again, and some do it without that.
+              // Buyers without a reply retry, and some send the request twice anyway.
               const ask = async (): Promise<number | null> => {
                 for (;;) {
                   const answer = await stock.take(1, { requestId }).catch(() => undefined);
@@ -158,7 +158,7 @@ describe("a hundred items", () => {
         }
       }),
     );
-    // Each number is what was left after one sale, so no two sales are the same.
+    // Each number is the stock left after one sale, so all numbers must differ.
     const sold = left.filter((one) => one !== null).toSorted((a, b) => a - b);
     expect(sold).toEqual(Array.from({ length: 100 }, (_, at) => at));
     expect(await counter(holdfast, name).read()).toBe(0);
@@ -166,7 +166,7 @@ describe("a hundred items", () => {
     await Promise.all(links.map(({ end }) => end()));
   }, 60_000);
 
-  test("and buyers in processes that are killed and started anew: a hundred are sold", async () => {
+  test("are sold exactly once to buyers in processes that are killed and restarted", async () => {
     const url = new URL("./programs/writer.mjs", import.meta.url);
     const requests = (at: number): string[] => Array.from({ length: 60 }, (_, order) => `order:${at}:${order}`);
     await counter(holdfast, name).put(100, { requestId: "delivery" });
@@ -177,14 +177,14 @@ describe("a hundred items", () => {
           const selling = program.heard("sold");
           const buying = program.call("buy", { name, requests: requests(at) }).catch(() => undefined);
           if (at < 2) {
-            // Somewhere in the middle of its sales.
+            // Kills the process in the middle of its sales.
             await Promise.race([selling, buying]);
             await program.kill();
           }
           await buying;
         }),
       );
-      // Everybody asks for everything again, as after a crash nobody knows what was answered.
+      // Every process repeats all requests, because after a crash it does not know which ones had a reply.
       const again = [0, 1, 2, 3].map(() => startProgram(url, { port: server.port }));
       programs.push(...again);
       const sold = await Promise.all(
@@ -198,7 +198,7 @@ describe("a hundred items", () => {
   }, 120_000);
 });
 
-describe("what is lost on the way", () => {
+describe("network faults", () => {
   test.each(["cutBeforeReply", "cutBeforeRequest", "duplicate"] as const)("%s: a take counts once", async (fault) => {
     const { proxy, local, end } = await behindProxy();
     const stock = counter(local, name);
@@ -210,7 +210,7 @@ describe("what is lost on the way", () => {
     await end();
   });
 
-  test("with a server that does not answer the outcome is unknown, and asking again with the same id tells", async () => {
+  test("without a reply the outcome is unknown, and a retry with the same id returns it", async () => {
     const proxy = await startProxy(server.port);
     const client = new Redis({ port: proxy.port });
     client.on("error", () => {});
@@ -219,7 +219,7 @@ describe("what is lost on the way", () => {
     await vi.waitFor(() => stock.put(10, { requestId: "p" }), eventually);
     const held = proxy.hold(isChange);
     const unknown = stock.take(3, { requestId: "a" });
-    // It may be rejected before anybody has heard that it was held.
+    // The take may be rejected before the proxy reports that it holds the request.
     unknown.catch(() => {});
     await held.reached;
     await expect(unknown).rejects.toMatchObject({ code: "ERR_LOCK_STORE", lockName: name, mayHaveRun: true });
@@ -231,7 +231,7 @@ describe("what is lost on the way", () => {
     await proxy.close();
   });
 
-  test("a take that may have been carried out is not said to be undone by a client that cannot send it again", async () => {
+  test("a take that may have run is reported as such by a client that cannot resend it", async () => {
     const proxy = await startProxy(server.port);
     const client = new Redis({ port: proxy.port, retryStrategy: () => 20, enableOfflineQueue: false });
     client.on("error", () => {});
@@ -251,7 +251,7 @@ describe("what is lost on the way", () => {
     await proxy.close();
   });
 
-  test("a server that has forgotten everything has nothing left to give", async () => {
+  test("a server that lost its data has a count of zero", async () => {
     const own = await startRedis();
     const client = new Redis({ port: own.port });
     const local = createHoldfast({ redis: client });
@@ -267,8 +267,8 @@ describe("what is lost on the way", () => {
   });
 });
 
-describe("what is left behind", () => {
-  test("the count, and each request for a while, in one slot", async () => {
+describe("the keys of a counter", () => {
+  test("are the count and each request for a limited time, in one slot", async () => {
     const stock = counter(holdfast, name, { keepMs: 60_000 });
     await stock.put(10, { requestId: "p" });
     await stock.take(20, { requestId: "too much" });
@@ -283,12 +283,12 @@ describe("what is left behind", () => {
     }
   });
 
-  test("no request is kept where another count is, whatever ids and names are made of", async () => {
+  test("never collide, regardless of the characters in ids and names", async () => {
     const stock = counter(holdfast, name);
     const other = counter(holdfast, `${name}}:request:x`);
     expect(await other.put(5, { requestId: "p" })).toBe(5);
     expect(await stock.put(3, { requestId: "x}" })).toBe(3);
-    // Nor is one request another.
+    // Different request ids do not collide either.
     for (const [at, requestId] of ["%", "%7D", "%25", "}", "x%7D", "{x}"].entries()) {
       expect(await stock.put(1, { requestId }), requestId).toBe(4 + at);
     }
@@ -296,7 +296,7 @@ describe("what is left behind", () => {
     expect(await other.read()).toBe(5);
   });
 
-  test("a request is forgotten after `keepMs`, and then it is a new one", async () => {
+  test("forget a request after `keepMs`, so that its id counts as new", async () => {
     const stock = counter(holdfast, name, { keepMs: 60_000 });
     await stock.put(10, { requestId: "p" });
     const [request = ""] = await redis.keys(`*{${name}}*:request:*`);
@@ -308,7 +308,7 @@ describe("what is left behind", () => {
   });
 });
 
-test("a count is not kept on a quorum of servers, and that is what is said", async () => {
+test("a counter on a quorum of servers is refused with that reason", async () => {
   const quorum = createHoldfast({ redlock: [embedded(), embedded(), embedded()] });
   expect(() => counter(quorum, name)).toThrow(UnsupportedError);
   expect(() => counter(quorum, name)).toThrow(/cannot be on several independent servers/);
@@ -327,7 +327,7 @@ test.each([
   [() => counter(holdfast, name).take(1, undefined as never), "requestId must be a string of 1 to 256 bytes"],
   [() => counter(holdfast, name).take(1, { requestId: "" }), "requestId must be 1 to 256 bytes"],
   [() => counter(holdfast, name).take(1, { requestid: "a" } as never), 'there is no option "requestid"'],
-])("a wrong argument is refused by its name: %s", async (ask, message) => {
+])("the error for an invalid argument names the argument: %s", async (ask, message) => {
   await expect((async () => await ask())()).rejects.toThrow(message);
   expect(await redis.exists(`hf:counter:{${name}}`)).toBe(0);
 });

@@ -1,4 +1,4 @@
-/** Servers that fail while a recipe is at work: a master that is killed and followed by its replica, and one that comes back empty. */
+/** Servers that fail while a recipe runs: a master that is killed and replaced, and a server that restarts empty. */
 import { Redis } from "ioredis";
 import { expect, onTestFinished, vi } from "vitest";
 import { type RedisSentinel, startSentinel } from "../../../../tests/support/redis-sentinel.js";
@@ -6,25 +6,25 @@ import { type RedisServer, startRedis } from "../../../../tests/support/redis-se
 import type { HoldfastOptions } from "../../src/index.js";
 import { eventually } from "./queue-scene.js";
 
-/** Where there are servers of which one fails. */
+/** A topology with a server that fails. */
 export interface FailingServers {
   readonly name: string;
   start(): Promise<void>;
   stop(): Promise<void>;
   client(): Redis;
-  /** With which nobody is granted what another still holds. */
+  /** Options that prevent a second grant while another holder still has the lock. */
   readonly options: Pick<HoldfastOptions, "failoverGrace">;
-  /** Resolves when there is a server again. */
+  /** Resolves when a server is available again. */
   fail(): Promise<void>;
 }
 
-/** So that a busy machine that stands still for a moment makes no second master, which would grant beside the first. */
+/** Long enough that a short freeze of a busy machine does not promote a second master next to the first. */
 const CALM_MS = 60_000;
 const QUICK_MS = 500;
 
 let topology: RedisSentinel | undefined;
 let server: RedisServer | undefined;
-/** One of each kind for a file. */
+/** One topology of each kind per test file. */
 export const failingServers: readonly FailingServers[] = [
   {
     name: "behind Sentinel, when the master is killed",
@@ -58,7 +58,7 @@ export const failingServers: readonly FailingServers[] = [
     },
     stop: async () => server?.stop(),
     client: () => new Redis({ port: server?.port ?? 0, retryStrategy: () => 20 }),
-    // What comes back empty has no trace of what it was.
+    // A server that restarts empty cannot know that it lost data.
     options: { failoverGrace: "strict" },
     fail: async () => server?.restart(),
   },

@@ -13,7 +13,7 @@ import { createHoldfast, type Holdfast, type Lease } from "../../src/index.js";
 import { ForeignLockError, fencedSet, fenceGuard, StaleTokenError } from "../../src/recipes/index.js";
 import { clusterSlot } from "../../src/stores/cluster-slot.js";
 
-/** HOLDFAST_SOAK_WRITES=10000 plays the long one. */
+/** HOLDFAST_SOAK_WRITES=10000 runs the long version. */
 const WRITES = Number(process.env.HOLDFAST_SOAK_WRITES ?? 300);
 
 let server: RedisServer;
@@ -42,7 +42,7 @@ beforeEach(() => {
 
 const mark = (of: string = key): string => `hf:fence:mapped:{${of}}`;
 
-/** Two holders of one lock, of whom the first goes on although its time is over. */
+/** Two successive holders of one lock. The first continues although its lease is over. */
 async function sleeperAndNext(
   name: string = key,
   on: Holdfast = holdfast,
@@ -53,7 +53,7 @@ async function sleeperAndNext(
 }
 
 describe("a value in Redis", () => {
-  test("is written by the latest holder, as often as it likes, and by nobody before it", async () => {
+  test("accepts any number of writes from the latest holder and none from earlier holders", async () => {
     const { sleeper, next } = await sleeperAndNext();
     await fencedSet(redis, { key, value: "first", lease: sleeper });
     await fencedSet(other, { key, value: "second", lease: next });
@@ -77,21 +77,21 @@ describe("a value in Redis", () => {
     await last.release();
   });
 
-  test("belongs to one lock, since the tokens of two cannot be compared", async () => {
+  test("belongs to one lock because tokens of different locks cannot be compared", async () => {
     const name = `two words ${key}`;
     await fencedSet(redis, { key, value: "mine", lease: { name, token: 5 } });
     const foreign = fencedSet(redis, { key, value: "theirs", lease: { name: "another", token: 9 } });
     await expect(foreign).rejects.toThrow(ForeignLockError);
     await expect(foreign).rejects.toMatchObject({ code: "ERR_LOCK_FOREIGN_LOCK", belongsTo: name, token: 9 });
-    // Told apart also where the other one's number is lower.
+    // The lock name is compared first, even if the other lock's token is lower.
     await expect(fencedSet(redis, { key, value: "", lease: { name: "another", token: 2 } })).rejects.toThrow(
       ForeignLockError,
     );
     expect(await redis.get(key)).toBe("mine");
   });
 
-  test("tells tokens apart that differ by one, as far as numbers are exact", async () => {
-    // Five times the tokens of today; the next digit is where a client library may round.
+  test("distinguishes large tokens that differ by one", async () => {
+    // Five times as large as today's tokens. With one more digit, a client library may round.
     const most = 9_000_000_000_000_001;
     const write = (token: number): Promise<void> =>
       fencedSet(redis, { key, value: String(token), lease: { name: key, token } });
@@ -101,7 +101,7 @@ describe("a value in Redis", () => {
     expect(await redis.get(key)).toBe(String(most));
   });
 
-  test("has its mark beside it, and nothing but a value under its key", async () => {
+  test("keeps its mark in a separate key and stays a plain string", async () => {
     const lease = { name: key, token: 5 };
     await fencedSet(redis, { key: `a{${key}}b`, value: "tagged", lease });
     await fencedSet(redis, { key: `{${key}}`, value: "all tag", lease });
@@ -109,13 +109,13 @@ describe("a value in Redis", () => {
     const marks = [`hf:fence:mapped-tag:a{${key}}b`, `hf:fence:mapped-tag:{${key}}`, mark()];
     expect(await redis.exists(...marks)).toBe(3);
     expect(await redis.get(`a{${key}}b`)).toBe("tagged");
-    // A plain client reads it, and one that writes plainly asks nobody.
+    // A plain client can read the value. A plain write is not fenced.
     await redis.set(key, "plain");
     await fencedSet(redis, { key, value: "fenced", lease });
     expect(await redis.type(key)).toBe("string");
   });
 
-  test("is never outlived by its mark's absence", async () => {
+  test("never outlives its mark", async () => {
     const lease = { name: key, token: 5 };
     await fencedSet(redis, { key, value: "for a minute", lease, keepMs: 60_000 });
     const [value, seen] = await Promise.all([redis.pttl(key), redis.pttl(mark())]);
@@ -130,11 +130,14 @@ describe("a value in Redis", () => {
     );
   });
 
-  test.each(["value", "a{tag}b", "{tag}", "{{tag}", "a{b}{c}", "{"])("%s has its mark in its own slot", (text) => {
-    expect(clusterSlot(mappedKeys("hf", "fence", text).base)).toBe(clusterSlot(text));
-  });
+  test.each(["value", "a{tag}b", "{tag}", "{{tag}", "a{b}{c}", "{"])(
+    "under key %s is in the same cluster slot as its mark",
+    (text) => {
+      expect(clusterSlot(mappedKeys("hf", "fence", text).base)).toBe(clusterSlot(text));
+    },
+  );
 
-  test("can be on the embedded store, through its Holdfast", async () => {
+  test("can be written to the embedded store via its Holdfast", async () => {
     const local = createHoldfast({ store: embedded({ keyspace: new Keyspace() }) });
     const { sleeper, next } = await sleeperAndNext(key, local);
     await fencedSet(local, { key, value: "next", lease: next });
@@ -146,7 +149,7 @@ describe("a value in Redis", () => {
     await expect(fencedSet(local, { key, value: "", lease: next })).rejects.toMatchObject({ code: "ERR_LOCK_CLOSED" });
   });
 
-  test("can be written through any client, by name and token alone", async () => {
+  test("can be written via any client with only the lock name and the token", async () => {
     const client = createClient({ socket: { host: "127.0.0.1", port: server.port } });
     await client.connect();
     await fencedSet(client, { key, value: "node-redis", lease: { name: key, token: 5 }, prefix: "app" });
@@ -158,8 +161,8 @@ describe("a value in Redis", () => {
   });
 });
 
-describe("two holders at once", () => {
-  test(`write ${WRITES} times each, and nothing of the older one comes after the younger one's first`, {
+describe("concurrent holders", () => {
+  test(`write ${WRITES} times each, and no older write lands after the younger holder's first`, {
     timeout: 600_000,
   }, async () => {
     const { sleeper, next } = await sleeperAndNext();
@@ -170,7 +173,7 @@ describe("two holders at once", () => {
     let isYoungerDone = false;
     const write = async (client: Redis, lease: Lease, after: () => void): Promise<string> => {
       let outcomes = "";
-      // The older one goes on until it was refused, or should have been, however late the younger one comes.
+      // The older holder continues until it is refused or the younger one is done, so that the two overlap.
       const goesOn = (): boolean => lease === sleeper && !outcomes.endsWith("s") && !isYoungerDone;
       for (let count = 0; count < WRITES || goesOn(); count += 1) {
         if (count === WRITES / 2) after();
@@ -178,7 +181,7 @@ describe("two holders at once", () => {
         try {
           await fencedSet(client, { key, value, lease });
           const found = await client.get(key);
-          // What was read may be somebody's who came later, and nobody's from before.
+          // The value read back may come from a newer holder, but never from an earlier one.
           outcomes += found === value ? "w" : Number(found?.split(" ")[0]) > lease.token ? "o" : "X";
         } catch (error) {
           if (!(error instanceof StaleTokenError)) throw error;
@@ -201,7 +204,7 @@ describe("two holders at once", () => {
     await next.release();
   });
 
-  test("fifty callers with fifty tokens leave the value of the highest", async () => {
+  test("with fifty tokens leave the value of the highest token", async () => {
     const tokens = Array.from({ length: 50 }, (_, at) => 1_000 + ((at * 37) % 50));
     const ends = await Promise.allSettled(
       tokens.map((token, at) =>
@@ -213,14 +216,14 @@ describe("two holders at once", () => {
   });
 });
 
-describe("a holder that is stopped between its look and its write", { timeout: 120_000 }, () => {
+describe("a holder that freezes between its check and its write", { timeout: 120_000 }, () => {
   async function play(how: "plain" | "fenced"): Promise<{ answer: object; value: string | null }> {
     const late: Program = startProgram(new URL("./programs/writer.mjs", import.meta.url), { port: server.port });
     try {
       const checking = late.heard("checking");
       const answer = late.call<object>("set", { name: key, key, leaseMs: 2_000, how });
       await checking;
-      // It stops itself, so its lease runs out; that is the only way in which this one is granted.
+      // The program freezes itself, so its lease expires. Only then is this acquire granted.
       const next = await holdfast.mutex(key).acquire({ waitMs: 60_000 });
       await fencedSet(redis, { key, value: "next", lease: next });
       late.resume();
@@ -232,15 +235,15 @@ describe("a holder that is stopped between its look and its write", { timeout: 1
     }
   }
 
-  test("overwrites what came after it, if nobody compares", async () => {
+  test("overwrites a newer value if the write is not fenced", async () => {
     expect(await play("plain")).toMatchObject({ answer: { written: true, validForMs: 0 }, value: "late" });
   });
 
-  test("is refused by the value", async () => {
+  test("is refused if the write is fenced", async () => {
     expect(await play("fenced")).toMatchObject({ answer: { error: "StaleTokenError", validForMs: 0 }, value: "next" });
   });
 
-  test("and killed there, it has written nothing, and the next one does", async () => {
+  test("and is then killed writes nothing, and the next holder can write", async () => {
     const dying = startProgram(new URL("./programs/writer.mjs", import.meta.url), { port: server.port });
     const checking = dying.heard("checking");
     const answer = dying.call("set", { name: key, key, leaseMs: 2_000, how: "fenced" }).catch(() => "killed");
@@ -255,30 +258,33 @@ describe("a holder that is stopped between its look and its write", { timeout: 1
   });
 });
 
-describe("what is lost on the way", () => {
-  test.each(["reply", "request", "order"])("the %s of a write changes nothing", async (what) => {
-    const proxy = await startProxy(server.port);
-    const client = new Redis({ port: proxy.port, retryStrategy: () => 20 });
-    client.on("error", () => {});
-    await fencedSet(client, { key, value: "first", lease: { name: key, token: 5 } });
-    const isWrite = new RegExp(`^evalsha ${recipesFenceSet.sha1}`, "i");
-    const struck =
-      what === "reply"
-        ? proxy.cutBeforeReply(isWrite)
-        : what === "request"
-          ? proxy.cutBeforeRequest(isWrite)
-          : proxy.duplicate(isWrite);
-    await fencedSet(client, { key, value: "second", lease: { name: key, token: 6 } });
-    await struck;
-    expect(await redis.get(key)).toBe("second");
-    await expect(fencedSet(client, { key, value: "late", lease: { name: key, token: 5 } })).rejects.toThrow(
-      StaleTokenError,
-    );
-    client.disconnect();
-    await proxy.close();
-  });
+describe("network faults", () => {
+  test.each(["reply", "request", "order"])(
+    "a fault that affects the %s of a write does not change the result",
+    async (what) => {
+      const proxy = await startProxy(server.port);
+      const client = new Redis({ port: proxy.port, retryStrategy: () => 20 });
+      client.on("error", () => {});
+      await fencedSet(client, { key, value: "first", lease: { name: key, token: 5 } });
+      const isWrite = new RegExp(`^evalsha ${recipesFenceSet.sha1}`, "i");
+      const struck =
+        what === "reply"
+          ? proxy.cutBeforeReply(isWrite)
+          : what === "request"
+            ? proxy.cutBeforeRequest(isWrite)
+            : proxy.duplicate(isWrite);
+      await fencedSet(client, { key, value: "second", lease: { name: key, token: 6 } });
+      await struck;
+      expect(await redis.get(key)).toBe("second");
+      await expect(fencedSet(client, { key, value: "late", lease: { name: key, token: 5 } })).rejects.toThrow(
+        StaleTokenError,
+      );
+      client.disconnect();
+      await proxy.close();
+    },
+  );
 
-  test("a copy of an old holder's write that arrives after the next one's is refused", async () => {
+  test("a delayed write of an old holder is refused after the next holder's write", async () => {
     const { sleeper, next } = await sleeperAndNext();
     const proxy = await startProxy(server.port);
     const slow = new Redis({ port: proxy.port });
@@ -296,7 +302,7 @@ describe("what is lost on the way", () => {
     await proxy.close();
   });
 
-  test("with a server that does not answer, the outcome is unknown and says so", async () => {
+  test("if the server does not reply, the error says that the write may have run", async () => {
     const proxy = await startProxy(server.port);
     const client = new Redis({ port: proxy.port });
     client.on("error", () => {});
@@ -315,7 +321,7 @@ describe("what is lost on the way", () => {
   });
 });
 
-describe("a lock whose server has forgotten", () => {
+describe("a lock whose server lost its data", () => {
   async function withLockServer(play: (locks: Holdfast, its: Redis) => Promise<void>): Promise<void> {
     const own = await startRedis();
     const client = new Redis({ port: own.port });
@@ -326,7 +332,7 @@ describe("a lock whose server has forgotten", () => {
     await own.stop();
   }
 
-  test("goes on with higher tokens by its clock, and who held before is refused", () =>
+  test("gets higher tokens from the server clock, and the earlier holder is refused", () =>
     withLockServer(async (locks, its) => {
       const before = await locks.mutex(key).acquire();
       await fencedSet(redis, { key, value: "before", lease: before });
@@ -338,10 +344,10 @@ describe("a lock whose server has forgotten", () => {
       await next.release();
     }));
 
-  test("and whose clock was set back as well is refused, until somebody raises the token", () =>
+  test("and whose clock was set back is refused until an operator raises the token", () =>
     withLockServer(async (locks, its) => {
       const hourUs = 3_600_000_000;
-      // As if its clock had been ahead.
+      // Simulates a server clock that was ahead.
       await its.set(`hf:mutex:{${key}}:fence`, String(Date.now() * 1_000 + hourUs));
       const before = await locks.mutex(key).acquire();
       await fencedSet(redis, { key, value: "before", lease: before });
@@ -351,7 +357,7 @@ describe("a lock whose server has forgotten", () => {
       expect(refused).toBeInstanceOf(StaleTokenError);
       expect(await redis.get(key)).toBe("before");
       await next.release();
-      // What docs/recipes/fenced-writes.md says to do.
+      // The fix that docs/recipes/fenced-writes.md describes.
       await its.set(`hf:mutex:{${key}}:fence`, String((refused as StaleTokenError).seen), "PX", 86_400_000);
       const heir = await locks.mutex(key).acquire();
       await fencedSet(redis, { key, value: "heir", lease: heir });
@@ -360,10 +366,10 @@ describe("a lock whose server has forgotten", () => {
     }));
 });
 
-describe("a guard in this process", () => {
+describe("an in-process guard", () => {
   const lease = (token: number, name = "file"): { name: string; token: number } => ({ name, token });
 
-  test("lets the latest holder by, as often as it likes, and nobody before it", async () => {
+  test("accepts the latest holder any number of times and refuses earlier holders", async () => {
     const guard = fenceGuard();
     const { sleeper, next } = await sleeperAndNext();
     guard.check("file", sleeper);
@@ -378,7 +384,7 @@ describe("a guard in this process", () => {
     await next.release();
   });
 
-  test("writes what takes time one after the other, and refuses whoever is late while it waits", async () => {
+  test("runs asynchronous writes one at a time and refuses a queued write that became stale", async () => {
     const guard = fenceGuard();
     const written: number[] = [];
     let open = (): void => {};
@@ -402,7 +408,7 @@ describe("a guard in this process", () => {
     expect(written).toEqual([0, 1, 2]);
   });
 
-  test("writes at once where nobody is before it, so it is not behind a later one that is let by in the same turn", async () => {
+  test("runs a write immediately if the resource is idle, ahead of a newer holder in the same turn", async () => {
     const guard = fenceGuard();
     const written: string[] = [];
     const first = guard.run("file", lease(1), () => written.push("first"));
@@ -412,7 +418,7 @@ describe("a guard in this process", () => {
     expect(written).toEqual(["first", "next"]);
   });
 
-  test("passes on what the write throws, and lets the next one write", async () => {
+  test("rethrows the error of a write and runs the next write", async () => {
     const guard = fenceGuard();
     const error = new Error("disk full");
     const failing = guard.run("file", lease(1), () => Promise.reject(error));
@@ -422,7 +428,7 @@ describe("a guard in this process", () => {
   });
 });
 
-test("a client that is used often is listened to once", async () => {
+test("repeated writes via one client add event listeners only once", async () => {
   const client = new Redis({ port: server.port });
   await fencedSet(client, { key, value: "1", lease: { name: key, token: 1 } });
   const before = ["close", "ready", "end", "error"].map((event) => client.listenerCount(event));
@@ -442,7 +448,7 @@ test.each([
   [{ keepMs: 0 }, "keepMs must be a whole number from 1"],
   [{ prefix: "" }, "prefix must be 1 to 64 bytes"],
   [{ ttl: 5 }, 'there is no option "ttl"'],
-])("a wrong option is refused by its name: %o", async (options, message) => {
+])("the error for an invalid option names the option: %o", async (options, message) => {
   const good = { key, value: "x", lease: { name: key, token: 1 } };
   await expect(fencedSet(redis, { ...good, ...options } as never)).rejects.toThrow(message);
   await expect(fencedSet(holdfast, { ...good, prefix: "hf" })).rejects.toThrow(
@@ -454,7 +460,7 @@ test.each([
   expect(await redis.exists(key, mark())).toBe(0);
 });
 
-test("values are not kept on a quorum of servers", async () => {
+test("fenced writes are not supported on a quorum of servers", async () => {
   const quorum = createHoldfast({ redlock: [redis, other, new Redis({ port: server.port, lazyConnect: true })] });
   await expect(fencedSet(quorum, { key, value: "x", lease: { name: key, token: 1 } })).rejects.toMatchObject({
     code: "ERR_LOCK_UNSUPPORTED",

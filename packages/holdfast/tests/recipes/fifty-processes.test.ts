@@ -1,4 +1,4 @@
-/** Every recipe called by fifty processes at once, and what it promises then. */
+/** The guarantees of every recipe when fifty processes call it at the same time. */
 import { describe, expect, test, vi } from "vitest";
 import { startProgram } from "../../../../tests/support/program.js";
 import { coalesce, counter, keyed, versioned } from "../../src/recipes/index.js";
@@ -14,7 +14,7 @@ const many = startMany(() =>
 );
 const { programs } = many;
 
-/** All of them call in the same moment; what they have to say may differ. */
+/** Calls the recipe in all processes at the same moment. The input may differ per process. */
 async function allCall<Answer>(recipe: string, input: (at: number) => object = () => ({})): Promise<Answer[]> {
   const atMs = Date.now() + 300;
   return await many.all("call", (at) => ({ name: scene.name, ...input(at), recipe, atMs }));
@@ -24,18 +24,18 @@ const visits = (of = scene.name): Promise<readonly string[]> => visitsOf(scene.r
 const upTo = (count: number, first = 0): readonly number[] => Array.from({ length: count }, (_, at) => first + at);
 const sorted = (numbers: readonly number[]): readonly number[] => numbers.toSorted((a, b) => a - b);
 
-test("once: one runs, and the others get its value", async () => {
+test("once: one process runs, and the others get its value", async () => {
   const all = await allCall<{ value: number; replayed: boolean; attempt: number }>("once");
   expect(tally(all.map(({ replayed }) => replayed))).toEqual({ false: 1, true: PROCESSES - 1 });
   for (const { value, attempt } of all) expect([value, attempt]).toEqual([all[0]?.value, 1]);
   expect(await visits()).toHaveLength(1);
 });
 
-test("lead: one leads at a time, in a higher term than all before, and in the end there is one leader", async () => {
+test("lead: one process leads at a time, with rising terms", async () => {
   const { holdfast, name, redis } = scene;
   const leading = allCall("lead", () => ({ terms: PROCESSES }));
   const list = `${name}:visits`;
-  // Each begins its term, and all but the last have ended it.
+  // Every process has begun its term, and all but the last have ended it.
   await vi.waitFor(async () => expect(await redis.llen(list)).toBe(2 * PROCESSES - 1), eventually);
   const roles = await Promise.all(programs.map((program) => program.call<string>("role", { name })));
   expect(tally(roles)).toEqual({ leader: 1, follower: PROCESSES - 1 });
@@ -51,12 +51,12 @@ test("lead: one leads at a time, in a higher term than all before, and in the en
   expect(await holdfast.election(name).leader()).toBeNull();
 });
 
-test("scheduled: one runs in the period, and the others hear that it is done", async () => {
+test("scheduled: one process runs in the period, and the others are refused as already done", async () => {
   expect(tally(await allCall("scheduled"))).toEqual({ ran: 1, "already-done": PROCESSES - 1 });
   expect(await visits()).toHaveLength(1);
 });
 
-test("versioned: each counts one on, and none is lost", async () => {
+test("versioned: each process increments once, and no increment is lost", async () => {
   const { holdfast, name } = scene;
   const all = await allCall<{ value: number; version: number }>("versioned");
   expect(sorted(all.map(({ value }) => value))).toEqual(upTo(PROCESSES, 1));
@@ -64,7 +64,7 @@ test("versioned: each counts one on, and none is lost", async () => {
   expect((await versioned(holdfast, name).get()).value).toBe(PROCESSES);
 });
 
-test("counter: of 20 in stock 20 are sold, and asking again sells no more", async () => {
+test("counter: a stock of 20 sells 20, and retries sell no more", async () => {
   const { holdfast, name } = scene;
   await counter(holdfast, name).put(20, { requestId: "delivery" });
   const left = await allCall<number | null>("counter");
@@ -73,7 +73,7 @@ test("counter: of 20 in stock 20 are sold, and asking again sells no more", asyn
   expect(await counter(holdfast, name).read()).toBe(0);
 });
 
-test("keyed: each object has one at a time, in the order of their arrival", async () => {
+test("keyed: each object runs one event at a time, in order of arrival", async () => {
   const { holdfast, name, redis } = scene;
   const objects = upTo(5).map((at) => `${name}:${at}`);
   const firsts = objects.map(() => held<void>());
@@ -93,7 +93,7 @@ test("keyed: each object has one at a time, in the order of their arrival", asyn
   expect(await Promise.all(objects.map((object) => visits(object)))).toEqual(arrived);
 });
 
-test("fence: a lower token is refused once a higher one was seen, and what was written last has the highest", async () => {
+test("fence: a token below the highest seen is refused, and the final value has the highest token", async () => {
   const { name, redis } = scene;
   const tokens = await Promise.all(programs.map((program) => program.call<number>("token", { name })));
   const highest = Math.max(...tokens);
@@ -102,12 +102,12 @@ test("fence: a lower token is refused once a higher one was seen, and what was w
     if (answer !== "written") expect(answer).toBeGreaterThan(tokens[at] as number);
   }
   expect(await redis.get(`${name}:data`)).toBe(String(highest));
-  // From now on there is a holder that came later than all others.
+  // The highest token has now been seen, so every other one is refused.
   expect(await write()).toEqual(tokens.map((token) => (token === highest ? "written" : highest)));
   expect(await redis.get(`${name}:data`)).toBe(String(highest));
 });
 
-test("worker slots: as many have a number as there are, each another one", async () => {
+test("worker slots: with 20 slots, 20 processes get different numbers", async () => {
   const { holdfast, name } = scene;
   const numbers = await allCall<number | undefined>("slot", () => ({ count: 20 }));
   expect(sorted(numbers.filter((one) => one !== undefined))).toEqual(upTo(20));
@@ -119,7 +119,7 @@ describe("coalesce", () => {
   test.each([
     ["newest", "waiting", "superseded"],
     ["join", "joining", "joined"],
-  ] as const)("%s: during one run they come to one run more", async (mode, set, others) => {
+  ] as const)("%s: calls during a run need one more run", async (mode, set, others) => {
     const { holdfast, name, redis } = scene;
     const first = held<void>();
     const running = coalesce(holdfast, name, first.work, { leaseMs });
@@ -134,7 +134,7 @@ describe("coalesce", () => {
     expect(await visits()).toEqual([String(PROCESSES)]);
   });
 
-  test.each(["newest", "join"] as const)("%s: no two run at once, and one begins after the last call", async (mode) => {
+  test.each(["newest", "join"] as const)("%s: runs never overlap, and one begins after the last call", async (mode) => {
     const all = await allCall<{ outcome: string }>("coalesce", () => ({ mode }));
     const runs = await visits();
     expect(runs).toHaveLength(all.filter(({ outcome }) => outcome === "ran").length);
@@ -142,7 +142,7 @@ describe("coalesce", () => {
   });
 });
 
-test("cache: a cold value is loaded once, and all get it", async () => {
+test("cache: a cold value is loaded once, and all processes get it", async () => {
   const pids = await allCall<number>("cache");
   expect(tally(pids)).toEqual({ [String(pids[0])]: PROCESSES });
   expect(await visits()).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** Fenced writes and counts across a failover that forgets: a replica that had not got the last of it is promoted. */
+/** Fenced writes and counters when a replica is promoted that has not received the last writes. */
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
@@ -20,7 +20,7 @@ describe.each([ioredis, nodeRedis])("$name", { timeout: 60_000 }, (library) => {
     await values.stop();
   });
 
-  test("a lock whose fence key is forgotten: two hold it, and the resource takes the second alone", async () => {
+  test("if the fence key is lost, two clients hold the lock, but only the second can write", async () => {
     const [first, second] = await Promise.all([
       scene.client(library, { failoverGrace: "off" }),
       scene.client(library, { failoverGrace: "off" }),
@@ -31,7 +31,7 @@ describe.each([ioredis, nodeRedis])("$name", { timeout: 60_000 }, (library) => {
     await scene.failOver();
     expect(await scene.replica.command("EXISTS", `hf:mutex:{${scene.name}}:fence`)).toBe(0);
     const after = await second.mutex(scene.name).acquire({ waitMs: 30_000 });
-    // Both believe that they hold it, and by every clock that they can see they do.
+    // Both leases are valid by every clock that their holders can read.
     before.assertHeld();
     after.assertHeld();
     await fencedSet(redis, { key: "value", value: "after", lease: after });
@@ -39,7 +39,7 @@ describe.each([ioredis, nodeRedis])("$name", { timeout: 60_000 }, (library) => {
     expect(await redis.get("value")).toBe("after");
   });
 
-  test("a value on the server that fails over is forgotten together with its mark, and not apart from it", async () => {
+  test("a value on the server that fails over is lost together with its mark", async () => {
     const holdfast = await scene.client(library);
     const write = (token: number, value: string): Promise<void> =>
       fencedSet(holdfast, { key: "value", value, lease: { name: scene.name, token } });
@@ -53,7 +53,7 @@ describe.each([ioredis, nodeRedis])("$name", { timeout: 60_000 }, (library) => {
     expect(await scene.replica.command("GET", "value")).toBe("once more");
   });
 
-  test("a take that is forgotten is forgotten with its request: made again, it counts once", async () => {
+  test("a lost take is lost with its request id, so a retry counts once", async () => {
     const stock = counter(await scene.client(library), scene.name);
     await stock.put(10, { requestId: "delivery" });
     expect(await stock.take(1, { requestId: "kept" })).toBe(9);

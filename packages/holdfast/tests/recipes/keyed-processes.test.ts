@@ -1,8 +1,8 @@
 /**
- * Events of many processes, some of which are killed or stopped.
+ * Events from many processes, some of which are killed or frozen.
  *
- * `HOLDFAST_SOAK_EVENTS=100` delivers as many of each of 50 objects in each of 10 processes: their order over all must be that
- * of their arrival, as the server itself tells by MONITOR.
+ * `HOLDFAST_SOAK_EVENTS=100` delivers 100 events of each of 50 objects in each of 10 processes. They must be applied in
+ * the order of their arrival, which the test reads with MONITOR.
  */
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { startMonitor } from "../../../../tests/support/monitor.js";
@@ -14,7 +14,7 @@ import { endsAtMs, expectTakeover, serverMs } from "./takeover.js";
 
 const SOAK = Number(process.env.HOLDFAST_SOAK_EVENTS ?? 0);
 const [PROCESSES, OBJECTS, EVENTS] = SOAK > 0 ? [10, 50, SOAK] : [4, 5, 20];
-/** Longer than any test: whoever waits for a lease to end is seen. */
+/** Longer than any test, so that a test that waits for a lease to expire times out. */
 const leaseMs = 600_000;
 
 const scene = useQueueScene();
@@ -37,7 +37,7 @@ async function queued(count: number): Promise<void> {
   await vi.waitFor(async () => expect(await scene.redis.zcard(`${lock()}:queue`)).toBe(count), eventually);
 }
 
-test(`${EVENTS} events of each of ${OBJECTS} objects in each of ${PROCESSES} processes are applied in the order of their arrival`, {
+test(`${EVENTS} events of each of ${OBJECTS} objects in each of ${PROCESSES} processes run in order of arrival`, {
   timeout: 3_600_000,
 }, async () => {
   const { name, redis, server } = scene;
@@ -49,7 +49,7 @@ test(`${EVENTS} events of each of ${OBJECTS} objects in each of ${PROCESSES} pro
     for (const [command, sha1, count, key = "", ...words] of sent) {
       if (command !== "evalsha" || sha1 !== mutexAcquire.sha1 || !key.includes(name)) continue;
       const [owner = "", , , , enqueue] = words.slice(Number(count) - 1);
-      // With 0 it would ask first and queue later, since it could not be told; with 2 it asks again.
+      // 1 joins the queue and 2 re-checks. With 0 the claim would join the queue only with a later request.
       expect(["1", "2"]).toContain(enqueue);
       arrived.set(key, (arrived.get(key) ?? new Set()).add(owner));
     }
@@ -62,7 +62,7 @@ test(`${EVENTS} events of each of ${OBJECTS} objects in each of ${PROCESSES} pro
     isOver = true;
   });
   while (!isOver) {
-    // What it cannot tell now it tells later.
+    // A failed read is repeated in the next round.
     note(await monitor.sent().catch(() => []));
     await Promise.race([delivering, new Promise((resolve) => setTimeout(resolve, 100))]);
   }
@@ -79,7 +79,7 @@ test(`${EVENTS} events of each of ${OBJECTS} objects in each of ${PROCESSES} pro
     const client = (owner = ""): string => owner.slice(0, owner.indexOf("/"));
     overtakings += turns.filter((owner, at) => at > 0 && client(owner) !== client(turns[at - 1])).length;
   }
-  // Otherwise each process had its turn alone, and there was nothing to put in order.
+  // Otherwise the processes ran one after the other, and the test shows nothing about order.
   expect(overtakings).toBeGreaterThan(OBJECTS * PROCESSES);
   if (SOAK > 0) {
     const seconds = Math.round((performance.now() - startedAt) / 1_000);
@@ -87,9 +87,9 @@ test(`${EVENTS} events of each of ${OBJECTS} objects in each of ${PROCESSES} pro
   }
 });
 
-// A process takes its time to start on a machine that does something else as well.
-describe("processes that die or stand still", { timeout: 120_000 }, () => {
-  test("at the head, in the middle and at the tail of the queue: they are passed over, and all others keep their order", async () => {
+// Processes start slowly on a busy machine.
+describe("processes that crash or freeze", { timeout: 120_000 }, () => {
+  test("anywhere in the queue are skipped, and all others keep their order", async () => {
     const { holdfast, other, name, redis } = scene;
     const [head, middle, tail] = (await Promise.all([program(), program(), program()])) as [Program, Program, Program];
     const first = held<void>();
@@ -112,14 +112,14 @@ describe("processes that die or stand still", { timeout: 120_000 }, () => {
     await queued(5);
     await Promise.all([head.kill(), middle.kill(), tail.kill()]);
     first.end();
-    // Each of the dead would have kept it for ten minutes.
+    // If a dead process were granted the lock, it would keep it for ten minutes.
     await Promise.all([running, second, third]);
     expect(order).toEqual(["second", "third"]);
     await vi.waitFor(async () => expect(await redis.exists(lock(), `${lock()}:queue`)).toBe(0), eventually);
     expect(await redis.lrange(`${name}:applied`, 0, -1)).toEqual([]);
   });
 
-  test("while an event is applied: it is not recorded, and is applied by the next delivery when the lease is over", async () => {
+  test("while they apply an event leave it to the next delivery after the lease expires", async () => {
     const { holdfast, name, redis } = scene;
     const dying = await program();
     const began = dying.heard("began");
@@ -139,7 +139,7 @@ describe("processes that die or stand still", { timeout: 120_000 }, () => {
     expect(await redis.lrange(`${name}:applied`, 0, -1)).toEqual([]);
   });
 
-  test("beyond the lease: the late one records nothing and is told, with what it has found", async () => {
+  test("beyond the lease record nothing and get a WorkLostError with their result", async () => {
     const { holdfast, name } = scene;
     const late = await program();
     const began = late.heard("began");

@@ -1,4 +1,4 @@
-/** Events in order, one at a time for each object, each once: on a real server. */
+/** `keyed` on a real server: events of each object run in order, one at a time, and once each. */
 import { describe, expect, test, vi } from "vitest";
 import { embedded } from "../../../embedded/src/index.js";
 import { recipesKeyedCheck, recipesKeyedRecord } from "../../src/generated/recipes-scripts.js";
@@ -28,7 +28,7 @@ async function grantedNobody(): Promise<void> {
 }
 
 describe("an event", () => {
-  test("is applied once, however often it is delivered", async () => {
+  test("is applied once, even if it is delivered several times", async () => {
     const work = vi.fn(() => "applied");
     expect(await run(work, { eventId: "e1" })).toEqual({ outcome: "ran", value: "applied" });
     expect(await run(work, { eventId: "e1" }, scene.other)).toEqual({ outcome: "duplicate" });
@@ -36,7 +36,7 @@ describe("an event", () => {
     expect(work).toHaveBeenCalledTimes(2);
   });
 
-  test("that is delivered again while it is applied waits, and is a duplicate then", async () => {
+  test("that is delivered again while it is applied waits and is then a duplicate", async () => {
     const first = held<string>();
     const running = run(first.work, { eventId: "e1" });
     await first.began;
@@ -49,7 +49,7 @@ describe("an event", () => {
     expect(again).not.toHaveBeenCalled();
   });
 
-  test("whose first delivery fails is applied by the next, which waited behind it", async () => {
+  test("whose first delivery fails is applied by the next delivery in the queue", async () => {
     const first = held<string>();
     const running = run(first.work, { eventId: "e1", sequence: 7 });
     await first.began;
@@ -62,7 +62,7 @@ describe("an event", () => {
     expect(await run(() => "third", { eventId: "e1" })).toEqual({ outcome: "duplicate" });
   });
 
-  test("is outdated after a later one, and of two with the same place both are applied", async () => {
+  test("is outdated after a higher sequence, but equal sequences are both applied", async () => {
     expect(await run(() => 1, { eventId: "e1", sequence: 100 })).toMatchObject({ outcome: "ran" });
     expect(await run(() => 2, { eventId: "e2", sequence: 99 })).toEqual({ outcome: "outdated", lastSequence: 100 });
     expect(await run(() => 3, { eventId: "e3", sequence: 100 })).toMatchObject({ outcome: "ran" });
@@ -76,7 +76,7 @@ describe("an event", () => {
     });
   });
 
-  test("of one object says nothing about another's, nor one group's about another", async () => {
+  test("does not affect other objects or other groups", async () => {
     const options = { eventId: "e1", sequence: 5 };
     const first = held<number>();
     const running = keyed(scene.holdfast, "a/b").run("c", first.work, options);
@@ -92,7 +92,7 @@ describe("an event", () => {
     await running;
   });
 
-  test("is refused with who has the object, when it was not its turn in time", async () => {
+  test("is refused with the current holder if `waitMs` runs out", async () => {
     const first = held<number>();
     const running = run(first.work, { label: "refund" });
     await first.began;
@@ -108,7 +108,7 @@ describe("an event", () => {
     expect(work).not.toHaveBeenCalled();
   });
 
-  test("is refused while as many wait as may, and not after", async () => {
+  test("is refused while `waitersMax` events wait, and accepted after that", async () => {
     const first = held<number>();
     const running = run(first.work, { waitersMax: 2 });
     await first.began;
@@ -122,14 +122,14 @@ describe("an event", () => {
     expect(await run(() => 6, { waitersMax: 1 })).toEqual({ outcome: "ran", value: 6 });
   });
 
-  test("is refused while somebody has paused its object", async () => {
+  test("is refused while its object is paused", async () => {
     await scene.other.pause(`keyed/test/${scene.name}`, { by: "ana", label: "moving" });
     expect(await run(() => 1)).toMatchObject({ outcome: "refused", reason: "paused", label: "moving" });
     await scene.other.resume(`keyed/test/${scene.name}`, { by: "ana" });
     expect(await run(() => 1)).toMatchObject({ outcome: "ran" });
   });
 
-  test("is refused by a server that does not answer", async () => {
+  test("is refused if the server does not reply", async () => {
     const { holdfast, proxy } = await scene.reach();
     expect(await run(() => 1, {}, holdfast)).toMatchObject({ outcome: "ran" });
     proxy.refuse(true);
@@ -141,7 +141,7 @@ describe("an event", () => {
   });
 });
 
-test("events of many callers are applied one at a time, in the order of their arrival", async () => {
+test("events of many callers are applied one at a time, in order of arrival", async () => {
   const first = held<void>();
   const order: number[] = [];
   let inside = 0;
@@ -164,9 +164,9 @@ test("events of many callers are applied one at a time, in the order of their ar
   expect(order).toEqual(Array.from({ length: 20 }, (_, at) => at));
 });
 
-describe("replies that are lost", () => {
+describe("lost replies", () => {
   test.each(["mutex/acquire", "recipes/keyed/check", "recipes/keyed/record", "mutex/release"])(
-    "%s counts once",
+    "%s takes effect once",
     async (script) => {
       const { holdfast, proxy } = await scene.reach();
       await run(() => 0, {}, holdfast);
@@ -185,7 +185,7 @@ describe("replies that are lost", () => {
     },
   );
 
-  test("whoever never hears whether it was recorded is told so, with what the work has found", async () => {
+  test("without a reply to the record request, the caller gets an UnrecordedError with its result", async () => {
     const { holdfast, proxy } = await scene.reach();
     const ending = held<string>();
     const running = run(ending.work, { eventId: "e1" }, holdfast);
@@ -199,21 +199,21 @@ describe("replies that are lost", () => {
     proxy.refuse(false);
   });
 
-  test("what was recorded is recorded, although the next one has recorded its own before that is heard", async () => {
+  test("a recorded event stays recorded even if the next one is recorded before the reply", async () => {
     const { holdfast, proxy } = await scene.reach({ commandTimeoutMs: 20_000 });
     await run(() => 0, {}, holdfast);
     const struck = proxy.cutBeforeReply(new RegExp(`^evalsha ${recipesKeyedRecord.sha1}`, "i"));
     const first = run(() => "first", { eventId: "e1", sequence: 1 }, holdfast);
     await struck;
     proxy.refuse(true);
-    // As when its lease has ended meanwhile.
+    // Simulates a lease that ended in the meantime.
     await scene.redis.del(lock());
     expect(await run(() => "next", { eventId: "e2", sequence: 2 }, scene.other)).toMatchObject({ outcome: "ran" });
     proxy.refuse(false);
     expect(await first).toEqual({ outcome: "ran", value: "first" });
   });
 
-  test("a turn whose message was lost is found by asking", async () => {
+  test("a waiter whose grant message is lost finds its turn by a re-check", async () => {
     const { holdfast, proxy } = await scene.reach();
     await run(() => 0, {}, holdfast);
     const first = held<void>();
@@ -225,12 +225,12 @@ describe("replies that are lost", () => {
     first.end();
     await running;
     expect(await second).toEqual({ outcome: "ran", value: 2 });
-    // The grant, and maybe an echo by which the waiter checks its connection.
+    // The grant, and possibly an echo with which the waiter checks its connection.
     expect(proxy.counts.droppedMessages).toBeGreaterThanOrEqual(1);
   });
 });
 
-test("an object that was lost before the answer came is not worked on", async () => {
+test("work does not start if the lease expires before the reply", async () => {
   const { holdfast, proxy } = await scene.reach();
   await run(() => 0, {}, holdfast);
   const asking = proxy.hold(new RegExp(`^evalsha ${recipesKeyedCheck.sha1}`, "i"));
@@ -243,7 +243,7 @@ test("an object that was lost before the answer came is not worked on", async ()
   expect(work).not.toHaveBeenCalled();
 });
 
-test("an object that a person took away is lost for that reason, and with those words", async () => {
+test("a force-released object is reported with the operator and the reason", async () => {
   const forced = { by: "ana", reason: "stuck" };
   const running = run(
     async (lease) => {
@@ -262,8 +262,8 @@ test("an object that a person took away is lost for that reason, and with those 
   });
 });
 
-describe("a server that forgets", () => {
-  test("what is applied meanwhile is not recorded, and its caller is told", async () => {
+describe("a server that loses its data", () => {
+  test("does not record the running event, and its caller gets a WorkLostError", async () => {
     const first = held<string>();
     const running = run(first.work, { eventId: "e1" });
     await first.began;
@@ -273,7 +273,7 @@ describe("a server that forgets", () => {
     expect(await run(() => "again", { eventId: "e1" })).toEqual({ outcome: "ran", value: "again" });
   });
 
-  test("an object that somebody else got meanwhile is that one's", async () => {
+  test("leaves the object to the next holder that got it", async () => {
     const first = held<string>();
     const running = run(first.work, { eventId: "e1" });
     await first.began;
@@ -292,12 +292,12 @@ describe("a server that forgets", () => {
 describe("a caller that gives up", () => {
   const why = new Error("client gone");
 
-  test("leaves at once, before it asks", async () => {
+  test("before its request leaves immediately", async () => {
     await expect(run(() => 1, { signal: AbortSignal.abort(why) })).rejects.toBe(why);
     await grantedNobody();
   });
 
-  test("leaves at once, while it is asking", async () => {
+  test("during its request leaves immediately", async () => {
     const { holdfast, proxy } = await scene.reach();
     await keyed(holdfast, "test").run("warm", () => {});
     const asking = proxy.hold((words) => words.includes(lock()));
@@ -312,7 +312,7 @@ describe("a caller that gives up", () => {
     expect(work).not.toHaveBeenCalled();
   });
 
-  test("leaves at once, while it waits, and those behind it are served", async () => {
+  test("while it waits leaves immediately, and later waiters are served", async () => {
     const first = held<void>();
     const running = run(first.work);
     await first.began;
@@ -329,7 +329,7 @@ describe("a caller that gives up", () => {
     expect(await behind).toEqual({ outcome: "ran", value: 3 });
   });
 
-  test("has no say any more when its event is being applied", async () => {
+  test("while its event is applied does not stop it", async () => {
     const { holdfast, proxy } = await scene.reach();
     await run(() => 0, {}, holdfast);
     for (const script of ["check", "record"]) {
@@ -346,8 +346,8 @@ describe("a caller that gives up", () => {
   });
 });
 
-describe("nothing is left", () => {
-  test("what was applied is forgotten after `keepMs`, and may be applied again", async () => {
+describe("the records of applied events", () => {
+  test("are removed after `keepMs`, so that an event can be applied again", async () => {
     const options = { eventId: "e1", sequence: 5, keepMs: 100 };
     expect(await run(() => 1, options)).toMatchObject({ outcome: "ran" });
     await vi.waitFor(
@@ -357,7 +357,7 @@ describe("nothing is left", () => {
     expect(await run(() => 2, { ...options, sequence: 4 })).toMatchObject({ outcome: "ran" });
   });
 
-  test("a hundred events of many objects leave keys that all end, and one for each event", async () => {
+  test("are one expiring key per event and a few per object", async () => {
     const all = Array.from({ length: 100 }, (_, at) =>
       keyed(scene.other, "test").run(`${scene.name}:${at % 10}`, () => at, { eventId: `e/${at}`, sequence: at }),
     );
@@ -368,19 +368,19 @@ describe("nothing is left", () => {
     for (const key of keys) expect(await scene.redis.pttl(key), key).toBeGreaterThan(0);
   });
 
-  test("of an event without an id there is no note of its own", async () => {
+  test("contain no separate key for an event without an id", async () => {
     await run(() => 1, { sequence: 5 });
     expect(await scene.redis.keys(`${applied().replace(/[{}]/g, "?")}*`)).toEqual([applied()]);
   });
 
-  test("a shorter `keepMs` does not shorten what another caller has asked for", async () => {
+  test("are kept for the longest `keepMs` of all callers", async () => {
     await run(() => 1, { sequence: 5, keepMs: 1_000_000 });
     await run(() => 2, { sequence: 6, keepMs: 1_000 });
     expect(await scene.redis.pttl(applied())).toBeGreaterThan(500_000);
   });
 });
 
-test("the embedded store gives the same answers", async () => {
+test("keyed works the same on the embedded store", async () => {
   const holdfast = createHoldfast({ store: embedded() });
   const { run: apply } = keyed(holdfast, "test");
   const options = { eventId: "é{}/%", sequence: -3 };
@@ -392,7 +392,7 @@ test("the embedded store gives the same answers", async () => {
   await expect(apply("o}{", () => 5)).rejects.toMatchObject({ name: "ClosedError" });
 });
 
-test("over several independent servers it is refused for what it is", async () => {
+test("keyed on several independent servers is refused with that reason", async () => {
   const holdfast = createHoldfast({ redlock: [embedded(), embedded(), embedded()] });
   expect(() => keyed(holdfast, "test")).toThrow(
     /^"keyed\/test\/" cannot be on several independent servers: it needs one/,
@@ -413,7 +413,7 @@ test.each([
   [{ label: 5 }, "label"],
   [{ signal: {} }, "signal"],
   [{ ttl: 5 }, "ttl"],
-])("a wrong option is refused by its name: %o", async (options, name) => {
+])("the error for an invalid option names the option: %o", async (options, name) => {
   const work = vi.fn();
   await expect(run(work, options as object)).rejects.toThrow(name);
   await expect(keyed(scene.holdfast, "test").run("", work)).rejects.toThrow("object must be 1 to 255 bytes");

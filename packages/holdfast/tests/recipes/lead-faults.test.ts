@@ -1,4 +1,4 @@
-/** Leaders and what goes wrong between them and the server. */
+/** Leaders when the network or the server fails. */
 
 import { Redis } from "ioredis";
 import { describe, expect, test, vi } from "vitest";
@@ -17,17 +17,17 @@ function callsOf({ sha1 }: { readonly sha1: string }): (words: readonly string[]
   return (words) => words[1] === sha1 && words.some((word) => word.includes(scene.name));
 }
 
-/** The server learns the scripts, so that each call is one request. */
+/** Loads the scripts into the server, so that each later call is one request. */
 async function warm(holdfast: ReturnType<typeof scene.another>): Promise<void> {
   await lead(holdfast.election(`warm ${Math.random()}`), (leadership) => leadership.proclaim("x"), NOW);
 }
 
-describe("a reply that is lost", () => {
+describe("a lost reply", () => {
   test.each([
     ["the grant", mutexAcquire],
     ["the first value", electionProclaim],
     ["the resignation", electionResign],
-  ])("of %s changes nothing, and the term counts once", async (_, script) => {
+  ])("for %s changes nothing, and the term counts once", async (_, script) => {
     const proxy = await scene.proxy();
     const holdfast = scene.another(proxy.port);
     const election = holdfast.election(scene.name);
@@ -48,7 +48,7 @@ describe("a reply that is lost", () => {
   });
 });
 
-test("whoever hears that it leads when its lease is over does not begin, and stands again", async () => {
+test("a candidate that learns of its term after its lease expired starts no work and campaigns again", async () => {
   const proxy = await scene.proxy();
   const holdfast = scene.another(proxy.port);
   await warm(holdfast);
@@ -63,7 +63,7 @@ test("whoever hears that it leads when its lease is over does not begin, and sta
   expect(wereValid).toEqual([true]);
 });
 
-test("with every message lost, candidates follow each other all the same", async () => {
+test("candidates succeed each other even if every message is lost", async () => {
   const proxy = await scene.proxy();
   proxy.dropMessages(true);
   const [first, second] = [scene.another(proxy.port), scene.another(proxy.port)];
@@ -81,7 +81,7 @@ test("with every message lost, candidates follow each other all the same", async
 describe.each(["the delay", "the grant", "the first value", "the work", "the release"])(
   "an abort during %s",
   (when) => {
-    test("ends it, gives back what there is, and `started` has its `stopped`", async () => {
+    test("ends the call, resigns, and calls `stopped` if `started` was called", async () => {
       const proxy = await scene.proxy();
       const holdfast = scene.another(proxy.port);
       await warm(holdfast);
@@ -122,7 +122,7 @@ describe.each(["the delay", "the grant", "the first value", "the work", "the rel
   },
 );
 
-test("a network that flaps changes no leader, and the transition after it counts once", async () => {
+test("a flapping network does not change the leader, and the transition after it counts once", async () => {
   await withLeaseInTime(async (leaseMs) => {
     const name = `${scene.name} ${leaseMs}`;
     const proxy = await scene.proxy();
@@ -143,7 +143,7 @@ test("a network that flaps changes no leader, and the transition after it counts
       expect(await other.leader()).toMatchObject({ term: first.term, transitions: 0 });
       proxy.refuse(true);
       proxy.cutAll();
-      // Out of touch, and still valid; then lost.
+      // The lease is first still valid without a connection, then lost.
       let wasUnsure = false;
       await vi.waitFor(() => {
         const { role } = flapping.health(0);
@@ -168,8 +168,8 @@ test("a network that flaps changes no leader, and the transition after it counts
   }, 1_500);
 }, 120_000);
 
-describe("a server that is started anew", { timeout: 60_000 }, () => {
-  test("empty: the leader is told, stands again, and observers see nobody, then the next term, never an older one", async () => {
+describe("a server restart", { timeout: 60_000 }, () => {
+  test("without data makes the leader campaign again, and observers see only the terms in order", async () => {
     const server = await startRedis();
     const clients = [0, 1].map(() => new Redis({ port: server.port, retryStrategy: () => 20 }));
     for (const client of clients) client.on("error", () => {});
@@ -208,7 +208,7 @@ describe("a server that is started anew", { timeout: 60_000 }, () => {
     }
   });
 
-  test("with its data: whoever leads goes on, and observers see no change", async () => {
+  test("with its data keeps the leader, and observers see no new term", async () => {
     const server = await startRedis({ persist: true });
     const clients = [0, 1].map(() => new Redis({ port: server.port, retryStrategy: () => 20 }));
     for (const client of clients) client.on("error", () => {});
@@ -237,7 +237,7 @@ describe("a server that is started anew", { timeout: 60_000 }, () => {
   });
 });
 
-test("an observer never goes back to a term that was, whatever the server says", async () => {
+test("an observer never reports an older term, even if the server returns one", async () => {
   const election = scene.another().election(scene.name);
   const observer = follow(scene.another().election(scene.name));
   const first = await election.campaign("old");
@@ -257,7 +257,7 @@ test("an observer never goes back to a term that was, whatever the server says",
   await observer.stop();
 });
 
-test("a master that is replaced behind Sentinel: one leads at a time, and terms rise", {
+test("one candidate leads at a time with rising terms when Sentinel replaces the master", {
   timeout: 120_000,
 }, async () => {
   const topology = await startSentinel({ downAfterMs: 60_000 });
@@ -292,7 +292,7 @@ test("a master that is replaced behind Sentinel: one leads at a time, and terms 
     const old = await topology.master();
     await topology.failover();
     await vi.waitFor(async () => expect((await topology.master()).id).not.toBe(old.id), eventually);
-    // Whoever leads by then says so to the new master.
+    // The current leader registers with the new master.
     const election = holdfasts[0]?.holdfast.election("x");
     await vi.waitFor(async () => expect(await election?.leader()).toMatchObject({ term: terms.at(-1) }), {
       timeout: 60_000,

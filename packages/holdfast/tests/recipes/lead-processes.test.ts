@@ -1,4 +1,4 @@
-/** Leaders in processes of their own that are killed, stopped, told to go, and many at once. */
+/** Leaders in separate processes that are killed, frozen or terminated, and many candidates at the same time. */
 import { describe, expect, test, vi } from "vitest";
 import { type Program, startProgram } from "../../../../tests/support/program.js";
 import type { Leader, Leadership } from "../../src/index.js";
@@ -6,7 +6,7 @@ import { lead } from "../../src/recipes/index.js";
 import { eventually, follow, heeding, useLeadScene } from "./lead-scene.js";
 import { endsAtMs, expectTakeover, serverMs } from "./takeover.js";
 
-/** How long after a SIGTERM another leads. Meant is a second; the rest is for a machine that does something else as well. */
+/** Longest time from SIGTERM to the next leader. The target is one second; the rest allows for a busy machine. */
 const RESIGNED_MS = 5_000;
 const scene = useLeadScene();
 
@@ -15,7 +15,7 @@ function program(): Program {
   return startProgram(new URL("./programs/leader.mjs", import.meta.url), { port: server.port, name });
 }
 
-/** Starts a process that leads, and one that stands behind it. */
+/** Starts a process that leads and one that waits behind it. */
 async function leaderAndNext(how: object): Promise<{
   leader: Program;
   next: Program;
@@ -24,7 +24,7 @@ async function leaderAndNext(how: object): Promise<{
   following: Promise<unknown>;
 }> {
   const [leader, next] = [program(), program()];
-  // On a slow machine it may lead sooner than it should.
+  // Registered first, because on a slow machine the second process may lead earlier than intended.
   const following = next.heard("leading");
   const leading = leader.heard("leading");
   const answer = leader.call("lead", { value: "first", mark: `${scene.name}:mark`, ...how });
@@ -36,9 +36,9 @@ async function leaderAndNext(how: object): Promise<{
   return { leader, next, term, answer, following };
 }
 
-// A process takes its time to start on a machine that does something else as well.
+// Processes start slowly on a busy machine.
 describe("a leader", { timeout: 60_000 }, () => {
-  test("that is killed is followed when its lease is over, and soon after, in a higher term", async () => {
+  test("that is killed is succeeded soon after its lease expires, in a higher term", async () => {
     const { leader, next, term, following } = await leaderAndNext({ leaseMs: 3_000 });
     try {
       const observer = follow(scene.another().election(scene.name));
@@ -56,7 +56,7 @@ describe("a leader", { timeout: 60_000 }, () => {
     }
   });
 
-  test("that is told to go by SIGTERM resigns, long before its lease would end", async ({ annotate }) => {
+  test("that receives SIGTERM resigns long before its lease would expire", async ({ annotate }) => {
     const { leader, next, term, answer, following } = await leaderAndNext({ leaseMs: 600_000 });
     try {
       const resigned = leader.heard("resigned");
@@ -64,7 +64,7 @@ describe("a leader", { timeout: 60_000 }, () => {
       process.kill(leader.pid, "SIGTERM");
       const second = (await following) as number;
       expect(second).toBeGreaterThan(term);
-      // A term is the moment in which it was granted, in microseconds of the server.
+      // A term is the server time of its grant in microseconds.
       const afterMs = second / 1_000 - toldMs;
       await annotate(`the next one leads ${Math.round(afterMs)} ms after SIGTERM`);
       expect(afterMs).toBeLessThan(RESIGNED_MS);
@@ -75,7 +75,7 @@ describe("a leader", { timeout: 60_000 }, () => {
     }
   });
 
-  test("that was stopped beyond its lease knows at the first line that it leads no longer", async () => {
+  test("that was frozen beyond its lease knows as soon as it resumes that it no longer leads", async () => {
     const [leader, next] = [program(), program()];
     try {
       const leading = leader.heard("leading");
@@ -96,7 +96,7 @@ describe("a leader", { timeout: 60_000 }, () => {
   });
 });
 
-test("of 50 candidates at once one leads at a time, and each of them once", { timeout: 60_000 }, async () => {
+test("of 50 concurrent candidates, one leads at a time and each leads once", { timeout: 60_000 }, async () => {
   const terms: number[] = [];
   let leading = 0;
   let most = 0;
@@ -113,7 +113,7 @@ test("of 50 candidates at once one leads at a time, and each of them once", { ti
   expect(terms).toEqual(terms.toSorted((a, b) => a - b));
 });
 
-test("nothing keeps a process that has led, and its Holdfast is closed", async () => {
+test("no timer remains after a term once the Holdfast is closed", async () => {
   const timers = (): number => process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
   const before = timers();
   const holdfast = scene.another();
@@ -122,7 +122,7 @@ test("nothing keeps a process that has led, and its Holdfast is closed", async (
   await holdfast.election(scene.name).resign();
   await leading;
   await holdfast.close();
-  // Without a timer of its own.
+  // Waits with setImmediate, because a timer would be counted.
   for (const giveUpAtMs = Date.now() + eventually.timeout; timers() > before && Date.now() < giveUpAtMs; ) {
     await new Promise((resolve) => setImmediate(resolve));
   }

@@ -1,4 +1,4 @@
-/** A server for the tests of leaders, and what they ask again and again. */
+/** A server and helpers for the tests of leaders. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
@@ -6,20 +6,20 @@ import { type RedisServer, startRedis } from "../../../../tests/support/redis-se
 import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
 import { createHoldfast, type Election, type Holdfast, type Leader, type Leadership } from "../../src/index.js";
 
-/** Long enough for a machine that does something else as well; never reached in a passing run. */
+/** Long enough for a busy machine. A passing run never reaches it. */
 export const eventually: { readonly timeout: number; readonly interval: number } = { timeout: 30_000, interval: 10 };
 
-/** What a test works with. */
+/** The setup that a test uses. */
 export interface LeadScene {
   readonly server: RedisServer;
   readonly redis: Redis;
   readonly name: string;
-  /** Another Holdfast, with a connection of its own; closed after the test. */
+  /** Creates another Holdfast with its own connection. It is closed after the test. */
   another(port?: number): Holdfast;
   proxy(): Promise<TcpProxy>;
 }
 
-/** Registers the hooks of a file. */
+/** Registers the hooks of a test file. */
 export function useLeadScene(): LeadScene {
   let server: RedisServer;
   let redis: Redis;
@@ -53,7 +53,7 @@ export function useLeadScene(): LeadScene {
     another(port = server.port) {
       const client = new Redis({ port, retryStrategy: () => 20 });
       client.on("error", () => {});
-      // What is slow here is the machine.
+      // Long, because the machine may be slow.
       const holdfast = createHoldfast({ redis: client, commandTimeoutMs: 5_000 });
       ends.push(async () => {
         await holdfast.close();
@@ -69,7 +69,7 @@ export function useLeadScene(): LeadScene {
   };
 }
 
-/** Work that goes on until it is told how to end, whatever its signal says. */
+/** Work that ignores its signal and runs until `end` is called. */
 export function held<Value>(): {
   readonly work: (leadership: Leadership) => Promise<Value>;
   readonly began: Promise<Leadership>;
@@ -94,7 +94,7 @@ export function held<Value>(): {
   };
 }
 
-/** Work as it should be: it ends when its signal aborts. */
+/** Well-behaved work that ends when its signal aborts. */
 export function heeding(began: (leadership: Leadership) => void = () => {}): (leadership: Leadership) => Promise<void> {
   return async (leadership) => {
     began(leadership);
@@ -103,7 +103,7 @@ export function heeding(began: (leadership: Leadership) => void = () => {}): (le
   };
 }
 
-/** Resolves with its reason when it has aborted, which it may have by now. */
+/** Resolves with the reason of the signal once it is aborted. */
 export function aborted(signal: AbortSignal): Promise<unknown> {
   return new Promise((resolve) => {
     signal.addEventListener("abort", () => resolve(signal.reason));
@@ -111,7 +111,7 @@ export function aborted(signal: AbortSignal): Promise<unknown> {
   });
 }
 
-/** Follows an election; `stop` ends that. */
+/** Observes an election until `stop` is called. */
 export function follow(election: Election): { readonly seen: (Leader | null)[]; stop(): Promise<void> } {
   const controller = new AbortController();
   const seen: (Leader | null)[] = [];

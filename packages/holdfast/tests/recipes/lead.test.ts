@@ -1,4 +1,4 @@
-/** Leading an election, on a real server: the order of its ends, and what comes after them. */
+/** `lead` on a real server: how terms end, in which order, and what follows. */
 import { getEventListeners } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { embedded } from "@holdfast/embedded";
@@ -24,7 +24,7 @@ function thrownBy(call: () => void): unknown {
 const NOW = { delayMaxMs: 0 } as const;
 
 describe("a term ends", () => {
-  test("by its work: the lease is released after it, and its value is the result", async () => {
+  test("when its work returns: the lease is released, and the value is the result", async () => {
     const election = scene.another().election(scene.name);
     const running = held<number>();
     const leading = lead(election, running.work, { value: "10.0.0.1", ...NOW });
@@ -36,7 +36,7 @@ describe("a term ends", () => {
     expect(await election.tryAcquire()).not.toBeNull();
   });
 
-  test("by resign: the signal aborts, the work settles, then the lease is released, and not before", async () => {
+  test("on resign: the signal aborts, the work settles, and then the lease is released", async () => {
     const election = scene.another().election(scene.name);
     const rival = scene.another().election(scene.name);
     const running = held<string>();
@@ -56,7 +56,7 @@ describe("a term ends", () => {
     expect(await election.resign()).toBeUndefined();
   });
 
-  test("by resign, and a second one is told the same; of a term before that it says nothing", async () => {
+  test("on resign: a second call gets the same outcome, and without a term it returns undefined", async () => {
     const election = scene.another().election(scene.name);
     const running = held<void>();
     const leading = lead(election, running.work, NOW);
@@ -79,7 +79,7 @@ describe("a term ends", () => {
     expect(await again).toBe("first");
   });
 
-  test("by its signal, in the same order, with the reason of that", async () => {
+  test("on abort of its signal: in the same order, with the reason of the signal", async () => {
     const election = scene.another().election(scene.name);
     const controller = new AbortController();
     const running = held<string>();
@@ -94,7 +94,7 @@ describe("a term ends", () => {
     expect(getEventListeners(controller.signal, "abort")).toEqual([]);
   });
 
-  test("by a Holdfast that closes: it waits for the work, and nothing is thrown, whoever leads or stands", async () => {
+  test("when its Holdfast closes: it waits for the work, and neither leader nor candidate throws", async () => {
     const [first, second] = [scene.another(), scene.another()];
     const running = held<string>();
     const leading = lead(first.election(scene.name), running.work, { rejoin: true, ...NOW });
@@ -110,7 +110,7 @@ describe("a term ends", () => {
     await expect(lead(first.election(scene.name), heeding())).rejects.toMatchObject({ code: "ERR_LOCK_CLOSED" });
   });
 
-  test("by a Holdfast that gives back at once: also an end, and no loss", async () => {
+  test("when its Holdfast closes without grace: as closing, not as a loss", async () => {
     const holdfast = scene.another();
     const stopped = vi.fn();
     const leading = lead(holdfast.election(scene.name), heeding(), { stopped, ...NOW });
@@ -120,7 +120,7 @@ describe("a term ends", () => {
     expect(stopped.mock.calls.map(([, end]) => end)).toEqual(["closing"]);
   });
 
-  test("by an error of the work, which passes untouched, with rejoin as well", async () => {
+  test("on an error of its work, which is rethrown even with rejoin", async () => {
     const election = scene.another().election(scene.name);
     const error = new Error("a bug");
     for (const rejoin of [false, true]) {
@@ -129,7 +129,7 @@ describe("a term ends", () => {
     expect(await election.leader()).toBeNull();
   });
 
-  test("by the loss of its lease: what the work returned late is in the error", async () => {
+  test("when its lease is lost: the error contains the late result of the work", async () => {
     const election = scene.another().election(scene.name);
     const running = held<number>();
     const leading = lead(election, running.work, NOW);
@@ -145,7 +145,7 @@ describe("a term ends", () => {
     expect(error).toMatchObject({ value: 7, reason: "force-released", token });
   });
 
-  test("by the loss of its lease: the work that ended for it is no error of its own", async () => {
+  test("when its lease is lost: work that the signal aborts causes no second error", async () => {
     const election = scene.another().election(scene.name);
     const running = held<never>();
     const leading = lead(election, async (leadership) => {
@@ -159,13 +159,13 @@ describe("a term ends", () => {
   });
 });
 
-test("a longest hold that the locks of a Holdfast have by default ends no term", async () => {
+test("the default `maxHoldMs` of a Holdfast does not end a term", async () => {
   const client = new Redis({ port: scene.server.port });
   const holdfast = createHoldfast({ redis: client, maxHoldMs: 100, commandTimeoutMs: 5_000 });
   const running = held<number>();
   const leading = lead(holdfast.election(scene.name), running.work, NOW);
   const leadership = await running.began;
-  // It began later, and is cut off.
+  // This mutex is acquired after the term began and reaches its longest hold.
   const { signal } = await holdfast.mutex(scene.name).acquire();
   await vi.waitFor(() => expect(signal.aborted).toBe(true), eventually);
   leadership.assertHeld();
@@ -176,35 +176,32 @@ test("a longest hold that the locks of a Holdfast have by default ends no term",
 });
 
 describe("a candidate", () => {
-  test.each(["in its delay", "in the queue", "before"])(
-    "that is told to stop %s leaves nothing behind",
-    async (when) => {
-      const election = scene.another().election(scene.name);
-      const leader = await scene.another().election(scene.name).campaign("there");
-      const controller = new AbortController();
-      const work = vi.fn();
-      const ends = vi.fn();
-      if (when === "before") controller.abort(new Error("never mind"));
-      const delayMaxMs = when === "in its delay" ? 86_400_000 : 0;
-      const listeners = { started: ends, stopped: ends };
-      const standing = lead(election, work, { signal: controller.signal, delayMaxMs, ...listeners });
-      if (when === "in the queue") {
-        await vi.waitFor(async () => expect((await election.inspect()).waiterCount).toBe(1), eventually);
-      }
-      if (when === "in its delay") expect(await election.resign()).toBeUndefined();
-      else controller.abort(new Error("never mind"));
-      expect(await standing).toBeUndefined();
-      await vi.waitFor(async () => expect((await election.inspect()).waiterCount).toBe(0), eventually);
-      expect([work.mock.calls, ends.mock.calls]).toEqual([[], []]);
-      expect(getEventListeners(controller.signal, "abort")).toEqual([]);
-      await leader.release();
-    },
-  );
+  test.each(["in its delay", "in the queue", "before"])("that is stopped %s leaves nothing behind", async (when) => {
+    const election = scene.another().election(scene.name);
+    const leader = await scene.another().election(scene.name).campaign("there");
+    const controller = new AbortController();
+    const work = vi.fn();
+    const ends = vi.fn();
+    if (when === "before") controller.abort(new Error("never mind"));
+    const delayMaxMs = when === "in its delay" ? 86_400_000 : 0;
+    const listeners = { started: ends, stopped: ends };
+    const standing = lead(election, work, { signal: controller.signal, delayMaxMs, ...listeners });
+    if (when === "in the queue") {
+      await vi.waitFor(async () => expect((await election.inspect()).waiterCount).toBe(1), eventually);
+    }
+    if (when === "in its delay") expect(await election.resign()).toBeUndefined();
+    else controller.abort(new Error("never mind"));
+    expect(await standing).toBeUndefined();
+    await vi.waitFor(async () => expect((await election.inspect()).waiterCount).toBe(0), eventually);
+    expect([work.mock.calls, ends.mock.calls]).toEqual([[], []]);
+    expect(getEventListeners(controller.signal, "abort")).toEqual([]);
+    await leader.release();
+  });
 
   test.each([
     ["resigned", "resigned", (election: Election) => election.resign()],
     ["taken away by force", "lost", (election: Election, { owner }: Leadership) => election.forceRelease({ owner })],
-  ] as const)("a term that is %s while `started` goes on begins no work", async (_, end, stop) => {
+  ] as const)("whose term is %s while `started` runs does not start work", async (_, end, stop) => {
     const election = scene.another().election(scene.name);
     const [work, stopped, began] = [vi.fn(), vi.fn(), held<void>()];
     const leading = lead(election, work, { ...NOW, started: began.work, stopped }).catch((error: unknown) => error);
@@ -217,7 +214,7 @@ describe("a candidate", () => {
     expect(work).not.toHaveBeenCalled();
   });
 
-  test.each(["started", "stopped"] as const)("of a `%s` that is async the error is its own", async (when) => {
+  test.each(["started", "stopped"] as const)("rejects with the error of an async `%s` callback", async (when) => {
     const failure = new Error("no such service");
     const work = vi.fn();
     const listener = { [when]: () => Promise.reject(failure) };
@@ -227,7 +224,7 @@ describe("a candidate", () => {
     expect(await election.leader()).toBeNull();
   });
 
-  test("stands on while a person has paused the election", async () => {
+  test("keeps waiting while an operator has paused the election", async () => {
     const holdfast = scene.another();
     await holdfast.pause(scene.name, { kind: "election", label: "maintenance", by: "ana" });
     const leading = lead(holdfast.election(scene.name), () => "led", NOW);
@@ -239,7 +236,7 @@ describe("a candidate", () => {
     expect(await leading).toBe("led");
   });
 
-  test("is one for each Holdfast", async () => {
+  test("can campaign only once per Holdfast at a time", async () => {
     const holdfast = scene.another();
     const running = held<number>();
     const first = lead(holdfast.election(scene.name), running.work, NOW);
@@ -252,7 +249,7 @@ describe("a candidate", () => {
 });
 
 describe("with rejoin", () => {
-  test("there is a random delay before each time that it stands: at first, after a loss, and after work that returned", async () => {
+  test("a random delay precedes each campaign: the first, after a loss, and after returned work", async () => {
     const delayMaxMs = 3_600_000;
     let delays = 0;
     const runtime: Runtime = {
@@ -283,7 +280,7 @@ describe("with rejoin", () => {
     client.disconnect();
   });
 
-  test("a lease that is lost while work ends for another reason is no error of the work that finds it out", async () => {
+  test("a lease that is lost during an abort causes no error if the work reports the loss", async () => {
     const election = scene.another().election(scene.name);
     const stop = new AbortController();
     const ends: TermEnd[] = [];
@@ -303,7 +300,7 @@ describe("with rejoin", () => {
     expect(ends).toEqual(["lost"]);
   });
 
-  test("work that has not ended by the end of the grace, and finds that out, is an end by a Holdfast that closes", async () => {
+  test("work that outlasts the grace of a closing Holdfast and reports the loss causes no error", async () => {
     const holdfast = scene.another();
     const running = held<never>();
     const leading = lead(holdfast.election(scene.name), running.work, { rejoin: true, ...NOW });
@@ -314,7 +311,7 @@ describe("with rejoin", () => {
     expect(await leading).toBeUndefined();
   });
 
-  test("of 200 elections each has a higher term, started and stopped in pairs, and two never lead", async () => {
+  test("200 successive terms rise, never overlap, and call `started` and `stopped` in pairs", async () => {
     const terms: number[] = [];
     const told: string[] = [];
     const stop = new AbortController();
@@ -342,7 +339,7 @@ describe("with rejoin", () => {
     await last.release();
   }, 60_000);
 
-  test("a process never runs two callbacks: work that ignores its loss is waited for, and health tells", async () => {
+  test("lead waits for work that ignores its loss, runs no second callback, and reports it in health", async () => {
     const holdfast = scene.another();
     const election = holdfast.election(scene.name);
     const rival = scene.another().election(scene.name);
@@ -371,7 +368,7 @@ describe("with rejoin", () => {
     await vi.waitFor(() => expect(election.health(0)).toMatchObject({ ok: false, role: "follower" }), eventually);
     expect(holdfast.election(scene.name).health(0).ageMs).toBeGreaterThan(0);
     await leadership.release();
-    // It could lead again, if it were not still at work.
+    // The election is free. The candidate does not join because its work still runs.
     expect((await rival.inspect()).waiterCount).toBe(0);
     expect([calls, ends]).toEqual([1, []]);
     works[0]?.end();
@@ -386,7 +383,7 @@ describe("with rejoin", () => {
   });
 });
 
-test("what names no leadership is about that of lead, whichever object it is asked of", async () => {
+test("calls without a leadership refer to the one of lead, on any election object", async () => {
   const holdfast = scene.another();
   await expect(holdfast.election(scene.name).proclaim("x")).rejects.toThrow("leadership must be one of the election");
   expect(await holdfast.election(scene.name).resign()).toBeUndefined();
@@ -403,7 +400,7 @@ test("what names no leadership is about that of lead, whichever object it is ask
   expect(await leading).toEqual({ value: "10.0.0.9", pid: process.pid, transitions: 0, aborted: true });
 });
 
-test("health speaks of a leadership without lead as well", async () => {
+test("health also reports a leadership that was acquired without lead", async () => {
   const election = scene.another().election(scene.name);
   expect(election.health(0)).toEqual({ ok: true, role: "follower", ageMs: 0 });
   const leadership = await election.campaign("x", { leaseMs: 60_000 });
@@ -414,7 +411,7 @@ test("health speaks of a leadership without lead as well", async () => {
   expect(election.health(0).role).toBe("follower");
 });
 
-test("it runs on the embedded store", async () => {
+test("lead works on the embedded store", async () => {
   const holdfast = createHoldfast({ store: embedded() });
   const election = holdfast.election(scene.name);
   const terms: number[] = [];
@@ -432,7 +429,7 @@ test("it runs on the embedded store", async () => {
   await holdfast.close();
 });
 
-test("every key has an end", async () => {
+test("every key expires", async () => {
   await lead(scene.another().election(scene.name), () => {}, NOW);
   const keys = await scene.redis.keys(`hf:election:{${scene.name}}*`);
   expect(keys.length).toBeGreaterThan(0);
@@ -449,7 +446,7 @@ test.each([
   [{ started: 5 }, "started"],
   [{ stopped: 5 }, "stopped"],
   [{ waitMs: 5 }, "waitMs"],
-])("a wrong option is refused by its name: %o", async (options, name) => {
+])("the error for an invalid option names the option: %o", async (options, name) => {
   const election = scene.another().election(scene.name);
   const work = vi.fn();
   await expect(lead(election, work, options as object)).rejects.toThrow(name);

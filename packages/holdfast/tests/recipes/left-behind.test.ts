@@ -1,4 +1,4 @@
-/** What a recipe leaves behind when it has ended, however it has ended: nothing that listens, waits or stays for ever. */
+/** No recipe leaves listeners, timers or keys without expiry behind, no matter how it ends. */
 import { randomUUID } from "node:crypto";
 import { getEventListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -23,7 +23,7 @@ import { eventually, held } from "./queue-scene.js";
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
-/** What is done under the recipe: given the lease, it ends as the test wants it. */
+/** The work of the recipe. The test decides how it ends. */
 type Work = (lease?: { readonly signal: AbortSignal }) => Promise<string>;
 interface Use {
   readonly holdfast: Holdfast;
@@ -33,9 +33,9 @@ interface Use {
 }
 interface Recipe {
   readonly use: (use: Use) => Promise<unknown>;
-  /** Whether who comes second waits; who does not is refused, or is in nobody's way. */
+  /** Whether a second caller waits. Otherwise it is refused or runs at the same time. */
   readonly waits?: boolean;
-  /** What is meant to stay until somebody deletes it. */
+  /** Keys that stay until they are deleted. */
   readonly stays?: RegExp;
 }
 
@@ -86,7 +86,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
         },
         { signal, waitMs },
       ),
-    // The value, and the token with which it was written.
+    // The value and the token with which it was written.
     stays: /data:/,
   },
   versioned: {
@@ -197,7 +197,7 @@ async function expectNothingLeft(
   await vi.waitFor(async () => expect(await redis.pubsub("CHANNELS", `*${name}*`)).toEqual([]), eventually);
   for (const { client, listened } of parties) expect(listeners(client)).toBe(listened);
   expect(listeners(process)).toBe(before.process);
-  // Without a timer of its own.
+  // Waits with setImmediate, because a timer would be counted.
   for (const giveUpAtMs = Date.now() + eventually.timeout; timers() > before.timers && Date.now() < giveUpAtMs; ) {
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -234,7 +234,7 @@ describe.each(WITH_WAITERS)("%s leaves nothing behind", (_, { use, stays }) => {
     await running.began;
     const why = new Error("the caller has gone");
     const waiting = use({ ...second, name, signal: given.signal, work: async () => "second" });
-    // Wherever it is by then: it lets go from there.
+    // The abort must work in whichever state the caller is by then.
     await sleep(50);
     given.abort(why);
     await waiting.catch((error: unknown) => expect(error).toBe(why));

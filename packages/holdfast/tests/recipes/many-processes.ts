@@ -1,20 +1,20 @@
-/** Fifty processes that are called at once, and what they have left at the server. */
+/** Starts fifty processes, calls them at the same time and reads what they left on the server. */
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, expect } from "vitest";
 import type { Program } from "../../../../tests/support/program.js";
 
 export const PROCESSES = 50;
-/** How many of them start at once: each takes its time. */
+/** Number of processes that start at the same time, because starting one takes a while. */
 const STARTING = 5;
 
-/** The processes of one file. */
+/** The processes of one test file. */
 export interface ManyProcesses {
   readonly programs: readonly Program[];
-  /** Calls that verb of all of them; what they have to say may differ. */
+  /** Calls the verb on every process. The answers may differ. */
   all<Answer>(verb: string, input?: object | ((at: number) => object)): Promise<Answer[]>;
 }
 
-/** Starts them for the file. Each has a verb `ready`, and is ended by the file's end. */
+/** Starts the processes for a test file and kills them after it. Each must support the verb `ready`. */
 export function startMany(start: () => Program): ManyProcesses {
   const programs: Program[] = [];
   beforeAll(async () => {
@@ -34,7 +34,7 @@ export function startMany(start: () => Program): ManyProcesses {
         }
       }),
     );
-    // Only when none of them starts another: what comes next kills all that there are.
+    // Throws only after every starter has stopped, because the cleanup kills only processes that exist by then.
     for (const each of starting) if (each.status === "rejected") throw each.reason;
   });
   afterAll(async () => {
@@ -49,7 +49,7 @@ export function startMany(start: () => Program): ManyProcesses {
   };
 }
 
-/** Who was inside, in the order of their turns; no two at once. */
+/** Returns the visitors in the order of their turns. Asserts that no two visits overlap. */
 export async function visits(redis: Redis, of: string): Promise<readonly string[]> {
   const seen = await redis.lrange(`${of}:visits`, 0, -1);
   const turns = seen.filter((each) => each.startsWith("begin ")).map((each) => each.slice("begin ".length));
@@ -57,7 +57,7 @@ export async function visits(redis: Redis, of: string): Promise<readonly string[
   return turns;
 }
 
-/** How often each of them is there. */
+/** Counts how often each answer occurs. */
 export function tally(answers: readonly unknown[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const answer of answers) counts[String(answer)] = (counts[String(answer)] ?? 0) + 1;

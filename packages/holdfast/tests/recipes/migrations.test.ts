@@ -1,4 +1,4 @@
-/** Pods that migrate a database when they start, with a real PostgreSQL: see docs/recipes/migrations.md. */
+/** Pods that migrate a real PostgreSQL database when they start. See docs/recipes/migrations.md. */
 import { Redis } from "ioredis";
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -16,10 +16,10 @@ interface Started {
 }
 
 const eventually = { timeout: 60_000, interval: 20 };
-// `npm test` says what is missing. In CI it has installed it, and a server that is not there fails the test.
+// Without PostgreSQL these tests are skipped, and `npm test` reports that. CI installs it, so there they must run.
 const isMissing = postgresFolder() === undefined && process.env.CI !== "true";
 
-describe.skipIf(isMissing)("of pods that migrate when they start", { timeout: 120_000 }, () => {
+describe.skipIf(isMissing)("pods that migrate when they start", { timeout: 120_000 }, () => {
   let server: RedisServer;
   let postgres: PostgresServer;
   let redis: Redis;
@@ -61,12 +61,12 @@ describe.skipIf(isMissing)("of pods that migrate when they start", { timeout: 12
     return started;
   }
 
-  /** Which process wrote each step. */
+  /** The process that wrote each step. */
   async function rows(): Promise<{ step: number; pid: number }[]> {
     return (await database.query(`SELECT step, pid FROM t_${version} ORDER BY step`)).rows;
   }
 
-  test("ten that start at once migrate once, all of them go on after it, and one that starts later skips it", async () => {
+  test("migrate once if ten start at the same time, and a later pod skips the migration", async () => {
     const ten = Array.from({ length: 10 }, pod);
     const input = { version, steps: 5, stepMs: 20 };
     const started = await Promise.all(ten.map((each) => each.call<Started>("start", input)));
@@ -78,7 +78,7 @@ describe.skipIf(isMissing)("of pods that migrate when they start", { timeout: 12
     expect(await pod().call<Started>("start", input)).toMatchObject({ replayed: true, by: runner?.by });
   });
 
-  test("one that is killed in the middle is followed within its lease, and nothing of it is left", async () => {
+  test("take over within the lease from a pod that was killed, whose changes are rolled back", async () => {
     const dying = pod();
     const step = dying.heard("step");
     const killed = dying.call("start", { version, leaseMs: 3_000, steps: 1_000, stepMs: 60_000 }).catch(() => {});
@@ -96,7 +96,7 @@ describe.skipIf(isMissing)("of pods that migrate when they start", { timeout: 12
     expect(await rows()).toEqual([0, 1, 2].map((each) => ({ step: each, pid: next.pid })));
   });
 
-  test("one that fails says why, is not recorded as done, and is followed by the next", async () => {
+  test("report an error, record nothing as done, and let the next pod retry", async () => {
     const failing = pod().call("start", { version, steps: 3, stepMs: 1, fails: true });
     await expect(failing).rejects.toThrow(`step 0 of ${version} is wrong`);
     const client = new Redis({ port: server.port });
@@ -112,7 +112,7 @@ describe.skipIf(isMissing)("of pods that migrate when they start", { timeout: 12
     client.disconnect();
   });
 
-  test("those who wait can see who migrates, since when, and what", async () => {
+  test("can see which pod migrates, what it migrates and since when", async () => {
     const runner = pod();
     const step = runner.heard("step");
     const running = runner

@@ -1,4 +1,4 @@
-/** What can go wrong around a call that is to be done once: lost messages, lost servers, callers who leave at any moment. */
+/** Faults around `once`: lost messages, failed servers, and callers that leave at any moment. */
 import { randomUUID } from "node:crypto";
 import { getEventListeners } from "node:events";
 import { Redis } from "ioredis";
@@ -55,7 +55,7 @@ async function proxied(): Promise<{ proxy: TcpProxy; far: Holdfast }> {
   return { proxy, far: client(proxy.port) };
 }
 
-/** A call that runs until it is told to end. */
+/** Starts a call that runs until `end` is called. */
 async function running(by: Holdfast): Promise<{ ended: Promise<unknown>; end: () => void; lease: Lease }> {
   let end = (): void => {};
   const work = new Promise<string>((resolve) => {
@@ -72,7 +72,7 @@ async function running(by: Holdfast): Promise<{ ended: Promise<unknown>; end: ()
   return { ended, end, lease: await began };
 }
 
-test("of fifty callers in five processes one runs, and all get its value", { timeout: 60_000 }, async () => {
+test("of fifty callers in five processes, one runs and all get its value", { timeout: 60_000 }, async () => {
   const url = new URL("./programs/runner.mjs", import.meta.url);
   const programs = Array.from({ length: 5 }, () => startProgram(url, { port: server.port }));
   closers.push(() => Promise.all(programs.map((program) => program.kill())));
@@ -83,7 +83,7 @@ test("of fifty callers in five processes one runs, and all get its value", { tim
   expect(await redis.get(`${key}:effects`)).toBe("1");
 });
 
-test("whoever is told nothing finds out by itself", async () => {
+test("a waiter that receives no messages finds the result by re-checks", async () => {
   const { proxy, far } = await proxied();
   proxy.dropMessages(true);
   const first = await running(holdfast);
@@ -99,7 +99,7 @@ test("whoever is told nothing finds out by itself", async () => {
 });
 
 describe("a server", () => {
-  test("that comes back empty has forgotten the call: its runner is told, and whoever waits runs it", {
+  test("that restarts empty loses the call: its runner gets an error and a waiter runs", {
     timeout: 60_000,
   }, async () => {
     const own = await startRedis();
@@ -115,7 +115,7 @@ describe("a server", () => {
     expect(await once(near, key, () => "third")).toMatchObject({ value: "second", replayed: true });
   });
 
-  test("that is followed by its replica keeps the call with its runner, and its record after it", {
+  test("that is replaced by its replica keeps the running call and then its record", {
     timeout: 120_000,
   }, async () => {
     const topology = await startSentinel({ downAfterMs: 60_000 });
@@ -148,13 +148,13 @@ describe("a server", () => {
   });
 });
 
-describe("a caller who leaves", () => {
+describe("a caller that leaves", () => {
   const moments: readonly (readonly [string, RegExp])[] = [
     ["while the server is asked", new RegExp(`^evalsha ${recipesOnceBegin.sha1}`, "i")],
     ["while it begins to listen", /^subscribe .*:ended$/i],
   ];
 
-  test.each(moments)("%s leaves nothing behind, and nobody else notices", async (_, moment) => {
+  test.each(moments)("%s leaves nothing behind and does not disturb other callers", async (_, moment) => {
     const { proxy, far } = await proxied();
     await once(far, `${key}:warm`, () => 1);
     const first = await running(holdfast);
@@ -177,7 +177,7 @@ describe("a caller who leaves", () => {
     );
   });
 
-  test("while it asks again leaves nothing behind", async () => {
+  test("during a re-check leaves nothing behind", async () => {
     const { proxy, far } = await proxied();
     const first = await running(holdfast);
     const controller = new AbortController();
@@ -186,7 +186,7 @@ describe("a caller who leaves", () => {
       async () => expect(await redis.pubsub("NUMSUB", `hf:once:{/${key}}:ended`)).toContain(1),
       eventually,
     );
-    // It asks once more by itself before long, since a message can be lost.
+    // The waiter re-checks on its own soon, because a message can be lost.
     const asking = proxy.hold(new RegExp(`^evalsha ${recipesOnceBegin.sha1}`, "i"));
     await asking.reached;
     controller.abort(new Error("no longer"));
@@ -197,7 +197,7 @@ describe("a caller who leaves", () => {
     expect(await first.ended).toMatchObject({ value: "first" });
   });
 
-  test("while its question is answered with the call leaves it to the next", async () => {
+  test("before it receives its grant leaves the call to the next caller", async () => {
     const { proxy, far } = await proxied();
     await once(far, `${key}:warm`, () => 1);
     const leave = proxy.hold(new RegExp(`^evalsha ${recipesOnceLeave.sha1}`, "i"));
@@ -213,7 +213,7 @@ describe("a caller who leaves", () => {
     leave.release();
     expect(await once(holdfast, key, () => "next", { waitMs: 60_000 })).toMatchObject({
       value: "next",
-      attempt: 1, // and not after its lease
+      attempt: 1, // The first attempt was returned. It did not expire.
     });
     expect(work).not.toHaveBeenCalled();
   });
@@ -224,18 +224,18 @@ describe("a caller who leaves", () => {
 });
 
 describe("a Holdfast that closes", () => {
-  test("at once gives back no call whose work goes on, and says so", async () => {
+  test("without grace does not release a call whose work still runs and reports it", async () => {
     const first = await running(holdfast);
     const { released, unsettled } = await holdfast.close();
     expect([released, unsettled]).toMatchObject([[], [{ kind: "once", name: `/${key}` }]]);
     await expect(once(client(server.port), key, () => 2, { whenRunning: "reject" })).rejects.toThrow(OnceRunningError);
-    // Nor is it given back by hand, and nobody was asked to.
+    // A manual release is refused, too, without a request to the server.
     await expect(first.lease.release()).rejects.toMatchObject({ code: "ERR_LOCK_STORE", mayHaveRun: false });
     first.end();
     expect(await first.ended).toMatchObject({ value: "first" });
   });
 
-  test("waits for the end of a call, and says that it was given back", async () => {
+  test("with grace waits for the end of a call and reports its release", async () => {
     const first = await running(holdfast);
     const closed = holdfast.close({ graceMs: 60_000 });
     first.end();
@@ -243,7 +243,7 @@ describe("a Holdfast that closes", () => {
     expect(await closed).toMatchObject({ released: [{ kind: "once", name: `/${key}` }], unsettled: [] });
   });
 
-  test("does not count a call as given back whose end the server has not confirmed", { timeout: 60_000 }, async () => {
+  test("does not report a release that the server has not confirmed", { timeout: 60_000 }, async () => {
     const { proxy, far } = await proxied();
     await once(far, `${key}:warm`, () => 1);
     const first = await running(far);
@@ -259,13 +259,13 @@ describe("a Holdfast that closes", () => {
   });
 });
 
-test("a caller whose signal is aborted already asks nothing", async () => {
+test("a caller whose signal is already aborted sends nothing", async () => {
   const why = new Error("before");
   await expect(once(holdfast, key, () => 1, { signal: AbortSignal.abort(why) })).rejects.toBe(why);
   expect(await redis.exists(`hf:once:{/${key}}`)).toBe(0);
 });
 
-test("whatever was done, no key is without an end, nobody listens, and the signal of a caller is let go", async () => {
+test("all keys expire, and no subscription or signal listener remains", async () => {
   const controller = new AbortController();
   const { signal } = controller;
   const first = await running(holdfast);

@@ -1,4 +1,4 @@
-/** Callers of `once` in processes of their own that die or stand still. */
+/** Callers of `once` in separate processes that crash or freeze. */
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Program, startProgram } from "../../../../tests/support/program.js";
 import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
@@ -26,14 +26,14 @@ function record(): string {
 
 const request = (sha1: string): RegExp => new RegExp(`^evalsha ${sha1}`, "i");
 
-/** Kills a caller at the moment that `reached` names. */
+/** Resolves when the caller reaches the moment at which it is to be killed. */
 type Moment = (dying: Program, proxy: TcpProxy) => Promise<unknown>;
 
 async function killAt(moment: Moment, call: { leaseMs: number; workMs: number }): Promise<void> {
   const { holdfast, name, server } = scene;
   const proxy = await startProxy(server.port);
   try {
-    // Whoever is the first to ask sends the script first.
+    // Loads the script, because the first caller would send it in an extra request.
     await once(holdfast, `${name}:warm`, () => 1);
     const dying = program(proxy.port);
     const reached = moment(dying, proxy);
@@ -48,8 +48,8 @@ async function killAt(moment: Moment, call: { leaseMs: number; workMs: number })
   }
 }
 
-// A process takes its time to start on a machine that does something else as well.
-describe("processes that die or stand still", { timeout: 60_000 }, () => {
+// Processes start slowly on a busy machine.
+describe("processes that crash or freeze", { timeout: 60_000 }, () => {
   test.each<[string, { reached: Moment; runs: number; point: object | undefined; workMs: number }]>([
     [
       "when it has the call, and has not begun to work",
@@ -73,7 +73,7 @@ describe("processes that die or stand still", { timeout: 60_000 }, () => {
         workMs: 0,
       },
     ],
-  ])("one that is killed %s is followed when its lease is over, with what it had saved", async (_, moment) => {
+  ])("one killed %s is succeeded after its lease, with its saved progress", async (_, moment) => {
     const { holdfast, name, redis } = scene;
     await killAt(moment.reached, { leaseMs: 1_000, workMs: moment.workMs });
     expect(await redis.hget(record(), "state")).toBe("running");
@@ -87,7 +87,7 @@ describe("processes that die or stand still", { timeout: 60_000 }, () => {
     for (const run of runs) expect(result.token).toBeGreaterThan(Number(run.split(" ").at(-1)));
   });
 
-  test("one that is killed when its result is recorded, and it does not know, is replayed", async () => {
+  test("one killed after its result is recorded but before the reply is replayed", async () => {
     const { holdfast, name } = scene;
     const moment: Moment = (_, proxy) => proxy.holdReply(request(recipesOnceSettle.sha1)).reached;
     await killAt(moment, { leaseMs: 600_000, workMs: 0 });
@@ -96,7 +96,7 @@ describe("processes that die or stand still", { timeout: 60_000 }, () => {
     expect(work).not.toHaveBeenCalled();
   });
 
-  test("one that was stopped beyond its lease is too late: the second result is stored, and the first is told", async () => {
+  test("one frozen beyond its lease gets an OnceLostError, and the second result is stored", async () => {
     const { holdfast, name } = scene;
     const late = program();
     const saved = late.heard("saved");

@@ -1,4 +1,4 @@
-/** What fifty callers of one key cost between the end of the run and the value that all of them get: one round of messages. */
+/** Requests of fifty callers of one key between the end of the run and the value: one round. */
 import { expect, test } from "vitest";
 import { startMonitor } from "../../../../tests/support/monitor.js";
 import { once } from "../../src/recipes/index.js";
@@ -7,7 +7,7 @@ import { held, useQueueScene } from "./queue-scene.js";
 const CALLERS = 50;
 const scene = useQueueScene();
 
-test("once: the end is told in one message, and each caller asks once for what has come of it", {
+test("once publishes the end in one message, and each caller requests the result once", {
   timeout: 120_000,
 }, async () => {
   const { holdfast, other, name, redis, server } = scene;
@@ -25,7 +25,7 @@ test("once: the end is told in one message, and each caller asks once for what h
     await first.began;
     await monitor.sent();
     const callers = Array.from({ length: CALLERS }, () => once(other, name, () => "second", { waitMs: 120_000 }));
-    // The first in the line of its process asks once before it listens, and once when it does; then it is sure to hear of the end.
+    // The first caller of its process sends one request before it subscribes and one after. Now it cannot miss the end.
     for (let asked = 0; asked < 2; ) asked += asksOf(await monitor.sent());
 
     first.end("first");
@@ -35,7 +35,7 @@ test("once: the end is told in one message, and each caller asks once for what h
       ["first", false],
       ...callers.map(() => ["first", true]),
     ]);
-    // Each of them once, and the one that ran; whoever is kept waiting by a busy machine looks again every two seconds.
+    // One request per caller and one of the runner. On a busy machine, waiters also re-check every two seconds.
     expect(asked).toBeGreaterThan(CALLERS);
     expect(asked).toBeLessThan(CALLERS + 10);
     await redis.ping();
@@ -46,7 +46,7 @@ test("once: the end is told in one message, and each caller asks once for what h
     monitor.stop();
   }
 
-  /** How many scripts were run for this key. */
+  /** Number of scripts that ran for this key. */
   function asksOf(sent: readonly (readonly string[])[]): number {
     return sent.filter(([command = "", ...words]) => /^(eval|fcall)/.test(command) && words.join(" ").includes(name))
       .length;

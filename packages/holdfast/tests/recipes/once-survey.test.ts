@@ -1,4 +1,4 @@
-/** Looking at all calls, on a real server. */
+/** `surveyOnce` on a real server. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
@@ -27,7 +27,7 @@ beforeEach(async () => {
   return () => holdfast.close();
 });
 
-test("tells each call with its key, its scope and what has become of it, and no value", async () => {
+test("a survey lists each call with its key, scope and state, but not its value", async () => {
   await once(holdfast, "charge:1", () => "a secret");
   await once(holdfast, "charge:2/{odd}", () => 2, { scope: "tenant/é" });
   await once(holdfast, "%25", () => Promise.reject(new Error("no answer")), { after: () => "block" }).catch(() => {});
@@ -62,7 +62,7 @@ test("tells each call with its key, its scope and what has become of it, and no 
   expect((await surveyOnce(holdfast, { scope: "tenant/é" })).calls).toHaveLength(1);
 });
 
-test("goes page by page, and lists nothing of others", async () => {
+test("a survey is paginated and lists only calls of its own prefix", async () => {
   const keys = Array.from({ length: 60 }, (_, i) => `job:${i}`);
   await Promise.all(keys.map((key) => once(holdfast, key, () => 1)));
   await holdfast.mutex("once").acquire();
@@ -82,7 +82,7 @@ test("goes page by page, and lists nothing of others", async () => {
   await stranger.close();
 });
 
-test("names what is wrong with an option", async () => {
+test("the error for an invalid option names the option", async () => {
   await expect(surveyOnce(holdfast, { states: ["over" as "done"] })).rejects.toThrow(/states must be an array of/);
   await expect(surveyOnce(holdfast, { limit: 0 })).rejects.toThrow(/limit must be/);
   await expect(surveyOnce(holdfast, { cursor: "x" })).rejects.toThrow(/cursor must be/);

@@ -1,4 +1,4 @@
-/** Idempotent execution, on a real server. */
+/** `once` on a real server. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -50,7 +50,7 @@ function record(): string {
   return `hf:once:{/${key}}`;
 }
 
-/** Work that goes on until it is told how to end. */
+/** Work that runs until `end` is called. */
 function held<Value>(): {
   work: () => Promise<Value>;
   began: Promise<void>;
@@ -75,8 +75,8 @@ function held<Value>(): {
   };
 }
 
-describe("of many calls with one key", () => {
-  test("one runs, and all get its value", async () => {
+describe("many calls with one key", () => {
+  test("run once, and all get the value", async () => {
     const work = vi.fn(async () => {
       await sleep(20);
       return { paid: 5n };
@@ -91,7 +91,7 @@ describe("of many calls with one key", () => {
     for (const result of all) expect(result).toMatchObject({ value: { paid: 5n }, attempt: 1, token: all[0]?.token });
   });
 
-  test("those who wait are told, and do not ask all the time", async () => {
+  test("are notified of the end and do not poll constantly", async () => {
     const running = held<string>();
     const first = once(holdfast, key, running.work);
     await running.began;
@@ -109,7 +109,7 @@ describe("of many calls with one key", () => {
     return Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info("commandstats"))?.[1] ?? 0);
   }
 
-  test("each object is a copy of its own", async () => {
+  test("get separate copies of the value", async () => {
     const results = [
       await once(holdfast, key, () => ({ list: [1] })),
       await once(holdfast, key, () => ({ list: [2] })),
@@ -118,7 +118,7 @@ describe("of many calls with one key", () => {
     expect((await once(other, key, () => ({ list: [3] }))).value.list).toEqual([1]);
   });
 
-  test("a tenant of its own is a call of its own", async () => {
+  test("run once per scope", async () => {
     const values = [
       await once(holdfast, key, () => "none"),
       await once(holdfast, key, () => "a", { scope: "a" }),
@@ -134,8 +134,8 @@ describe("of many calls with one key", () => {
   });
 });
 
-describe("while it runs", () => {
-  test("who does not wait is told who runs it", async () => {
+describe("while a call runs", () => {
+  test("a caller that does not wait gets an error with the holder", async () => {
     const running = held<number>();
     const first = once(holdfast, key, running.work);
     await running.began;
@@ -150,7 +150,7 @@ describe("while it runs", () => {
     expect(await first).toMatchObject({ value: 1, replayed: false });
   });
 
-  test("it is renewed: work of many leases is not run twice", () =>
+  test("its lease is renewed, so work longer than a lease runs once", () =>
     withLeaseInTime(async (leaseMs) => {
       key = randomUUID();
       const first = once(holdfast, key, () => sleep(5 * leaseMs).then(() => "first"), { leaseMs });
@@ -159,7 +159,7 @@ describe("while it runs", () => {
       expect(all).toMatchObject([{ value: { value: "first" } }, { value: { value: "first", attempt: 1 } }]);
     }));
 
-  test("it is renewed also where the default is that nothing is", async () => {
+  test("its lease is renewed even if the Holdfast has `renew: false`", async () => {
     const client = new Redis({ port: server.port });
     const unrenewed = createHoldfast({ redis: client, renew: false });
     await withLeaseInTime(async (leaseMs) => {
@@ -173,7 +173,7 @@ describe("while it runs", () => {
     client.disconnect();
   });
 
-  test("what is saved may have a codec of its own, for values that only the other can have", async () => {
+  test("saved progress can use a different codec than values", async () => {
     const codec = { encode: (value: unknown) => `=${String(value)}`, decode: (text: string) => text.slice(1) };
     const options = { codec, savedCodec: jsonCodec };
     await once(
@@ -186,7 +186,7 @@ describe("while it runs", () => {
     expect(next.value).toBe('page {"page":3}');
   });
 
-  test("a recovery point that cannot be read is an error, and the call is not kept by it", async () => {
+  test("unreadable saved progress throws an error and releases the call", async () => {
     const fail = (lease: { save(data: unknown): Promise<void> }): Promise<never> =>
       lease.save(1).then(() => Promise.reject(new Error("x")));
     await once(holdfast, key, fail, { savedCodec: { encode: () => "?", decode: () => 1 } }).catch(() => {});
@@ -194,7 +194,7 @@ describe("while it runs", () => {
     await vi.waitFor(async () => expect((await inspectOnce(other, key))?.state).toBe("released"), eventually);
   });
 
-  test("one of another content is told so at once, also behind others of its process", async () => {
+  test("a call with a different fingerprint is refused immediately, even behind local waiters", async () => {
     const running = held<number>();
     const first = once(holdfast, key, running.work, { fingerprint: 1 });
     await running.began;
@@ -204,7 +204,7 @@ describe("while it runs", () => {
     await Promise.all([first, waiting]);
   });
 
-  test("one who waits may give up, and the others do not", async () => {
+  test("a waiter can give up without affecting other waiters", async () => {
     const running = held<number>();
     const first = once(holdfast, key, running.work);
     await running.began;
@@ -219,7 +219,7 @@ describe("while it runs", () => {
     await first;
   });
 
-  test("who shares a process with it is served although it does not wait for the others", async () => {
+  test("a second caller in the same process gets its value", async () => {
     const running = held<number>();
     const first = once(holdfast, key, running.work);
     await running.began;
@@ -229,10 +229,10 @@ describe("while it runs", () => {
   });
 });
 
-describe("a call about something else under the same key", () => {
+describe("a call with another fingerprint under the same key", () => {
   const options = (fingerprint: unknown): object => ({ fingerprint, whenRunning: "reject" });
 
-  test.each(["done", "failed", "bare", "blocked"] as const)("is refused when that one is %s", async (state) => {
+  test.each(["done", "failed", "bare", "blocked"] as const)("is refused if the first call is %s", async (state) => {
     const after = state === "blocked" ? (): OncePolicy => "block" : (): OncePolicy => "keep";
     const valueBytesMax = state === "bare" ? 0 : 1_000;
     const work = (): string => {
@@ -246,7 +246,7 @@ describe("a call about something else under the same key", () => {
     await expect(refused).rejects.toMatchObject({ state });
   });
 
-  test("is refused while that one is running, and at once", async () => {
+  test("is refused immediately while the first call runs", async () => {
     const running = held<number>();
     const first = once(holdfast, key, running.work, options("one"));
     await running.began;
@@ -257,7 +257,7 @@ describe("a call about something else under the same key", () => {
     await first;
   });
 
-  test("is refused when that one has died, since its effect may have begun", async () => {
+  test("is refused if the first caller died, because its effect may have begun", async () => {
     await redis.hset(record(), {
       print: "x",
       state: "running",
@@ -272,7 +272,7 @@ describe("a call about something else under the same key", () => {
     await expect(once(other, key, () => 2, options("two"))).rejects.toThrow(OnceMismatchError);
   });
 
-  test("is welcome when that one was given back before it had come anywhere, and not after", async () => {
+  test("runs if the first call was released without saved progress, but not otherwise", async () => {
     const fail = (): never => {
       throw new Error("wrong input");
     };
@@ -283,7 +283,7 @@ describe("a call about something else under the same key", () => {
     await expect(once(other, key, () => 2, options("two"))).rejects.toThrow(OnceMismatchError);
   });
 
-  test("is refused when that one has died, also after whoever took it over has given it back, or has not begun", async () => {
+  test("is refused after a dead caller, even if a successor released the call or left it", async () => {
     const dead = { state: "running", owner: "dead/1", until: 1, token: 7, attempt: 1, first: 1, since: 1 };
     const fail = (): never => {
       throw new Error("no answer");
@@ -302,7 +302,7 @@ describe("a call about something else under the same key", () => {
       const second = once(holdfast, key, how === "left" ? running.work : fail, options("one"));
       if (how === "left") {
         await running.began;
-        // As if its caller had given up before it heard of the grant.
+        // Simulates a caller that gave up before it received the grant.
         expect(await leave()).toEqual([1]);
         running.end(1);
       }
@@ -316,7 +316,7 @@ describe("a call about something else under the same key", () => {
     }
   });
 
-  test("is refused after that one was given back too, where it is to be", async () => {
+  test("is refused even after a release with `strictFingerprint`", async () => {
     const strict = (fingerprint: string): object => ({ ...options(fingerprint), strictFingerprint: true });
     const fail = (): never => {
       throw new Error("wrong input");
@@ -329,14 +329,14 @@ describe("a call about something else under the same key", () => {
   });
 });
 
-describe("what becomes of it", () => {
-  test("an error passes untouched, and the next caller runs it", async () => {
+describe("the outcome of a call", () => {
+  test("an error is rethrown unchanged, and the next caller runs the call", async () => {
     const error = new Error("not now");
     await expect(once(holdfast, key, () => Promise.reject(error))).rejects.toBe(error);
     expect(await once(other, key, () => "now")).toMatchObject({ value: "now", replayed: false, attempt: 2 });
   });
 
-  test("an error can be kept, with what it carries", async () => {
+  test("an error can be stored with its properties", async () => {
     const error = Object.assign(new RangeError("card refused"), { code: "E_CARD", at: new Date(5) });
     const after = (): OncePolicy => "keep";
     await expect(once(holdfast, key, () => Promise.reject(error), { after })).rejects.toBe(error);
@@ -350,7 +350,7 @@ describe("what becomes of it", () => {
   test.each([
     ["no words for", { encode: (): never => expect.unreachable("no words"), decode: () => undefined }],
     ["the same words for all but", { encode: () => "?", decode: () => 1 }],
-  ])("an error is kept as one, also by a codec that has %s errors", async (_, codec) => {
+  ])("an error is stored even by a codec that has %s errors", async (_, codec) => {
     const failed = Object.assign(new Error("declined"), { code: 5 });
     const attempt = once(holdfast, key, () => Promise.reject(failed), { codec, after: () => "keep" });
     await expect(attempt).rejects.toBe(failed);
@@ -361,13 +361,13 @@ describe("what becomes of it", () => {
     await vi.waitFor(() => expect(holdfast.held()).toEqual([]), eventually);
   });
 
-  test("a value can be given back: then it is run again", async () => {
+  test("a call can be released after it returned, and then runs again", async () => {
     const after = (): OncePolicy => "release";
     expect(await once(holdfast, key, () => 1, { after })).toMatchObject({ value: 1, replayed: false });
     expect(await once(holdfast, key, () => 2)).toMatchObject({ value: 2, replayed: false });
   });
 
-  test("nobody runs it while it is blocked, and whoever finds out says how it ended", async () => {
+  test("a blocked call does not run until `resolveOnce` sets its outcome", async () => {
     const timeout = new Error("no answer from the bank");
     const after = (): OncePolicy => "block";
     await expect(once(holdfast, key, () => Promise.reject(timeout), { after })).rejects.toBe(timeout);
@@ -384,7 +384,7 @@ describe("what becomes of it", () => {
     expect(await once(other, key, () => 2)).toMatchObject({ value: 2, attempt: 2 });
   });
 
-  test("what `after` cannot decide is blocked, and its error is passed on", async () => {
+  test("an error in `after` blocks the call and is rethrown", async () => {
     const error = new Error("a bug in the policy");
     const after = (): never => {
       throw error;
@@ -393,13 +393,13 @@ describe("what becomes of it", () => {
     await expect(once(holdfast, key, () => 2)).rejects.toThrow(OnceBlockedError);
   });
 
-  test("an `after` that is async is refused, and what it rejects with ends no process", async () => {
+  test("an async `after` is refused, and its rejection is handled", async () => {
     const after = (() => Promise.reject(new Error("unheard"))) as unknown as () => OncePolicy;
     await expect(once(holdfast, key, () => 1, { after })).rejects.toThrow('after must return "keep"');
     await expect(once(holdfast, key, () => 2)).rejects.toThrow(OnceBlockedError);
   });
 
-  test("who looks at a call or resolves it names the call with no option that there is not", async () => {
+  test("inspectOnce and resolveOnce refuse unknown and invalid options", async () => {
     const after = (): OncePolicy => "block";
     await once(holdfast, key, () => 1, { after });
     const misspelt = { scoop: "tenant" } as object;
@@ -412,12 +412,12 @@ describe("what becomes of it", () => {
   test.each([
     ["too large", "x".repeat(101)],
     ["none that can be kept", () => {}],
-  ])("a value that is %s is done without it, and never run again", async (_, value) => {
+  ])("a value that is %s is not stored, and the call never runs again", async (_, value) => {
     expect(await once<unknown>(holdfast, key, () => value, { valueBytesMax: 100 })).toMatchObject({ value });
     await expect(once<unknown>(other, key, () => 2)).rejects.toThrow(OnceUnavailableError);
   });
 
-  test("its record ends with `keepMs`, and tokens rise after that too", async () => {
+  test("a record expires after `keepMs`, and later tokens are still higher", async () => {
     const first = await once(holdfast, key, () => 1, { leaseMs: 1_000, keepMs: 1_000 });
     await vi.waitFor(async () => expect(await redis.exists(record())).toBe(0), eventually);
     const second = await once(holdfast, key, () => 2, { leaseMs: 1_000, keepMs: 1_000 });
@@ -426,7 +426,7 @@ describe("what becomes of it", () => {
   });
 });
 
-test("whoever has run for too long and was followed is told that this was why", async () => {
+test("a run that exceeds `maxHoldMs` and is succeeded gets an error with that reason", async () => {
   const running = held<number>();
   const first = once(holdfast, key, running.work, { leaseMs: 1_500, maxHoldMs: 100 });
   await running.began;
@@ -435,7 +435,7 @@ test("whoever has run for too long and was followed is told that this was why", 
   await expect(first).rejects.toMatchObject({ name: "OnceLostError", value: 1, reason: "max-hold" });
 });
 
-test("a record that was deleted is none, and whoever runs it is told so", async () => {
+test("a run whose record was deleted gets an OnceLostError", async () => {
   const running = held<number>();
   const first = once(holdfast, key, running.work);
   await running.began;
@@ -444,8 +444,8 @@ test("a record that was deleted is none, and whoever runs it is told so", async 
   await expect(first).rejects.toMatchObject({ name: "OnceLostError", value: 1, reason: "server-lost" });
 });
 
-describe("replies that are lost", () => {
-  test.each(["begin", "settle", "save"])("%s counts once", async (script) => {
+describe("lost replies", () => {
+  test.each(["begin", "settle", "save"])("%s takes effect once", async (script) => {
     const proxy = await startProxy(server.port);
     const client = new Redis({ port: proxy.port, retryStrategy: () => 20 });
     client.on("error", () => {});
@@ -470,14 +470,14 @@ describe("replies that are lost", () => {
 });
 
 describe("nothing is left", () => {
-  test("every key has an end", async () => {
+  test("every key expires", async () => {
     await once(holdfast, key, () => 1);
     const keys = (await redis.keys("hf:*")).filter((each) => each.includes(":once:"));
     expect(keys.length).toBeGreaterThan(0);
     for (const each of keys) expect(await redis.pttl(each), each).toBeGreaterThan(0);
   });
 
-  test("who gives up while nothing has answered leaves no attempt behind", async () => {
+  test("a caller that gives up before any reply leaves no attempt behind", async () => {
     const proxy = await startProxy(server.port);
     const client = new Redis({ port: proxy.port });
     client.on("error", () => {});
@@ -514,7 +514,7 @@ test.each([
   [{ keep: 5 }, "keep"],
   [{ fingerprint: () => {} }, "fingerprint must be of data that can be compared: a function"],
   [{ fingerprint: { a: Symbol("b") } }, "fingerprint must be of data that can be compared: a symbol"],
-])("a wrong option is refused by its name: %o", async (options, name) => {
+])("the error for an invalid option names the option: %o", async (options, name) => {
   const work = vi.fn();
   await expect(once(holdfast, key, work, options as object)).rejects.toThrow(name);
   await expect(once(holdfast, "", work)).rejects.toThrow("key must be 1 to 255 bytes");

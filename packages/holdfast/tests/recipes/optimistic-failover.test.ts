@@ -1,4 +1,4 @@
-/** A cache and a versioned value behind Sentinel, while the master is replaced. */
+/** A cache and a versioned value behind Sentinel while the master is replaced. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -26,7 +26,7 @@ afterAll(async () => {
   await topology?.stop();
 });
 
-test("a failover makes nobody wait for the cache, and no version go back", { timeout: 240_000 }, async () => {
+test("after a failover the cache still serves callers, and versions never go back", { timeout: 240_000 }, async () => {
   const key = randomUUID();
   const users = { here: cache<string>(here, "user"), there: cache<string>(there, "user") };
   const total = { here: versioned<number>(here, key), there: versioned<number>(there, key) };
@@ -44,7 +44,7 @@ test("a failover makes nobody wait for the cache, and no version go back", { tim
   await vi.waitFor(async () => expect((await topology.master()).id).not.toBe(old.id), eventually);
   loading.resolve("first");
   expect(await first).toBe("first");
-  // Whether the new master had heard of the load is a matter of chance.
+  // The new master may or may not have received the record of the load.
   expect(["first", "second"]).toContain(await waiting);
   expect(await users.here.get(`${key}:cold`, () => "cold")).toBe("cold");
   await vi.waitFor(async () => {

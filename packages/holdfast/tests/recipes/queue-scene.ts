@@ -1,4 +1,4 @@
-/** What tests of recipes with a queue stand on: a server, two clients of it, faults on the way to it, and work that is held. */
+/** Setup for tests of recipes with a queue: a server, two clients, a proxy for faults, and work that can be held. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
@@ -10,18 +10,18 @@ import { deferred } from "../../src/testing/delays.js";
 /** Never reached in a passing run. */
 export const eventually = { timeout: 60_000, interval: 10 };
 
-/** The stage of one file; `name` and what `reach` has made are of one test. */
+/** The setup of one test file. `name` and the clients from `reach` belong to one test. */
 export interface QueueScene {
   readonly server: RedisServer;
   readonly redis: Redis;
   readonly holdfast: Holdfast;
   readonly other: Holdfast;
   readonly name: string;
-  /** One more client, through a proxy that can do wrong. */
+  /** Returns another client that connects via a proxy, which can inject faults. */
   reach(options?: Partial<HoldfastOptions>): Promise<{ holdfast: Holdfast; proxy: TcpProxy }>;
 }
 
-/** Sets the scene for the file. */
+/** Registers the hooks of a test file. */
 export function useQueueScene(): QueueScene {
   const scene = {} as { -readonly [Key in keyof QueueScene]: QueueScene[Key] };
   const clients: Redis[] = [];
@@ -63,14 +63,14 @@ export function useQueueScene(): QueueScene {
   return scene;
 }
 
-/** Work that goes on until it is told how to end. */
+/** Work that runs until `end` is called. */
 export interface HeldWork<Value> {
   readonly work: () => Promise<Value>;
   readonly began: Promise<void>;
   end(how: Promise<Value> | Value): void;
 }
 
-/** Work for one call. */
+/** Returns work for one call. */
 export function held<Value>(): HeldWork<Value> {
   const began = deferred<void>();
   const ended = deferred<Value>();

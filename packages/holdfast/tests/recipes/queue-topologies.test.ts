@@ -1,4 +1,4 @@
-/** Events in order, coalesced calls and calls that are done once, where servers fail and on a cluster; and there the numbers of workers as well. */
+/** `keyed`, `coalesce` and `once` on failing servers and on a cluster, and `workerSlot` on a cluster. */
 import { randomUUID } from "node:crypto";
 import { Cluster, type Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
@@ -8,7 +8,7 @@ import { coalesce, keyed, OnceRunningError, once, workerSlot } from "../../src/r
 import { type FailingServers, failingServers } from "./failing-servers.js";
 import { eventually, held } from "./queue-scene.js";
 
-// Longer than servers are away, on a slow machine too: who waits gives up when it had no answer for a whole lease.
+// Longer than any outage, even on a slow machine, because a waiter gives up after a whole lease without a reply.
 const leaseMs = 5_000;
 let closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -31,7 +31,7 @@ describe.each(failingServers)("$name", { timeout: 120_000 }, (stage) => {
   afterAll(() => stage.stop());
   const client = (): Holdfast => holdfastOn(stage.client(), stage.options);
 
-  test("events of one object are still applied one at a time, and every one of them", async () => {
+  test("all events of one object are applied, one at a time", async () => {
     const name = randomUUID();
     const [first, second] = [client(), client()];
     let inside = 0;
@@ -42,7 +42,7 @@ describe.each(failingServers)("$name", { timeout: 120_000 }, (stage) => {
         async (lease) => {
           inside += 1;
           await meanwhile();
-          // Whoever has lost it knows, and may be followed.
+          // A holder that knows of its loss may overlap with the next one.
           if (lease.validForMs() > 0) expect(inside).toBe(1);
           inside -= 1;
           ran.push(mark);
@@ -58,13 +58,13 @@ describe.each(failingServers)("$name", { timeout: 120_000 }, (stage) => {
     began.end();
     const outcome = await running.catch((error: unknown) => error as Error);
     expect(await waiting).toMatchObject({ outcome: "ran" });
-    // Recorded on the new master, or told that it is not: then it is delivered again.
+    // Either the event is recorded on the new master, or the call failed and the event is delivered again.
     const again = await apply(second, "first");
     expect(again.outcome).toBe("outcome" in outcome ? "duplicate" : "ran");
     expect(ran).toContain("second");
   });
 
-  test("of coalesced calls no two run at once, and the newest runs", async () => {
+  test("coalesced calls run one at a time, and the newest runs", async () => {
     const name = randomUUID();
     const [first, second] = [client(), client()];
     await coalesce(second, name, () => {}, { leaseMs });
@@ -94,7 +94,7 @@ describe.each(failingServers)("$name", { timeout: 120_000 }, (stage) => {
       },
       { leaseMs },
     );
-    // By now both are answered, and keep their places: whoever is cut off before has only its age to tell when it came.
+    // This reply shows that both calls are in the queue. A call that is cut off earlier may lose its place.
     expect(await coalesce(second, name, () => "none", { leaseMs, waitMs: 0 })).toMatchObject({ outcome: "refused" });
     await stage.fail();
     began.end();
@@ -117,7 +117,7 @@ describe("on a cluster", { timeout: 120_000 }, () => {
     return holdfastOn(new Cluster(cluster.ports.map((port) => ({ host: "127.0.0.1", port }))));
   }
 
-  test("events wait for each other wherever their object is, and are applied once", async () => {
+  test("events of one object are applied once and in order in any slot", async () => {
     const [first, second] = [client(), client()];
     const names = Array.from({ length: 6 }, () => randomUUID());
     for (const name of names) {
@@ -137,7 +137,7 @@ describe("on a cluster", { timeout: 120_000 }, () => {
     }
   });
 
-  test("a call runs once, and whoever waits gets its result or takes it over, wherever its record is", async () => {
+  test("a call runs once, and a waiter gets its result or takes over in any slot", async () => {
     const [first, second] = [client(), client()];
     for (const key of Array.from({ length: 6 }, () => randomUUID())) {
       const began = held<string>();
@@ -159,7 +159,7 @@ describe("on a cluster", { timeout: 120_000 }, () => {
     }
   });
 
-  test("a coalesced call is told of its turn, or that it is superseded, or to end, wherever it is", async () => {
+  test("coalesced calls receive their turn, a superseding call or a cancellation in any slot", async () => {
     const [first, second] = [client(), client()];
     for (const name of Array.from({ length: 6 }, () => randomUUID())) {
       const asked = held<void>();
@@ -178,14 +178,14 @@ describe("on a cluster", { timeout: 120_000 }, () => {
       const newest = coalesce(second, name, () => "newest", { cancelRunning: true });
       expect(await running).toEqual({ outcome: "ran", value: "ended" });
       const outcomes = (await Promise.all([newest, older])).map(({ outcome }) => outcome);
-      // Which of two clients comes first, the network decides.
+      // The network decides which of the two clients comes first.
       expect(outcomes).toContain("ran");
       for (const outcome of outcomes) expect(["ran", "superseded"]).toContain(outcome);
       expect(["ran", "joined"]).toContain((await joining).outcome);
     }
   });
 
-  test("a number that is given back is the next worker's, who begins later, wherever it is", async () => {
+  test("a released number goes to the next worker with a later start time in any slot", async () => {
     const [first, second] = [client(), client()];
     for (const name of Array.from({ length: 6 }, () => randomUUID())) {
       const [slot, beside] = [

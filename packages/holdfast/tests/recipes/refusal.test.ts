@@ -1,4 +1,4 @@
-/** What an error of an acquire means as an answer. */
+/** Conversion of acquire errors to refusals. */
 import { expect, test } from "vitest";
 import {
   AcquireTimeoutError,
@@ -21,7 +21,7 @@ const holder = {
   leaseLeftMs: 900,
 };
 
-test("who holds it, since when and what for", () => {
+test("a timeout names the holder, the time of its grant and its label", () => {
   const error = new AcquireTimeoutError("job", { waitMs: 0, holder });
   expect(refusalOf(error)).toEqual({
     outcome: "refused",
@@ -34,12 +34,12 @@ test("who holds it, since when and what for", () => {
   });
 });
 
-test("a holder that the server did not name", () => {
+test("a timeout without a known holder has no holder details", () => {
   const error = new AcquireTimeoutError("job", { waitMs: 0 });
   expect(refusalOf(error)).toEqual({ outcome: "refused", reason: "held", error });
 });
 
-test("a pause, met at once or waited through", () => {
+test("a pause is reported, whether the caller waited or not", () => {
   const pause = { by: "ops", label: "maintenance", sinceAtMs: 5, untilAtMs: undefined, owner: "p" };
   const met = new PausedError("job", pause);
   const told = { outcome: "refused", reason: "paused", label: "maintenance", sinceAtMs: 5 };
@@ -48,19 +48,19 @@ test("a pause, met at once or waited through", () => {
   expect(refusalOf(waited)).toEqual({ ...told, error: waited });
 });
 
-test("a server in its grace says for how long", () => {
+test("a server in its grace period reports the remaining time", () => {
   const error = new StoreError("job", { mayHaveRun: false, transient: true, cause: "quiet", resumesInMs: 1_200 });
   expect(refusalOf(error)).toEqual({ outcome: "refused", reason: "grace", leaseLeftMs: 1_200, error });
 });
 
-test("a server that does not answer, or may evict", () => {
+test("a server that does not reply or may evict keys is unavailable", () => {
   const lost = new StoreError("job", { mayHaveRun: true, transient: true, cause: "gone" });
   expect(refusalOf(lost)?.reason).toBe("unavailable");
   const evicts = new EvictionError("job", { policy: "allkeys-lru", maxmemoryBytes: 1 });
   expect(refusalOf(evicts)?.reason).toBe("unavailable");
 });
 
-test("a loss, a close and a caller's own error are none", () => {
+test("a lost lease, a closed Holdfast and the caller's own error are not refusals", () => {
   const lost = new LeaseLostError("job", { reason: "expired", token: 1, owner: "c/1" });
   for (const error of [lost, new ClosedError("job"), new TypeError("x"), undefined])
     expect(refusalOf(error)).toBeUndefined();

@@ -1,4 +1,4 @@
-/** Scheduled jobs where the connection or the server fails. */
+/** Scheduled jobs when the connection or the server fails. */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { Redis } from "ioredis";
@@ -49,7 +49,7 @@ async function behindProxy(
   client.on("error", () => {});
   if (options.enableOfflineQueue === false) await once(client, "ready");
   const local = createHoldfast({ redis: client, commandTimeoutMs });
-  // The scripts are there, and the inbox is open.
+  // Loads the scripts and opens the inbox.
   await scheduled(local, `${name}:warm`, () => {}, every)();
   onTestFinished(async () => {
     await local.close();
@@ -59,14 +59,14 @@ async function behindProxy(
   return { proxy, local };
 }
 
-describe("a reply that is lost after its script ran", () => {
+describe("a lost reply of a script that ran", () => {
   test.each([
     ["look", periodMarkerRead],
     ["acquire", mutexAcquire],
     ["marker", periodMarkerStart],
     ["release", mutexRelease],
     ["note of the end", periodMarkerEnd],
-  ])("%s: it runs once, and the lock is free", async (_, { sha1 }) => {
+  ])("%s: the job runs once, and the lock is free", async (_, { sha1 }) => {
     const { proxy, local } = await behindProxy();
     const struck = proxy.cutBeforeReply(new RegExp(`^evalsha ${sha1}`, "i"));
     const work = vi.fn(() => "value");
@@ -78,7 +78,7 @@ describe("a reply that is lost after its script ran", () => {
   });
 });
 
-test("a client that does not ask again by itself is no different: the marker is asked for again, and found", async () => {
+test("a client that does not resend requests runs once, because Holdfast retries and finds the marker", async () => {
   const { proxy, local } = await behindProxy({ autoResendUnfulfilledCommands: false }, 2_000);
   const struck = proxy.cutBeforeReply(new RegExp(`^evalsha ${periodMarkerStart.sha1}`, "i"));
   const work = vi.fn(() => "value");
@@ -87,7 +87,7 @@ test("a client that does not ask again by itself is no different: the marker is 
   expect(await scheduled(other, name, work, every)()).toMatchObject({ reason: "already-done" });
 });
 
-test("a request that arrives twice counts once", async () => {
+test("a duplicated marker request counts once", async () => {
   const { proxy, local } = await behindProxy();
   const struck = proxy.duplicate(new RegExp(`^evalsha ${periodMarkerStart.sha1}`, "i"));
   const work = vi.fn();
@@ -96,13 +96,13 @@ test("a request that arrives twice counts once", async () => {
   expect(work).toHaveBeenCalledTimes(1);
 });
 
-test("who waits for somebody without a marker runs although all grants are dropped", async () => {
+test("a caller that waits for a holder without a marker runs although all messages are lost", async () => {
   const { proxy, local } = await behindProxy();
   const lease = await other.mutex(name).acquire();
   proxy.dropMessages(true);
   const { requests } = proxy.counts;
   const call = scheduled(local, name, () => "value", every)();
-  // It has looked, has asked for the lock, has seen who has it, and asks again.
+  // The call has read the marker, requested the lock, seen its holder, and now re-checks.
   await until(() => proxy.counts.requests > requests + 4, "a refused attempt");
   await lease.release();
   expect(await call).toEqual({ outcome: "ran", value: "value" });
@@ -111,7 +111,7 @@ test("who waits for somebody without a marker runs although all grants are dropp
 test.each([
   ["look", periodMarkerRead],
   ["acquire", mutexAcquire],
-])("who gives up while the answer to the %s is on its way leaves no marker and no lock", async (_, { sha1 }) => {
+])("a caller that gives up before the reply to the %s leaves no marker and no lock", async (_, { sha1 }) => {
   const { proxy, local } = await behindProxy();
   const controller = new AbortController();
   const why = new Error("shutting down");
@@ -128,7 +128,7 @@ test.each([
   expect(await scheduled(other, name, () => {}, every)()).toMatchObject({ outcome: "ran" });
 });
 
-test("a server that was started empty has forgotten the run: it is told so, and the next call runs", async () => {
+test("a server that restarts empty makes the run fail with a WorkLostError, and the next call runs", async () => {
   const own = await startRedis();
   const client = new Redis({ port: own.port, retryStrategy: () => 20 });
   client.on("error", () => {});
@@ -153,12 +153,12 @@ test("a server that was started empty has forgotten the run: it is told so, and 
   expect(await scheduled(local, name, () => "again", every)()).toMatchObject({ outcome: "ran" });
 });
 
-test("whoever hears that it has the tick when its lease is over begins nothing", async () => {
+test("a caller that receives its tick after its lease expired does not start work", async () => {
   const { proxy, local } = await behindProxy();
   const answer = proxy.holdReply(new RegExp(`^evalsha ${periodMarkerStart.sha1}`, "i"));
   const work = vi.fn();
   const call = scheduled(local, name, work, { ...every, leaseMs: 4_000 })();
-  // On a machine that stands still for so long it comes to nothing before that.
+  // If the machine freezes for that long, the call ends before it reaches this request.
   await Promise.race([answer.reached, call]);
   await vi.waitFor(async () => expect(await redis.exists(`hf:mutex:{${name}}`)).toBe(0), { timeout: 15_000 });
   answer.release();
@@ -166,7 +166,7 @@ test("whoever hears that it has the tick when its lease is over begins nothing",
   expect(work).not.toHaveBeenCalled();
 });
 
-test("a run that ends while its Holdfast closes has its end in the history, however soon its connection goes after that", async () => {
+test("a run that ends while its Holdfast closes is recorded in the history before close resolves", async () => {
   const { proxy, local } = await behindProxy();
   const [began, ended] = [deferred<void>(), deferred<string>()];
   const work = (): Promise<string> => {
@@ -183,7 +183,7 @@ test("a run that ends while its Holdfast closes has its end in the history, howe
   ended.resolve("value");
   expect((await closing).released).toHaveLength(1);
   await note.reached;
-  // What was sent by now arrives, and nothing after it.
+  // Requests that were already sent arrive, and later ones do not.
   proxy.refuse(true);
   proxy.cutAll();
   note.release();
@@ -191,12 +191,12 @@ test("a run that ends while its Holdfast closes has its end in the history, howe
   expect(await readHistory(other, { name })).toMatchObject([{ outcome: "released" }]);
 });
 
-describe("`minHoldMs` on a server that falls silent when the work has ended", { timeout: 120_000 }, () => {
+describe("`minHoldMs` on a server that does not reply after the work", { timeout: 120_000 }, () => {
   const isFree = async (): Promise<void> => {
     await vi.waitFor(async () => expect(await redis.exists(`hf:mutex:{${name}}`)).toBe(0), { timeout: 60_000 });
   };
 
-  test("is no loss: the work ended inside its lease", () =>
+  test("causes no loss, because the work ended within its lease", () =>
     withLeaseInTime(async (leaseMs) => {
       name = randomUUID();
       const { proxy, local } = await behindProxy();
@@ -209,13 +209,13 @@ describe("`minHoldMs` on a server that falls silent when the work has ended", { 
       expect(await ran).toEqual({ outcome: "ran", value: "value" });
     }));
 
-  test("is given back when the server answers again, and not only when the lease is over", async () => {
+  test("is released when the server replies again, not only when the lease ends", async () => {
     const { proxy, local } = await behindProxy({ enableOfflineQueue: false, autoResendUnfulfilledCommands: false });
     const wish = { ...every, leaseMs: HOUR_MS, minHoldMs: 500 };
     expect(await scheduled(local, name, () => "value", wish)()).toEqual({ outcome: "ran", value: "value" });
     proxy.refuse(true);
     proxy.cutAll();
-    // Until it has tried in vain; the test is right without that, and shows less.
+    // Allows at least one failed attempt. A shorter wait would not fail the test, but would prove less.
     await sleep(2_000);
     proxy.refuse(false);
     await isFree();
@@ -230,7 +230,7 @@ describe("in a cluster", { timeout: 60_000 }, () => {
   afterAll(() => cluster?.stop());
   const scene = useClients();
 
-  test("of two instances one runs each of many jobs, and each of many fires of node-cron", async () => {
+  test("one of two instances runs each job and each fire of node-cron", async () => {
     const [library] = clusters;
     if (library === undefined) throw new Error("there is a client for a cluster");
     const hosts = [await scene.client(library, cluster.ports), await scene.client(library, cluster.ports)];
@@ -254,7 +254,7 @@ describe("behind Sentinel", { timeout: 60_000 }, () => {
   afterAll(() => topology?.stop());
   const scene = useClients();
 
-  test("a replica that takes over knows who has run, and who runs ends as usual", async () => {
+  test("a promoted replica knows completed runs, and a run in progress ends normally", async () => {
     const [library] = sentinels;
     if (library === undefined) throw new Error("there is a client for Sentinel");
     const [one, two] = [await scene.client(library, topology), await scene.client(library, topology)];

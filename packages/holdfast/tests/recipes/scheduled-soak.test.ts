@@ -1,9 +1,9 @@
 /**
- * Three instances whose clocks differ, killed at random, most of them while they run: each tick is started once, and who did not
- * run says why.
+ * Three instances with different clocks are killed at random, most of them while they run a job. No tick starts twice,
+ * and every instance that skips a tick reports a reason.
  *
- * By itself it plays some ticks and holds only for what no slow machine can change: never twice. `HOLDFAST_SOAK_TICKS=60` plays
- * so many of 42 s, with clocks 2 s to either side, and then each tick has to have its start.
+ * By default the test plays a few ticks and only asserts that no tick starts twice, which holds on slow machines, too.
+ * `HOLDFAST_SOAK_TICKS=60` plays 60 ticks of 42 s with clocks up to 2 s off, and asserts that every tick starts.
  */
 import { randomInt } from "node:crypto";
 import { Redis } from "ioredis";
@@ -17,19 +17,19 @@ import { sleep } from "../../src/testing/delays.js";
 const TICKS = Number(process.env.HOLDFAST_SOAK_TICKS ?? 3);
 const IS_LONG = TICKS > 10;
 const EVERY_MS = IS_LONG ? 42_000 : 2_000;
-/** Whoever ran last may be the slowest, and dead: then the fastest is to be far enough from it. */
+/** Largest clock offset. The instance that ran last may have the slowest clock and the next one the fastest. */
 const CLOCK_MS = IS_LONG ? 2_000 : 50;
 const WORK_MS = EVERY_MS / 4;
 const CRON = IS_LONG ? "*/30 * * * * *" : "*/2 * * * * *";
 const INSTANCES = 3;
 const JOBS = ["job", "node-cron"] as const;
-/** Whoever lives so long after a start has told the history of it. */
+/** An instance that lives this long after a start has recorded it in the history. */
 const TOLD_MS = 1_000;
 
 let server: RedisServer;
 let redis: Redis;
 let count = 0;
-/** When each instance was killed, by the clock of the server, which is that of this machine. */
+/** When each instance was killed, in server time. The server uses the clock of this machine. */
 const killedAtMs = new Map<string, number>();
 
 beforeAll(async () => {
@@ -70,12 +70,12 @@ async function kill({ name, program }: Instance): Promise<void> {
 
 interface Note {
   readonly instance: string;
-  /** Tells it from all other calls of that instance. */
+  /** Identifies the call among the calls of that instance. */
   readonly call: string | number;
   readonly tick: string | number;
-  /** Of a start of the job. */
+  /** Set for a start of the job. */
   readonly token?: number;
-  /** Of a start of node-cron, by the true clock. */
+  /** Set for a start by node-cron: the time without the clock offset. */
   readonly atMs?: number;
   readonly reason?: string;
 }
@@ -84,10 +84,10 @@ async function notes(list: string): Promise<readonly Note[]> {
   return (await redis.lrange(list, 0, -1)).map((text) => JSON.parse(text) as Note);
 }
 
-test(`of ${TICKS} ticks none is started twice, and each skip has its reason`, { timeout: 7_200_000 }, async () => {
+test(`of ${TICKS} ticks none starts twice, and each skip has a reason`, { timeout: 7_200_000 }, async () => {
   const running = await Promise.all(Array.from({ length: INSTANCES }, instance));
   let kills = 0;
-  // From the first tick that all of them see, to one that all have seen.
+  // From the first tick that every instance sees to the last one that every instance has seen.
   const first = Math.ceil(Date.now() / EVERY_MS) + 1;
   const endsAtMs = (first + TICKS - 0.5) * EVERY_MS;
   try {
@@ -96,7 +96,7 @@ test(`of ${TICKS} ticks none is started twice, and each skip has its reason`, { 
       const victim = running[at] as Instance;
       const restMs = Math.max(0, endsAtMs - Date.now());
       const how = randomInt(3);
-      // At any time, or as soon as it runs the one or the other.
+      // Kills at a random time or as soon as the instance runs one of the two jobs.
       const moment = how === 0 ? sleep(randomInt(EVERY_MS)) : victim.program.heard(how === 1 ? "job" : "node-cron");
       await Promise.race([moment, sleep(Math.min(restMs, EVERY_MS))]);
       if (Date.now() >= endsAtMs) break;
@@ -104,7 +104,7 @@ test(`of ${TICKS} ticks none is started twice, and each skip has its reason`, { 
       kills += 1;
       running[at] = await instance();
     }
-    // One more of each, whose process lives on.
+    // Waits for one more start of each job in a process that survives.
     const begun = await Promise.all(JOBS.map((job) => redis.llen(`starts:${job}`)));
     for (const [at, job] of JOBS.entries()) {
       await vi.waitFor(async () => expect(await redis.llen(`starts:${job}`)).toBeGreaterThan(begun[at] ?? 0), {
@@ -137,7 +137,10 @@ test(`of ${TICKS} ticks none is started twice, and each skip has its reason`, { 
   expect(await redis.llen("errors:job")).toBe(0);
 });
 
-/** Who did not run says why: of each instance all calls but the last, since it was killed, and may have been about to say. */
+/**
+ * Asserts that each call of an instance has exactly one answer. The last call may have none, because the instance may
+ * have been killed before it answered.
+ */
 function expectHeard(job: string, calls: readonly Note[], answers: readonly Note[]): void {
   const inOrder = (calls: readonly string[]): string[] => calls.toSorted((a, b) => a.localeCompare(b));
   const of = (notes: readonly Note[], name: string): string[] =>
@@ -157,18 +160,18 @@ function reasonsOf(skips: readonly Note[]): string {
   return [...counts].map(([reason, many]) => `${many} ${reason}`).join(", ");
 }
 
-/** All fires of the schedule between the first start and the last. */
+/** Number of scheduled ticks from the first start to the last. */
 function expectedFires(ticks: readonly (string | number)[]): number {
   const times = ticks.map((tick) => Date.parse(String(tick)));
   return (Math.max(...times) - Math.min(...times)) / 30_000 + 1;
 }
 
-/** Nothing is told of any more: the last calls have been answered, and the history has the last starts. */
+/** Waits until the last calls have been answered and the history contains the last starts. */
 async function settled(): Promise<void> {
   await sleep(TOLD_MS + 500);
 }
 
-/** All are dead by now: the history has each start whose process could tell of it, and none that goes on. */
+/** Call when all instances are dead. The history has each start that its process could record, and no open entry. */
 async function expectHistory(name: string, starts: readonly Note[]): Promise<void> {
   const holdfast = createHoldfast({ redis });
   try {

@@ -1,8 +1,8 @@
 /**
- * Twenty processes whose clocks are wrong by up to 3 s call at each of 100 ticks, in real time: one of them runs.
+ * Twenty processes whose clocks are up to 3 s off call at each of 100 ticks in real time. One of them runs.
  *
- * The smallest period is a second, and a tenth of it is too little for what a busy machine does to timers. So the ticks, five in a
- * second, go round 25 jobs, each with a period of 5 s.
+ * The shortest period is one second, and a tenth of it is less than the timer jitter of a busy machine. Therefore the
+ * ticks, five per second, rotate over 25 jobs with a period of 5 s each.
  */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
@@ -15,37 +15,40 @@ const PROCESSES = 20;
 const TICKS = 100;
 const JOBS = 25;
 const TICK_MS = 200;
-/** Where that is too little for the machine it is played once more, at this pace. */
+/** If the machine is too slow, the test runs once more at this pace. */
 const SLOW_TICK_MS = 1_000;
-/** Of a period. A call is refused when the last run was called for less than this before. */
+/** Fraction of a period. A call is refused if the last run was requested less than this before. */
 const APART = 0.9;
-/** How far the clocks are from the truth, and the timers, to either side. Two clocks may be more than a period apart. */
+/** Largest offset of the clocks and the timers in each direction. Two clocks may differ by more than a period. */
 const CLOCK_MS = 3_000;
 const TIMER_MS = 150;
-/** Whoever is later than a tenth of the period, and this, may be too near to the next tick: then the rest of this tick, or all of the next, is refused. */
+/**
+ * Tolerated lateness beyond a tenth of the period. A later call may be so close to the next tick that the rest of this
+ * tick or all of the next one is refused.
+ */
 const LATE_MS = 100;
-/** Of so many ticks at least it is known that they have one start. */
+/** Smallest number of ticks for which the test must verify exactly one start. */
 const LEAST_JUDGED = TICKS / 4;
 
 interface Call {
   readonly job: string;
   readonly tick: number;
-  /** By the clock of the server. */
+  /** In server time. */
   readonly atMs: number;
-  /** After that it held nothing, by the same clock. */
+  /** Server time after which the call held nothing. */
   readonly endedAtMs: number;
   readonly result: ScheduledResult<number>;
 }
 
-/** From -1 to 1. */
+/** Spreads the processes evenly from -1 to 1. */
 const spread = (at: number): number => (2 * at) / (PROCESSES - 1) - 1;
 
-test(`each of ${TICKS} ticks has one start, and who did not run says why`, { timeout: 600_000 }, async () => {
+test(`each of ${TICKS} ticks has one start, and each refused call has a reason`, { timeout: 600_000 }, async () => {
   if ((await play(TICK_MS)) >= LEAST_JUDGED) return;
   expect(await play(SLOW_TICK_MS), "ticks for which nobody was late").toBeGreaterThanOrEqual(LEAST_JUDGED);
 });
 
-/** @returns how many ticks had their start for certain: for them, and the ticks before them, nobody was late */
+/** @returns the number of verified ticks: no process was late for them or for the ticks before them */
 async function play(tickMs: number): Promise<number> {
   const everyMs = JOBS * tickMs;
   let judged = 0;
@@ -61,7 +64,7 @@ async function play(tickMs: number): Promise<number> {
     const startAtMs = Date.now() + 1_000;
     const timetable = { jobs, ticks: TICKS, tickMs, startAtMs };
     const calls = await Promise.all(
-      // Whose timer is early is not whose clock is.
+      // The order differs from that of the clocks, so that timer and clock offsets are independent.
       programs.map((program, at) =>
         program.call<Call[]>("play", { ...timetable, shiftMs: Math.round(spread((at * 7) % PROCESSES) * TIMER_MS) }),
       ),
@@ -92,7 +95,7 @@ async function play(tickMs: number): Promise<number> {
   return judged;
 }
 
-/** However slow the machine is, no two runs were called for within one period. @returns the ticks that were run, in order */
+/** Asserts that no two runs were requested within one period. @returns the ticks that ran, in order */
 function expectApart(calls: readonly Call[], everyMs: number): number[] {
   const runs = calls.filter(({ result }) => result.outcome === "ran").toSorted((a, b) => a.atMs - b.atMs);
   for (const [at, run] of runs.entries()) {
@@ -102,7 +105,7 @@ function expectApart(calls: readonly Call[], everyMs: number): number[] {
   return runs.map(({ tick }) => tick);
 }
 
-/** Each that was refused names a run, so near that it was right to be refused, or one that had not ended. */
+/** Asserts that each refused call names a run that was too recent or had not ended. */
 function expectReasons(calls: readonly Call[], everyMs: number): void {
   const ends = new Map<number, number>();
   for (const { endedAtMs, result } of calls) if (result.outcome === "ran") ends.set(result.value, endedAtMs);
@@ -111,7 +114,7 @@ function expectReasons(calls: readonly Call[], everyMs: number): void {
     const token = result.holder?.token;
     if (token === undefined) expect.fail(`${result.reason} without a run`);
     expect([...ends.keys()]).toContain(token);
-    // On a slow machine it may take longer than a period.
+    // On a slow machine a run may take longer than a period.
     if (result.reason === "held") {
       expect(ends.get(token)).toBeGreaterThanOrEqual(atMs);
       continue;

@@ -1,4 +1,4 @@
-/** A job that several instances are called for at the same time, and one runs: on a real server, and by clocks that are moved. */
+/** `scheduled` on a real server and with simulated clocks: several instances call a job, and one runs it. */
 import { randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { getEventListeners } from "node:events";
@@ -34,7 +34,7 @@ beforeAll(async () => {
   server = await startRedis();
   redis = new Redis({ port: server.port });
   clients = [new Redis({ port: server.port }), new Redis({ port: server.port })];
-  // A machine that stands still for a moment is no server that is away.
+  // Long, so that a short freeze of the machine does not count as a server failure.
   [holdfast, other] = clients.map((client) => createHoldfast({ redis: client, commandTimeoutMs: 20_000 })) as [
     Holdfast,
     Holdfast,
@@ -51,7 +51,7 @@ beforeEach(() => {
   name = randomUUID();
 });
 
-/** As if so much time had passed since the last run began. */
+/** Simulates that `ms` milliseconds have passed since the last run began. */
 async function elapse(ms: number): Promise<void> {
   await redis.hincrby(`hf:period-marker:{${name}}`, "read", -ms);
 }
@@ -64,7 +64,7 @@ function job(
   return scheduled(on, name, work, { everyMs: HOUR_MS, ...options });
 }
 
-/** Work that goes on until it is told to end. */
+/** Work that runs until `end` is called. */
 function held(): { work: (lease: Lease) => Promise<string>; began: Promise<Lease>; end: () => void } {
   const [began, ended] = [deferred<Lease>(), deferred<string>()];
   const work = (lease: Lease): Promise<string> => {
@@ -74,8 +74,8 @@ function held(): { work: (lease: Lease) => Promise<string>; began: Promise<Lease
   return { work, began: began.promise, end: () => ended.resolve("ended") };
 }
 
-describe("of all instances that are called", () => {
-  test("one runs, and the others are told who has", async () => {
+describe("instances that call a job", () => {
+  test("run it once, and the others receive the holder that ran", async () => {
     const work = vi.fn(() => "value");
     const jobs = [holdfast, other].map((on) => job(on, work));
     const results = await Promise.all(Array.from({ length: 20 }, (_, at) => jobs[at % 2]?.()));
@@ -88,7 +88,7 @@ describe("of all instances that are called", () => {
     }
   });
 
-  test("a job that is over in a moment is not run again by a host that is late", async () => {
+  test("do not repeat a job that finished quickly if they are late", async () => {
     expect(await job(holdfast)()).toMatchObject({ outcome: "ran" });
     await elapse(0.4 * HOUR_MS);
     expect(await job(other)()).toMatchObject({ outcome: "refused", reason: "already-done" });
@@ -98,7 +98,7 @@ describe("of all instances that are called", () => {
     expect(await job(other)()).toMatchObject({ outcome: "ran" });
   });
 
-  test("the marker is that of `holdfast run --once-per`: whoever ran by the one is known to the other", async () => {
+  test("share the period marker with `holdfast run --once-per`", async () => {
     const { lookAtPeriod } = await import("../../src/period-marker/index.js");
     await job(holdfast)();
     await expect(lookAtPeriod(other, name, { every: HOUR_MS })).resolves.toMatchObject({
@@ -106,7 +106,7 @@ describe("of all instances that are called", () => {
     });
   });
 
-  test("the time counts at which it is called, and not that at which its jitter is over", async () => {
+  test("record the time of the call, not the end of its jitter", async () => {
     const client = new Redis({ port: server.port });
     const local = createHoldfastOn({ ...systemRuntime, random: () => 0.999 }, { redis: client });
     await job(local, undefined, { jitterMaxMs: 400 })();
@@ -116,7 +116,7 @@ describe("of all instances that are called", () => {
     client.disconnect();
   });
 
-  test("whoever comes out of its jitter when another has run since is refused, though it had found nobody before", async () => {
+  test("are refused if another instance runs during their jitter", async () => {
     const waits = deferred<() => void>();
     const jitterMaxMs = 600_000;
     const runtime: Runtime = {
@@ -140,7 +140,7 @@ describe("of all instances that are called", () => {
     client.disconnect();
   });
 
-  test("20 with clocks of their own run each of 100 ticks once", async () => {
+  test("run each of 100 ticks once, even 20 of them with different clocks", async () => {
     const clock = { atUs: 1_795_000_000_000_000, nowUs: () => clock.atUs };
     const keyspace = new Keyspace({ clock });
     const everyMs = 2_000;
@@ -153,7 +153,7 @@ describe("of all instances that are called", () => {
     const startUs = clock.atUs;
     let ran = 0;
     for (let tick = 0; tick < 100; tick += 1) {
-      // Who is first differs from tick to tick, as does who is there at all.
+      // The first instance and the set of callers differ from tick to tick.
       for (const { call, offsetMs } of instances) {
         const isLast =
           runs.length > 0 && (runs.at(-1) as number) - startUs === 1_000 * ((tick - 1) * everyMs + offsetMs);
@@ -168,24 +168,24 @@ describe("of all instances that are called", () => {
   });
 });
 
-describe("a run that goes on", () => {
-  test("keeps the next one from starting, and says so with its holder; others of its own tick hear that it is done", async () => {
+describe("a run in progress", () => {
+  test("refuses the next tick as held, with its holder, and its own tick as already done", async () => {
     const running = held();
     const first = job(holdfast, running.work, { label: "monthly report" })();
     const lease = await running.began;
     expect(await job(other)()).toMatchObject({ reason: "already-done", label: "monthly report" });
     await elapse(HOUR_MS);
-    // It is a run, so nobody waits to see whether it is one, however long a lease may last.
+    // The holder has a period marker, so the call is refused immediately and does not wait for a lease.
     const refused = await job(other, undefined, { leaseMs: 60_000 })();
     expect(refused).toMatchObject({ outcome: "refused", reason: "held", label: "monthly report" });
     expect(refused).toMatchObject({ holder: { owner: lease.owner, token: lease.token, pid: process.pid } });
     running.end();
     expect(await first).toEqual({ outcome: "ran", value: "ended" });
-    // The one that was refused is not made up for, and the next is free.
+    // The refused call is not repeated, but the next call may run.
     expect(await job(other)()).toMatchObject({ outcome: "ran" });
   });
 
-  test("may be overlapped if that was said, and each has a lease of its own", async () => {
+  test('may overlap with the next one with `overlap: "allow"`, each with its own lease', async () => {
     const running = held();
     const options: Partial<ScheduledOptions> = { overlap: "allow" };
     const first = job(holdfast, running.work, options)();
@@ -200,7 +200,7 @@ describe("a run that goes on", () => {
     await first;
   });
 
-  test("is renewed for as long as it takes", () =>
+  test("is renewed until it ends", () =>
     withLeaseInTime(async (leaseMs) => {
       name = randomUUID();
       const running = held();
@@ -219,13 +219,13 @@ describe("a run that goes on", () => {
     [1_000, 1_000],
     [10_000, 5_000],
     [HOUR_MS, 15_000],
-  ])("once in %d ms has a lease of %d ms by default", async (everyMs, leaseMs) => {
-    // The owner says for how long its lease is.
+  ])("with a period of %d ms has a lease of %d ms by default", async (everyMs, leaseMs) => {
+    // The owner id contains the lease duration.
     const result = await job(holdfast, ({ owner }) => Number(owner.split("/")[2]), { everyMs })();
     expect(result).toEqual({ outcome: "ran", value: leaseMs });
   });
 
-  test("and takes too long is cut off, and the next one runs", async () => {
+  test("is aborted after `maxHoldMs`, and the next one can run", async () => {
     const first = job(holdfast, ({ signal }) => aborted(signal), { maxHoldMs: 100 })();
     expect(await first).toMatchObject({ outcome: "ran", value: { reason: "max-hold" } });
     await elapse(HOUR_MS);
@@ -236,25 +236,25 @@ describe("a run that goes on", () => {
 describe("`minHoldMs`", () => {
   const lock = (): Promise<Lease | null> => other.mutex(name).tryAcquire();
 
-  test("keeps the lock taken after the work has ended, and then frees it", async () => {
+  test("keeps the lock after the work has ended, and then frees it", async () => {
     const beganAtMs = performance.now();
     expect(await job(holdfast, undefined, { minHoldMs: 2_000 })()).toMatchObject({ outcome: "ran" });
     const taken = await lock();
-    // Whoever stood still meanwhile may have asked too late.
+    // If the machine froze, the request may have come too late.
     if (performance.now() < beganAtMs + 1_500) expect(taken).toBeNull();
     await taken?.release();
-    // It lasts for 15 s by itself.
+    // Without `minHoldMs` handling, the lease would last 15 s.
     const lease = await other.mutex(name).acquire({ waitMs: 10_000 });
     await lease.release();
   });
 
-  test("does not keep the next tick from running when that comes a moment too early", async () => {
+  test("does not block the next tick if it comes slightly early", async () => {
     await job(holdfast, undefined, { minHoldMs: 1_000 })();
     await elapse(HOUR_MS);
     expect(await job(other)()).toEqual({ outcome: "ran", value: "value" });
   });
 
-  test("longer than the lease needs nobody to look after it, nor is it ended by a close", async () => {
+  test("longer than the lease needs no renewal and outlasts a close", async () => {
     const client = new Redis({ port: server.port });
     const local = createHoldfast({ redis: client });
     await job(local, undefined, { minHoldMs: 60_000, leaseMs: 1_000 })();
@@ -264,7 +264,7 @@ describe("`minHoldMs`", () => {
     expect(await redis.pttl(`hf:mutex:{${name}}`)).toBeGreaterThan(30_000);
   });
 
-  test("shorter than the lease is not ended by a close either", async () => {
+  test("shorter than the lease also outlasts a close", async () => {
     const client = new Redis({ port: server.port });
     const local = createHoldfast({ redis: client });
     await job(local, undefined, { minHoldMs: 5_000 })();
@@ -274,8 +274,8 @@ describe("`minHoldMs`", () => {
   });
 });
 
-describe("what the work ends with", () => {
-  test("its own error passes untouched, and the tick is not run again for it", async () => {
+describe("work", () => {
+  test("that fails has its error rethrown, and its tick is not repeated", async () => {
     const error = new RangeError("no such report");
     await expect(job(holdfast, () => Promise.reject(error))()).rejects.toBe(error);
     const thrower = (): never => {
@@ -287,7 +287,7 @@ describe("what the work ends with", () => {
     expect(await redis.exists(`hf:mutex:{${name}}`)).toBe(0);
   });
 
-  test("a lease that was lost is told with the value; an error of the work comes before that", async () => {
+  test("that loses its lease reports the loss with its value, unless it throws its own error", async () => {
     const running = held();
     const first = job(holdfast, running.work)();
     const lease = await running.began;
@@ -309,15 +309,15 @@ describe("what the work ends with", () => {
   });
 });
 
-describe("a refusal is an answer", () => {
-  test("paused, by whom and why", async () => {
+describe("a call that cannot run immediately", () => {
+  test("is refused as paused with the label of the pause", async () => {
     await holdfast.pause(name, { by: "ana", label: "db maintenance" });
     expect(await job(other)()).toMatchObject({ reason: "paused", label: "db maintenance" });
     await holdfast.resume(name, { by: "ana" });
     expect(await job(other)()).toMatchObject({ outcome: "ran" });
   });
 
-  test("unavailable when the server is away, and in grace when it may have forgotten something", async () => {
+  test("is refused as unavailable if the server is down and as grace during its grace period", async () => {
     const own = await startRedis();
     onTestFinished(() => own.stop());
     const client = new Redis({ port: own.port, maxRetriesPerRequest: 0, retryStrategy: () => 50 });
@@ -333,12 +333,12 @@ describe("a refusal is an answer", () => {
     await expect(call()).rejects.toThrow("closed");
   });
 
-  test("whoever has died between the lock and the marker is waited for, and somebody runs", async () => {
+  test("waits for a holder that died before it wrote the marker, and then runs", async () => {
     await other.mutex(name).acquire({ leaseMs: 500, renew: false });
     expect(await job(holdfast)()).toMatchObject({ outcome: "ran" });
   });
 
-  test("whoever uses the lock for something else is waited for as long as a lease, and then it is held", async () => {
+  test("waits one lease for a holder without a marker, and is then refused as held", async () => {
     const lease = await other.mutex(name).acquire({ label: "deploy" });
     expect(await job(holdfast, undefined, { leaseMs: 200 })()).toMatchObject({ reason: "held", label: "deploy" });
     await lease.release();
@@ -346,8 +346,8 @@ describe("a refusal is an answer", () => {
   });
 });
 
-describe("everything is told", () => {
-  test("on channels, and counted by reason", async () => {
+describe("every outcome is reported", () => {
+  test("on diagnostics channels and in counters per reason", async () => {
     const events: [string, unknown][] = [];
     const listeners = ["started", "ended", "skipped"].map((word) => {
       const listener = (message: unknown): void => {
@@ -384,7 +384,7 @@ describe("everything is told", () => {
     expect(failing.counts).toMatchObject({ started: 1, ended: { failed: 1 } });
   });
 
-  test("in the history: how it ended, with the name of an error; and why it was not run, unless another has", async () => {
+  test("in the history, with the error name or the reason, except for ticks that another instance ran", async () => {
     const history = true;
     await job(holdfast, ({ token }) => token, { history })();
     await job(other, undefined, { history })();
@@ -421,14 +421,14 @@ test.each([
   [{ label: 5 }, "label"],
   [{ signal: 5 }, "signal"],
   [{ every: 5 }, "every"],
-])("a wrong option is refused by its name: %o", (options, option) => {
+])("the error for an invalid option names the option: %o", (options, option) => {
   expect(() => job(holdfast, undefined, options as object)).toThrow(option);
   expect(() => scheduled(holdfast, "", () => {}, { everyMs: HOUR_MS })).toThrow("name must be");
   expect(() => scheduled(holdfast, name, undefined as never, { everyMs: HOUR_MS })).toThrow("work must be a function");
   expect(() => scheduled({} as Holdfast, name, () => {}, { everyMs: HOUR_MS })).toThrow("holdfast must be");
 });
 
-describe("who gives up", () => {
+describe("a caller that gives up", () => {
   test.each(["before it asks", "in its jitter", "while it waits", "while it runs"])("%s", async (when) => {
     const controller = new AbortController();
     const { signal } = controller;
@@ -454,12 +454,12 @@ describe("who gives up", () => {
     await inTheWay?.release();
     await vi.waitFor(async () => expect(await redis.exists(`hf:mutex:{${name}}`)).toBe(0), { timeout: 15_000 });
     if (when === "while it runs") return;
-    // The tick is as free as before.
+    // The tick is still free.
     expect(await job(other)()).toMatchObject({ outcome: "ran" });
   });
 });
 
-/** A Holdfast whose jitter is always half of the longest, and what tells that it has begun and keeps the process alive. */
+/** A Holdfast whose jitter is always half of the maximum. `isWaiting`: whether its timer keeps the process alive. */
 function jittering(jitterMaxMs: number): {
   local: Holdfast;
   waits: Promise<void>;
@@ -491,7 +491,7 @@ function jittering(jitterMaxMs: number): {
 
 describe("nothing is left", () => {
   test.each([undefined, 60_000])(
-    "of a call in its jitter when its Holdfast closes (graceMs: %s): it ends at once, and nothing keeps the process",
+    "of a call in its jitter when its Holdfast closes (graceMs: %s): it ends immediately, without timers",
     async (graceMs) => {
       const jitterMaxMs = HOUR_MS / 2;
       const { local, waits, isWaiting, end } = jittering(jitterMaxMs);
@@ -509,7 +509,7 @@ describe("nothing is left", () => {
     },
   );
 
-  test("but keys with an end", async () => {
+  test("except keys that expire", async () => {
     await job(holdfast, undefined, { history: true })();
     await elapse(HOUR_MS);
     expect(await job(holdfast, undefined, { overlap: "allow" })()).toMatchObject({ outcome: "ran" });
@@ -519,7 +519,7 @@ describe("nothing is left", () => {
   });
 });
 
-// A process takes its time to start on a machine that does something else as well.
+// Processes start slowly on a busy machine.
 describe("processes", { timeout: 60_000 }, () => {
   const programs: Program[] = [];
   function program(): Program {
@@ -531,7 +531,7 @@ describe("processes", { timeout: 60_000 }, () => {
     await Promise.all(programs.splice(0).map((each) => each.kill()));
   });
 
-  test("one that is killed while it runs has run: its tick is not repeated, the next one is run, and history says expired", async () => {
+  test("killed during a run are not replaced in that tick, and the history entry is expired", async () => {
     const dying = program();
     const began = dying.heard("began");
     const options = { everyMs: HOUR_MS, leaseMs: 1_000, history: true };
@@ -549,7 +549,7 @@ describe("processes", { timeout: 60_000 }, () => {
     expect(await redis.llen(`${name}:runs`)).toBe(1);
   });
 
-  test("one that was stopped beyond its lease hears that it is too late, with its value", async () => {
+  test("frozen beyond their lease get a WorkLostError with their value", async () => {
     const late = program();
     const began = late.heard("began");
     const options = { everyMs: HOUR_MS, leaseMs: 1_500 };
@@ -563,7 +563,7 @@ describe("processes", { timeout: 60_000 }, () => {
     expect(await answer).toEqual({ error: "WorkLostError", value: "done" });
   });
 
-  test("50 callers at once in 5 of them run each of 20 jobs once", async () => {
+  test("with 50 concurrent callers run each of 20 jobs once", async () => {
     const names = Array.from({ length: 20 }, (_, at) => `${name}:${at}`);
     const all = Array.from({ length: 5 }, program);
     const input = { names, callers: 10, everyMs: HOUR_MS };
@@ -574,7 +574,7 @@ describe("processes", { timeout: 60_000 }, () => {
     expect(new Set(await redis.mget(names.map((each) => `${each}:runs`)))).toEqual(new Set(["1"]));
   });
 
-  test("one that has closed ends by itself", async () => {
+  test("that have closed their Holdfast exit on their own", async () => {
     const ending = program();
     expect(await ending.call("finish", { name })).toBe("ran");
     expect(await ending.ended).toEqual({ code: 0, signal: null });

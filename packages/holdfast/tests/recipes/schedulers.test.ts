@@ -1,4 +1,4 @@
-/** `scheduled` under the schedulers that people use: croner, node-cron, @nestjs/schedule, and timers. */
+/** `scheduled` with common schedulers: croner, node-cron, @nestjs/schedule and timers. */
 import "reflect-metadata";
 import { randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
@@ -30,7 +30,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** One job of three instances, and when those were called that ran, by the server's clock. */
+/** One job in three instances, and the server times of the calls that ran. */
 function threeJobs(onFinished: (clean: () => void) => void): { jobs: Scheduled<void>[]; runs: number[] } {
   const name = randomUUID();
   const runs: number[] = [];
@@ -43,7 +43,7 @@ function threeJobs(onFinished: (clean: () => void) => void): { jobs: Scheduled<v
   return { jobs: instances.map((each) => scheduled(each, name, () => {}, { everyMs: 1_000 })), runs };
 }
 
-/** Some ticks: nobody starts within nine tenths of the period, and each call has run or was skipped. */
+/** Waits for some ticks. Asserts that runs are at least 0.9 periods apart and that some calls were skipped. */
 async function expectOneAtATime({ jobs, runs }: ReturnType<typeof threeJobs>): Promise<void> {
   await until(() => runs.length >= 2 && jobs.every((job) => calls(job) >= 2), "some ticks");
   for (const [at, time] of runs.entries()) {
@@ -85,7 +85,7 @@ describe.concurrent("three instances run one at a time under", () => {
     await expectOneAtATime(three);
   });
 
-  test("@nestjs/schedule, by @Cron and by @Interval", async ({ onTestFinished }) => {
+  test("@nestjs/schedule, with @Cron and @Interval", async ({ onTestFinished }) => {
     const three = threeJobs(onTestFinished);
     const [first, second, third] = three.jobs as [Scheduled<void>, Scheduled<void>, Scheduled<void>];
     class Reports {
@@ -116,15 +116,15 @@ describe.concurrent("three instances run one at a time under", () => {
   });
 });
 
-/** As `@decorator` before a method does. */
+/** Applies a decorator as `@decorator` before a method does. */
 function decorate(type: { prototype: object }, method: string, decorator: MethodDecorator): void {
   const { prototype } = type;
   decorator(prototype, method, Object.getOwnPropertyDescriptor(prototype, method) as PropertyDescriptor);
 }
 
-describe("where the clocks change", () => {
+describe("across daylight saving changes", () => {
   const timezone = "Europe/Berlin";
-  /** In 2027 an hour is left out on 28 March, and one comes twice on 31 October. */
+  /** In 2027 one hour is skipped on 28 March, and one occurs twice on 31 October. */
   const weeks = { "in spring": "2027-03-26T12:00:00Z", "in autumn": "2027-10-29T12:00:00Z" };
 
   const fires: Record<string, (pattern: string, from: Date, count: number) => Date[] | Promise<Date[]>> = {
@@ -134,7 +134,7 @@ describe("where the clocks change", () => {
     "node-cron"(pattern, from, count) {
       const task = createTask(pattern, () => {}, { timezone });
       const dates: Date[] = [];
-      // It only says what comes next from now on, so it is asked of each minute.
+      // node-cron computes fire times only from the current time, so the test checks each minute.
       for (let at = from.getTime(); dates.length < count; at += 60_000) {
         if (task.match(new Date(at))) dates.push(new Date(at));
       }
@@ -153,7 +153,7 @@ describe("where the clocks change", () => {
       await app.init();
       const { cronTime } = app.get(SchedulerRegistry).getCronJob("daily");
       const dates: Date[] = [];
-      // As a job does that has just fired: it asks for the next time from then on.
+      // Like a job that has just fired, this requests the next time from the last one.
       while (dates.length < count) dates.push(cronTime.getNextDateFrom(dates.at(-1) ?? from, timezone).toJSDate());
       await app.close();
       return dates;
@@ -175,11 +175,11 @@ describe("where the clocks change", () => {
       for (const date of dates) {
         clock.atUs = date.getTime() * 1_000;
         const first = await one?.();
-        // A second host, 5 s late.
+        // The second host is 5 s late.
         clock.atUs += 5_000_000;
         expect(await two?.()).toMatchObject({ outcome: "refused", reason: "already-done" });
         const day = date.toLocaleDateString("sv", { timeZone: timezone });
-        // An hour that comes twice may fire twice: the second time it has run.
+        // An hour that occurs twice may fire twice. The second call is refused.
         expect(first?.outcome, `${scheduler} ${hour} ${date.toISOString()}`).toBe(days.has(day) ? "refused" : "ran");
         days.add(day);
       }

@@ -1,7 +1,7 @@
 /**
- * Calls that are to be done once, over four processes that are killed at random.
+ * `once` in four processes that are killed at random.
  *
- * `HOLDFAST_SOAK_KEYS=10000` plays more of it, and then also bounds how long a dead process keeps a call from the others.
+ * `HOLDFAST_SOAK_KEYS=10000` runs longer, and also limits how long a dead process may block a call.
  */
 import { randomInt } from "node:crypto";
 import { Redis } from "ioredis";
@@ -14,7 +14,7 @@ const KEYS = Number(process.env.HOLDFAST_SOAK_KEYS ?? 300);
 const IS_LONG = KEYS > 1_000;
 const AT_ONCE = 100;
 const PROCESSES = 4;
-/** What a slow machine does not lose by itself. */
+/** Long enough that a slow machine does not lose the lease. */
 const LEASE_MS = IS_LONG ? 1_000 : 3_000;
 
 let server: RedisServer;
@@ -30,7 +30,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** Calls of one process, started anew and asked again when it is killed. */
+/** Calls of one process. If the process is killed, it is restarted and the calls are repeated. */
 class Caller {
   #program: Program = start();
   #hasEnded = false;
@@ -41,13 +41,13 @@ class Caller {
       try {
         return await this.#program.call<unknown[]>("many", { keys, leaseMs: LEASE_MS, stalls: stalls && isFirst });
       } catch (error) {
-        // Ended with the test, which another caller's failure has ended: asking on would hide it.
+        // The test has ended because another caller failed. A retry would hide that failure.
         if (this.#hasEnded || !(error instanceof Error) || !error.message.includes("SIGKILL")) throw error;
       }
     }
   }
 
-  /** Asks, and is then in the middle of a call that does not end before it is killed. @returns its key */
+  /** Makes calls and stalls in one of them until the process is killed. @returns the key of that call */
   async stall(keys: readonly string[]): Promise<{ key: string; got: Promise<unknown[]> }> {
     const running = this.#program.heard("running");
     const got = this.ask(keys, true);
@@ -72,11 +72,11 @@ class Caller {
 interface Left {
   readonly key: string;
   readonly attempt: number;
-  /** By the clock of the server. */
+  /** In server time. */
   readonly endsAtMs: number;
 }
 
-/** Which of the keys are running. */
+/** Returns the calls that are still recorded as running. */
 async function leftRunning(keys: Iterable<string>): Promise<Left[]> {
   const left: Left[] = [];
   for (const key of keys) {
@@ -86,12 +86,12 @@ async function leftRunning(keys: Iterable<string>): Promise<Left[]> {
   return left;
 }
 
-/** Each that has had another runner since had it when its lease was over, and soon after. @returns by how much, in ms */
+/** Asserts that each call with a new runner was taken over soon after its lease ended. @returns the delays in ms */
 async function takeoversMs(left: readonly Left[]): Promise<number[]> {
   const afterMs: number[] = [];
   for (const { key, attempt, endsAtMs } of left) {
     const [now, token] = await redis.hmget(`hf:once:{/${key}}`, "attempt", "token");
-    // Those of a runner that lives have ended as they began; who was killed twice was looked at twice.
+    // Skips calls that their own runner finished, and calls with more than one takeover.
     if (Number(now) !== attempt + 1) continue;
     expectTakeover(Number(token), { leaseMs: endsAtMs });
     afterMs.push(Number(token) / 1_000 - endsAtMs);
@@ -103,12 +103,12 @@ function start(): Program {
   return startProgram(new URL("./programs/runner.mjs", import.meta.url), { port: server.port });
 }
 
-test(`of ${KEYS} keys, called for 1 to 5 times each, every one has one result, and all get it`, {
+test(`each of ${KEYS} keys, called 1 to 5 times, has one result that all callers get`, {
   timeout: 3_600_000,
 }, async () => {
   const callers = Array.from({ length: PROCESSES }, () => new Caller());
   const answers = new Map<string, Set<unknown>>();
-  /** Keys of calls that a kill hit while they ran, and how many at most were with those that were killed. */
+  /** Keys of calls that ran when their process was killed. `struck`: upper limit of the calls of those processes. */
   const hits: string[] = [];
   let struck = 0;
   let longestMs = 0;
@@ -126,10 +126,10 @@ test(`of ${KEYS} keys, called for 1 to 5 times each, every one has one result, a
       const all = callers.map(async (caller, at) => {
         const own = asked[at] ?? [];
         if (at !== victim) return { keys: own, got: await caller.ask(own) };
-        // No other has that one, so that there is one for it to be in the middle of.
+        // No other process calls this key, so this process is certain to run at least one call.
         own.push(`call:of-the-dead:${first}`);
         const { key, got } = await caller.stall(own);
-        // With more of its work running, as far as chance wants it.
+        // A random delay, so that more of its calls may be running.
         await new Promise((resolve) => setTimeout(resolve, randomInt(30)));
         await caller.kill();
         left = await leftRunning(new Set(own));
@@ -147,7 +147,7 @@ test(`of ${KEYS} keys, called for 1 to 5 times each, every one has one result, a
     await Promise.all(callers.map((caller) => caller.end()));
   }
   expect(hits.length).toBeGreaterThan(0);
-  // One for each that was hit, and the others that were with the dead.
+  // One for each call that was hit, and more for other calls of the killed processes.
   expect(takenOverMs.length).toBeGreaterThanOrEqual(hits.length);
   let effects = 0;
   for (const [key, got] of answers) {
@@ -156,11 +156,11 @@ test(`of ${KEYS} keys, called for 1 to 5 times each, every one has one result, a
     expect([state, got.has(Number(token))], key).toEqual(["done", true]);
     const own = Number(await redis.get(`${key}:effects`));
     expect(own, key).toBeGreaterThanOrEqual(hits.includes(key) ? 2 : 1);
-    // Each run of it is an attempt; one that was killed may not have come to its effect.
+    // Each run is an attempt. A killed run may have had no effect.
     expect(own, key).toBeLessThanOrEqual(Number(attempt));
     effects += own;
   }
-  // Whoever was not killed has done nothing twice.
+  // Processes that were not killed ran no call twice.
   expect(effects).toBeLessThanOrEqual(answers.size + struck);
   const kills = callers.reduce((sum, caller) => sum + caller.kills, 0);
   if (!IS_LONG) return;
@@ -171,6 +171,6 @@ test(`of ${KEYS} keys, called for 1 to 5 times each, every one has one result, a
   );
   expect(latestMs).toBeLessThan(1_000);
   expect(kills).toBeGreaterThan(10);
-  // A process takes some time to start.
+  // The last two seconds allow for the start of a process.
   expect(longestMs).toBeLessThan(LEASE_MS + 1_000 + 2_000);
 });

@@ -1,34 +1,34 @@
-/** When the next one begins after a holder that died, by the clock of the server. */
+/** Checks when the next holder takes over from one that died, in server time. */
 import type { Redis } from "ioredis";
 import { expect } from "vitest";
 
 /**
- * How long after the end of a lease the next one has begun. Meant is a second; the rest is for a machine that does something else
- * as well. Whoever waits for the end of its own wait instead, a minute at the least, is far beyond it.
+ * Longest time from the end of a lease to the next grant. The target is one second; the rest allows for a busy machine.
+ * A waiter that instead waits until its own `waitMs` ends needs at least a minute.
  */
 const TAKEOVER_MS = 5_000;
-/** What an expiry and the clock of a server may differ by. */
+/** Largest difference between the expiry of a key and the server clock. */
 const READING_MS = 50;
 
-/** The clock of the server. */
+/** The server time. */
 export async function serverMs(redis: Redis): Promise<number> {
   const [seconds, micros] = await redis.time();
   return Number(seconds) * 1_000 + Number(micros) / 1_000;
 }
 
-/** When the key ends, by the clock of the server; now if it is gone. */
+/** When the key expires, in server time. Returns the current time if the key does not exist. */
 export async function endsAtMs(redis: Redis, key: string): Promise<number> {
-  // In one step: what lies between two of them would come on top of what is left.
+  // One atomic script, because the time between two requests would distort the result.
   const found = await redis.eval("return {redis.call('TIME'), redis.call('PTTL', KEYS[1])}", 1, key);
   const [[seconds, micros], restMs] = found as [[string, string], number];
   return Number(seconds) * 1_000 + Number(micros) / 1_000 + Math.max(0, restMs);
 }
 
 /**
- * Not before the lease was over, and soon after.
+ * Asserts that the next holder was granted the lock after the lease of the dead one ended, and soon after.
  *
- * @param token    of the next one: the moment in which it was granted, in microseconds of the server
- * @param leaseMs  when the lease of the dead one is over; `askedMs`  since when the next one has waited, if that was later
+ * @param token    token of the next holder, which is the server time of its grant in microseconds
+ * @param leaseMs  when the lease of the dead holder ends; `askedMs`  when the next holder began to wait, if later
  */
 export function expectTakeover(token: number, { leaseMs, askedMs = 0 }: { leaseMs: number; askedMs?: number }): void {
   const beganMs = token / 1_000;

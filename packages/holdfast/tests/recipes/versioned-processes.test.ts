@@ -1,7 +1,7 @@
 /**
- * Counting in one versioned value from many processes, over connections that are cut again and again, and by some that die or stand still.
+ * Many processes increment one versioned value. Their connections are cut again and again, and some crash or freeze.
  *
- * `HOLDFAST_VERSIONED_TIMES=200` counts to 10 000 in place of 1 000.
+ * `HOLDFAST_VERSIONED_TIMES=200` counts to 10,000 instead of 1,000.
  */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
@@ -46,7 +46,7 @@ function start(port: number, leaseMs?: number): Program {
   return startProgram(new URL("./programs/incrementer.mjs", import.meta.url), { port, leaseMs });
 }
 
-test(`${WRITERS} writers who count on ${TIMES} times come to ${WRITERS * TIMES}, however many replies are lost`, {
+test(`${WRITERS} writers that increment ${TIMES} times reach ${WRITERS * TIMES} although replies are lost`, {
   timeout: 1_200_000,
 }, async () => {
   const proxy = await startProxy(server.port);
@@ -54,7 +54,7 @@ test(`${WRITERS} writers who count on ${TIMES} times come to ${WRITERS * TIMES},
   const write = new RegExp(`^evalsha ${recipesVersionedWrite.sha1}`, "i");
   const over = deferred<void>();
   let isOver = false;
-  // Each loses the reply to some write of some process, with all that is on its way on that connection.
+  // Each round loses the reply to one write of one process, and everything else in flight on that connection.
   const losing = (async () => {
     while (!isOver) {
       let passed = 0;
@@ -81,7 +81,7 @@ test(`${WRITERS} writers who count on ${TIMES} times come to ${WRITERS * TIMES},
   }
 });
 
-test("a writer that is killed, under the mutex or without, keeps nobody else from counting on", {
+test("a killed writer, with or without the mutex, does not block other writers", {
   timeout: 300_000,
 }, async () => {
   const dying = Array.from({ length: 3 }, () => start(server.port));
@@ -95,7 +95,7 @@ test("a writer that is killed, under the mutex or without, keeps nobody else fro
   await Promise.all(dying.map((program) => program.kill()));
   const before = Number(await redis.hget(`hf:versioned:{${name}}`, "value"));
   expect(before).toBeGreaterThanOrEqual(3);
-  // Whoever died under the mutex has a lease that lasts for a while yet; the comparison needs none.
+  // A writer that died with the mutex leaves a lease that lasts for a while. Compare-and-set does not need the mutex.
   const program = start(server.port);
   try {
     const versions = await program.call<number[]>("count", { name, writers: 1, times: 5, promoteAfter: 1_000 });
@@ -108,8 +108,8 @@ test("a writer that is killed, under the mutex or without, keeps nobody else fro
   }
 });
 
-describe("a writer that stands still under the mutex", { timeout: 60_000 }, () => {
-  /** Counts one on, while another one is first; so it comes under the mutex. @returns whether it got the mutex */
+describe("a writer that freezes with the mutex", { timeout: 60_000 }, () => {
+  /** Increments once after a conflict, so that it takes the mutex. @returns whether it got the mutex */
   async function countPromoted(): Promise<boolean> {
     const total = versioned<number>(holdfast, name);
     let attempts = 0;
@@ -126,7 +126,7 @@ describe("a writer that stands still under the mutex", { timeout: 60_000 }, () =
     return wasHeld;
   }
 
-  /** Lets it go on until it has answered: it stops a moment after it has said so. */
+  /** Resumes it repeatedly until it has answered, because it freezes a moment after it reports. */
   async function thawed(late: Program, answer: Promise<unknown>): Promise<unknown> {
     const waking = setInterval(() => late.resume(), 20);
     return await answer.finally(() => clearInterval(waking));
@@ -136,7 +136,7 @@ describe("a writer that stands still under the mutex", { timeout: 60_000 }, () =
     ["is counted on anew", 100, { seen: [0, 1, 2], value: 3 }, 3],
     ["is given up at its limit", 2, { seen: [0, 1], error: "ConflictError" }, 2],
   ])(
-    "within its lease keeps nobody from writing; its own late write is judged by version, and %s",
+    "within its lease does not block others; its late write is checked by version and %s",
     async (_, attemptsMax, found, total) => {
       const late = start(server.port, 600_000);
       try {
@@ -154,7 +154,7 @@ describe("a writer that stands still under the mutex", { timeout: 60_000 }, () =
     },
   );
 
-  test("beyond its lease is followed under the mutex, and what others wrote meanwhile is not lost", async () => {
+  test("beyond its lease is succeeded by another mutex holder, and other writes are not lost", async () => {
     const late = start(server.port, 500);
     try {
       const promoted = late.heard("promoted");

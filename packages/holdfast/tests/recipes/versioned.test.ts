@@ -1,4 +1,4 @@
-/** Values that are written by comparing versions, on a real server. */
+/** `versioned` on a real server: values that are written by comparing versions. */
 import { randomUUID } from "node:crypto";
 import { embedded } from "@holdfast/embedded";
 import { Redis } from "ioredis";
@@ -9,7 +9,7 @@ import { recipesVersionedWrite } from "../../src/generated/recipes-scripts.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
 import { ConflictError, type UpdateOptions, type Versioned, versioned } from "../../src/recipes/index.js";
 
-// Nothing here is about time, and a machine that does much else may take its own.
+// Long timeouts, because these tests do not measure time and the machine may be busy.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 const eventually = { timeout: 60_000, interval: 10 };
 const commandTimeoutMs = 60_000;
@@ -53,7 +53,7 @@ describe.each(["a server", "an embedded store"])("on %s", (where) => {
     if (own !== holdfast) await own.close();
   });
 
-  test("whoever names the version that is there writes; who does not is told what is there", async () => {
+  test("a write with the current version succeeds, and any other returns the current value", async () => {
     const limits = versioned<{ rps: number }>(own, name);
     expect(await limits.get()).toEqual({ value: undefined, version: 0 });
     const created = await limits.compareAndSet(0, { rps: 1 });
@@ -69,7 +69,7 @@ describe.each(["a server", "an embedded store"])("on %s", (where) => {
     expect(await limits.get()).toEqual({ value: { rps: 3 }, version: changed.version });
   });
 
-  test("a value that was deleted and created anew is not the one that was seen", async () => {
+  test("a value that was deleted and created again has a different version", async () => {
     const limits = versioned<string>(own, name);
     const { version: seen } = await limits.compareAndSet(0, "a");
     const { version: gone } = await limits.delete(seen);
@@ -96,7 +96,7 @@ describe.each(["a server", "an embedded store"])("on %s", (where) => {
     }
   });
 
-  test("updates run anew until they win", async () => {
+  test("conflicting updates retry until they succeed", async () => {
     const limits = versioned<number>(own, name);
     const options = { attemptsMax: 1_000, promoteAfter: 3 };
     await Promise.all(Array.from({ length: 20 }, () => limits.update((old) => (old ?? 0) + 1, options)));
@@ -105,7 +105,7 @@ describe.each(["a server", "an embedded store"])("on %s", (where) => {
 });
 
 describe("an update", () => {
-  test("at its limit says how often it tried, and writes nothing", async () => {
+  test("that reaches `attemptsMax` reports its attempts and writes nothing", async () => {
     const [here, there] = pair<number>();
     await here.compareAndSet(0, 0);
     const change = vi.fn(async (old: number | undefined) => {
@@ -120,7 +120,7 @@ describe("an update", () => {
     expect((await here.get()).value).toBe(3);
   });
 
-  test("that goes on failing is tried under the mutex of that name, and gives it back", async () => {
+  test("that keeps conflicting acquires the mutex of that name and releases it", async () => {
     const [here, there] = pair<number>();
     const isHeld: boolean[] = [];
     const result = await here.update(
@@ -137,7 +137,7 @@ describe("an update", () => {
     expect((await other.mutex(name).inspect()).holders).toEqual([]);
   });
 
-  test("whose function throws stops at once, with that error", async () => {
+  test("whose function throws stops immediately with that error", async () => {
     const [here] = pair<number>();
     const error = new Error("a bug");
     const change = vi.fn(() => {
@@ -148,7 +148,7 @@ describe("an update", () => {
     expect(await here.get()).toEqual({ value: undefined, version: 0 });
   });
 
-  test("ends when its signal aborts: before it begins, in its function, in its pause, and in its wait for the mutex", async () => {
+  test("ends when its signal aborts, in any phase", async () => {
     const [here, there] = pair<number>();
     const why = new Error("no longer");
     await expect(here.update(() => 1, { signal: AbortSignal.abort(why) })).rejects.toBe(why);
@@ -189,7 +189,7 @@ describe("an update", () => {
     expect((await here.get()).value).toBeLessThan(100);
   });
 
-  test("waits for the mutex as long as it may", async () => {
+  test("waits for the mutex for at most `waitMs`", async () => {
     const [here, there] = pair<number>();
     await using lease = await other.mutex(name).acquire();
     const waiting = here.update(
@@ -205,7 +205,7 @@ describe("an update", () => {
   });
 });
 
-describe("a reply that is lost", () => {
+describe("a lost reply", () => {
   async function behindProxy(play: (local: Holdfast, proxy: Awaited<ReturnType<typeof startProxy>>) => Promise<void>) {
     const proxy = await startProxy(server.port);
     const client = new Redis({ port: proxy.port, retryStrategy: () => 20 });
@@ -222,7 +222,7 @@ describe("a reply that is lost", () => {
   }
   const write = new RegExp(`^evalsha ${recipesVersionedWrite.sha1}`, "i");
 
-  test("does not make a write that won look like a conflict", () =>
+  test("does not make a successful write look like a conflict", () =>
     behindProxy(async (local, proxy) => {
       const struck = proxy.cutBeforeReply(write);
       const written = await versioned<string>(local, name).compareAndSet(0, "mine");
@@ -231,7 +231,7 @@ describe("a reply that is lost", () => {
       expect([written, value]).toEqual([{ ok: true, version }, "mine"]);
     }));
 
-  test("not even where others have written since", () =>
+  test("does not repeat a write, even if another client has written since", () =>
     behindProxy(async (local, proxy) => {
       const [, there] = pair<number>();
       await there.compareAndSet(0, 0);
@@ -249,7 +249,7 @@ describe("a reply that is lost", () => {
       expect((await there.get()).value).toBe(2);
     }));
 
-  test("for as long as its writer may ask again, also where others give up sooner", () =>
+  test("does not repeat a write while its writer may retry, even if another client has a shorter timeout", () =>
     behindProxy(async (local, proxy) => {
       const client = new Redis({ port: server.port });
       const hasty = createHoldfast({ redis: client });
@@ -261,7 +261,7 @@ describe("a reply that is lost", () => {
       await struck;
       proxy.refuse(true);
       proxy.cutAll();
-      // As if half a minute had passed since.
+      // Simulates that half a minute has passed.
       const requests = `hf:versioned:{${name}}:requests`;
       for (const id of await redis.zrange(requests, "0", "-1")) await redis.zincrby(requests, -30_000_000, id);
       await versioned<number>(hasty, name).update((old) => (old ?? 0) + 1);
@@ -284,7 +284,7 @@ describe("a reply that is lost", () => {
 });
 
 describe("a watcher", () => {
-  test("is told the present value, and then each change or the last of several", async () => {
+  test("receives the current value and then each change or the last of several", async () => {
     const [here, there] = pair<number>();
     const seen: (number | undefined)[] = [];
     const controller = new AbortController();
@@ -323,7 +323,7 @@ describe("a watcher", () => {
       await vi.waitFor(() => expect(last).toBe(n - 1), eventually);
       proxy.refuse(true);
       proxy.cutAll();
-      // More than one, none of which it is told of.
+      // Several changes while the watcher is disconnected.
       await there.update(() => -1);
       await there.update(() => n);
       proxy.refuse(false);
@@ -337,7 +337,7 @@ describe("a watcher", () => {
     await proxy.close();
   });
 
-  test("of a server that has forgotten the last versions waits for a newer one", async () => {
+  test("waits for a newer version if the server has lost the last ones", async () => {
     const [here] = pair<string>();
     await here.update(() => "old");
     const record = await redis.hgetall(`hf:versioned:{${name}}`);
@@ -376,7 +376,7 @@ describe("a watcher", () => {
   });
 });
 
-test("a server that was started empty knows no version, and gives none that was seen before", async () => {
+test("a server that lost its data knows no version and never reuses one", async () => {
   const own = await startRedis();
   const client = new Redis({ port: own.port });
   const local = createHoldfast({ redis: client, commandTimeoutMs });
@@ -391,7 +391,7 @@ test("a server that was started empty knows no version, and gives none that was 
   await own.stop();
 });
 
-test("while the server is away nothing is read or written, and that is said", async () => {
+test("while the server is down, reads and writes fail with a StoreError", async () => {
   const own = await startRedis();
   const client = new Redis({ port: own.port });
   client.on("error", () => {});
@@ -409,7 +409,7 @@ test("while the server is away nothing is read or written, and that is said", as
   await expect(limits.compareAndSet(0, 1)).rejects.toMatchObject({ code: "ERR_LOCK_CLOSED" });
 });
 
-test("what is left has an end, but for the value", async () => {
+test("all keys except the value expire", async () => {
   const [here] = pair<number>();
   await here.update(() => 1);
   const record = `hf:versioned:{${name}}`;
@@ -422,7 +422,7 @@ test("what is left has an end, but for the value", async () => {
   expect(await redis.pttl(record)).toBe(-1);
 });
 
-test("ids of requests are forgotten in time", async () => {
+test("old request ids are removed", async () => {
   const [here] = pair<number>();
   const requests = `hf:versioned:{${name}}:requests`;
   await redis.zadd(requests, 1, "long ago");
@@ -430,7 +430,7 @@ test("ids of requests are forgotten in time", async () => {
   expect(await redis.zcard(requests)).toBe(10);
 });
 
-test("a wrong argument is refused by its name, before anything is sent", async () => {
+test("the error for an invalid argument names it, and nothing is sent", async () => {
   const [here] = pair<unknown>();
   expect(() => versioned(holdfast, "")).toThrow("name must be 1 to 512 bytes");
   expect(() => versioned(holdfast, name, { codec: {} } as object)).toThrow("codec");

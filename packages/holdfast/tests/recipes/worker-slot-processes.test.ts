@@ -1,7 +1,7 @@
 /**
- * Workers in processes of their own: more of them than numbers, some of them killed or stopped, with clocks that are wrong.
+ * More workers than numbers in separate processes. Some are killed or frozen, and some have wrong clocks.
  *
- * `HOLDFAST_SOAK_SLOTS=1` plays it in full: 1,030 workers for 1,024 numbers, and 50 generators of ids for a minute.
+ * `HOLDFAST_SOAK_SLOTS=1` runs the full test: 1,030 workers for 1,024 numbers, and 50 id generators for 90 seconds.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -30,12 +30,12 @@ function program(offsetMs = 0): Program {
 
 interface Taken {
   readonly numbers: readonly number[];
-  /** Of each. */
+  /** The token of each number. */
   readonly tokens: readonly number[];
   readonly errors: readonly string[];
 }
 
-/** When the lease of each number ends on the server, with the rest that comes after it, in microseconds since 1970. */
+/** When the lease of each number ends on the server, including its rest, in microseconds since 1970. */
 async function endsOfNumbers(name: string): Promise<Map<number, number>> {
   const state = `hf:semaphore:{${name}}`;
   const [grants, ends] = await Promise.all([
@@ -54,7 +54,7 @@ describe("numbers", { timeout: 600_000 }, () => {
   const count = IS_FULL ? 1_024 : 122;
   const more = IS_FULL ? 6 : 3;
 
-  test(`of ${count + more} workers ${count} have one, each another, and the rest wait`, async () => {
+  test(`are unique: of ${count + more} workers ${count} get one and the rest wait`, async () => {
     const { name } = scene;
     const processes = Array.from({ length: 5 }, () => program());
     const many = (count + more) / processes.length;
@@ -72,19 +72,19 @@ describe("numbers", { timeout: 600_000 }, () => {
     expect(numbers).toEqual(Array.from({ length: count }, (_, at) => at));
     expect(taken.flatMap(({ errors }) => errors)).toEqual(Array.from({ length: more }, () => "gave up"));
 
-    // A storm: most are killed, some go in peace. Those who come after have the numbers of both, each once.
+    // Most processes are killed and one releases its numbers. Only the released numbers can be taken immediately.
     const [leaving, staying, ...dying] = processes;
     await Promise.all(dying.map((each) => each.kill()));
     await leaving?.call("giveBack");
     const left = taken[0]?.numbers.length ?? 0;
     const next = await program().call<Taken>("take", { name, count, many: left, waitMs: 300_000 });
     expect(next.numbers.toSorted((a, b) => a - b)).toEqual(taken[0]?.numbers.toSorted((a, b) => a - b));
-    // Those of the dead are not free for as long as they may believe they have them, and rest after that.
+    // The numbers of killed workers stay reserved until their lease and their rest are over.
     expect(await semaphore.inspect()).toMatchObject({ used: count });
     expect(await staying?.call("spin", { forMs: 0 })).toEqual(taken[1]?.numbers.map(() => true));
   });
 
-  test("of the killed come back when their lease and their rest are over, and not before", async () => {
+  test("of killed workers are free again only after their lease and their rest", async () => {
     const { name } = scene;
     const how = { name, count: 20, many: 20, waitMs: 60_000 };
     const dying = program();
@@ -98,13 +98,13 @@ describe("numbers", { timeout: 600_000 }, () => {
     }
     const next = await program().call<Taken>("take", how);
     expect(next.numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, at) => at));
-    // A token is the time of its grant at the server.
+    // A token is the server time of its grant.
     for (const [at, number] of next.numbers.entries()) {
       expect(next.tokens[at], `number ${number}`).toBeGreaterThanOrEqual(endsAt.get(number) ?? Number.NaN);
     }
   });
 
-  test("of a process that was stopped are held no longer at its first line after that", async () => {
+  test("of a frozen process are no longer held as soon as it resumes", async () => {
     const { name } = scene;
     const stopped = program();
     await stopped.call("take", { name, count: 5, many: 5, leaseMs: 500, restMs: 0, waitMs: 60_000 });
@@ -119,7 +119,7 @@ describe("numbers", { timeout: 600_000 }, () => {
   });
 });
 
-test("ids of generators that pause, die and have clocks that step are never the same", {
+test("ids are unique even if generators freeze, crash or have clocks that jump", {
   timeout: 600_000,
 }, async () => {
   const generators = IS_FULL ? 50 : 6;
@@ -128,7 +128,7 @@ test("ids of generators that pause, die and have clocks that step are never the 
   const folder = mkdtempSync(join(tmpdir(), "holdfast-ids-"));
   try {
     const { name } = scene;
-    // Fewer numbers than generators: each has many holders.
+    // Fewer numbers than generators, so that each number has many holders.
     const count = Math.ceil(generators / 2);
     let files = 0;
     const start = (): Program => {
@@ -162,7 +162,7 @@ test("ids of generators that pause, die and have clocks that step are never the 
     }
     await vi.waitFor(() => expect(new Set(ids().map((id) => id.split("-")[1])).size).toBe(count), eventually);
     await Promise.all(running.map((each) => each.kill()));
-    // What a killed process was writing may be cut.
+    // A killed process may leave its last line incomplete.
     const all = ids().filter((id) => /^\d+-\d+-\d+$/.test(id));
     if (IS_FULL) console.log(`${all.length} ids of ${files} generators with ${count} numbers`, done);
     expect(all.length).toBeGreaterThan(100);

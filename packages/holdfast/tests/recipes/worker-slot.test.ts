@@ -1,4 +1,4 @@
-/** Numbers of workers, on a real server: who has which, when one is given out again, and what is known of who had it before. */
+/** Worker numbers on a real server: assignment, reuse, and the time until which an earlier worker may have used one. */
 import { embedded } from "@holdfast/embedded";
 import { Redis } from "ioredis";
 import { describe, expect, test, vi } from "vitest";
@@ -21,7 +21,7 @@ function take(holdfast = scene.another(), options: object = {}): Promise<WorkerS
   return workerSlot(holdfast, scene.name, { count: 3, ...options });
 }
 
-/** When the lease of a number ends on the server, in ms from now. */
+/** Milliseconds until the lease of a number ends on the server. */
 async function leftMs({ owner }: WorkerSlot): Promise<number> {
   const ends = Number(await scene.redis.zscore(`hf:semaphore:{${scene.name}}:holders`, owner));
   const [seconds, micros] = await scene.redis.time();
@@ -29,23 +29,23 @@ async function leftMs({ owner }: WorkerSlot): Promise<number> {
 }
 
 describe("a number", () => {
-  test("is the smallest that is free, and nobody else's; given back, it is free at once", async () => {
+  test("is the smallest free one, unique, and free again immediately after a release", async () => {
     const holdfast = scene.another();
     const slots = [await take(holdfast), await take(), await take()];
     expect(slots.map(({ number }) => number)).toEqual([0, 1, 2]);
     await slots[1]?.release();
     const next = await take();
     expect(next.number).toBe(1);
-    // Whoever had it has said until when.
+    // The earlier worker has recorded until when it used the number.
     expect(next.notBeforeAtMs).toBeGreaterThan(Date.now() - 30_000);
     expect(next.notBeforeAtMs).toBeLessThanOrEqual(Date.now());
     expect(slots[0]?.notBeforeAtMs).toBe(0);
   });
 
-  test("rests after the lease of a holder that is not heard of again", async () => {
+  test("stays reserved for `restMs` after the lease ends", async () => {
     const restMs = 60_000;
     const slot = await take(undefined, { leaseMs: 2_000, restMs });
-    // The server keeps it for longer than its holder goes by.
+    // The server keeps the number longer than the lease that its holder sees.
     expect(slot.validForMs()).toBeLessThanOrEqual(2_000);
     expect(await leftMs(slot)).toBeGreaterThan(restMs);
     await slot.extend(3_000);
@@ -54,7 +54,7 @@ describe("a number", () => {
     expect(await leftMs(slot)).toBeGreaterThan(restMs + 2_000);
   });
 
-  test("of a worker that is gone is given out when its rest is over, and says until when it may have been used", async () => {
+  test("of a crashed worker is assigned again after its rest, with the end of its possible use", async () => {
     const proxy = await scene.proxy();
     const dead = await take(scene.another(proxy.port), { count: 1, leaseMs: 1_500, restMs: 400 });
     proxy.stall();
@@ -64,13 +64,13 @@ describe("a number", () => {
     expect(performance.now() - askedAtMs).toBeGreaterThan(endsMs - 100);
     expect(() => dead.assertHeld()).toThrow("is over");
     expect(next.number).toBe(0);
-    // 1.5 s after its last renewal that was sent, and so before the rest began.
+    // 1.5 s after the last renewal that was sent, and therefore before the rest began.
     expect(next.notBeforeAtMs).toBeLessThan(Date.now() - 300);
     expect(next.notBeforeAtMs).toBeGreaterThan(dead.acquiredAt.getTime());
     proxy.resume();
   });
 
-  test("given back is of use to whoever waits at once, also where a semaphore was given back before and no number was", async () => {
+  test("goes to a waiter immediately after its release, even if only the semaphore script is loaded", async () => {
     const semaphore = scene.another().semaphore(scene.name, { permits: 1 });
     const [holdfast, other] = [scene.another(), scene.another()];
     await scene.redis.script("FLUSH");
@@ -81,11 +81,11 @@ describe("a number", () => {
     await slot.release();
     const next = await waiting;
     expect(next.number).toBe(0);
-    // Not the end of the lease that the holder before had.
+    // This is the time of the release, not the end of the earlier lease.
     expect(next.notBeforeAtMs).toBeLessThanOrEqual(Date.now());
   });
 
-  test("is not used before what its holder's clock has shown, however wrong that is", async () => {
+  test("is not used before the time on its last holder's clock, even if that clock is wrong", async () => {
     const [holdfast, other] = [scene.another(), scene.another()];
     const hourMs = 3_600_000;
     const real = Date.now;
@@ -101,29 +101,29 @@ describe("a number", () => {
     const next = await take(other);
     expect(next.number).toBe(slot.number);
     expect(next.notBeforeAtMs).toBeGreaterThan(Date.now() + hourMs - 60_000);
-    // What is noted does not go back, neither while that one is in use, should it die, nor afterwards.
+    // The recorded time never moves back, neither while the number is in use nor after its release.
     const [noted] = (await scene.redis.hget(`hf:worker-slot:{${scene.name}}`, "0"))?.split(" ") ?? [];
     expect(Number(noted)).toBe(next.notBeforeAtMs);
     await next.release();
     expect((await take(other)).notBeforeAtMs).toBe(next.notBeforeAtMs);
   });
 
-  test("is lost for whoever holds it when the server has forgotten it", async () => {
+  test("is lost for its holder when the server loses its data", async () => {
     const slot = await take(undefined, { leaseMs: 3_000 });
     await scene.redis.del(...(await scene.redis.keys(`hf:semaphore:{${scene.name}}*`)));
     await aborted(slot.signal);
     expect(() => slot.assertHeld()).toThrow("is over");
   });
 
-  test("cannot go to another process, where it would not rest", async () => {
+  test("cannot be exported to another process", async () => {
     const slot = await take();
     expect(() => slot.export()).toThrow(UnsupportedError);
     slot.assertHeld();
   });
 });
 
-describe("how many there are", () => {
-  test("all taken: the error says who has them", async () => {
+describe("the number of slots", () => {
+  test("limits the workers, and the error for another one lists the holders", async () => {
     const holdfast = scene.another();
     const slots = await Promise.all([0, 1, 2].map(() => take(holdfast, { label: "id maker" })));
     const error = await take(undefined, { waitMs: 0 }).catch((thrown: unknown) => thrown);
@@ -135,12 +135,12 @@ describe("how many there are", () => {
     expect(holders.map(({ label, pid }) => [label, pid])).toEqual(slots.map(() => ["id maker", process.pid]));
   });
 
-  test("another count than the others declare is refused", async () => {
+  test("must be the same for all workers", async () => {
     await take();
     await expect(take(undefined, { count: 4 })).rejects.toThrow(CapacityMismatchError);
   });
 
-  test("more of them serve those who wait at once, and fewer give out no new ones", async () => {
+  test("can be raised, which serves waiters immediately, or lowered, which assigns no new numbers", async () => {
     const holdfast = scene.another();
     const semaphore = holdfast.semaphore(scene.name, { permits: 3 });
     const slots = await Promise.all([0, 1, 2].map(() => take(holdfast)));
@@ -154,7 +154,7 @@ describe("how many there are", () => {
     const of = (number: number): WorkerSlot | undefined => [...slots, ...more].find((slot) => slot.number === number);
     await of(0)?.release();
     await of(4)?.release();
-    // Three are held, and there are two.
+    // Three numbers are held, and only two are allowed.
     await expect(take(undefined, { waitMs: 0 })).rejects.toThrow(SlotsTakenError);
     of(1)?.assertHeld();
     of(3)?.assertHeld();
@@ -162,7 +162,7 @@ describe("how many there are", () => {
     await of(2)?.release();
     const last = await take(undefined, { count: 2 });
     expect(last.number).toBe(0);
-    // The high one goes on until it ends.
+    // A number above the new count stays valid until its holder releases it.
     of(3)?.assertHeld();
     await expect(take(undefined, { count: 2, waitMs: 0 })).rejects.toThrow(SlotsTakenError);
     await of(3)?.release();
@@ -170,12 +170,12 @@ describe("how many there are", () => {
   });
 });
 
-describe("requests that go wrong", () => {
+describe("failed requests", () => {
   test.each([
     ["the grant", permitsAcquire],
     ["its first lease", recipesWorkerSlotKeep],
     ["what was before", recipesWorkerSlotBefore],
-  ])("a reply that is lost, of %s, gives one number", async (_, { sha1 }) => {
+  ])("a lost reply to the request for %s assigns one number", async (_, { sha1 }) => {
     const proxy = await scene.proxy();
     const holdfast = scene.another(proxy.port);
     await (await workerSlot(holdfast, "warm", { count: 3 })).release();
@@ -189,7 +189,7 @@ describe("requests that go wrong", () => {
     expect(await semaphore.inspect()).toMatchObject({ used: 0 });
   });
 
-  test("a renewal whose reply is lost loses nothing, and notes nothing that was before", async () => {
+  test("a renewal whose reply is lost keeps the number and records no earlier use", async () => {
     const proxy = await scene.proxy();
     const slot = await take(scene.another(proxy.port), { leaseMs: 3_000 });
     await proxy.cutBeforeReply((words) => words[1] === recipesWorkerSlotKeep.sha1);
@@ -200,7 +200,7 @@ describe("requests that go wrong", () => {
     expect(before).toBe("0");
   });
 
-  test("with every message lost, whoever waits gets a number that was given back", async () => {
+  test("a waiter gets a released number even if every message is lost", async () => {
     const proxy = await scene.proxy();
     proxy.dropMessages(true);
     const first = await take(scene.another(proxy.port), { count: 1 });
@@ -212,7 +212,7 @@ describe("requests that go wrong", () => {
   }, 60_000);
 
   test.each(["in the queue", "with its grant under way", "while it learns what was before"])(
-    "who gives up %s leaves no number taken",
+    "a worker that gives up %s leaves no number taken",
     async (when) => {
       const proxy = await scene.proxy();
       const holdfast = scene.another(proxy.port);
@@ -232,7 +232,7 @@ describe("requests that go wrong", () => {
       controller.abort(new Error("never mind"));
       hold?.release();
       const slot = await giving.catch((error: unknown) => error);
-      // From the grant on it is had, and is given back as such.
+      // After the grant, the call may succeed despite the abort. The slot is then released normally.
       if (slot instanceof Error) expect(slot.message).toBe("never mind");
       else await (slot as WorkerSlot).release();
       await first?.release();
@@ -244,7 +244,7 @@ describe("requests that go wrong", () => {
   );
 });
 
-test("a master that is replaced behind Sentinel leaves every number with its worker", {
+test("workers keep their numbers when Sentinel replaces the master", {
   timeout: 120_000,
 }, async () => {
   const topology = await startSentinel({ downAfterMs: 60_000 });
@@ -269,7 +269,7 @@ test("a master that is replaced behind Sentinel leaves every number with its wor
   }
 });
 
-test("a Holdfast that closes gives its numbers back, and says until when they were in use", async () => {
+test("a Holdfast that closes releases its numbers and records until when they were in use", async () => {
   const holdfast = scene.another();
   const slot = await take(holdfast);
   await holdfast.close();
@@ -280,12 +280,12 @@ test("a Holdfast that closes gives its numbers back, and says until when they we
   expect(next.notBeforeAtMs).toBeGreaterThan(0);
 });
 
-test("a worker that heeds its signal alone, and is late, has used its number until it gives it back", async () => {
+test("a late worker that checks only its signal counts as using its number until it releases it", async () => {
   const proxy = await scene.proxy();
   const slot = await take(scene.another(proxy.port), { leaseMs: 1_500 });
   proxy.stall();
   await aborted(slot.signal);
-  // It may have made ids up to here, without a question.
+  // The worker may have generated ids up to this moment without checking its lease.
   const lastMs = Date.now();
   proxy.resume();
   await slot.release().catch(() => {});
@@ -294,14 +294,14 @@ test("a worker that heeds its signal alone, and is late, has used its number unt
   expect(next.notBeforeAtMs).toBeGreaterThanOrEqual(lastMs);
 });
 
-test("every key has an end", async () => {
+test("every key expires", async () => {
   await take();
   const keys = await scene.redis.keys(`hf:*{${scene.name}}*`);
   expect(keys).toContain(`hf:worker-slot:{${scene.name}}`);
   for (const key of keys) expect(await scene.redis.pttl(key), key).toBeGreaterThan(0);
 });
 
-test("it runs on the embedded store", async () => {
+test("worker slots work on the embedded store", async () => {
   const holdfast = createHoldfast({ store: embedded() });
   const [first, second] = [await take(holdfast), await take(holdfast)];
   await first.release();
@@ -311,13 +311,13 @@ test("it runs on the embedded store", async () => {
   await holdfast.close();
 });
 
-test("there is none over several independent servers", async () => {
+test("worker slots are not supported on several independent servers", async () => {
   const holdfast = createHoldfast({ redlock: [embedded(), embedded(), embedded()] });
   await expect(take(holdfast)).rejects.toThrow(UnsupportedError);
   await holdfast.close();
 });
 
-test("what is no Holdfast is refused by that name", async () => {
+test("the error for an invalid Holdfast names the argument", async () => {
   for (const wrong of [undefined, null, {}, "redis"]) {
     await expect(workerSlot(wrong as never, "x", { count: 1 })).rejects.toThrow("holdfast must be what createHoldfast");
   }
@@ -331,7 +331,7 @@ test.each([
   [{ signal: 5 }, "signal"],
   [{ label: 5 }, "label"],
   [{ permits: 5 }, "permits"],
-])("a wrong option is refused by its name: %o", async (options, name) => {
+])("the error for an invalid option names the option: %o", async (options, name) => {
   await expect(take(undefined, options)).rejects.toThrow(name);
   expect(await scene.redis.exists(`hf:semaphore:{${scene.name}}`)).toBe(0);
 });

@@ -1,4 +1,4 @@
-/** One queue of Node and Java: who came first is served first, and the dead hold nobody up for longer than they said. */
+/** One fair queue for Node and Java: first come, first served. A crashed waiter delays others only to its deadline. */
 import { expect, test, vi } from "vitest";
 import { systemRuntime } from "../../src/core/runtime.js";
 import { createHoldfastOn } from "../../src/holdfast.js";
@@ -26,7 +26,7 @@ const hold = async (name: string): Promise<Held> => {
   return held as Held;
 };
 
-test("Java, Node, Java, Node are served in the order in which they came", async () => {
+test("Java and Node waiters are served in the order in which they came", async () => {
   const [name, node, java] = [scene.name(), scene.node(), scene.java()];
   const first = await hold(name);
   const served: string[] = [];
@@ -50,7 +50,7 @@ test("Java, Node, Java, Node are served in the order in which they came", async 
   expect((await scene.redis.keys(`*${name}*`)).filter((key) => !key.includes("latch"))).toEqual([]);
 });
 
-test("whoever comes later does not take it before those who wait, even where it is free", async () => {
+test("a latecomer does not acquire a free lock ahead of the waiters", async () => {
   const [name, node] = [scene.name(), scene.node()];
   await scene.redis.rpush(fairQueueKey(name), "waiter");
   await scene.redis.zadd(fairTimeoutKey(name), (await serverNowMs()) + LONG_MS, "waiter");
@@ -58,7 +58,7 @@ test("whoever comes later does not take it before those who wait, even where it 
   expect(await queueOf(name), "an attempt does not queue").toEqual(["waiter"]);
 });
 
-test("a dead waiter is passed over at its deadline, not before, and meanwhile nobody asks all the time", async () => {
+test("a dead waiter is skipped at its deadline, not before, without constant polling", async () => {
   const [name, node] = [scene.name(), scene.node()];
   await scene.redis.rpush(fairQueueKey(name), "dead");
   const deadlineMs = Math.ceil(await serverNowMs()) + 1_200;
@@ -69,7 +69,7 @@ test("a dead waiter is passed over at its deadline, not before, and meanwhile no
   lease.assertHeld();
 });
 
-test("a waiter that died with its service costs those behind it no more than it meant to wait", async () => {
+test("a crashed waiter delays those behind it no longer than its own wait", async () => {
   const [name, node, mortal] = [scene.name(), scene.node(), scene.java()];
   const first = await hold(name);
   await scene.redis.pexpire(name, 3_000);
@@ -86,7 +86,7 @@ test("a waiter that died with its service costs those behind it no more than it 
   expect(await first.unlock().catch(() => false)).toBe(false);
 });
 
-test("8: a head without a deadline is removed, and holds nobody up", async () => {
+test("8: a queue head without a deadline is removed and delays no other waiter", async () => {
   const [name, node] = [scene.name(), scene.node()];
   await scene.redis.rpush(fairQueueKey(name), "ghost", "other ghost");
   const lease = await node.locks.fairLock(name).tryAcquire();
@@ -95,7 +95,7 @@ test("8: a head without a deadline is removed, and holds nobody up", async () =>
   await lease?.release();
 });
 
-test("8: to give back what has expired is told as a loss, and wakes who is first", async () => {
+test("8: releasing an expired lock reports a loss and wakes the first waiter", async () => {
   const [name, node, java] = [scene.name(), scene.node(), scene.java()];
   const lease = await node.locks.fairLock(name).acquire({ leaseMs: LONG_MS });
   const waiting = java.acquire({ type: "fair", name }, { waitMs: WOKEN_MS, leaseMs: LONG_MS });
@@ -107,7 +107,7 @@ test("8: to give back what has expired is told as a loss, and wakes who is first
   expect(await (await waiting)?.unlock()).toBe(true);
 });
 
-test("8: whoever gives up leaves at once, and takes its wait off those behind it", async () => {
+test("8: a waiter that gives up leaves immediately and shortens the deadlines behind it", async () => {
   const [name, node, java] = [scene.name(), scene.node(), scene.java()];
   const first = await hold(name);
   const controller = new AbortController();
@@ -126,7 +126,7 @@ test("8: whoever gives up leaves at once, and takes its wait off those behind it
   expect(await (await staying)?.unlock()).toBe(true);
 });
 
-test("8: the message for one that gives up just then goes on to who is next", async () => {
+test("8: a grant message for a waiter that is giving up passes to the next waiter", async () => {
   const [name, node, other] = [scene.name(), scene.node(), scene.java()];
   const first = await hold(name);
   const controller = new AbortController();
@@ -137,7 +137,7 @@ test("8: the message for one that gives up just then goes on to who is next", as
   await queued(name, 2);
   const [, second] = await queueOf(name);
   await scene.listening(`${lockChannel(name)}:${second}`);
-  // Its answer is on the way to whoever has left by then.
+  // The reply is lost because the waiter has left before it arrives.
   node.before = async ({ name: script }) => {
     if (script === "interop/redisson/fair/acquire") controller.abort();
   };
@@ -149,7 +149,7 @@ test("8: the message for one that gives up just then goes on to who is next", as
   }, 10_000);
 });
 
-test("9: deadlines are by the clock of the server, whatever that of this process says", async () => {
+test("9: deadlines use the server's clock, not the clock of this process", async () => {
   const [name, { client }] = [scene.name(), scene.node()];
   const first = await hold(name);
   for (const aheadMs of [-60_000, 60_000]) {
@@ -180,7 +180,7 @@ test.each([-60_000, 60_000])("Node waits beside a Java service whose clock is %d
   expect(await (await ours).release()).toBe("released");
 });
 
-test("who waits without an end keeps its place for fairWaitMs, and waits on when it has lost it", async () => {
+test("a waiter without a time limit keeps its place for fairWaitMs, and keeps waiting after losing it", async () => {
   const [name, node] = [scene.name(), scene.node({}, { fairWaitMs: 700 })];
   const first = await hold(name);
   await scene.redis.pexpire(name, 3_000);
@@ -189,7 +189,7 @@ test("who waits without an end keeps its place for fairWaitMs, and waits on when
   const [waiter = ""] = await queueOf(name);
   const leftMs = (await deadlineOf(name, waiter)) - (await serverNowMs());
   expect(leftMs).toBeLessThanOrEqual(3_700);
-  // Held for longer than that.
+  // Keep the lock held for longer than the waiter's deadline.
   await scene.redis.pexpire(name, 5_000);
   await scene.redis.zadd(fairTimeoutKey(name), 1, waiter);
   expect(await node.locks.fairLock(name).tryAcquire()).toBeNull();
@@ -200,7 +200,7 @@ test("who waits without an end keeps its place for fairWaitMs, and waits on when
   expect(await first.unlock()).toBe(true);
 });
 
-test("each waiter is told on a channel of its own, and nobody else is woken", async () => {
+test("each waiter is notified on its own channel, and no other waiter wakes", async () => {
   const [name, node, other] = [scene.name(), scene.node(), scene.node()];
   const first = await hold(name);
   const ours = node.locks.fairLock(name).acquire({ waitMs: 15_000 });
@@ -223,7 +223,7 @@ test("each waiter is told on a channel of its own, and nobody else is woken", as
   await next.release();
 });
 
-test("an RLock of the same name is excluded, as in Java", async () => {
+test("a fair lock and an RLock of the same name exclude each other, as in Java", async () => {
   const [name, node, java] = [scene.name(), scene.node(), scene.java()];
   const theirs = await java.acquire({ type: "lock", name }, { waitMs: 0, leaseMs: LONG_MS });
   expect(await node.locks.fairLock(name).tryAcquire()).toBeNull();

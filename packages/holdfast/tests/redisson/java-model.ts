@@ -1,4 +1,4 @@
-/** A Java service with Redisson 4.7 as a side: its scripts from java-scripts.ts, and the waiting and renewing around them. */
+/** Model of a Java service with Redisson 4.7: runs the scripts of java-scripts.ts, waits and renews. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { FAIR, FAIR_GIVE_UP, FENCED, LOCK, READ, SPIN, type TypeScripts, WRITE } from "./java-scripts.js";
@@ -24,19 +24,18 @@ export const JAVA_MODEL: Maker = {
   make: async (settings) => new JavaModel(settings),
 };
 
-/** What one thread of Java has. */
+/** State of one Java thread. */
 interface Thread {
   readonly what: Locked;
   readonly raw: string;
   readonly owner: string;
-  /** The channel that it listens on. */
+  /** Channel that the thread subscribes to. */
   readonly ownChannel: string;
-  /** What messages are published to, less the owner of a fair waiter. */
+  /** Channel that messages are published to, without the owner suffix of a fair waiter. */
   readonly channel: string;
   readonly waitMs: number;
 }
 
-/** See the file header. */
 export class JavaModel implements Side {
   readonly label = "the model of Java";
   readonly redis: Redis;
@@ -93,12 +92,12 @@ export class JavaModel implements Side {
     return this.die();
   }
 
-  /** Enters once more with the thread of a hold, as reentrant code does; see `hold`. */
+  /** Acquires again with the thread of a hold, as reentrant code does. */
   async reenter(held: Held, leaseMs: number): Promise<boolean> {
     return (await this.#try((held as ModelHeld).thread, leaseMs, false)) === null;
   }
 
-  /** With the thread of a write hold, as a service that downgrades does. */
+  /** Acquires the read lock with the thread of a write hold, as a service that downgrades does. */
   async readUnder(held: Held, leaseMs: number): Promise<Held | undefined> {
     const { thread } = held as ModelHeld;
     const what: Locked = { ...thread.what, type: "read" };
@@ -133,7 +132,7 @@ export class JavaModel implements Side {
     return this.redis.eval(script, keys.length, ...keys, ...args);
   }
 
-  /** Null, or how long to wait. */
+  /** Resolves to null if acquired, else to the milliseconds to wait. */
   async #try({ what: { type }, raw, owner, waitMs }: Thread, leaseMs: number, queue: boolean): Promise<number | null> {
     const { acquire } = SCRIPTS[type];
     const answer = await (type === "fenced"

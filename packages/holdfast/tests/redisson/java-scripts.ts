@@ -1,17 +1,17 @@
 /**
- * What a Java service with Redisson 4.7 does on the server, step by step as the wire reference states it, and written from
- * that alone: with its defects, and without anything of ours. KEYS and ARGV are the order of the calls in java-model.ts.
+ * Scripts of a Java service with Redisson 4.7, written from the wire reference alone. They have Redisson's defects and
+ * share no code with Holdfast. java-model.ts passes KEYS and ARGV in the order stated here.
  */
 
-/** Lock, unlock, force and renewal of one type. */
+/** Scripts for one lock type. */
 export interface TypeScripts {
-  /** KEYS name, …; ARGV lease, owner, …: nil if it is held, else ms to wait. */
+  /** KEYS name, …; ARGV lease, owner, …: nil if acquired, else ms to wait. */
   readonly acquire: string;
   /** KEYS name, latch, …; ARGV channel, lease, owner, latchMs, …: nil if it was not held. */
   readonly unlock: string;
-  /** KEYS name, …; ARGV channel: 1 if it was held by anybody. */
+  /** KEYS name, …; ARGV channel: 1 if the lock was held. */
   readonly force: string;
-  /** KEYS name, …; ARGV lease, owner: 1 if it still is. */
+  /** KEYS name, …; ARGV lease, owner: 1 if the owner still holds it. */
   readonly renew: string;
 }
 
@@ -59,13 +59,13 @@ export const LOCK: TypeScripts = {
   renew: RENEW,
 };
 
-/** KEYS[3], or KEYS[2] of the acquire, is the counter. */
+/** The token counter is KEYS[3], or KEYS[2] of the acquire. */
 export const FENCED: TypeScripts = { ...LOCK, acquire: PLAIN_ACQUIRE("redis.call('INCR', KEYS[2])") };
 
-/** Wakes nobody. */
+/** Publishes no message. */
 export const SPIN: TypeScripts = { ...LOCK, unlock: PLAIN_UNLOCK(""), force: PLAIN_FORCE("") };
 
-/** The queue and its deadlines are the last two keys; the clock of the client is the last argument. */
+/** The last two keys are the queue and its deadlines. The last argument is the client's clock. */
 const STALE = (queue: string, timeout: string, now: string): string => `
   while true do
     local head = redis.call('LINDEX', ${queue}, 0)
@@ -145,7 +145,7 @@ export const FAIR_GIVE_UP = `
   redis.call('ZREM', KEYS[2], ARGV[1])
   redis.call('LREM', KEYS[1], 0, ARGV[1])`;
 
-/** ARGV: lease, owner, owner of the writer, and what the keys of holds begin with. */
+/** ARGV: lease, owner, owner of the writer, prefix of the hold keys. */
 const READ_ACQUIRE = `
   local mode = redis.call('HGET', KEYS[1], 'mode')
   if not mode then
@@ -165,7 +165,7 @@ const READ_ACQUIRE = `
   end
   return redis.call('PTTL', KEYS[1])`;
 
-/** ARGV: channel, lease, owner, latchMs, and what the keys of holds begin with. */
+/** ARGV: channel, lease, owner, latchMs, prefix of the hold keys. */
 const READ_UNLOCK = `${LATCHED}
   local mode = redis.call('HGET', KEYS[1], 'mode')
   if not mode then
@@ -205,7 +205,7 @@ const MODE_FORCE = (mode: string, payload: string): string => `
   redis.call('PUBLISH', ARGV[1], '${payload}')
   return 1`;
 
-/** ARGV: lease, owner, and what the keys of holds begin with. */
+/** ARGV: lease, owner, prefix of the hold keys. */
 const READ_RENEW = `
   local count = tonumber(redis.call('HGET', KEYS[1], ARGV[2]))
   if not count then return 0 end

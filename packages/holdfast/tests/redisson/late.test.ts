@@ -1,4 +1,4 @@
-/** Requests of Redisson's locks that arrive late, twice, or whose answers are lost: nothing is left of them, and nothing is cut short. */
+/** Requests that arrive late or twice, or whose replies are lost, leave nothing behind and shorten no lease. */
 import { describe, expect, test, vi } from "vitest";
 import { ClosedError, LockError, StoreError } from "../../src/index.js";
 import type { RedissonReadLease } from "../../src/interop/redisson/index.js";
@@ -10,23 +10,23 @@ vi.setConfig({ testTimeout: 90_000 });
 
 const scene = useScene();
 const LONG_MS = 50_000;
-/** What was shortened to a lease of `SHORT_MS` shows. */
+/** Short enough that a hold shortened to it is detectable. */
 const SHORT_MS = 5_000;
 const eventually = 10_000;
 
 const gone = (...keys: string[]): Promise<void> =>
   vi.waitFor(async () => expect(await scene.redis.exists(...keys)).toBe(0), eventually);
 
-describe("a request for a place in the fair queue that arrives after its caller has left", () => {
+describe("a fair-queue request that arrives after its caller has left", () => {
   test.each([
     ["the lease that it asks for is long over", 100],
     ["that lease would not be over yet", LONG_MS],
-  ])("leaves no place behind: %s", async (_, leaseMs) => {
+  ])("leaves no queue entry behind: %s", async (_, leaseMs) => {
     const [name, node] = [scene.name(), scene.node()];
     await scene.redis.hset(name, "java:1", 1);
     const { arrive } = straggler(node, "fair/acquire");
     await expect(node.locks.fairLock(name).acquire({ waitMs: 50, leaseMs })).rejects.toBeInstanceOf(LockError);
-    // It leaves again and again, for longer than that lease: what stands in a queue has none.
+    // The client keeps sending leave requests for longer than the lease because a queue entry does not end with it.
     await vi.waitFor(
       () => expect(node.sent.filter((sent) => sent === "fair/leave").length).toBeGreaterThan(3),
       eventually,
@@ -36,7 +36,7 @@ describe("a request for a place in the fair queue that arrives after its caller 
   });
 });
 
-describe("a reading hold is not cut short", () => {
+describe("a read hold is not shortened", () => {
   const read = (node: Service, name: string): Promise<RedissonReadLease> =>
     node.locks.readWriteLock(name).read.acquire({ leaseMs: SHORT_MS, renew: false });
 
@@ -47,7 +47,7 @@ describe("a reading hold is not cut short", () => {
     expect(await lease.release()).toBe("released");
   }
 
-  test("by its first request, where that arrives after an extension", async () => {
+  test("by its acquire request arriving after an extension", async () => {
     const [name, node] = [scene.name(), scene.node({}, { watchdogMs: LONG_MS })];
     const { arrive } = straggler(node, "read-write/read-acquire");
     const lease = await read(node, name);
@@ -56,7 +56,7 @@ describe("a reading hold is not cut short", () => {
     await expectLong(name, lease);
   });
 
-  test("by the request to go on reading, where that arrives after an extension", async () => {
+  test("by a downgrade request arriving after an extension", async () => {
     const [name, node] = [scene.name(), scene.node({}, { watchdogMs: LONG_MS })];
     const { arrive } = straggler(node, "read-write/downgrade");
     const writer = await node.locks.readWriteLock(name).write.acquire({ leaseMs: SHORT_MS, renew: false });
@@ -75,7 +75,7 @@ describe("a reading hold is not cut short", () => {
   });
 });
 
-describe("a writer that goes on reading, and hears nothing of it", () => {
+describe("a writer whose downgrade gets no reply", () => {
   test.each([
     ["although it was done", (node: Service) => (node.loses = ({ name }) => name.endsWith("downgrade"))],
     [
@@ -83,7 +83,7 @@ describe("a writer that goes on reading, and hears nothing of it", () => {
       (node: Service) =>
         (node.straggles = ({ name }) => (name.endsWith("downgrade") ? new Promise<void>(() => {}) : undefined)),
     ],
-  ])("has neither lock, and nothing is left: %s", async (_, cut) => {
+  ])("fails and leaves no lock behind: %s", async (_, cut) => {
     const [name, node] = [scene.name(), scene.node({ commandTimeoutMs: 200 })];
     const writer = await node.locks.readWriteLock(name).write.acquire({ leaseMs: LONG_MS });
     const reader = writer.owner.replace(/:write$/, "");
@@ -93,11 +93,11 @@ describe("a writer that goes on reading, and hears nothing of it", () => {
     await gone(name, readHoldKey(name, reader, 1));
   });
 
-  test("is not told that it has lost the lock by a renewal, which would find no writer any more", () =>
+  test("retries the downgrade without sending renewals, and reports no loss", () =>
     withLeaseInTime(async (leaseMs) => {
       const [name, node] = [scene.name(), scene.node({ leaseMs, commandTimeoutMs: leaseMs })];
       const writer = await node.locks.readWriteLock(name).write.acquire();
-      // For longer than the time between two renewals.
+      // Lose replies for longer than the interval between two renewals.
       const endAtMs = performance.now() + leaseMs / 2;
       node.loses = ({ name: script }) => script.endsWith("downgrade") && performance.now() < endAtMs;
       const reader = await writer.downgrade();
@@ -107,7 +107,7 @@ describe("a writer that goes on reading, and hears nothing of it", () => {
       expect(await reader.release()).toBe("released");
     }, 1_500));
 
-  test("counts its new lease from before the request that was heard", async () => {
+  test("counts its read lease from before the answered request was sent", async () => {
     const [name, node] = [scene.name(), scene.node()];
     const writer = await node.locks.readWriteLock(name).write.acquire({ leaseMs: SHORT_MS, renew: false });
     node.before = ({ name: script }) =>
@@ -117,7 +117,7 @@ describe("a writer that goes on reading, and hears nothing of it", () => {
     expect(await reader.release()).toBe("released");
   });
 
-  test("and whose Holdfast is closed meanwhile, leaves nothing", async () => {
+  test("leaves nothing behind when its Holdfast closes during the downgrade", async () => {
     const [name, node] = [scene.name(), scene.node()];
     const writer = await node.locks.readWriteLock(name).write.acquire({ leaseMs: LONG_MS });
     let closing: Promise<unknown> | undefined;

@@ -1,4 +1,4 @@
-/** Names as Redisson makes them, and those that a cluster would tear apart. */
+/** Redisson's key and channel names, and names whose keys would fall into different cluster slots. */
 import { embedded } from "@holdfast/embedded";
 import { describe, expect, test } from "vitest";
 import { createHoldfast, UnsupportedError } from "../../src/index.js";
@@ -11,8 +11,8 @@ describe.each([
   ["order:{42}", "order:{42}", "{order:{42}}"],
   ["{t}x", "{t}x", "{{t}x}"],
   ["svc:order", "{svc:order}", "{svc:order}"],
-])("of the name %s", (name, tagged, always) => {
-  test("keys and channels are Redisson's", () => {
+])("name %s", (name, tagged, always) => {
+  test("keys and channels match Redisson's", () => {
     const owner = "0c4f6c1e-5f3f-4d0b-9d59-0f2b8b6f5a01:7";
     expect({
       lock: names.lockChannel(name),
@@ -44,7 +44,7 @@ const onOne = { nameMapper: undefined, isCluster: false };
 const onCluster = { nameMapper: undefined, isCluster: true };
 const derived = [names.lockChannel, names.suffixBase, (name: string) => names.unlockLatchKey(name, "")];
 
-test.each(["a{", "a{}b", "a}b", "{}{b}", "}", "a{b"])("a cluster is not given the name %s", (name) => {
+test.each(["a{", "a{}b", "a}b", "{}{b}", "}", "a{b"])("a cluster refuses the name %s", (name) => {
   expect(names.rawName(name, onOne, ...derived)).toBe(name);
   expect(() => names.rawName(name, onCluster, ...derived)).toThrow(RangeError);
   expect(() => names.rawName(name, onCluster, ...derived)).toThrow(
@@ -58,12 +58,12 @@ test.each(["order", "order:{42}", "{t}x", "{a}b}", "a{b}c{d}"])("all keys of the
   expect(new Set(slots).size).toBe(1);
 });
 
-test("a latch cannot have a closing brace on a cluster: its channel is put into braces once more", () => {
+test("on a cluster, a latch name cannot contain a closing brace: its channel adds braces", () => {
   expect(() => names.rawName("order:{42}", onCluster, names.countDownLatchChannel)).toThrow(RangeError);
   expect(names.rawName("order", onCluster, names.countDownLatchChannel)).toBe("order");
 });
 
-test("a mapper says what is on the server, and its answer is checked", () => {
+test("nameMapper returns the name used on the server, and its result is checked", () => {
   const nameMapper = (name: string): string => `svc:${name}`;
   expect(names.rawName("order", { nameMapper, isCluster: true }, ...derived)).toBe("svc:order");
   for (const bad of [() => "", () => undefined]) {
@@ -89,7 +89,7 @@ describe("redisson()", () => {
     expect(() => redisson(holdfast, options as never)).toThrow(reason);
   });
 
-  test("needs a Holdfast on one server or one cluster", () => {
+  test("requires a Holdfast on one server or one cluster", () => {
     expect(() => redisson({} as never)).toThrow(TypeError);
     const quorum = createHoldfast({ redlock: [embedded(), embedded(), embedded()] });
     expect(() => redisson(quorum)).toThrow(UnsupportedError);
@@ -106,7 +106,7 @@ describe("redisson()", () => {
     }
   });
 
-  test("a reader's lease is no longer than the shortest watchdog of Java", async () => {
+  test("a reader's lease is never longer than watchdogMs", async () => {
     const { read, write } = redisson(holdfast, { watchdogMs: 5_000 }).readWriteLock("a");
     await expect(read.acquire({ leaseMs: 5_001 })).rejects.toThrow(
       /leaseMs of a reader must be a whole number from 100 to 5000; got 5001/,

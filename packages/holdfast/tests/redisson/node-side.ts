@@ -1,4 +1,4 @@
-/** This library as a side. */
+/** Holdfast as a side. */
 import { Redis } from "ioredis";
 import {
   type AcquireOptions,
@@ -12,7 +12,7 @@ import type { ForeignLock } from "../../src/interop/foreign-lock.js";
 import { type Redisson, redisson } from "../../src/interop/redisson/index.js";
 import type { Asked, Held, Locked, Maker, Settings, Side } from "./side.js";
 
-/** The lock of that type. */
+/** Returns the lock of that type. */
 export function lockOf(locks: Redisson, { type, name }: Locked): ForeignLock {
   switch (type) {
     case "lock":
@@ -30,7 +30,7 @@ export function lockOf(locks: Redisson, { type, name }: Locked): ForeignLock {
   }
 }
 
-/** Makes sides of this library. */
+/** Makes Holdfast sides. */
 export const NODE: Maker = {
   label: "Node",
   async make({ port, watchdogMs, prefix = "", fairWaitMs = 300_000 }: Settings): Promise<Side> {
@@ -38,7 +38,7 @@ export const NODE: Maker = {
     redis.on("error", () => {});
     const holdfast = createHoldfast({ redis, leaseMs: watchdogMs, commandTimeoutMs: 1_000 });
     const nameMapper = (name: string): string => prefix + name;
-    // Checks read for up to a minute, which Java's own renewals must not cut short.
+    // Reader leases in the checks last up to a minute, and watchdogMs is their upper limit.
     const locks = redisson(holdfast, { nameMapper, watchdogMs: Math.max(watchdogMs, 60_000), fairWaitMs });
     return {
       label: "Node",
@@ -81,7 +81,7 @@ export const NODE: Maker = {
   },
 };
 
-/** Null if the time is up. A machine that stands still for longer than a request may take is not what is checked: asked again. */
+/** Resolves to null if the wait timed out. Retries transient store errors because a busy machine can cause them. */
 async function waitFor(lock: ForeignLock, options: AcquireOptions): Promise<Lease | null> {
   for (let tries = 0; ; tries += 1) {
     try {
@@ -93,7 +93,7 @@ async function waitFor(lock: ForeignLock, options: AcquireOptions): Promise<Leas
   }
 }
 
-/** Both sides of a read-write lock list all holders. */
+/** Filters holders because each side of a read-write lock lists the holders of both. */
 function isOf({ type }: Locked): (holder: { readonly owner: string }) => boolean {
   return ({ owner }) => (type === "write" ? owner.endsWith(":write") : type !== "read" || !owner.endsWith(":write"));
 }

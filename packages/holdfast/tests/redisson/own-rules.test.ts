@@ -1,4 +1,4 @@
-/** Where Redisson goes wrong and ours does not, invisibly to Java: the rows of the wire reference, by their numbers. */
+/** Defects of Redisson that Holdfast avoids, invisibly to Java. The numbers are the rows of the wire reference. */
 import { expect, test, vi } from "vitest";
 import { systemRuntime } from "../../src/core/runtime.js";
 import { createHoldfastOn } from "../../src/holdfast.js";
@@ -10,12 +10,12 @@ import { withLeaseInTime } from "../../src/testing/delays.js";
 import { once, type Service, useScene } from "./scene.js";
 import type { Held } from "./side.js";
 
-// Cases that a machine did not let be on time are played again, with a longer lease.
+// Cases that run late on a busy machine are repeated with a longer lease.
 vi.setConfig({ testTimeout: 90_000 });
 
 const scene = useScene();
 const LONG_MS = 60_000;
-/** Less than the time after which a waiter asks without a reason. */
+/** Shorter than the periodic re-check interval: a waiter served within it was woken by a message. */
 const WOKEN_MS = 3_500;
 
 const aborted = (signal: AbortSignal): Promise<unknown> =>
@@ -24,7 +24,7 @@ const aborted = (signal: AbortSignal): Promise<unknown> =>
     return signal.reason;
   }, 10_000);
 
-test("1: a lock that Java has unlocked by force is told as lost by the next renewal, which does not make it again", () =>
+test("1: the next renewal reports a lock that Java force-unlocked as lost, and does not re-create it", () =>
   withLeaseInTime(async (leaseMs) => {
     const [name, node, java] = [scene.name(), scene.node(), scene.java()];
     const lease = await node.locks.lock(name).acquire({ leaseMs });
@@ -33,7 +33,7 @@ test("1: a lock that Java has unlocked by force is told as lost by the next rene
     expect(await scene.redis.exists(name)).toBe(0);
   }));
 
-test("1: a holder that cannot reach the server is told before its key ends there", () =>
+test("1: a holder that cannot reach the server is notified before its key expires", () =>
   withLeaseInTime(async (leaseMs) => {
     const [name, node] = [scene.name(), scene.node()];
     const lease = await node.locks.lock(name).acquire({ leaseMs });
@@ -66,21 +66,21 @@ const ENDS: readonly (readonly [string, (lease: Lease, node: Service) => Promise
   ["closed with its Holdfast", (_lease, node) => node.holdfast.close()],
 ];
 
-test.each(ENDS)("2: a lease that was %s is renewed by nobody any more", (_, end) =>
+test.each(ENDS)("2: a lease that was %s is never renewed again", (_, end) =>
   withLeaseInTime(async (leaseMs) => {
     const [name, node] = [scene.name(), scene.node()];
     const lease = await node.locks.lock(name).acquire({ leaseMs });
     await vi.waitFor(() => expect(node.sent).toContain("extend"), 10_000);
     await end(lease, node);
     if (!lease.signal.aborted && node.sent.at(-1) === "force-release") await aborted(lease.signal);
-    // As if it held: a renewal that is left over would find it, and keep it for ever.
+    // Re-create the hold. A leftover renewal would find it and keep it alive forever.
     await scene.redis.hset(name, lease.owner, 1);
     await scene.redis.pexpire(name, 2 * leaseMs);
     await vi.waitFor(async () => expect(await scene.redis.exists(name)).toBe(0), 10_000);
   }),
 );
 
-test("3: a renewal that fails is tried again at once, and not a period later", () =>
+test("3: a failed renewal is retried immediately, not a period later", () =>
   withLeaseInTime(async (leaseMs) => {
     const [name, node] = [scene.name(), scene.node()];
     const lease = await node.locks.lock(name).acquire({ leaseMs });
@@ -96,7 +96,7 @@ test.each([
   ["fencedLock", "acquire"],
   ["spinLock", "acquire"],
   ["fairLock", "fair/acquire"],
-] as const)("4: a %s whose first reply was lost is had once, and counts once", async (kind, script) => {
+] as const)("4: a %s whose first reply was lost is acquired once and counted once", async (kind, script) => {
   const [name, node] = [scene.name(), scene.node()];
   node.loses = once(script);
   const lease = await node.locks[kind](name).acquire();
@@ -109,7 +109,7 @@ test.each([
 test.each([
   ["read", "read-write/read-acquire"],
   ["write", "read-write/write-acquire"],
-] as const)("4: a %s lock whose first reply was lost is had once, and counts once", async (side, script) => {
+] as const)("4: a %s lock whose first reply was lost is acquired once and counted once", async (side, script) => {
   const [name, node] = [scene.name(), scene.node()];
   node.loses = once(script);
   const lease = await node.locks.readWriteLock(name)[side].acquire();
@@ -118,7 +118,7 @@ test.each([
   await vi.waitFor(async () => expect(await scene.redis.keys(`*${name}*`)).toEqual([]), 10_000);
 });
 
-test("4: an attempt that does not wait and whose reply was lost leaves no orphan", async () => {
+test("4: a tryAcquire whose reply was lost leaves no orphan", async () => {
   const [name, node, java] = [scene.name(), scene.node(), scene.java()];
   for (const kind of ["lock", "fairLock"] as const) {
     node.loses = ({ name: script }) => /(^|\/)acquire$/.test(script);
@@ -129,7 +129,7 @@ test("4: an attempt that does not wait and whose reply was lost leaves no orphan
   expect(await (await java.acquire({ type: "lock", name }, { waitMs: 0 }))?.unlock()).toBe(true);
 });
 
-test("5: no extension makes a lease shorter", async () => {
+test("5: an extension never shortens a lease", async () => {
   const [name, node] = [scene.name(), scene.node({ renew: false, leaseMs: 30_000 })];
   const { readWriteLock, lock, fairLock } = node.locks;
   for (const make of [
@@ -146,7 +146,7 @@ test("5: no extension makes a lease shorter", async () => {
   }
 });
 
-test("6: two holds of one object have leases of their own", () =>
+test("6: two holds of one object have separate leases", () =>
   withLeaseInTime(async (leaseMs) => {
     const [name, node] = [scene.name(), scene.node({ renew: false })];
     const { read } = node.locks.readWriteLock(name);
@@ -160,7 +160,7 @@ test("6: two holds of one object have leases of their own", () =>
     expect(await scene.redis.exists(holds[1] as string)).toBe(1);
   }));
 
-test("12: a token is the holder's own, is not counted on by a repeated request, and its counter never ends", async () => {
+test("12: each holder gets its own token, a retry does not increment it, and the counter never expires", async () => {
   const [name, node, java] = [scene.name(), scene.node(), scene.java()];
   const tokens: number[] = [];
   const token = `redisson_lock_token:{${name}}`;
@@ -179,18 +179,21 @@ test("12: a token is the holder's own, is not counted on by a repeated request, 
   expect(await scene.redis.pttl(token)).toBe(-1);
 });
 
-test.each(["lock", "fencedLock", "fairLock"] as const)("13: of a %s, a key without an end is busy", async (kind) => {
-  const [name, node] = [scene.name(), scene.node()];
-  await scene.redis.hset(name, "00000000-0000-4000-8000-000000000000:1", "1");
-  const lock = node.locks[kind](name);
-  expect(await lock.tryAcquire()).toBeNull();
-  const failure = await lock.acquire({ waitMs: 200 }).catch((error: unknown) => error);
-  expect(failure).toBeInstanceOf(AcquireTimeoutError);
-  expect((failure as AcquireTimeoutError).holder).toMatchObject({ leaseLeftMs: Infinity });
-  expect(await scene.redis.pttl(name), "nothing is changed of another's").toBe(-1);
-});
+test.each(["lock", "fencedLock", "fairLock"] as const)(
+  "13: a %s treats a key without an expiry as held",
+  async (kind) => {
+    const [name, node] = [scene.name(), scene.node()];
+    await scene.redis.hset(name, "00000000-0000-4000-8000-000000000000:1", "1");
+    const lock = node.locks[kind](name);
+    expect(await lock.tryAcquire()).toBeNull();
+    const failure = await lock.acquire({ waitMs: 200 }).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(AcquireTimeoutError);
+    expect((failure as AcquireTimeoutError).holder).toMatchObject({ leaseLeftMs: Infinity });
+    expect(await scene.redis.pttl(name), "nothing is changed of another's").toBe(-1);
+  },
+);
 
-test("15: members are taken in one order, so that opposite orders do not wait for each other", async () => {
+test("15: a multi-lock acquires its members in one order, so opposite orders do not deadlock", async () => {
   const names = [scene.name(), scene.name(), scene.name()];
   const services = [scene.node(), scene.node()];
   let inside = 0;
@@ -211,7 +214,7 @@ test("15: members are taken in one order, so that opposite orders do not wait fo
   expect(await scene.redis.exists(...names)).toBe(0);
 });
 
-test("15: of several at once, a member that is lost ends the whole, frees the others, and harms nobody", () =>
+test("15: losing a member ends the multi-lock, frees the other members, and harms no other holder", () =>
   withLeaseInTime(async (leaseMs) => {
     const names = [scene.name(), scene.name()].toSorted() as [string, string];
     const [node, java] = [scene.node(), scene.java()];
@@ -225,7 +228,7 @@ test("15: of several at once, a member that is lost ends the whole, frees the ot
     expect(await theirs?.unlock()).toBe(true);
   }, 900));
 
-test("15: several at once wait for what Java has, and are woken", async () => {
+test("15: a multi-lock waits for a member that Java holds, and is woken", async () => {
   const names = [scene.name(), scene.name()] as const;
   const [node, java] = [scene.node(), scene.java()];
   const theirs = await java.acquire({ type: "lock", name: names[1] }, { waitMs: 0, leaseMs: LONG_MS });
@@ -238,7 +241,7 @@ test("15: several at once wait for what Java has, and are woken", async () => {
   expect(await lease.release()).toBe("released");
 });
 
-test("20: with replicas asked for, a grant that none has confirmed is given back", async () => {
+test("20: a grant that too few replicas confirm is released", async () => {
   const name = scene.name();
   const store = storeFor(scene.node().client, {
     conditions: { grace: undefined, replicas: { atLeast: 1, timeoutMs: 50 } },
@@ -252,7 +255,7 @@ test("20: with replicas asked for, a grant that none has confirmed is given back
   await holdfast.close();
 });
 
-test("21: all that wait in one process listen on one connection, and one of them asks", async () => {
+test("21: all waiters of a process share one subscription, and only one of them polls", async () => {
   const [name, node, java] = [scene.name(), scene.node(), scene.java()];
   const theirs = await java.acquire({ type: "lock", name }, { waitMs: 0, leaseMs: LONG_MS });
   const lock = node.locks.lock(name);
@@ -266,7 +269,7 @@ test("21: all that wait in one process listen on one connection, and one of them
   expect(order).toEqual(order.toSorted((a, b) => a - b));
 });
 
-test("an unlock whose reply was lost is known to have been done, and its latch is gone after it", async () => {
+test("an unlock whose reply was lost is retried and succeeds, and its latch is deleted", async () => {
   for (const kind of ["lock", "fairLock", "spinLock"] as const) {
     const [name, node, java] = [scene.name(), scene.node(), scene.java()];
     const lease = await node.locks[kind](name).acquire();
@@ -280,7 +283,7 @@ test("an unlock whose reply was lost is known to have been done, and its latch i
   }
 });
 
-test("the latch is Redisson's: 1 for what was freed, under an id of 32 hexadecimal digits, for a time", async () => {
+test("the unlock latch matches Redisson's: value 1, an id of 32 hexadecimal digits, and an expiry", async () => {
   const [name, node] = [scene.name(), scene.node()];
   const lease = await node.locks.lock(name).acquire();
   let unlatch = (): void => {};
@@ -298,7 +301,7 @@ test("the latch is Redisson's: 1 for what was freed, under an id of 32 hexadecim
   unlatch();
 });
 
-test("what was released between the first try and the subscription is not slept through", async () => {
+test("a waiter notices a release between its first try and its subscription", async () => {
   const [name, node, java] = [scene.name(), scene.node(), scene.java()];
   const theirs = await java.acquire({ type: "lock", name }, { waitMs: 0, leaseMs: LONG_MS });
   node.beforeListening = async (channel) => {
@@ -308,7 +311,7 @@ test("what was released between the first try and the subscription is not slept 
   lease.assertHeld();
 });
 
-test("a listener that lost its connection hears again", async () => {
+test("a waiter whose subscriber connection was killed is still notified", async () => {
   const [name, node, java] = [scene.name(), scene.node(), scene.java()];
   const theirs = await java.acquire({ type: "lock", name }, { waitMs: 0, leaseMs: LONG_MS });
   const waiting = node.locks.lock(name).acquire({ waitMs: WOKEN_MS });
@@ -319,7 +322,7 @@ test("a listener that lost its connection hears again", async () => {
   expect(await (await waiting).release()).toBe("released");
 });
 
-test("a server that has forgotten all scripts is taught them again", async () => {
+test("scripts are loaded again after the server has lost them", async () => {
   const [name, node] = [scene.name(), scene.node()];
   const lease = await node.locks.fairLock(name).acquire();
   await scene.redis.script("FLUSH");
@@ -327,7 +330,7 @@ test("a server that has forgotten all scripts is taught them again", async () =>
   expect(await lease.release()).toBe("released");
 });
 
-test("a wait that is aborted, or closed with its Holdfast, leaves nothing", async () => {
+test("a wait that is aborted, or closed with its Holdfast, leaves nothing behind", async () => {
   for (const kind of ["lock", "fairLock"] as const) {
     const [name, node, java] = [scene.name(), scene.node(), scene.java()];
     const theirs = await java.acquire(
@@ -350,7 +353,7 @@ test("a wait that is aborted, or closed with its Holdfast, leaves nothing", asyn
   }
 });
 
-test("what is of another type is refused, and left as it is", async () => {
+test("a key of another type is refused and left unchanged", async () => {
   const [name, node, java] = [scene.name(), scene.node(), scene.java()];
   const { lock, fencedLock, fairLock, readWriteLock } = node.locks;
   const plain = [lock(name), fencedLock(name), fairLock(name)];
@@ -386,7 +389,7 @@ test("what is of another type is refused, and left as it is", async () => {
   expect(await scene.redis.get(name)).toBe("1");
 });
 
-test("a client that puts a prefix before keys is refused: channels and derived keys would lack it", async () => {
+test("a client with a keyPrefix is refused because channels and derived keys would lack the prefix", async () => {
   const name = scene.name();
   const client = scene.node().client.duplicate({ keyPrefix: "svc:" });
   const holdfast = createHoldfastOn(systemRuntime, { redis: client });
@@ -401,7 +404,7 @@ test("a client that puts a prefix before keys is refused: channels and derived k
   client.disconnect();
 });
 
-test("a forced release names the holder, and is refused for anybody else", async () => {
+test("a force-release must name the holder, and is refused for any other owner or token", async () => {
   const [name, node] = [scene.name(), scene.node()];
   const fenced = node.locks.fencedLock(name);
   const lease = await fenced.acquire();
@@ -415,7 +418,7 @@ test("a forced release names the holder, and is refused for anybody else", async
   await expect(lease.release()).rejects.toBeInstanceOf(LeaseLostError);
 });
 
-test("a Java thread that has entered three times is out when it has left three times", async () => {
+test("a Java thread that entered three times frees the lock with its third unlock", async () => {
   const [name, node, java] = [scene.name(), scene.node(), scene.java()];
   const theirs = (await java.acquire({ type: "lock", name }, { waitMs: 0, leaseMs: LONG_MS })) as Held;
   await java.reenter(theirs, LONG_MS);
@@ -432,10 +435,10 @@ test("a Java thread that has entered three times is out when it has left three t
   expect(await (await waiting).release()).toBe("released");
 });
 
-test("15: members in opposite orders on both sides do not wait for each other for longer than either is willing to", async () => {
+test("15: members in opposite orders on both sides block each other only until a wait times out", async () => {
   const names = [scene.name(), scene.name()].toSorted() as [string, string];
   const [node, java] = [scene.node(), scene.java()];
-  // Java takes them in the order in which they are given, here the wrong one.
+  // Java acquires the members in the given order, which is the wrong one here.
   const second = (await java.acquire({ type: "lock", name: names[1] }, { waitMs: 0, leaseMs: LONG_MS })) as Held;
   const ours = node.locks.multiLock(names).acquire({ waitMs: 2_000 });
   const failure = ours.catch((error: unknown) => error);

@@ -1,4 +1,4 @@
-/** Readers and writers of Node and Java under one lock: nobody's hold goes with somebody else's. */
+/** Readers and writers of Node and Java share one lock, and no hold ends because another hold ends. */
 import { Redis } from "ioredis";
 import { describe, expect, test, vi } from "vitest";
 import { startRedis } from "../../../../tests/support/redis-server.js";
@@ -9,7 +9,7 @@ import { withLeaseInTime } from "../../src/testing/delays.js";
 import { once, useScene } from "./scene.js";
 import type { Held } from "./side.js";
 
-// Cases that a machine did not let be on time are played again, with a longer lease.
+// Cases that run late on a busy machine are repeated with a longer lease.
 vi.setConfig({ testTimeout: 90_000 });
 
 const scene = useScene();
@@ -21,8 +21,8 @@ interface Reader {
   release(): Promise<unknown>;
 }
 
-describe.each(["first", "last"])("a reader of Node that leaves %s", (order) => {
-  test.each(["order", "order:{x}"])("of %s, does not end the hold of Java, nor the reverse", async (base) => {
+describe.each(["first", "last"])("a Node reader that leaves %s", (order) => {
+  test.each(["order", "order:{x}"])("does not end the Java reader's hold on %s, nor the reverse", async (base) => {
     const name = base.replace("order", scene.name());
     const holdBase = name.includes("{") ? name : `{${name}}`;
     const [node, java] = [scene.node({}, { watchdogMs: LONG_MS }), scene.java()];
@@ -36,7 +36,7 @@ describe.each(["first", "last"])("a reader of Node that leaves %s", (order) => {
     await first?.release();
     expect(await scene.redis.hlen(name)).toBe(2);
     expect(await scene.redis.hget(name, "mode")).toBe("read");
-    // What is left of the longest of the holds that are left.
+    // The lock must expire together with the remaining hold.
     const holds = await scene.redis.keys(`${holdBase}:*:rwlock_timeout:1`);
     expect(holds).toHaveLength(1);
     const leftMs = await scene.redis.pttl(holds[0] as string);
@@ -51,7 +51,7 @@ describe.each(["first", "last"])("a reader of Node that leaves %s", (order) => {
   });
 });
 
-test("a Java reader that enters three times and leaves three times does not end the hold of Node", async () => {
+test("a Java reader that enters and leaves twice does not end a Node reader's hold", async () => {
   const [name, node, java] = [scene.name(), scene.node(), scene.java()];
   const theirs = (await java.acquire({ type: "read", name }, { waitMs: 0, leaseMs: LONG_MS })) as Held;
   expect(await java.reenter(theirs, LONG_MS)).toBe(true);
@@ -61,7 +61,7 @@ test("a Java reader that enters three times and leaves three times does not end 
   expect(await ours.release()).toBe("released");
 });
 
-test("a Java reader that entered twice stays in when a reader of Node leaves", async () => {
+test("a Java reader that entered twice keeps the lock when a Node reader leaves", async () => {
   const [name, node, java] = [scene.name(), scene.node(), scene.java()];
   const theirs = (await java.acquire({ type: "read", name }, { waitMs: 0, leaseMs: 20_000 })) as Held;
   expect(await java.reenter(theirs, 45_000)).toBe(true);
@@ -73,7 +73,7 @@ test("a Java reader that entered twice stays in when a reader of Node leaves", a
   expect(await scene.redis.exists(name)).toBe(0);
 });
 
-test("readers of both sides that renew keep the lock, and those that are dead leave with the last of them", () =>
+test("renewing readers on both sides keep the lock, and a crashed reader does not outlast them", () =>
   withLeaseInTime(async (watchdogMs) => {
     const name = scene.name();
     const settings = { watchdogMs };
@@ -95,7 +95,7 @@ test("readers of both sides that renew keep the lock, and those that are dead le
     lease.assertHeld();
   }, 1_500));
 
-test("a hold of which the key is gone is made whole by its renewal", async () => {
+test("a renewal restores a read hold whose key is gone", async () => {
   const [name, node] = [scene.name(), scene.node()];
   const lease = await node.locks.readWriteLock(name).read.acquire({ leaseMs: 20_000 });
   const hold = `{${name}}:${lease.owner}:rwlock_timeout:1`;
@@ -106,7 +106,7 @@ test("a hold of which the key is gone is made whole by its renewal", async () =>
   expect(await lease.release()).toBe("released");
 });
 
-test("a writer that gives back wakes all readers of both sides", async () => {
+test("a writer's release wakes all readers on both sides", async () => {
   const [name, java, ...nodes] = [scene.name(), scene.java(), scene.node(), scene.node()];
   const [{ locks }] = nodes as [(typeof nodes)[number], (typeof nodes)[number]];
   const writer = await locks.readWriteLock(name).write.acquire();
@@ -121,8 +121,8 @@ test("a writer that gives back wakes all readers of both sides", async () => {
   expect(await scene.redis.hlen(name)).toBe(5);
 });
 
-describe("a writer that goes on reading", () => {
-  test("lets readers of both sides in at once, and no writer in between", async () => {
+describe("a writer that downgrades to a reader", () => {
+  test("admits readers on both sides immediately, and no writer in between", async () => {
     const [name, node, other, java] = [scene.name(), scene.node(), scene.node(), scene.java()];
     const { write } = node.locks.readWriteLock(name);
     const writer = await write.acquire();
@@ -144,7 +144,7 @@ describe("a writer that goes on reading", () => {
     expect(await reader.release()).toBe("released");
   });
 
-  test("is what a Java thread leaves that reads under its write lock, and is renewed as a reader", () =>
+  test("leaves the same state as a Java thread that downgrades, and is renewed as a reader", () =>
     withLeaseInTime(async (leaseMs) => {
       const [name, node, java] = [scene.name(), scene.node({ leaseMs }, { watchdogMs: leaseMs }), scene.java()];
       const writer = (await java.acquire({ type: "write", name }, { waitMs: 0, leaseMs: LONG_MS })) as Held;
@@ -159,7 +159,7 @@ describe("a writer that goes on reading", () => {
       expect(await reader.release()).toBe("released");
     }, 1_500));
 
-  test("counts once where the reply was lost", async () => {
+  test("is counted once if the reply was lost", async () => {
     const [name, node] = [scene.name(), scene.node()];
     const writer = await node.locks.readWriteLock(name).write.acquire();
     node.loses = once("read-write/downgrade");
@@ -168,7 +168,7 @@ describe("a writer that goes on reading", () => {
     expect(await reader.release()).toBe("released");
   });
 
-  test("counts once as many replicas have it as were asked for, and if they have not, nothing is left", async () => {
+  test("succeeds when enough replicas have the hold, and otherwise leaves nothing behind", async () => {
     const name = scene.name();
     const replica = await startRedis();
     const client = new Redis({ port: scene.port });
@@ -204,7 +204,7 @@ describe("a writer that goes on reading", () => {
     }
   });
 
-  test("finds out that it has lost the lock", async () => {
+  test("reports a lost lock", async () => {
     const [name, node, java] = [scene.name(), scene.node(), scene.java()];
     const writer = await node.locks.readWriteLock(name).write.acquire();
     await java.forceUnlock({ type: "write", name });
@@ -228,7 +228,7 @@ test("a Java thread that writes and reads keeps its write lock when it stops rea
   await vi.waitFor(async () => expect(await (await read.tryAcquire())?.release()).toBe("released"));
 });
 
-test("one reader is released by force, and the others read on; Java's own way ends them all", async () => {
+test("a force-release ends one reader only; Java's forceUnlock ends all of them", async () => {
   const [name, node, java] = [scene.name(), scene.node(), scene.java()];
   const { read } = node.locks.readWriteLock(name);
   const theirs = (await java.acquire({ type: "read", name }, { waitMs: 0, leaseMs: LONG_MS })) as Held;
@@ -245,7 +245,7 @@ test("one reader is released by force, and the others read on; Java's own way en
   await expect(ours.release()).rejects.toBeInstanceOf(LeaseLostError);
 });
 
-test("by force a writer that reads as well is ended on neither side as what it is not", async () => {
+test("a force-release cannot end a reader via the write side, or a writer via the read side", async () => {
   const [name, node] = [scene.name(), scene.node()];
   const { read, write } = node.locks.readWriteLock(name);
   await scene.redis.hset(name, { mode: "write", "j:1:write": 1, "j:1": 1 });

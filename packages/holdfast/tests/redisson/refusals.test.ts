@@ -1,4 +1,4 @@
-/** What is not allowed, not seen or not known is said as that: never as a free lock, or as a lock of another type. */
+/** A missing permission or an unknown state is an error, never reported as a free lock or a lock of another type. */
 import { afterEach, describe, expect, test } from "vitest";
 import { createHoldfast, type Holdfast, LeaseLostError, StoreError, UnsupportedError } from "../../src/index.js";
 import { type Redisson, redisson } from "../../src/interop/redisson/index.js";
@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-/** A service of ours by a client that was made with these options. */
+/** A Holdfast service whose client has these options. */
 function service(options: object): { readonly locks: Redisson; readonly holdfast: Holdfast } {
   const client = scene.node().client.duplicate({ enableReadyCheck: false, ...options });
   client.on("error", () => {});
@@ -24,7 +24,7 @@ function service(options: object): { readonly locks: Redisson; readonly holdfast
   return { holdfast, locks: redisson(holdfast) };
 }
 
-/** A service whose Redis user may do all but these. */
+/** A service whose Redis user has every permission except these. */
 async function without(...rules: string[]): Promise<Redisson> {
   const username = `user-${scene.name()}`;
   await scene.redis.call("ACL", "SETUSER", username, "on", ">secret", "~*", "&*", "+@all", ...rules);
@@ -37,8 +37,8 @@ const failureOf = (pending: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-describe("a user who may not look at a lock is told what is missing", () => {
-  test.each(["lock", "fencedLock", "spinLock", "fairLock"] as const)("of a %s", async (kind) => {
+describe("a user without permission to read a lock gets an error that names the permission", () => {
+  test.each(["lock", "fencedLock", "spinLock", "fairLock"] as const)("for a %s", async (kind) => {
     const [name, node, locks] = [scene.name(), scene.node(), await without("-hexists")];
     const lease = await node.locks[kind](name).acquire();
     const lock = locks[kind](name);
@@ -56,7 +56,7 @@ describe("a user who may not look at a lock is told what is missing", () => {
     expect(await lease.release()).toBe("released");
   });
 
-  test.each(["read", "write"] as const)("of the %s side of a read-write lock", async (side) => {
+  test.each(["read", "write"] as const)("for the %s side of a read-write lock", async (side) => {
     const [name, node, locks] = [scene.name(), scene.node(), await without("-hget")];
     const lease = await node.locks.readWriteLock(name)[side].acquire();
     const lock = locks.readWriteLock(name)[side];
@@ -72,15 +72,15 @@ describe("a user who may not look at a lock is told what is missing", () => {
     expect(await scene.redis.hget(name, lease.owner)).toBe("1");
   });
 
-  test("nor does a wait that is given up count as one that left nothing", async () => {
+  test("for a wait that times out", async () => {
     const [name, locks] = [scene.name(), await without("-hexists")];
-    // It may be granted, and not see it: what leaves must not say that there was nothing.
+    // The wait may be granted without seeing it, so leaving must not report that nothing was held.
     await scene.redis.hset(name, "somebody:1", 1);
     await expect(locks.lock(name).acquire({ waitMs: 50 })).rejects.toMatchObject({ missingPermission: "+hexists" });
   });
 });
 
-test("a client that puts a prefix before keys is never told that a lock is free, or that nobody holds it", async () => {
+test("a client with a keyPrefix gets an error, never a report that a held lock is free", async () => {
   const [name, node] = [scene.name(), scene.node()];
   const { locks } = service({ keyPrefix: "svc:" });
   const semaphore = node.locks.semaphore(`${name}:s`);
@@ -117,20 +117,20 @@ test("a client that puts a prefix before keys is never told that a lock is free,
   for (const lease of Object.values(held)) expect(await lease.release()).toBe("released");
 });
 
-describe("a forced release", () => {
-  test("of a fenced lock wants the holder's owner: a token alone may be older than an RLock that holds now", async () => {
+describe("a force-release", () => {
+  test("of a fenced lock requires the owner because the token may predate the current RLock holder", async () => {
     const [name, node, java] = [scene.name(), scene.node(), scene.java()];
     const fenced = node.locks.fencedLock(name);
     const { token } = await fenced.run((lease) => lease);
     const theirs = await java.acquire({ type: "lock", name }, { waitMs: 0, leaseMs: LONG_MS });
-    // The counter still shows the token of a lease that is long over.
+    // The counter still shows the token of a lease that has ended.
     expect(await scene.redis.get(`redisson_lock_token:{${name}}`)).toBe(String(token));
     await expect(fenced.forceRelease({ token })).rejects.toThrow(/does not say who holds the lock now: pass its owner/);
     expect((await fenced.inspect()).holders).toMatchObject([{ token: undefined }]);
     expect(await theirs?.unlock(), "it was left alone").toBe(true);
   });
 
-  test("of a fenced lock ends the owner that is named, and with a token only while the counter shows it", async () => {
+  test("of a fenced lock must match the owner and, if given, the current token", async () => {
     const [name, node] = [scene.name(), scene.node()];
     const fenced = node.locks.fencedLock(name);
     const { owner, token } = await fenced.acquire();
@@ -140,7 +140,7 @@ describe("a forced release", () => {
     expect(await scene.redis.exists(name)).toBe(0);
   });
 
-  test("says yes once, and its holder finds out", async () => {
+  test("returns true once, and the holder loses its lease", async () => {
     const [name, node] = [scene.name(), scene.node()];
     const lease = await node.locks.fencedLock(name).acquire();
     const { owner, token } = lease;

@@ -1,4 +1,4 @@
-/** A server, services of Java on it, and services of ours, whose requests a test can see, delay, or rob of their answers. */
+/** A server with Java and Holdfast services. A test can observe and delay Holdfast requests, or drop their replies. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, vi } from "vitest";
@@ -11,34 +11,33 @@ import { storeFor } from "../../src/stores/detect.js";
 import { JavaModel } from "./java-model.js";
 import type { Settings } from "./side.js";
 
-/** One service of ours. */
+/** One Holdfast service. */
 export interface Service {
   readonly locks: Redisson;
   readonly holdfast: Holdfast;
   /** The connection that sends its scripts. */
   readonly client: Redis;
-  /** Names of the scripts that were sent, of those that are Redisson's. */
+  /** Names of the Redisson scripts that were sent. */
   readonly sent: string[];
-  /** What became of those that straggled. */
+  /** Results of the scripts that ran late. */
   readonly arrived: Promise<unknown>[];
-  /** Replaced by a test: called before a script is sent, and after it has run. */
+  /** Called before a script is sent. A test may replace it. */
   before: (script: Script) => Promise<void> | void;
-  /** An answer for which this says true is lost. */
+  /** Drops the reply of a script for which it returns true. */
   loses: (script: Script) => boolean;
-  /** A script for which this gives a promise is run when that resolves, and whoever sent it has heard nothing by then. */
+  /** Delays a script until the returned promise resolves. The sender gets an error immediately. */
   straggles: (script: Script) => Promise<void> | undefined;
-  /** Called before it listens on a channel. */
+  /** Called before the service subscribes to a channel. */
   beforeListening: (channel: string) => Promise<void>;
 }
 
-/** See the file header. */
 export interface Scene {
   readonly redis: Redis;
   readonly port: number;
   name(): string;
   java(settings?: Partial<Settings>): JavaModel;
   node(options?: Partial<HoldfastOptions>, locks?: RedissonOptions): Service;
-  /** Resolves when so many listen on the channel. */
+  /** Resolves when the channel has `count` subscribers. */
   listening(channel: string, count?: number): Promise<void>;
 }
 
@@ -84,7 +83,7 @@ export function useScene(): Scene {
         loses: () => false,
         straggles: () => undefined,
         beforeListening: async () => {},
-        holdfast: undefined as unknown as Holdfast, // made below, on the store that looks here
+        holdfast: undefined as unknown as Holdfast, // assigned below because the store refers to this object
         locks: undefined as unknown as Redisson,
       };
       const store: Store = {
@@ -131,7 +130,7 @@ function unheard({ name }: Script, why: string): StoreError {
   return new StoreError(name, { mayHaveRun: true, transient: true, cause: new Error(why) });
 }
 
-/** The first script of that name straggles until `arrive` is called. */
+/** Delays the first script of that name until `arrive` is called. */
 export function straggler(service: Service, name: string): { arrive(): Promise<unknown> } {
   const isFirst = once(name);
   let go = (): void => {};
@@ -144,7 +143,7 @@ export function straggler(service: Service, name: string): { arrive(): Promise<u
   };
 }
 
-/** True once, for the script of that name. */
+/** Returns true once, for the first script of that name. */
 export function once(name: string): (script: Script) => boolean {
   let isDone = false;
   return (script) => {

@@ -1,58 +1,56 @@
 /**
- * One side of a lock that Node and Java share, as the checks call it: this library, a model of a Java service, or the real
- * one. A check names what one side does and what the other must see, and runs with any two of them.
+ * One side of a lock that Node and Java share: Holdfast, a model of Java, or a real Java service. A check runs
+ * with any two of them.
  */
 
-/** What is locked. */
+/** Type and name of a lock. */
 export interface Locked {
   readonly type: LockType;
   readonly name: string;
 }
 
-/** The locks of Redisson that are held one way or the other. */
+/** Redisson's lock types. */
 export type LockType = "lock" | "fenced" | "spin" | "fair" | "read" | "write";
 
-/** All of them. */
 export const LOCK_TYPES: readonly LockType[] = ["lock", "fenced", "spin", "fair", "read", "write"];
 
-/** How it is asked for. */
+/** Options of an acquire. */
 export interface Asked {
   /** 0 makes one attempt. */
   readonly waitMs: number;
-  /** For so long and no longer; renewed until it is given back, if it is not said. */
+  /** Fixed lease length. Without it, the hold is renewed until it is released. */
   readonly leaseMs?: number;
 }
 
 /** A hold. */
 export interface Held {
-  /** Fencing token, where the type has one that both sides count. */
+  /** Fencing token, if the lock type has one that both sides share. */
   readonly token: number | undefined;
-  /** Whether it was still held. */
+  /** Resolves to whether the lock was still held. */
   unlock(): Promise<boolean>;
 }
 
-/** See the file header. */
 export interface Side {
   readonly label: string;
-  /** Undefined if it was not had in time. */
+  /** Resolves to undefined if the wait timed out. */
   acquire(what: Locked, asked: Asked): Promise<Held | undefined>;
   isLocked(what: Locked): Promise<boolean>;
-  /** Takes it away from whoever has it; false if nobody has. */
+  /** Force-releases the lock. Resolves to false if it was free. */
   forceUnlock(what: Locked): Promise<boolean>;
-  /** Ends as a crash does: nothing is given back, and nothing renewed any more. */
+  /** Simulates a crash: releases nothing and stops all renewals. */
   die(): Promise<void>;
-  /** Ends in an orderly way, dead or not. */
+  /** Shuts down cleanly, also after `die`. */
   close(): Promise<void>;
 }
 
-/** How a side is made on the server at that port. */
+/** Settings of a side. */
 export interface Settings {
   readonly port: number;
-  /** Lease of what is renewed. */
+  /** Lease length of holds that are renewed. */
   readonly watchdogMs: number;
-  /** What goes before every name. */
+  /** Prefix of every name. */
   readonly prefix?: string;
-  /** Of the clock of that side; of no account for one that has none. */
+  /** How far the side's clock is ahead. A side without its own clock ignores it. */
   readonly clockAheadMs?: number;
   readonly fairWaitMs?: number;
 }

@@ -1,4 +1,4 @@
-/** Every verb of the checklist, between this library and a model of a Java service, both ways, and within this library. */
+/** Every verb of the checklist, between Holdfast and a model of Java in both directions, and within Holdfast. */
 import { afterAll, beforeAll } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { JAVA_MODEL } from "./java-model.js";

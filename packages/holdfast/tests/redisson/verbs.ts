@@ -1,6 +1,6 @@
 /**
- * What must be so whenever two sides share a lock of Redisson: each verb of the checklist, with X on one side and Y on the
- * other. Declares tests, so that any pair of makers can be put to it. A test has all types at a time, since it mostly waits.
+ * Declares tests for each verb of the checklist, for any pair of sides that share a Redisson lock. Each test checks all
+ * lock types concurrently because it mostly waits.
  */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
@@ -11,29 +11,29 @@ import { type Held, LOCK_TYPES, type Locked, type LockType, type Maker, type Sid
 /** Long enough to be renewed in time on a busy machine. */
 const WATCHDOG_MS = 1_500;
 const LONG_MS = 60_000;
-/** Less than the time after which a waiter of ours asks without a reason: whoever is served within it was woken. */
+/** Shorter than the periodic re-check interval of Holdfast: a waiter served within it was woken by a message. */
 const WOKEN_MS = 3_500;
 const PATIENT_MS = 15_000;
 
-/** How a pair is put to it. */
+/** How a pair of sides is tested. */
 export interface VerbOptions {
   readonly types?: readonly LockType[];
-  /** Makes the name of a lock of a text that no other has. */
+  /** Makes a lock name from a unique text. */
   readonly name?: (text: string) => string;
-  /** What goes before every name. */
+  /** Prefix of every name. */
   readonly prefix?: string;
   readonly watchdogMs?: number;
-  /** Of a lease that is to end; not so short that it ends before whoever contends has asked twice. */
+  /** Length of a lease that ends during the test. It must leave the contender time for two requests. */
   readonly shortLeaseMs?: number;
 }
 
-/** Who cannot be in while `type` is held. */
+/** Lock types that cannot be acquired while `type` is held. */
 function contenders(type: LockType): readonly LockType[] {
   if (type === "read") return ["write"];
   return type === "write" ? ["read", "write"] : [type];
 }
 
-/** Checks all of them side by side; whichever fails says its name. */
+/** Checks all items concurrently. The error message of a failure begins with the item. */
 async function each<Item extends string>(items: readonly Item[], check: (item: Item) => Promise<void>): Promise<void> {
   const ends = await Promise.allSettled(items.map(check));
   ends.forEach((end, i) => {
@@ -43,7 +43,7 @@ async function each<Item extends string>(items: readonly Item[], check: (item: I
   });
 }
 
-/** @param port  of the server, once it runs */
+/** @param port  returns the port of the server once it runs */
 export function checkVerbs(x: Maker, y: Maker, port: () => number, options: VerbOptions = {}): void {
   const {
     types = LOCK_TYPES,
@@ -52,7 +52,7 @@ export function checkVerbs(x: Maker, y: Maker, port: () => number, options: Verb
     watchdogMs = WATCHDOG_MS,
     shortLeaseMs = 300,
   } = options;
-  // Cases that a machine did not let be on time are played again, with a longer lease.
+  // Cases that run late on a busy machine are repeated with a longer lease.
   vi.setConfig({ testTimeout: 120_000 });
   describe.concurrent(`${x.label} holds, ${y.label} contends`, () => {
     let redis: Redis;
@@ -77,7 +77,7 @@ export function checkVerbs(x: Maker, y: Maker, port: () => number, options: Verb
 
     const fresh = (type: LockType): Locked => ({ type, name: name(randomUUID()) });
     const keyOf = (what: Locked): string => prefix + what.name;
-    /** A pattern, in which a brace is any character. */
+    /** Pattern for the keys and channels of a lock. Braces become `?`. */
     const about = (what: Locked): string => `*${what.name.replace(/[{}]/g, "?")}*`;
     const channelsOf = (what: Locked): Promise<unknown> => redis.pubsub("CHANNELS", about(what));
     const taken = async (side: Side, what: Locked, leaseMs?: number): Promise<Held> => {
@@ -85,15 +85,15 @@ export function checkVerbs(x: Maker, y: Maker, port: () => number, options: Verb
       if (held === undefined) throw new Error(`${what.type} ${what.name} was not free`);
       return held;
     };
-    /** Somebody waits for it. */
+    /** Resolves when a waiter has subscribed. */
     const isWaitedFor = async (what: Locked): Promise<void> => {
       if (what.type === "spin") return;
       await vi.waitFor(async () => expect(await channelsOf(what)).not.toEqual([]), { timeout: PATIENT_MS });
     };
 
     /**
-     * A wake-up in time. One that is late because the machine stood still is given another chance, with time enough to end
-     * well: whoever hears nothing is never in time.
+     * Checks that a waiter is woken in time. A late wake-up is retried twice because a busy machine can delay it.
+     * A waiter that gets no message fails every time.
      */
     const wakes = async (
       play: (waitMs: number) => Promise<{ readonly next: Held | undefined; readonly rival: LockType }>,
@@ -108,7 +108,7 @@ export function checkVerbs(x: Maker, y: Maker, port: () => number, options: Verb
       }
     };
 
-    test("HOLD: nobody else is in, and the key ends with the lease", () =>
+    test("HOLD: no other client gets in, and the key expires with the lease", () =>
       each(types, async (type) => {
         const what = fresh(type);
         const held = await taken(holder, what, LONG_MS);
@@ -124,7 +124,7 @@ export function checkVerbs(x: Maker, y: Maker, port: () => number, options: Verb
         expect(await other.isLocked(what)).toBe(false);
       }));
 
-    test("WAIT: whoever waits for a time has nothing after it, and leaves nothing", () =>
+    test("WAIT: a waiter that times out gets nothing and leaves nothing behind", () =>
       each(types, async (type) => {
         const what = fresh(type);
         const held = await taken(holder, what, LONG_MS);
@@ -140,7 +140,7 @@ export function checkVerbs(x: Maker, y: Maker, port: () => number, options: Verb
         expect(await held.unlock()).toBe(true);
       }));
 
-    test("WAKE: who waits is served when it is given back", () =>
+    test("WAKE: a release wakes a waiter", () =>
       each(types, async (type) => {
         const what = fresh(type);
         for (const rival of contenders(type)) {
@@ -154,7 +154,7 @@ export function checkVerbs(x: Maker, y: Maker, port: () => number, options: Verb
         }
       }));
 
-    test("RENEW: what has no lease of its own stays, until it is given back", () =>
+    test("RENEW: a hold without a lease length is renewed until it is released", () =>
       withLeaseInTime(async (leaseMs) => {
         const renewing = leaseMs === watchdogMs ? holder : await make(x, leaseMs);
         await each(types, async (type) => {
@@ -166,13 +166,13 @@ export function checkVerbs(x: Maker, y: Maker, port: () => number, options: Verb
           expect(await Promise.all(waits)).toEqual(waits.map(() => undefined));
           expect(await redis.pttl(keyOf(what))).toBeGreaterThan(0);
           expect(await held.unlock()).toBe(true);
-          // A renewal that is left over would come by now.
+          // A leftover renewal would run within this time.
           await new Promise((resolve) => setTimeout(resolve, leaseMs / 2));
           expect(await redis.exists(keyOf(what))).toBe(0);
         });
       }, watchdogMs));
 
-    test("EXPIRE: who comes after a lease that ended is not harmed by its holder", () =>
+    test("EXPIRE: a late unlock does not harm the next holder", () =>
       each(types, (type) =>
         withLeaseInTime(async (leaseMs) => {
           const what = fresh(type);
@@ -188,7 +188,7 @@ export function checkVerbs(x: Maker, y: Maker, port: () => number, options: Verb
         }, shortLeaseMs),
       ));
 
-    test("FORCE: who waits is served, and the holder has nothing any more", () =>
+    test("FORCE: a force-release wakes a waiter, and the old holder has lost the lock", () =>
       each(types, async (type) => {
         const what = fresh(type);
         const [rival = type] = contenders(type);
@@ -203,14 +203,14 @@ export function checkVerbs(x: Maker, y: Maker, port: () => number, options: Verb
             expect(await robbed.unlock()).toBe(false);
             return { next, rival };
           });
-          // A renewal that is left over would come by now.
+          // A leftover renewal would run within this time.
           await new Promise((resolve) => setTimeout(resolve, leaseMs / 2));
           expect(await redis.exists(keyOf(what))).toBe(0);
         }, watchdogMs);
         expect(await other.forceUnlock(what)).toBe(false);
       }));
 
-    test("DIE: what a dead holder had is free when its lease is over, not before", () =>
+    test("DIE: a crashed holder's lock is free when its lease ends, not before", () =>
       each(types, async (type) => {
         const what = fresh(type);
         const [rival = type] = contenders(type);

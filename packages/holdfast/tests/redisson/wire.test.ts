@@ -1,4 +1,4 @@
-/** What ours writes and publishes is, key by key and byte by byte, what a Java service writes and publishes. */
+/** Holdfast writes and publishes the same keys and messages as a Java service, byte for byte. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { JAVA_MODEL } from "./java-model.js";
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => server?.stop());
 const told = useWitness(() => server.port);
 
-describe.each(NAME_SHAPES)("of a name such as %s", (_label, shape) => {
+describe.each(NAME_SHAPES)("with names like %s", (_label, shape) => {
   const both = async (type: LockType, story: typeof givesBack): Promise<void> => {
     const java = await told(JAVA_MODEL, type, story, shape);
     expect(java.join("\n")).toMatch(/NAME/);
@@ -21,22 +21,24 @@ describe.each(NAME_SHAPES)("of a name such as %s", (_label, shape) => {
   };
 
   const asJava = LOCK_TYPES.filter((type) => type !== "spin" && type !== "write");
-  test.each(asJava)("%s: held, given back", (type) => both(type, givesBack));
-  test.each(["lock", "fenced", "fair"] as const)("%s: taken away by force", (type) => both(type, isRobbed));
-  test("read: two together", () => both("read", readTogether));
-  test("fair: two wait", () => both("fair", queues));
+  test.each(asJava)("%s: acquire and release match Redisson", (type) => both(type, givesBack));
+  test.each(["lock", "fenced", "fair"] as const)("%s: a force-release matches Redisson", (type) =>
+    both(type, isRobbed),
+  );
+  test("read: two concurrent readers match Redisson", () => both("read", readTogether));
+  test("fair: two waiters match Redisson", () => both("fair", queues));
 
   test.each([
     ["given back", givesBack],
     ["taken away by force", isRobbed],
-  ] as const)("write: %s, the same, but that ours also tells the one who does not sleep yet", async (_, story) => {
+  ] as const)("write: %s, as in Redisson, plus a message for a waiter that does not sleep yet", async (_, story) => {
     const java = await told(JAVA_MODEL, "write", story, shape);
     const toAll = java.at(-1) ?? "";
     expect(toAll).toMatch(/^redisson_rwlock:.* 1$/);
     expect(await told(NODE, "write", story, shape)).toEqual([...java, toAll.replace(/1$/, "0")]);
   });
 
-  test("read: taken away by force, the same, but that ours leaves no key of the hold", async () => {
+  test("read: a force-release matches Redisson, but also deletes the key of the hold", async () => {
     const java = await told(JAVA_MODEL, "read", isRobbed, shape);
     const at = java.indexOf("taken away:");
     expect(java.slice(at).filter((line) => line.startsWith("string"))).toHaveLength(1);
@@ -44,7 +46,7 @@ describe.each(NAME_SHAPES)("of a name such as %s", (_label, shape) => {
     expect(await told(NODE, "read", isRobbed, shape)).toEqual(withoutHold);
   });
 
-  test("spin: the same, but that ours tells who waits for the RLock of that name", async () => {
+  test("spin: matches Redisson, but also notifies waiters for the RLock of that name", async () => {
     const java = await told(JAVA_MODEL, "spin", givesBack, shape);
     expect(java).toEqual([
       "held:",

@@ -1,7 +1,4 @@
-/**
- * What a side writes and publishes, told key by key and message by message, so that two sides can be held against each other
- * whoever they are.
- */
+/** Records the keys and messages that a side writes and publishes, so that two sides can be compared. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect } from "vitest";
@@ -10,7 +7,7 @@ import type { Locked, LockType, Maker, Side } from "./side.js";
 const LEASE_MS = 50_000;
 const OWNER = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:\d+/g;
 
-/** The keys and messages of one server. */
+/** Records the keys and messages of one server. */
 class Witness {
   readonly port: number;
   readonly #redis: Redis;
@@ -30,13 +27,13 @@ class Witness {
     await this.#subscriber.psubscribe("redisson*");
   }
 
-  /** What was published about `text` since the last time. */
+  /** Messages that mention `text` and were published since the last call. */
   async messages(text: string): Promise<string[]> {
     await this.#subscriber.ping();
     return this.#heard.splice(0).filter((line) => line.includes(text));
   }
 
-  /** Everything on the server that is about `text`, with its type, its value and whether it ends. */
+  /** All keys on the server that contain `text`, with their type, value and whether they expire. */
   async keysAbout(text: string): Promise<string[]> {
     const redis = this.#redis;
     const keys = (await redis.keys("*")).filter((key) => key.includes(text) && !key.includes("unlock_latch"));
@@ -59,7 +56,7 @@ class Witness {
     return (await Promise.all(lines)).toSorted();
   }
 
-  /** Deadlines in half minutes from now, so that two runs show the same. */
+  /** Deadlines in half minutes from now, so that two runs give the same text. */
   async #scoresOf(key: string): Promise<string[]> {
     const members = await this.#redis.zrange(key, "0", "-1", "WITHSCORES");
     return members.map((part, i) => {
@@ -75,7 +72,7 @@ class Witness {
   }
 }
 
-/** What happens, step by step, with this side and another of its kind. */
+/** A sequence of steps between one side and another of the same kind. */
 type Story = (scene: {
   readonly one: Side;
   readonly other: Side;
@@ -90,7 +87,7 @@ const taken = async (side: Side, what: Locked): Promise<{ unlock(): Promise<bool
   return held;
 };
 
-/** Takes it, and gives it back. */
+/** Acquires and releases the lock. */
 export const givesBack: Story = async ({ one, what, seen }) => {
   const held = await taken(one, what);
   await seen("held");
@@ -98,7 +95,7 @@ export const givesBack: Story = async ({ one, what, seen }) => {
   await seen("given back");
 };
 
-/** Takes it, and somebody else ends that. */
+/** One side acquires the lock, and the other force-releases it. */
 export const isRobbed: Story = async ({ one, other, what, seen }) => {
   await taken(one, what);
   await seen("held");
@@ -106,7 +103,7 @@ export const isRobbed: Story = async ({ one, other, what, seen }) => {
   await seen("taken away");
 };
 
-/** Two hold it together. */
+/** Both sides hold the lock concurrently. */
 export const readTogether: Story = async ({ one, other, what, seen }) => {
   const first = await taken(one, what);
   const second = await taken(other, what);
@@ -117,7 +114,7 @@ export const readTogether: Story = async ({ one, other, what, seen }) => {
   await seen("nobody reads");
 };
 
-/** One holds it, two wait, and each has it in turn. */
+/** One side holds the lock, two waiters queue, and each gets it in turn. */
 export const queues: Story = async ({ one, other, what, seen, keys }) => {
   const held = await taken(one, what);
   const waiting = other.acquire(what, { waitMs: 100_000, leaseMs: LEASE_MS });
@@ -135,13 +132,13 @@ export const queues: Story = async ({ one, other, what, seen, keys }) => {
   await seen("free");
 };
 
-/** How names are shaped, and what goes before them. */
+/** Shape and prefix of names. */
 export interface NameShape {
   readonly shape: (text: string) => string;
   readonly prefix: string;
 }
 
-/** The shapes that the checklist asks for. */
+/** The name shapes of the checklist. */
 export const NAME_SHAPES: readonly (readonly [label: string, NameShape])[] = [
   ["plain", { shape: (text) => text, prefix: "" }],
   ["order:{42}", { shape: (text) => `order:{${text}}`, prefix: "" }],
@@ -149,10 +146,10 @@ export const NAME_SHAPES: readonly (readonly [label: string, NameShape])[] = [
   ["mapped", { shape: (text) => text, prefix: "svc:" }],
 ];
 
-/** Tells a story as what can be seen, whoever the owners are. */
+/** Runs a story and returns its visible effects, without owner ids. */
 export type Tell = (maker: Maker, type: LockType, story: Story, name: NameShape) => Promise<string[]>;
 
-/** @param port  of the server, once it runs */
+/** @param port  returns the port of the server once it runs */
 export function useWitness(port: () => number): Tell {
   let witness: Witness;
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** Many processes that all want one lock, on a network that takes its own time for each message. */
+/** Many processes that compete for one lock on a network with varying delays. */
 import { afterEach, beforeAll, expect, test } from "vitest";
 import type { Holdfast } from "../../src/index.js";
 import { watch } from "../unit/scripted-lock.js";
@@ -15,7 +15,7 @@ let quorum: VirtualQuorum;
 beforeAll(ready);
 afterEach(() => quorum.close());
 
-/** How many attempts among those requests went to several servers. */
+/** Number of attempts among those requests that went to more than one server. */
 function wideAttempts(requests: readonly { readonly owner: string }[]): number {
   const servers = new Map<string, number>();
   for (const { owner } of requests) servers.set(owner, (servers.get(owner) ?? 0) + 1);
@@ -30,7 +30,7 @@ async function begin(size: number, travelMs: () => number): Promise<Holdfast[]> 
 }
 
 test.each([3, 5])(
-  "of %i servers, 30 processes meet at one, and so do not foil each other",
+  "with %i servers, 30 processes contend at one server first and rarely split the votes",
   async (size) => {
     const random = randomFrom(size);
     const processes = await begin(size, () => 1 + random() * SLOWEST_MS);
@@ -55,14 +55,14 @@ test.each([3, 5])(
       await settle();
     }
     expect(done.state).toBe("fulfilled");
-    // Once they know that they are many: one that wins, and now and then another that comes by the clock.
+    // Once the processes know of the contention: one winning attempt, and occasionally another one that a timer starts.
     const requests = quorum.sent("acquire").slice(half);
     expect(wideAttempts(requests) / (all / 2)).toBeLessThan(1.5);
   },
   60_000,
 );
 
-test("whatever a crash has left at the server where they meet keeps nobody away from a free majority", async () => {
+test("a stale grant at the first server does not keep a waiter from a free majority", async () => {
   const [first, second] = await begin(5, () => 1);
   const holding = first?.redlock(NAME).acquire();
   await quorum.runtime.advance(20);
@@ -70,7 +70,7 @@ test("whatever a crash has left at the server where they meet keeps nobody away 
   await quorum.runtime.advance(100);
   const lease = await holding;
   void lease?.release();
-  // It hears of all releases, and comes to the first server.
+  // The waiter receives only the release message of server 0, and tries that server first.
   quorum.isHeard = (server) => server === 0;
   await quorum.occupy(0, NAME, 60_000);
   expect(waiting.state).toBe("pending");
@@ -78,7 +78,7 @@ test("whatever a crash has left at the server where they meet keeps nobody away 
   expect(waiting.state).toBe("fulfilled");
 });
 
-test("the server where they meet may hang: it is passed over", async () => {
+test("a waiter skips the first server if that server hangs", async () => {
   const [first, second] = await begin(5, () => 1);
   const holding = first?.redlock(NAME).acquire();
   await quorum.runtime.advance(20);
@@ -92,7 +92,7 @@ test("the server where they meet may hang: it is passed over", async () => {
 });
 
 test.each([1, 2, 3, 4, 5])(
-  "two that come to different servers first, of which one is away, do not foil each other in step (seed %i)",
+  "two clients with opposite server orders do not keep splitting the votes while a server is down (seed %i)",
   async (seed) => {
     const halfMs = 50;
     quorum = new VirtualQuorum(3);
@@ -110,13 +110,13 @@ test.each([1, 2, 3, 4, 5])(
   },
 );
 
-test("those whose time is nearly up take nothing from those who have more", async () => {
+test("waiters that are about to time out do not delay a waiter with more time left", async () => {
   const [holder, crowd, patient] = await begin(3, () => 10);
   if (holder === undefined || crowd === undefined || patient === undefined) throw new Error("there are more");
   const holding = holder.redlock(NAME).acquire();
   await quorum.runtime.advance(100);
   const lease = await holding;
-  // Their time is up one after the other, each some ms after the one before, from 5 s on.
+  // They time out one after the other, 5 ms apart, from 5 s on.
   const hasty = Array.from({ length: 300 }, (_, i) => watch(crowd.redlock(NAME).acquire({ waitMs: 5_000 + 5 * i })));
   await quorum.runtime.advance(4_900);
   const waiting = watch(patient.redlock(NAME).acquire({ waitMs: Infinity }));
@@ -126,7 +126,7 @@ test("those whose time is nearly up take nothing from those who have more", asyn
   await quorum.runtime.advance(600);
   expect(hasty.some(({ state }) => state === "pending")).toBe(true);
   expect(waiting.state).toBe("fulfilled");
-  // Of the patient one, and of the hasty ones at most the one who was on its way.
+  // The patient waiter, and the hasty waiters whose attempts were in flight.
   expect(
     new Set(
       quorum
@@ -137,7 +137,7 @@ test("those whose time is nearly up take nothing from those who have more", asyn
   ).toBeLessThan(10);
 });
 
-test("none of four that come back again and again waits for many turns of the others", async () => {
+test("no client waits for many turns while four clients acquire repeatedly", async () => {
   const random = randomFrom(2);
   quorum = new VirtualQuorum(3);
   const { runtime } = quorum;
@@ -161,10 +161,10 @@ test("none of four that come back again and again waits for many turns of the ot
   isOver = true;
   for (let second = 0; second < 20 && done.state === "pending"; second += 1) await runtime.advance(1_000);
   expect(done.state).toBe("fulfilled");
-  // Of about sixteen turns a second.
+  // About 16 turns run per second.
   expect(Math.max(...waits)).toBeLessThan(6_000);
 });
-test("nor does it keep away whose connections are lost over and over", async () => {
+test("a stale grant at the first server does not block a waiter whose subscriptions keep reconnecting", async () => {
   const [first, second] = await begin(5, () => 1);
   const holding = first?.redlock(NAME).acquire();
   await quorum.runtime.advance(20);
@@ -180,7 +180,7 @@ test("nor does it keep away whose connections are lost over and over", async () 
   expect(waiting.state).toBe("fulfilled");
 });
 
-test("attempts that fail behind the server where they meet do not call each other back to it", async () => {
+test("attempts that fail after the first server do not trigger each other's retries", async () => {
   const processes = (await begin(3, () => 1)).slice(0, 4);
   await quorum.occupy(1, NAME, 600_000);
   await quorum.occupy(2, NAME, 600_000);
@@ -188,35 +188,38 @@ test("attempts that fail behind the server where they meet do not call each othe
   await quorum.runtime.advance(5_000);
   const before = quorum.sent("acquire").length;
   await quorum.runtime.advance(20_000);
-  // Nothing changes, so each looks at all three every two seconds, and now and then at some in between.
+  // Nothing changes, so each waiter tries all three servers every two seconds, and occasionally some in between.
   expect(quorum.sent("acquire").length - before).toBeLessThan(3 * 4 * 10 * 3);
   for (const { state } of waiting) expect(state).toBe("pending");
 });
 
-test.each([1, 20])("who comes back at once, %i ms away, does not keep the others out", async (travelMs) => {
-  const both = await begin(3, () => travelMs);
-  const turns: [number, number] = [0, 0];
-  let isOver = false;
-  const loop = async (at: 0 | 1): Promise<void> => {
-    const lock = both[at]?.redlock(NAME);
-    while (!isOver) {
-      await lock?.run(() => {});
-      turns[at] += 1;
+test.each([1, 20])(
+  "a client that reacquires immediately, %i ms away, does not starve the other client",
+  async (travelMs) => {
+    const both = await begin(3, () => travelMs);
+    const turns: [number, number] = [0, 0];
+    let isOver = false;
+    const loop = async (at: 0 | 1): Promise<void> => {
+      const lock = both[at]?.redlock(NAME);
+      while (!isOver) {
+        await lock?.run(() => {});
+        turns[at] += 1;
+      }
+    };
+    const done = watch(Promise.all([loop(0), loop(1)]));
+    while (turns[0] + turns[1] < 200) {
+      await quorum.runtime.advance(10);
+      await settle();
     }
-  };
-  const done = watch(Promise.all([loop(0), loop(1)]));
-  while (turns[0] + turns[1] < 200) {
-    await quorum.runtime.advance(10);
-    await settle();
-  }
-  isOver = true;
-  await quorum.runtime.advance(5_000);
-  expect(done.state).toBe("fulfilled");
-  const [least = 0, most = 0] = turns.toSorted((a, b) => a - b);
-  expect(most / least).toBeLessThan(2);
-});
+    isOver = true;
+    await quorum.runtime.advance(5_000);
+    expect(done.state).toBe("fulfilled");
+    const [least = 0, most = 0] = turns.toSorted((a, b) => a - b);
+    expect(most / least).toBeLessThan(2);
+  },
+);
 
-test("callers of one process whose waits end together ask each server once who holds the lock", async () => {
+test("callers of one process that time out together inspect each server once", async () => {
   quorum = new VirtualQuorum(3);
   quorum.travel = () => ({ thereMs: 1, backMs: 1 });
   const [holder, waiter] = [quorum.client(), quorum.client()];

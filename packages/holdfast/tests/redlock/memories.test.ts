@@ -1,4 +1,4 @@
-/** What the servers of a quorum tell each other, by way of their clients, of how long leases are. */
+/** How clients pass the length of the longest lease between the servers of a quorum. */
 import { expect, test } from "vitest";
 import { QuorumError, StoreError } from "../../src/core/errors.js";
 import { Guard } from "../../src/core/guard.js";
@@ -14,7 +14,7 @@ const TIMEOUT_MS = 1_000;
 
 type Mind = "remembers" | "waits" | "forgot" | "silent" | "down";
 
-/** One server: what it knows, and what it was asked. */
+/** One fake server: its state, and the requests it received. */
 class Server {
   readonly asked: { readonly leaseMs: number; readonly heard: string | undefined }[] = [];
   readonly memory: ServerMemory;
@@ -52,7 +52,10 @@ class Server {
   }
 }
 
-/** How an attempt ends that all three servers grant, of which each knows in those runs how long its lease is: before, and after. */
+/**
+ * The outcome of an attempt that all three servers grant. `runs` lists for each server the run in which it knows the
+ * length of the lease, before and after its vote.
+ */
 async function electedBy(
   ...runs: readonly (readonly [before: string | undefined, after: string | undefined])[]
 ): Promise<string> {
@@ -103,7 +106,7 @@ function scene(...minds: readonly (readonly [Mind, number])[]): Scene {
   return { servers, quorum, memories: new Memories(quorum, runtime), runtime };
 }
 
-/** What a server was told that forgot: the longest lease, once enough others were asked. */
+/** The longest lease that was reported to server `at` after its memory loss; undefined if none was reported. */
 async function toldTo(at: number, ...minds: readonly (readonly [Mind, number])[]): Promise<number | undefined> {
   const { servers, memories, runtime } = scene(...minds);
   const told = memories.told("a", 1_000, TIMEOUT_MS);
@@ -114,7 +117,7 @@ async function toldTo(at: number, ...minds: readonly (readonly [Mind, number])[]
   return servers[at]?.asked.find(({ heard }) => heard !== undefined)?.leaseMs;
 }
 
-test("a majority is told before anybody is asked for a lease, and then nobody is told again", async () => {
+test("the lease length is reported to a majority before the first request, and only once", async () => {
   const { servers, quorum, memories } = scene(["remembers", 0], ["remembers", 0], ["remembers", 0]);
   await expect(memories.told("a", LEASE_MS, TIMEOUT_MS)).resolves.toBeUndefined();
   expect(servers.map(({ longestMs }) => longestMs)).toEqual([LEASE_MS, LEASE_MS, LEASE_MS]);
@@ -125,7 +128,7 @@ test("a majority is told before anybody is asked for a lease, and then nobody is
   await settle();
 });
 
-test("nobody waits for a server that hangs longer than for a moment, and that one counts as not told", async () => {
+test("a hung server does not delay the report and counts as not informed", async () => {
   const { quorum, memories, runtime } = scene(["silent", 0], ["remembers", 0], ["remembers", 0]);
   const told = memories.told("a", LEASE_MS, TIMEOUT_MS);
   await settle();
@@ -134,7 +137,7 @@ test("nobody waits for a server that hangs longer than for a moment, and that on
   expect(quorum.map((server) => toldIn(server, LEASE_MS))).toEqual([undefined, "run", "run"]);
 });
 
-test("what a minority may grant nobody is asked for: the error says of each server why", async () => {
+test("a lease that only a minority may grant fails with the reason of each server", async () => {
   const { memories } = scene(["down", 0], ["waits", 0], ["remembers", 0]);
   const failure = await memories.told("a", LEASE_MS, TIMEOUT_MS);
   expect(failure).toBeInstanceOf(QuorumError);
@@ -172,12 +175,9 @@ test.each<[string, string, readonly (readonly [string | undefined, string | unde
       ["r", undefined],
     ],
   ],
-])(
-  "a vote counts only of a server that knew how long the lease is before the first was asked: %s",
-  async (_, outcome, runs) => {
-    expect(await electedBy(...runs)).toBe(outcome);
-  },
-);
+])("a vote counts only if its server knew the lease length before the first request: %s", async (_, outcome, runs) => {
+  expect(await electedBy(...runs)).toBe(outcome);
+});
 
 test.each<[string, number | undefined, readonly (readonly [Mind, number])[]]>([
   [
@@ -258,18 +258,21 @@ test.each<[string, number | undefined, readonly (readonly [Mind, number])[]]>([
       ["down", 0],
     ],
   ],
-])("a server that forgot is told the longest lease when enough were asked: %s", async (_, expected, minds) => {
-  expect(await toldTo(0, ...minds)).toBe(expected);
-});
+])(
+  "a server that lost its memory gets the longest lease once enough others have replied: %s",
+  async (_, expected, minds) => {
+    expect(await toldTo(0, ...minds)).toBe(expected);
+  },
+);
 
-test("those who have a majority without it go on, and the others are asked beside them, once in a second", async () => {
+test("with a majority, callers go on while a restarted server is informed once per second", async () => {
   const { servers, memories, runtime } = scene(["forgot", 0], ["remembers", 0], ["remembers", 0]);
   await memories.told("a", 1_000, TIMEOUT_MS);
   await settle();
   const [forgetful] = servers as [Server];
   const heardBy = (): number => forgetful.asked.filter(({ heard }) => heard !== undefined).length;
   expect(heardBy()).toBe(1);
-  // It is restarted once more.
+  // The server restarts once more.
   forgetful.mind = "forgot";
   await forgetful.memory.ask(1_000, TIMEOUT_MS);
   expect(memories.told("a", 1_000, TIMEOUT_MS)).toBeUndefined();

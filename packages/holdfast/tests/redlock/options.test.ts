@@ -1,4 +1,4 @@
-/** What `createHoldfast({ redlock })` takes and refuses, and which kinds there are then. */
+/** The options of `createHoldfast({ redlock })`, and the lock kinds that it supports. */
 import { embedded } from "@holdfast/embedded";
 import { Redis } from "ioredis";
 import { expect, test } from "vitest";
@@ -6,7 +6,7 @@ import { createHoldfast, type Holdfast, UnsupportedError } from "../../src/index
 
 const stores = (count: number): object[] => Array.from({ length: count }, () => embedded());
 
-test.each([3, 5, 7, 9])("%i servers are a quorum", async (count) => {
+test.each([3, 5, 7, 9])("a quorum may have %i servers", async (count) => {
   const holdfast = createHoldfast({ redlock: stores(count) });
   await holdfast.redlock("a").run((lease) => lease.assertHeld());
   await holdfast.close();
@@ -24,7 +24,7 @@ test.each([
   expect(() => createHoldfast({ redlock: stores(count) })).toThrow(RangeError);
 });
 
-test("the same server twice is refused: it would have two votes", () => {
+test("a quorum that lists one server twice is refused", () => {
   const [one, two] = stores(2) as [object, object];
   expect(() => createHoldfast({ redlock: [one, two, one] })).toThrow(
     /a different client for each server, because a server has one vote; number 2 is the same as number 0/,
@@ -47,7 +47,7 @@ test.each([
   expect(() => createHoldfast(options as never)).toThrow(reason);
 });
 
-test("each client of a library becomes a store of its own", () => {
+test("client objects can be passed instead of stores", () => {
   const clients = Array.from({ length: 3 }, () => new Redis({ lazyConnect: true }));
   expect(createHoldfast({ redlock: clients }).redlock("a").name).toBe("a");
 });
@@ -70,7 +70,7 @@ test.each(refused)("%s is refused on a quorum, with the reason", async (_, make,
   await holdfast.close();
 });
 
-test("redlock is refused on one server, and adopt on several", async () => {
+test("redlock is refused on one server, and adopt on a quorum", async () => {
   const single = createHoldfast({ store: embedded() });
   expect(() => single.redlock("a")).toThrow(UnsupportedError);
   expect(() => single.redlock("a")).toThrow(/createHoldfast\(\{ redlock: \[a, b, c\] \}\); on one server use mutex/);
@@ -80,13 +80,13 @@ test("redlock is refused on one server, and adopt on several", async () => {
   await Promise.all([single.close(), quorum.close()]);
 });
 
-test("a wrong name or a second argument is refused at the factory", () => {
+test("redlock() rejects an invalid name and a second argument", () => {
   const holdfast = createHoldfast({ redlock: stores(3) });
   expect(() => holdfast.redlock("")).toThrow(RangeError);
   expect(() => (holdfast.redlock as (...all: unknown[]) => unknown)("a", { leaseMs: 100 })).toThrow(TypeError);
 });
 
-test("the subscriber is made for each server, and told for which", async () => {
+test("`subscriber` is called for each server with its index", async () => {
   const asked: number[] = [];
   const clients = Array.from({ length: 3 }, () => ({
     evalSha: () => Promise.reject(new Error("away")),
@@ -104,7 +104,7 @@ test("the subscriber is made for each server, and told for which", async () => {
   await holdfast.close();
 });
 
-test("two Holdfasts on the same stores: the stores are closed with the last of them", async () => {
+test("stores shared by two Holdfasts are closed when both are closed", async () => {
   const servers = stores(3);
   const first = createHoldfast({ redlock: servers });
   const second = createHoldfast({ redlock: servers });

@@ -1,4 +1,4 @@
-/** A server of a quorum that comes back without its memory: K4 and R11 of docs/kinds/redlock.md. */
+/** A quorum server that restarts without its memory: K4 and R11 of docs/kinds/redlock.md. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
@@ -13,7 +13,7 @@ import {
 import { storeFor } from "../../src/stores/detect.js";
 import { LONG_MS, until } from "../../src/testing/delays.js";
 
-// A server starts anew within it, and on a busy machine that takes its time.
+// A server restarts within this time, which can be slow on a busy machine.
 const LEASE_MS = 4_000;
 const LONG_LEASE_MS = 60_000;
 const BRIEF_MS = 1_000;
@@ -41,15 +41,18 @@ function connect(options: HoldfastOptions): Holdfast {
   return holdfast;
 }
 
-/** A holder has servers 0 and 1; server 1 loses its memory; somebody else tries at 1 and 2. Who holds it then? */
+/**
+ * A holder has servers 0 and 1, server 1 loses its memory, and another client tries servers 1 and 2. Returns the number
+ * of holders after that.
+ */
 async function holdersAfterMemoryLoss(options: () => HoldfastOptions, name: string): Promise<number> {
   const [zero, one, two] = servers as [RedisServer, RedisServer, RedisServer];
   const first = connect(options()).redlock(name);
   const second = connect(options()).redlock(name);
-  // Whatever the servers ask of who comes first is over.
+  // Waits until the servers' first-use checks are over.
   await second.run(() => {}, { waitMs: LONG_MS });
   two.freeze();
-  // On a slow machine a renewal would come before the end, and find that a majority has forgotten the lease.
+  // With renewal, a slow machine would renew before the end and find that a majority has forgotten the lease.
   const lease = await first.acquire({ waitMs: LONG_MS, renew: false });
   two.resume();
   await until(async () => (await two.command("GET", `hf:redlock:{${name}}`)) !== null, "the straggler to grant");
@@ -65,19 +68,19 @@ async function holdersAfterMemoryLoss(options: () => HoldfastOptions, name: stri
   return holders;
 }
 
-test("it grants nothing for the longest lease, so a lock that is held is not granted again", async () => {
+test("a restarted server grants nothing for the longest lease, so a held lock is not granted again", async () => {
   expect(await holdersAfterMemoryLoss(() => ({ redlock: clients }), "guarded")).toBe(1);
   await connect({ redlock: clients })
     .redlock("guarded")
     .run(() => {}, { waitMs: LONG_MS });
 });
 
-test("without that it is granted again at once: the run has teeth", async () => {
+test("without the failover guard, the same restart makes two holders", async () => {
   const unguarded = (): HoldfastOptions => ({ redlock: clients.map((client) => storeFor(client)) });
   expect(await holdersAfterMemoryLoss(unguarded, "unguarded")).toBe(2);
 });
 
-/** Each server has been asked about itself, and whatever it asks of who comes first is over. */
+/** Waits until each server has been checked and may grant. */
 async function settled(holdfast: Holdfast): Promise<void> {
   const mayGrant = async (server: RedisServer): Promise<boolean> => {
     const [run, pending] = (await server.command("HMGET", "hf:lineage", "run", "pending")) as (string | null)[];
@@ -89,7 +92,7 @@ async function settled(holdfast: Holdfast): Promise<void> {
   }, "all servers to grant");
 }
 
-test("a lease much longer than those of the others keeps a server out that forgot it", async () => {
+test("a server that forgot an unusually long lease grants nothing while that lease is held", async () => {
   const [zero, one, two] = servers as [RedisServer, RedisServer, RedisServer];
   const brief = connect({ redlock: clients, leaseMs: BRIEF_MS });
   await settled(brief);
@@ -103,7 +106,7 @@ test("a lease much longer than those of the others keeps a server out that forgo
   await two.command("DEL", "hf:redlock:{long}");
   await one.restart();
   await until(() => clients.every(({ status }) => status === "ready"), "the client to connect again");
-  // The only server that is left of those that granted it cannot be asked.
+  // The only remaining server that granted the lease cannot be asked.
   zero.freeze();
   expect(await refusal(second)).toBeInstanceOf(QuorumError);
   zero.resume();
@@ -113,7 +116,7 @@ test("a lease much longer than those of the others keeps a server out that forgo
   await second.run(() => {}, { waitMs: LONG_MS });
 });
 
-/** Why somebody is not granted the lock who waits for longer than its own lease. */
+/** The error of an acquire that waits longer than its own lease. */
 async function refusal(lock: Redlock): Promise<unknown> {
   return lock.acquire({ waitMs: 4 * BRIEF_MS }).catch((error: unknown) => error);
 }

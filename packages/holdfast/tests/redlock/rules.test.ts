@@ -1,4 +1,4 @@
-/** The rules of Redlock, one by one, on virtual time; R and K are the numbers of docs/kinds/redlock.md. */
+/** The rules of Redlock, one by one, on virtual time. R and K numbers refer to docs/kinds/redlock.md. */
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { AcquireTimeoutError, type Holdfast, type Lease, LeaseLostError, QuorumError } from "../../src/index.js";
 import { watch } from "../unit/scripted-lock.js";
@@ -6,7 +6,7 @@ import { ready, settle, type Travel, VirtualQuorum } from "./virtual-quorum.js";
 
 const NAME = "a";
 const LEASE_MS = 30_000;
-/** What is trusted of a lease: 1 % and 2 ms less. */
+/** The trusted part of a lease: 1% and 2 ms less. */
 const TRUSTED_MS = 29_698;
 const DEADLINE_MS = 2_000;
 const HUNG: Travel = { thereMs: Infinity };
@@ -22,15 +22,15 @@ function begin(size: number, skewsMs: readonly number[] = []): void {
   holdfast = quorum.client();
 }
 
-/** The lease of an acquire that needs no time but that of its messages. */
+/** Acquires a lease. Only its messages take time. */
 async function acquired(of: Holdfast = holdfast): Promise<Lease> {
   const acquiring = of.redlock(NAME).acquire();
   await settle();
   return acquiring;
 }
 
-describe("R1: an owner id for each attempt, the same on all servers", () => {
-  test("a new attempt never has the id of an earlier one", async () => {
+describe("R1: each attempt has its own owner id, the same on all servers", () => {
+  test("a new attempt never reuses an owner id", async () => {
     begin(3);
     const holder = await acquired();
     const waiting = quorum.client().redlock(NAME).acquire({ waitMs: 20_000 });
@@ -44,28 +44,29 @@ describe("R1: an owner id for each attempt, the same on all servers", () => {
     expect(attempts.size).toBeGreaterThan(4);
     for (const owner of attempts) {
       const servers = quorum.sent("acquire").filter((request) => request.owner === owner);
-      // Whoever meets somebody at the first server has asked no other.
+      // An attempt that fails at the first server sends no request to the others.
       expect([[0], [0, 1, 2]]).toContainEqual(servers.map(({ server }) => server));
     }
     for (const { owner } of [...quorum.sent("release"), ...quorum.sent("confirm")]) expect(attempts).toContain(owner);
   });
 });
 
-describe("R2, R5, R6: validity = lease - elapsed - drift, from before the first request", () => {
+describe("R2, R5, R6: validity = lease - elapsed - drift, measured from before the first request", () => {
   test.each([
     ["on the way there", { thereMs: 700 }],
     ["on the way back", { backMs: 700 }],
-  ])("time that passes %s is taken off", async (_, travel) => {
+  ])("time spent %s reduces the validity", async (_, travel) => {
     begin(5);
     quorum.travel = () => travel;
     const acquiring = holdfast.redlock(NAME).acquire();
     await quorum.runtime.advance(1_400);
     const lease = await acquiring;
-    // All servers stand at one number, since their clocks agree to the microsecond: one round trip of 700 ms.
+    // All servers have the same token because their clocks agree to the microsecond, so one round trip of 700 ms is
+    // enough.
     expect(lease.validForMs()).toBe(TRUSTED_MS - 1_400);
   });
 
-  test("a second round is taken off as well", async () => {
+  test("a second round reduces the validity as well", async () => {
     begin(3, [0, 10, 20]);
     quorum.travel = () => ({ thereMs: 300, backMs: 300 });
     const acquiring = watch(holdfast.redlock(NAME).acquire());
@@ -75,22 +76,25 @@ describe("R2, R5, R6: validity = lease - elapsed - drift, from before the first 
     expect(acquiring.value?.validForMs()).toBe(TRUSTED_MS - 1_200);
   });
 
-  test.each([100, 150, 1_000, 7_777, 60_000, 3_600_000, 86_400_000])("a lease of %i ms", async (leaseMs) => {
-    begin(3);
-    const acquiring = holdfast.redlock(NAME).acquire({ leaseMs });
-    await settle();
-    const lease = await acquiring;
-    expect(lease.validForMs()).toBeCloseTo(leaseMs - (leaseMs / 100 + 2), 2);
-  });
+  test.each([100, 150, 1_000, 7_777, 60_000, 3_600_000, 86_400_000])(
+    "a lease of %i ms is valid for its length minus the drift",
+    async (leaseMs) => {
+      begin(3);
+      const acquiring = holdfast.redlock(NAME).acquire({ leaseMs });
+      await settle();
+      const lease = await acquiring;
+      expect(lease.validForMs()).toBeCloseTo(leaseMs - (leaseMs / 100 + 2), 2);
+    },
+  );
 });
 
-describe("R3: all servers at once, and nobody waits for a hung one longer than its deadline", () => {
+describe("R3: requests go to all servers in parallel, and hung servers cost at most one deadline", () => {
   test.each([
     [5, 0],
     [5, 1],
     [5, 2],
     [7, 3],
-  ])("of %i servers %i hang: no time is lost", async (size, hung) => {
+  ])("a quorum of %i servers with %i hung loses no time", async (size, hung) => {
     begin(size);
     quorum.travel = ({ server }) => (server < hung ? HUNG : {});
     const acquiring = watch(holdfast.redlock(NAME).acquire());
@@ -101,7 +105,7 @@ describe("R3: all servers at once, and nobody waits for a hung one longer than i
     expect(releasing.value).toBe("released");
   });
 
-  test.each([3, 4, 5])("of 5 servers %i hang: one deadline, not as many", async (hung) => {
+  test.each([3, 4, 5])("with 5 servers, %i hung servers cost one deadline, not one each", async (hung) => {
     begin(5);
     quorum.travel = ({ server }) => (server < hung ? HUNG : {});
     const trying = watch(holdfast.redlock(NAME).tryAcquire());
@@ -111,7 +115,7 @@ describe("R3: all servers at once, and nobody waits for a hung one longer than i
     expect(trying.error).toBeInstanceOf(QuorumError);
   });
 
-  test("the deadline is a sixth of a short lease", async () => {
+  test("the deadline of a short lease is a sixth of its length", async () => {
     begin(3);
     await acquired();
     const trying = quorum.client().redlock(NAME).tryAcquire({ leaseMs: 600 });
@@ -145,7 +149,7 @@ describe("R4: granted if and only if a majority granted in time", () => {
   test.each([
     [0, true],
     [1, false],
-  ])("when validity is over to the millisecond, it is over (%i ms before)", async (beforeMs, isLate) => {
+  ])("a lease is granted only if at least 1 ms of validity remains (%i ms left)", async (beforeMs, isLate) => {
     begin(3);
     quorum.travel = ({ verb }) => (verb === "acquire" ? { backMs: 1 } : {});
     const trying = watch(holdfast.redlock(NAME).tryAcquire());
@@ -156,7 +160,7 @@ describe("R4: granted if and only if a majority granted in time", () => {
     else expect(trying.value?.validForMs()).toBe(1);
   });
 
-  test("K6: answers that waited while the process stood still are not believed, and what they granted is given back", async () => {
+  test("K6: replies read after a stall beyond the lease are not trusted, and their grants are released", async () => {
     begin(5);
     quorum.travel = ({ verb }) => (verb === "acquire" ? { backMs: 1 } : {});
     const trying = watch(holdfast.redlock(NAME).tryAcquire({ leaseMs: 1_000_000 }));
@@ -169,7 +173,7 @@ describe("R4: granted if and only if a majority granted in time", () => {
     expect(quorum.owners(NAME)).toEqual([undefined, undefined, undefined, undefined, undefined]);
   });
 
-  test("K6 by the wall clock alone: the host was suspended", async () => {
+  test("K6: the wall clock alone detects that the host was suspended", async () => {
     begin(3);
     quorum.travel = ({ verb }) => (verb === "acquire" ? { backMs: 1 } : {});
     const trying = watch(holdfast.redlock(NAME).tryAcquire());
@@ -180,12 +184,12 @@ describe("R4: granted if and only if a majority granted in time", () => {
   });
 });
 
-describe("R7: after a failure it is given back on all servers", () => {
-  test("also on those that said no or nothing, and at once where a grant was not heard of", async () => {
+describe("R7: a failed attempt is released on all servers", () => {
+  test("including servers that refused, did not reply, or whose grant reply was lost", async () => {
     begin(5);
     await quorum.occupy(0, NAME, 60_000);
     await quorum.occupy(1, NAME, 60_000);
-    // 2 grants and nobody hears of it; 3 never hears of us; 4 grants.
+    // Server 2 grants but its reply is lost, server 3 never gets a request, and server 4 grants.
     quorum.travel = ({ server, verb }) => {
       if (server === 3) return HUNG;
       return server === 2 && verb === "acquire" ? { backMs: Infinity } : {};
@@ -197,7 +201,7 @@ describe("R7: after a failure it is given back on all servers", () => {
     expect(quorum.owners(NAME).slice(2)).toEqual([undefined, undefined, undefined]);
   });
 
-  test("a request that arrives after the release is undone while it could hold, and then nothing is sent any more", async () => {
+  test("a request that arrives after the release is undone, and then nothing more is sent", async () => {
     begin(3);
     quorum.travel = ({ verb, server }) => {
       if (server === 0) return HUNG;
@@ -220,7 +224,7 @@ describe("R7: after a failure it is given back on all servers", () => {
     expect(quorum.runtime.running()).toBe(0);
   });
 
-  test("a straggler's grant of a failed attempt is given back when it is heard of", async () => {
+  test("a late grant of a failed attempt is released", async () => {
     begin(3);
     await quorum.occupy(0, NAME, 60_000);
     await quorum.occupy(1, NAME, 60_000);
@@ -229,13 +233,13 @@ describe("R7: after a failure it is given back on all servers", () => {
     await settle();
     expect(trying).toEqual({ state: "fulfilled", value: null });
     await quorum.runtime.advance(999);
-    expect(quorum.owners(NAME)[2]).toBeUndefined(); // by a release that came after it; nothing is left to chance
+    expect(quorum.owners(NAME)[2]).toBeUndefined(); // by a release that came after the grant
     await quorum.runtime.advance(1);
     expect(quorum.owners(NAME)[2]).toBeUndefined();
   });
 });
 
-describe("R9: compare and delete, on all servers", () => {
+describe("R9: a release compares and deletes on all servers", () => {
   test("a delayed release does not remove a successor", async () => {
     begin(3);
     const lease = await acquired();
@@ -251,7 +255,7 @@ describe("R9: compare and delete, on all servers", () => {
     next.assertHeld();
   });
 
-  test("what a straggler grants after the release is given back", async () => {
+  test("a grant that a slow server makes after the release is released", async () => {
     begin(3);
     quorum.travel = ({ server, verb }) => (verb === "acquire" && server === 2 ? { thereMs: 1_000 } : {});
     const lease = await acquired();
@@ -263,7 +267,7 @@ describe("R9: compare and delete, on all servers", () => {
   });
 });
 
-describe("what is given back before every server has answered the acquire", () => {
+describe("a release before every server has replied to the acquire", () => {
   const giveBack = async (travel: (server: number, verb: string) => Travel): Promise<number[]> => {
     begin(5);
     quorum.travel = ({ server, verb }) => travel(server, verb);
@@ -277,25 +281,25 @@ describe("what is given back before every server has answered the acquire", () =
     return quorum.sent("release").map(({ server }) => server);
   };
 
-  test("is asked for once on each, where that is known to have done it", async () => {
+  test("is sent once to each server if it certainly ran after the acquire", async () => {
     const slow = (server: number): Travel => ({ thereMs: 1, backMs: server > 2 ? 15 : 1 });
     expect((await giveBack(slow)).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4]);
   });
 
-  test("once more where the acquire may have come after it", async () => {
+  test("is resent to a server whose acquire may have run after it", async () => {
     const overtaken = (server: number, verb: string): Travel =>
       server === 4 && verb === "acquire" ? { thereMs: 15 } : { thereMs: 1, backMs: 1 };
     expect((await giveBack(overtaken)).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 4]);
   });
 
-  test("once more where its answer came before that of the acquire, which came after it", async () => {
+  test("is resent even if its reply came before that of the acquire", async () => {
     const overtaken = (server: number, verb: string): Travel =>
       server === 4 ? (verb === "acquire" ? { thereMs: 15 } : { thereMs: 1, backMs: 20 }) : { thereMs: 1, backMs: 1 };
     expect((await giveBack(overtaken)).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 4]);
   });
 });
 
-describe("a lease that was extended beyond its first length", () => {
+describe("a lease extended beyond its original length", () => {
   const extended = async (): Promise<Lease> => {
     begin(3);
     const lease = await acquired();
@@ -305,7 +309,7 @@ describe("a lease that was extended beyond its first length", () => {
     return lease;
   };
 
-  test("is given back on all servers when its Holdfast closes", async () => {
+  test("is released on all servers when its Holdfast closes", async () => {
     await extended();
     const closing = watch(holdfast.close());
     await quorum.runtime.advance(2 * DEADLINE_MS);
@@ -316,7 +320,7 @@ describe("a lease that was extended beyond its first length", () => {
   test.each([
     ["one server is", 1, "fulfilled"],
     ["two servers are", 2, "rejected"],
-  ])("is given back where %s silent for longer than its first length", async (_, silent, state) => {
+  ])("is released even if %s silent for longer than its original length", async (_, silent, state) => {
     const lease = await extended();
     quorum.travel = ({ server }) => (server < silent ? HUNG : {});
     const releasing = watch(lease.release());
@@ -328,8 +332,8 @@ describe("a lease that was extended beyond its first length", () => {
   });
 });
 
-describe("R10: the holder has what validity says, and is told before it ends", () => {
-  test("the signal aborts at the end of validity when no server answers", async () => {
+describe("R10: the holder is notified before its validity ends", () => {
+  test("the signal aborts at the end of validity if no server replies", async () => {
     begin(5);
     const lease = await acquired();
     quorum.travel = () => HUNG;
@@ -341,7 +345,7 @@ describe("R10: the holder has what validity says, and is told before it ends", (
     expect(quorum.owners(NAME).filter((owner) => owner === lease.owner)).toHaveLength(5);
   });
 
-  test("what a straggler grants belongs to the lease, and is given back with it", async () => {
+  test("a slow server's grant belongs to the lease and is released with it", async () => {
     begin(5, [0, 0, 0, 0, 3_000]);
     quorum.travel = ({ server, verb }) => (verb === "acquire" && server >= 3 ? { backMs: 100 } : {});
     const lease = await acquired();
@@ -358,8 +362,8 @@ describe("R10: the holder has what validity says, and is told before it ends", (
   });
 });
 
-describe("R12: renewed by a majority, inside the validity", () => {
-  test("every third of the lease, on all servers, with the same owner", async () => {
+describe("R12: a lease is renewed by a majority, within its validity", () => {
+  test("a renewal goes to all servers every third of the lease, with the same owner", async () => {
     begin(3);
     const lease = await acquired();
     await quorum.runtime.advance(LEASE_MS);
@@ -372,7 +376,7 @@ describe("R12: renewed by a majority, inside the validity", () => {
     [5, 3, true],
     [3, 1, false],
     [3, 2, true],
-  ])("of %i servers %i still hold it: kept is %s", async (size, left, isKept) => {
+  ])("with %i servers, of which %i still hold the lease, it is kept: %s", async (size, left, isKept) => {
     begin(size);
     const lease = await acquired();
     for (let server = left; server < size; server += 1) await quorum.forget(server);
@@ -381,7 +385,7 @@ describe("R12: renewed by a majority, inside the validity", () => {
     if (!isKept) expect(lease.signal.reason).toMatchObject({ reason: "server-lost" });
   });
 
-  test("a minority of answers is no loss while time remains, and no renewal either", async () => {
+  test("replies from a minority neither lose nor renew the lease", async () => {
     begin(5);
     const lease = await acquired();
     quorum.travel = ({ server }) => (server < 3 ? HUNG : {});
@@ -394,7 +398,7 @@ describe("R12: renewed by a majority, inside the validity", () => {
     expect(() => lease.assertHeld()).toThrow(LeaseLostError);
   });
 
-  test("maxHoldMs ends it in spite of renewal", async () => {
+  test("maxHoldMs ends the lease despite renewals", async () => {
     begin(3);
     const acquiring = holdfast.redlock(NAME).acquire({ maxHoldMs: 40_000 });
     await settle();
@@ -406,8 +410,8 @@ describe("R12: renewed by a majority, inside the validity", () => {
   });
 });
 
-describe("who waits", () => {
-  test("is woken by the release, and does not wait for its next look", async () => {
+describe("a waiter", () => {
+  test("is woken by the release before its next poll", async () => {
     begin(5);
     const lease = await acquired();
     const waiting = watch(quorum.client().redlock(NAME).acquire());
@@ -418,7 +422,7 @@ describe("who waits", () => {
     expect(waiting.state).toBe("fulfilled");
   });
 
-  test.each([0, 1])("comes all the same when only %i of 5 servers is heard", async (heard) => {
+  test.each([0, 1])("is granted even if messages arrive from only %i of 5 servers", async (heard) => {
     begin(5);
     const lease = await acquired();
     quorum.isHeard = (server) => server < heard;
@@ -429,7 +433,7 @@ describe("who waits", () => {
     expect(waiting.state).toBe("fulfilled");
   });
 
-  test("gets a lease that its holder let expire, when it has ended on the servers", async () => {
+  test("is granted when an unrenewed lease has expired on the servers", async () => {
     begin(3);
     const acquiring = holdfast.redlock(NAME).acquire({ renew: false, leaseMs: 1_000 });
     await settle();
@@ -442,7 +446,7 @@ describe("who waits", () => {
     expect(waiting.state).toBe("fulfilled");
   });
 
-  test("is told who holds it when its time is up, and has left nothing behind", async () => {
+  test("that times out learns the holder and leaves nothing behind", async () => {
     begin(3);
     const lease = await acquired();
     const waiting = watch(quorum.client().redlock(NAME).acquire({ waitMs: 300 }));
@@ -454,7 +458,7 @@ describe("who waits", () => {
     expect(quorum.owners(NAME)).toEqual([lease.owner, lease.owner, lease.owner]);
   });
 
-  test("does not split the votes with others of its own process", async () => {
+  test("does not split the votes with other waiters of its process", async () => {
     begin(3);
     const lease = await acquired();
     const { length } = quorum.sent("acquire");
@@ -477,7 +481,7 @@ describe("who waits", () => {
     }
   });
 
-  test("gives back what an attempt under way has, when its signal aborts", async () => {
+  test("that aborts releases what its attempt has been granted", async () => {
     begin(3);
     quorum.travel = ({ verb }) => (verb === "acquire" ? { thereMs: 50, backMs: 50 } : {});
     const controller = new AbortController();
@@ -491,7 +495,7 @@ describe("who waits", () => {
     expect(quorum.owners(NAME)).toEqual([undefined, undefined, undefined]);
   });
 
-  test("rides out servers that are away, and says so when its time is up", async () => {
+  test("outlasts an outage of a majority, or reports it when it times out", async () => {
     begin(5);
     quorum.travel = ({ server }) => (server < 3 ? { refused: "connect ECONNREFUSED" } : {});
     const patient = watch(holdfast.redlock(NAME).acquire({ waitMs: 20_000 }));

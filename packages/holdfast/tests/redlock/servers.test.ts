@@ -1,4 +1,4 @@
-/** A lock on five real servers, some of which hang or die. */
+/** A lock on five real servers, some of which hang or crash. */
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
@@ -41,13 +41,13 @@ afterAll(async () => {
 });
 
 function connect(options: HoldfastOptions = {}): Holdfast {
-  // Servers that have just been started would stay out for the longest lease: see restart.test.ts.
+  // Servers that have just started would refuse grants for the longest lease: see restart.test.ts.
   const holdfast = createHoldfast({ redlock: clients.map((client) => storeFor(client)), ...options });
   holdfasts.push(holdfast);
   return holdfast;
 }
 
-/** Who holds the lock, by server that answers. */
+/** The owner of the lock on each of those servers. */
 async function owners(of: readonly RedisServer[] = servers): Promise<unknown[]> {
   return Promise.all(of.map((server) => server.command("GET", `hf:redlock:{${name}}`)));
 }
@@ -57,18 +57,18 @@ async function back(server: RedisServer): Promise<void> {
   await until(() => clients[servers.indexOf(server)]?.status === "ready", "the client to connect again");
 }
 
-test("one of five hangs: an acquire, a renewal and a release do not wait for it", async () => {
+test("with one of five servers hung, acquire, extend and release do not wait for it", async () => {
   const lock = connect({ commandTimeoutMs: 60_000 }).redlock(name);
   servers[0]?.freeze();
   const startedAtMs = performance.now();
   const lease = await lock.acquire({ leaseMs: 600_000 });
   await lease.extend(600_000);
   expect(await lease.release()).toBe("released");
-  // A quarter of one deadline, so that only a hung server can be what it waited for.
+  // A quarter of one deadline, so a call that waits for the hung server fails the test.
   expect(performance.now() - startedAtMs).toBeLessThan(15_000);
 });
 
-test("what the hung server grants when it goes on is given back", async () => {
+test("a grant that a hung server makes when it resumes is released", async () => {
   const lock = connect().redlock(name);
   servers[0]?.freeze();
   const lease = await lock.acquire();
@@ -78,7 +78,7 @@ test("what the hung server grants when it goes on is given back", async () => {
   await lock.run((next) => expect(next.token).toBeGreaterThan(lease.token));
 });
 
-test("two of five die: locks are kept, handed over and acquired", async () => {
+test("with two of five servers down, locks are kept, handed over and acquired", async () => {
   const [first, second, third] = [connect(), connect(), connect()];
   const lease = await first.redlock(name).acquire({ leaseMs: 10 * BRIEF_LEASE_MS });
   const waiting = second.redlock(name).acquire({ waitMs: LONG_MS });
@@ -93,7 +93,7 @@ test("two of five die: locks are kept, handed over and acquired", async () => {
   await Promise.all(servers.slice(0, 2).map(back));
 });
 
-test("three of five die: QuorumError in bounded time, and nothing is left locked", async () => {
+test("with three of five servers down, calls fail with QuorumError and leave nothing locked", async () => {
   const holdfast = connect({ commandTimeoutMs: 500 });
   const lock = holdfast.redlock(name);
   await lock.run(() => {});
@@ -102,7 +102,8 @@ test("three of five die: QuorumError in bounded time, and nothing is left locked
   const trying: unknown = await lock.tryAcquire().catch((error: unknown) => error);
   const waiting: unknown = await lock.acquire({ waitMs: 1_000 }).catch((error: unknown) => error);
   const looking: unknown = await lock.inspect().catch((error: unknown) => error);
-  // One deadline for the first, a wait and a deadline for the second, a deadline for the third; the rest is a slow machine.
+  // One deadline for the first call, a wait and a deadline for the second, a deadline for the third. The rest allows
+  // for a slow machine.
   expect(performance.now() - startedAtMs).toBeLessThan(LONG_MS);
   for (const error of [trying, waiting, looking]) {
     if (!(error instanceof QuorumError)) throw error;
@@ -111,12 +112,12 @@ test("three of five die: QuorumError in bounded time, and nothing is left locked
   }
   expect(await owners(servers.slice(3))).toEqual([null, null]);
   await Promise.all(servers.slice(0, 3).map(back));
-  // What the client had kept for them, an acquire as well as its release, has arrived by then.
+  // By then, the requests that the client had queued for those servers have arrived: acquires as well as releases.
   await lock.run(() => {}, { waitMs: LONG_MS });
   await until(async () => (await owners()).every((owner) => owner === null), "nothing to be left");
 });
 
-test("three of five hang while one lease is held and another asked for: to close takes two deadlines at most", async () => {
+test("with three of five servers hung, close() takes at most two deadlines", async () => {
   const deadlineMs = 2_000;
   const holdfast = connect({ commandTimeoutMs: deadlineMs });
   const lease = await holdfast.redlock(name).acquire();
@@ -131,14 +132,14 @@ test("three of five hang while one lease is held and another asked for: to close
     .catch((error: unknown) => error);
   const startedAtMs = performance.now();
   await holdfast.close();
-  // And a slow machine. It took four.
+  // The third deadline allows for a slow machine. Before the fix, closing took four.
   expect(performance.now() - startedAtMs).toBeLessThan(3 * deadlineMs);
   expect(await waiting).toBeInstanceOf(ClosedError);
   expect(lease.validForMs()).toBe(0);
   expect(await owners(servers.slice(3))).toEqual([null, null]);
 });
 
-test("a server that may evict locks is refused, whichever it is", async () => {
+test("a quorum is refused if any one server may evict locks", async () => {
   const server = servers[3] as RedisServer;
   await server.command("CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "allkeys-lru");
   const lock = connect().redlock(name);
@@ -149,7 +150,7 @@ test("a server that may evict locks is refused, whichever it is", async () => {
   expect(await owners()).toEqual([null, null, null, null, null]);
 });
 
-test("twenty contenders: all the time somebody gets on, tokens rise, and no two hold it at once", async () => {
+test("twenty contenders all make progress, never overlap and get rising tokens", async () => {
   const turns: { calledAtMs: number; grantedAtMs: number; endedAtMs: number; token: number }[] = [];
   const endAtMs = performance.now() + 3_000;
   const contend = async (holdfast: Holdfast): Promise<number> => {
@@ -173,7 +174,7 @@ test("twenty contenders: all the time somebody gets on, tokens rise, and no two 
   let highest = 0;
   for (const [i, turn] of inTime.entries()) {
     expect(turn.grantedAtMs).toBeGreaterThanOrEqual(inTime[i - 1]?.endedAtMs ?? 0);
-    // No two of them overlap, so none was granted while another attempt was: they rise one by one.
+    // Each token must exceed those of all holders that were granted before this call.
     const before = inTime.slice(0, i).filter((other) => other.grantedAtMs <= turn.calledAtMs);
     expect(turn.token).toBeGreaterThan(Math.max(0, ...before.map(({ token }) => token)));
     highest = Math.max(highest, turn.token);

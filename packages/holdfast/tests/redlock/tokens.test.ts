@@ -1,4 +1,4 @@
-/** Tokens of a quorum: the maximum of a majority, on which a majority then stands. R8 and R14 of docs/kinds/redlock.md. */
+/** Tokens of a quorum: the maximum of a majority, which a majority then stores. R8 and R14 of docs/kinds/redlock.md. */
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Holdfast, Lease } from "../../src/index.js";
 import { Pace } from "../../src/redlock/pace.js";
@@ -31,7 +31,7 @@ async function released(lease: Lease): Promise<void> {
 }
 
 describe("the token", () => {
-  test("is the maximum of those that granted, and a majority stands at it", async () => {
+  test("is the maximum of the granting servers, and a majority stores it", async () => {
     begin(3, [0, 5_000, 9_000]);
     quorum.travel = ({ server }) => (server === 2 ? { thereMs: Infinity } : {});
     const lease = await acquired();
@@ -40,7 +40,7 @@ describe("the token", () => {
     expect(quorum.sent("confirm").map(({ server }) => server)).toEqual([0]);
   });
 
-  test("takes one round trip where a majority stands at one number, as after an acquire that was not foiled", async () => {
+  test("takes one round trip if a majority already has the same number", async () => {
     begin(5, [40, 30, 20, 10, 0]);
     await released(await acquired());
     const confirms = quorum.sent("confirm").length;
@@ -55,7 +55,7 @@ describe("the token", () => {
     expect(quorum.sent("confirm")).toHaveLength(confirms);
   });
 
-  test("rises although each holder has another majority, of servers whose clocks differ by hours", async () => {
+  test("rises even if each holder has a different majority of servers with clocks hours apart", async () => {
     begin(3, [0, 7_200_000, -3_600_000]);
     let last = 0;
     for (let away = 0; away < 9; away += 1) {
@@ -69,7 +69,7 @@ describe("the token", () => {
     }
   });
 
-  test("tells a late release that others came in between, also if late copies of its acquire hold the lock again", async () => {
+  test("makes a late release reject even if late copies of its acquire took the lock again", async () => {
     for (const skews of [[], [0, 5_000, 9_000]]) {
       begin(3, skews);
       const acquiring = holdfast.redlock(NAME).acquire({ leaseMs: 1_000, renew: false });
@@ -88,7 +88,7 @@ describe("the token", () => {
     begin(3);
   });
 
-  test("stays the same when a copy of the acquire arrives once more while it is held", async () => {
+  test("stays the same if a copy of the acquire arrives while the lock is held", async () => {
     begin(3);
     const lease = await acquired();
     const before = quorum.numbers(NAME);
@@ -98,9 +98,9 @@ describe("the token", () => {
     expect((await quorum.inspected(holdfast, NAME)).token).toBe(lease.token);
   });
 
-  test("is not given when a server of its majority was somebody else's meanwhile", async () => {
+  test("is not issued if a server of its majority has since granted another client", async () => {
     begin(3, [0, 5_000, 0]);
-    // Server 0 granted less; before it is raised, its lease ends, somebody else has it, and it stands elsewhere.
+    // Server 0 has a lower number. Before that is raised, it loses the lease and grants another client.
     quorum.travel = ({ server, verb }) => {
       if (server === 2) return { thereMs: Infinity };
       return verb === "confirm" ? { thereMs: 100 } : {};
@@ -114,7 +114,7 @@ describe("the token", () => {
     expect(quorum.owners(NAME).slice(1)).toEqual([undefined, undefined]);
   });
 
-  test("is not given when nobody knows whether a server of its majority was raised", async () => {
+  test("is not issued if it is unknown whether a server of its majority was raised", async () => {
     begin(3, [0, 5_000, 0]);
     quorum.travel = ({ server, verb }) => (server === 2 || verb === "confirm" ? { thereMs: Infinity } : {});
     const trying = watch(holdfast.redlock(NAME).tryAcquire());
@@ -132,47 +132,44 @@ interface Turn {
   readonly token: number;
 }
 
-describe("R8: contenders that come at the same moment", () => {
+describe("R8: contenders that start at the same moment", () => {
   test.each([
     [3, 1],
     [5, 2],
-  ])(
-    "of %i servers, with a network of its own pace for each message (seed %i): all get their turns",
-    async (size, seed) => {
-      begin(size, [3, 1, 4, 1, 5]);
-      const random = randomFrom(seed);
-      quorum.runtime.random = random;
-      quorum.travel = () => ({ thereMs: 1 + random() * 9, backMs: 1 + random() * 9 });
-      const turns: Turn[] = [];
-      const clock = (): number => quorum.runtime.monotonicMs();
-      const contend = async (client: Holdfast): Promise<void> => {
-        for (let i = 0; i < 3; i += 1) {
-          const calledAtMs = clock();
-          const lease = await client.redlock(NAME).acquire({ waitMs: Infinity });
-          const grantedAtMs = clock();
-          await new Promise<void>((resolve) => quorum.runtime.startTimer(resolve, 5, true));
-          const endedAtMs = clock();
-          turns.push({ calledAtMs, grantedAtMs, endedAtMs, token: lease.token });
-          await lease.release();
-        }
-      };
-      const done = watch(Promise.all(Array.from({ length: 10 }, () => contend(quorum.client()))));
-      for (let second = 0; second < 60 && done.state === "pending"; second += 1) await quorum.runtime.advance(1_000);
-      expect(done).toMatchObject({ state: "fulfilled" });
-      expect(turns).toHaveLength(30);
-      const inTime = turns.toSorted((a, b) => a.grantedAtMs - b.grantedAtMs);
-      for (const [i, turn] of inTime.entries()) {
-        const next = inTime[i + 1];
-        if (next !== undefined) expect(turn.endedAtMs).toBeLessThanOrEqual(next.grantedAtMs);
-        // F1 and F2: never twice, and higher than that of whoever had it before the call.
-        const before = inTime.filter((other) => other.grantedAtMs <= turn.calledAtMs);
-        expect(turn.token).toBeGreaterThan(Math.max(0, ...before.map(({ token }) => token)));
+  ])("all get their turns on %i servers with random network delays (seed %i)", async (size, seed) => {
+    begin(size, [3, 1, 4, 1, 5]);
+    const random = randomFrom(seed);
+    quorum.runtime.random = random;
+    quorum.travel = () => ({ thereMs: 1 + random() * 9, backMs: 1 + random() * 9 });
+    const turns: Turn[] = [];
+    const clock = (): number => quorum.runtime.monotonicMs();
+    const contend = async (client: Holdfast): Promise<void> => {
+      for (let i = 0; i < 3; i += 1) {
+        const calledAtMs = clock();
+        const lease = await client.redlock(NAME).acquire({ waitMs: Infinity });
+        const grantedAtMs = clock();
+        await new Promise<void>((resolve) => quorum.runtime.startTimer(resolve, 5, true));
+        const endedAtMs = clock();
+        turns.push({ calledAtMs, grantedAtMs, endedAtMs, token: lease.token });
+        await lease.release();
       }
-      expect(new Set(turns.map(({ token }) => token)).size).toBe(30);
-    },
-  );
+    };
+    const done = watch(Promise.all(Array.from({ length: 10 }, () => contend(quorum.client()))));
+    for (let second = 0; second < 60 && done.state === "pending"; second += 1) await quorum.runtime.advance(1_000);
+    expect(done).toMatchObject({ state: "fulfilled" });
+    expect(turns).toHaveLength(30);
+    const inTime = turns.toSorted((a, b) => a.grantedAtMs - b.grantedAtMs);
+    for (const [i, turn] of inTime.entries()) {
+      const next = inTime[i + 1];
+      if (next !== undefined) expect(turn.endedAtMs).toBeLessThanOrEqual(next.grantedAtMs);
+      // F1 and F2: tokens are unique, and higher than that of any holder before the call.
+      const before = inTime.filter((other) => other.grantedAtMs <= turn.calledAtMs);
+      expect(turn.token).toBeGreaterThan(Math.max(0, ...before.map(({ token }) => token)));
+    }
+    expect(new Set(turns.map(({ token }) => token)).size).toBe(30);
+  });
 
-  test("stay away for a random while that is longer than winning takes, and longer the more often they meet", () => {
+  test("back off for a random time, longer than a win takes and growing with each conflict", () => {
     begin(3);
     quorum.runtime.random = randomFrom(7);
     const pace = new Pace(quorum.runtime);

@@ -1,4 +1,4 @@
-/** N servers that run the real scripts on a clock and a network in the hands of a test. */
+/** N servers that run the real scripts on a clock and a network that the test controls. */
 import { embedded, Keyspace, loadInterpreter } from "@holdfast/embedded";
 import { createHoldfastOn } from "../../src/holdfast.js";
 import {
@@ -25,35 +25,34 @@ export class QuorumRuntime extends ManualRuntime {
 /** One request, as it was sent. */
 export interface Request {
   readonly server: number;
-  /** The script, without its folder: "acquire". */
+  /** Name of the script without its folder, such as "acquire". */
   readonly verb: string;
   readonly owner: string;
   readonly args: readonly (string | number)[];
   readonly atMs: number;
   readonly timeoutMs: number;
-  /** Delivers it once more. */
+  /** Delivers the request once more. */
   readonly again: () => Promise<unknown>;
 }
 
-/** How a request fares: how long it takes to the server and back; Infinity is lost. */
+/** How long a request takes to the server and back. Infinity means that it is lost. */
 export interface Travel {
   readonly thereMs?: number;
   readonly backMs?: number;
-  /** The server is down: nothing is carried out, and that is known. */
+  /** The server is down: nothing runs, and the client knows that. */
   readonly refused?: string;
 }
 
 const AT_ONCE: Travel = {};
 const MANAGED = /^redlock\//;
 
-/** See the file header. */
 export class VirtualQuorum {
   readonly runtime = new QuorumRuntime();
   readonly keyspaces: readonly Keyspace[];
   readonly requests: Request[] = [];
-  /** Decides how each request fares. */
+  /** Determines how long each request takes. */
   travel: (request: Request) => Travel = () => AT_ONCE;
-  /** Whether a message of that server is heard. */
+  /** Whether messages from that server arrive. */
   isHeard: (server: number) => boolean = () => true;
   readonly #holdfasts: Holdfast[] = [];
   readonly #reconnectListeners = new Set<Parameters<Store["onReconnect"]>[0]>();
@@ -70,7 +69,7 @@ export class VirtualQuorum {
     );
   }
 
-  /** One more client of all servers. */
+  /** Creates a client of all servers. */
   client(options: Partial<HoldfastOptions> = {}): Holdfast {
     const redlock = this.keyspaces.map((keyspace, server) => this.#store(keyspace, server));
     const holdfast = createHoldfastOn(this.runtime, { redlock, allowEviction: true, ...options });
@@ -78,7 +77,7 @@ export class VirtualQuorum {
     return holdfast;
   }
 
-  /** One more client, which was given the servers in the opposite order. */
+  /** Creates a client that lists the servers in the opposite order. */
   reversed(options: Partial<HoldfastOptions> = {}): Holdfast {
     const redlock = this.keyspaces.map((keyspace, server) => this.#store(keyspace, server)).toReversed();
     const holdfast = createHoldfastOn(this.runtime, { redlock, allowEviction: true, ...options });
@@ -86,17 +85,17 @@ export class VirtualQuorum {
     return holdfast;
   }
 
-  /** Requests of one verb. */
+  /** Requests of that verb. */
   sent(verb: string): Request[] {
     return this.requests.filter((request) => request.verb === verb);
   }
 
-  /** Who holds the lock on each server; undefined where nobody does. */
+  /** The owner of the lock on each server, or undefined. */
   owners(name: string): (string | undefined)[] {
     return this.keyspaces.map((keyspace) => this.#value(keyspace, `hf:redlock:{${name}}`));
   }
 
-  /** The number that each server stands at. */
+  /** The number from which each server derives tokens. */
   numbers(name: string): (number | undefined)[] {
     return this.keyspaces.map((keyspace) => {
       const value = this.#value(keyspace, `hf:redlock:{${name}}:fence`);
@@ -104,7 +103,7 @@ export class VirtualQuorum {
     });
   }
 
-  /** Somebody else takes the lock on one server, for so long. */
+  /** Lets another client take the lock on one server for `leaseMs`. */
   async occupy(server: number, name: string, leaseMs: number, owner = `stranger/1/${leaseMs}/1`): Promise<void> {
     const keyspace = this.keyspaces[server];
     if (keyspace === undefined) throw new Error(`there is no server ${server}`);
@@ -116,7 +115,7 @@ export class VirtualQuorum {
     );
   }
 
-  /** The network delivers these requests once more, now. */
+  /** Delivers these requests once more, immediately. */
   async resend(requests: readonly Request[]): Promise<void> {
     for (const { server, again } of requests) {
       if (this.keyspaces[server] === undefined) throw new Error(`there is no server ${server}`);
@@ -124,14 +123,14 @@ export class VirtualQuorum {
     }
   }
 
-  /** What `inspect` says. */
+  /** The result of `inspect`. */
   async inspected(holdfast: Holdfast, name: string): Promise<Inspection> {
     const looking = holdfast.redlock(name).inspect();
     await settle();
     return looking;
   }
 
-  /** As a server that has lost its memory. */
+  /** Deletes all keys of a server, as if it had lost its memory. */
   async forget(server: number): Promise<void> {
     const keyspace = this.keyspaces[server];
     if (keyspace === undefined) throw new Error(`there is no server ${server}`);
@@ -141,12 +140,12 @@ export class VirtualQuorum {
     await embedded({ keyspace }).run(del, keys, [], 1_000);
   }
 
-  /** The subscriber connections of all clients were away for a moment. */
+  /** Simulates a short interruption of the subscriber connections of all clients. */
   flap(): void {
     for (const listener of this.#reconnectListeners) listener("inbox");
   }
 
-  /** Ends all clients. Their time goes on by itself meanwhile. */
+  /** Closes all clients, and advances the virtual time meanwhile. */
   async close(): Promise<void> {
     this.travel = () => AT_ONCE;
     const closing = Promise.all(this.#holdfasts.map((holdfast) => holdfast.close()));
@@ -233,7 +232,7 @@ function script(source: string): Script {
   return { name: "test", sha1: source, keys: [], args: [], replies: [], source };
 }
 
-/** The same numbers for the same seed. */
+/** Generates pseudo-random numbers that depend only on the seed. */
 export function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -242,7 +241,7 @@ export function randomFrom(seed: number): () => number {
   };
 }
 
-/** Before the first test: loading takes real time, which no virtual clock waits for. */
+/** Must run before the first test: loading takes real time, which the virtual clock does not wait for. */
 export async function ready(): Promise<void> {
   await loadInterpreter();
 }

@@ -1,9 +1,9 @@
-/** Who waits in a batch comes before everybody in the server's queue, and its time-out does not say the opposite. */
+/** A caller that waits in a batch comes before the server's queue, so its timeout must not report waiters ahead. */
 import { expect, test } from "vitest";
 import { AcquireTimeoutError } from "../../src/core/errors.js";
 import { NOBODY, NOW_US, ScriptedLock, watch } from "../unit/scripted-lock.js";
 
-test("whose turn in a batch does not come in time is told of nobody ahead", async () => {
+test("a caller whose turn in a batch does not come in time reports no waiters ahead", async () => {
   const world = new ScriptedLock({ takesTurns: true });
   world.answers.acquire = async () => ({ outcome: "waiting", restMs: 30_000, nowUs: NOW_US });
   world.answers.inspect = async () => ({ ...NOBODY, waiterCount: 5 });

@@ -2,7 +2,7 @@ import { embedded, Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { createHoldfast } from "../../src/index.js";
 
-test("who aborts its arrival and comes back at once does not pass with its own former self", async () => {
+test("a caller that aborts its arrival and arrives again does not pass together with its aborted arrival", async () => {
   const holdfast = createHoldfast({ store: embedded({ keyspace: new Keyspace() }) });
   const barrier = holdfast.barrier("alone", { parties: 2 });
   const controller = new AbortController();

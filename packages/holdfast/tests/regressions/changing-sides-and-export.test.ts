@@ -3,12 +3,12 @@ import { expect, test } from "vitest";
 import { UnsupportedError } from "../../src/core/errors.js";
 import { createHoldfast } from "../../src/holdfast.js";
 
-test("a lease is not exported as a reader's while the server may already count it as a writer's", async () => {
+test("a read lease cannot be exported while its upgrade is in progress", async () => {
   const holdfast = createHoldfast({ store: embedded() });
   const { read } = holdfast.readWriteLock("r");
   const lease = await read.acquire();
   const upgrading = lease.tryUpgrade();
-  // The change begins in a turn of its own.
+  // The upgrade starts in a turn of its own.
   await Promise.resolve();
   expect(() => lease.export()).toThrow(UnsupportedError);
 

@@ -1,4 +1,7 @@
-/** After `close` each verb says so itself: what the store or the client says then depends on who closed it. */
+/**
+ * After `close`, each method itself rejects with ClosedError. The error of the store or the client would depend on what
+ * closed it.
+ */
 import { embedded } from "@holdfast/embedded";
 import { beforeEach, describe, expect, test } from "vitest";
 import { ClosedError, type Condition, createHoldfast, type Holdfast } from "../../src/index.js";
@@ -39,7 +42,7 @@ const VERBS: Readonly<Record<string, (closed: Holdfast, condition: Condition) =>
 };
 
 test.each(Object.entries(VERBS))(
-  "%s of a closed Holdfast rejects with ClosedError, and sends nothing",
+  "%s of a closed Holdfast rejects with ClosedError and sends nothing",
   async (_, verb) => {
     const store = new ScriptedStore();
     let sent = 0;
@@ -55,8 +58,8 @@ test.each(Object.entries(VERBS))(
   },
 );
 
-describe("a store that two Holdfasts stand on", () => {
-  test("is closed with the last of them, in whatever order and however often each is closed", async () => {
+describe("a store shared by two Holdfasts", () => {
+  test("is closed when both are closed, in any order and however often each is closed", async () => {
     const store = new ScriptedStore();
     const [first, second] = [createHoldfast({ store }), createHoldfast({ store })];
     await Promise.all([first.close(), first.close()]);
@@ -66,7 +69,7 @@ describe("a store that two Holdfasts stand on", () => {
     expect(store.isClosed).toBe(true);
   });
 
-  test("goes on working for the one that is not closed", async () => {
+  test("keeps working for the Holdfast that is still open", async () => {
     const store = embedded();
     const [first, second] = [createHoldfast({ store }), createHoldfast({ store })];
     const lease = await first.mutex("a").acquire();
@@ -77,7 +80,7 @@ describe("a store that two Holdfasts stand on", () => {
     await second.close();
   });
 
-  test("is not kept open by a Holdfast that could not be made", async () => {
+  test("is not kept open by a Holdfast that failed to construct", async () => {
     const store = new ScriptedStore();
     expect(() => createHoldfast({ store, leaseMs: 1 })).toThrow(RangeError);
     await createHoldfast({ store }).close();
@@ -85,7 +88,7 @@ describe("a store that two Holdfasts stand on", () => {
   });
 });
 
-test("what was held is given back before the store closes", async () => {
+test("close() releases held locks before the store closes", async () => {
   const lease = await holdfast.mutex("a").acquire();
   await holdfast.close();
   expect(await lease.release()).toBe("released");

@@ -1,10 +1,10 @@
-/** A count-down is one request, however often it has to be sent until an answer comes back. */
+/** A count-down is one request, no matter how often it is sent before a reply arrives. */
 import { Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { createHoldfast } from "../../src/index.js";
 import { WatchedStore } from "../unit/watched-store.js";
 
-test.each(["anonymous", "by a named caller"])("a count-down that is sent again counts once: %s", async (who) => {
+test.each(["anonymous", "by a named caller"])("a count-down that is resent counts once: %s", async (who) => {
   const store = new WatchedStore(new Keyspace());
   const holdfast = createHoldfast({ store });
   const latch = holdfast.countDownLatch("l");

@@ -1,10 +1,10 @@
-/** A script that selected a database of its own would lock where nobody else looks. */
+/** If a script selected its own database, it would lock where no other client looks. */
 import { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import { startRedis } from "../../../../tests/support/redis-server.js";
 import { createHoldfast } from "../../src/index.js";
 
-test("a lock is kept in the database that the caller chose, and in no other", async () => {
+test("a lock is kept only in the database that the caller chose", async () => {
   const server = await startRedis();
   const redis = new Redis({ port: server.port, db: 5 });
   const elsewhere = new Redis({ port: server.port });

@@ -12,7 +12,7 @@ function claimOf(clientId: string, amount: number, number = 1): Claim {
   return newClaim({ clientId, number, leaseMs: 60_000, amount, label: "", handOffMs: undefined });
 }
 
-test("a waiter whose process is gone holds up nobody, also while it would not fit", async () => {
+test("a waiter whose process is gone blocks no other waiter, even if its permits are not free", async () => {
   const keyspace = new Keyspace();
   const store = embedded({ keyspace });
   const keys = lockKeys("hf", "semaphore", "a");
@@ -37,7 +37,7 @@ test("a waiter whose process is gone holds up nobody, also while it would not fi
   expect((await protocol.inspect(undefined, TIMEOUT_MS)).waiterCount).toBe(0);
 });
 
-test("a waiter that does not fit and is there is still not overtaken", async () => {
+test("a live waiter that needs more permits than are free is not overtaken", async () => {
   const keyspace = new Keyspace();
   const store = embedded({ keyspace });
   const keys = lockKeys("hf", "semaphore", "a");

@@ -1,10 +1,12 @@
-/** A change of sides must hand over by itself: the re-check of whoever waits would hide it, seconds later. */
+/**
+ * A downgrade must grant waiting readers itself. Otherwise their re-check would do it seconds later and hide the bug.
+ */
 import { embedded } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { createHoldfast } from "../../src/index.js";
 import { LONG_MS, until } from "../../src/testing/delays.js";
 
-test("a writer that becomes a reader has the readers behind it granted in the same step", async () => {
+test("a downgrade grants the readers behind the writer in the same step", async () => {
   const holdfast = createHoldfast({ store: embedded() });
   const lock = holdfast.readWriteLock("changing sides");
   const writer = await lock.write.acquire({ leaseMs: LONG_MS });

@@ -1,9 +1,9 @@
-/** A wait that stands in the queue, and whose next question the server refuses to look at. */
+/** A waiter in the queue whose next request the server refuses. */
 import { expect, test } from "vitest";
 import { StoreError } from "../../src/core/errors.js";
 import { NOW_US, ScriptedLock, watch } from "../unit/scripted-lock.js";
 
-test("says that something may have been done for it, since it may be granted before it has left", async () => {
+test("a queued waiter that fails reports that its request may have run", async () => {
   const world = new ScriptedLock();
   let questions = 0;
   world.answers.acquire = () => {

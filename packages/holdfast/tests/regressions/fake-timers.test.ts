@@ -1,4 +1,4 @@
-/** A test of a user faked timers, used a lock, and restored the real timers: what was set meanwhile never fires. */
+/** A user's test fakes timers, uses a lock and restores the real timers. Timers set with the fakes never fire. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { embedded } from "@holdfast/embedded";
 import { createHoldfast } from "holdfast";
@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 
 afterEach(() => void vi.useRealTimers());
 
-/** Resolves once the lease with that owner was renewed so many times. */
+/** Resolves once the lease of that owner has been renewed `times` times. */
 function renewals(owner: string, times: number): Promise<void> {
   return new Promise((resolve) => {
     let count = 0;
@@ -26,7 +26,7 @@ function fresh(): ReturnType<typeof createHoldfast> {
 }
 
 describe("fake timers", () => {
-  it("an embedded lock works while they are faked, and after", async () => {
+  it("an embedded lock works while timers are faked and afterwards", async () => {
     const mutex = fresh().mutex("a");
     vi.useFakeTimers();
     await (await mutex.acquire()).release();
@@ -34,7 +34,7 @@ describe("fake timers", () => {
     await (await mutex.acquire()).release();
   });
 
-  it("an embedded server whose requests were sent to a faked setImmediate alone goes on with the real one", async () => {
+  it("an embedded server whose requests were scheduled with a faked setImmediate continues with the real one", async () => {
     vi.useFakeTimers();
     vi.resetModules();
     const { embedded: loadedWhileFaked } = await import("@holdfast/embedded");
@@ -49,7 +49,7 @@ describe("fake timers", () => {
     await (await second).release();
   });
 
-  it("a lease is renewed by the real timers after the first lock was acquired with faked ones", async () => {
+  it("a lease is renewed on real timers after an earlier lock was acquired with fake ones", async () => {
     const holdfast = fresh();
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     await holdfast.mutex("earlier").acquire();
@@ -62,7 +62,7 @@ describe("fake timers", () => {
     expect(lease.signal.aborted).toBe(false);
   });
 
-  it("a lease whose timer was faked is renewed", async () => {
+  it("a lease acquired with fake timers is renewed on real ones", async () => {
     const holdfast = fresh();
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const lease = await holdfast.mutex("short").acquire({ leaseMs: 6_000 });
@@ -73,7 +73,7 @@ describe("fake timers", () => {
     await renewals(lease.owner, 1);
   });
 
-  it("a loss is noticed after timers were faked", async () => {
+  it("a lease expires on real timers after fake ones were used", async () => {
     const holdfast = fresh();
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     await holdfast.mutex("earlier").acquire();

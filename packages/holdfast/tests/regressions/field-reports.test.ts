@@ -1,4 +1,7 @@
-/** Reports of users of other libraries, tried on Holdfast; each failed once. The table is in CONTRIBUTING.md. */
+/**
+ * Bugs that users reported in other libraries, tried on Holdfast. Each of these tests failed once. CONTRIBUTING.md has
+ * the table.
+ */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
@@ -53,13 +56,13 @@ describe("names of errors", () => {
     try {
       error = new renamed("lock", facts, facts);
     } catch {
-      // Some need more facts than these; their source is looked at in place of an instance.
+      // Some errors need more facts than these; check their source instead of an instance.
     }
     if (error === undefined) expect(String(Class)).toContain(`name = "${name}"`);
     else expect(error.name).toBe(name);
   });
 
-  it("are the same in a program that was bundled and minified", async () => {
+  it("stay the same in a bundled and minified program", async () => {
     const folder = mkdtempSync(join(tmpdir(), "holdfast-minified-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const library = fileURLToPath(new URL("../../dist/index.js", import.meta.url));
@@ -83,14 +86,14 @@ describe("names of errors", () => {
     expect(className, "the bundle was not minified").not.toBe("AcquireTimeoutError");
   });
 
-  it("no class takes its name from the constructor", () => {
+  it("no class takes its name from new.target", () => {
     for (const Class of [LockError, EvictionError, ProtocolError, StoreError, LeaseLostError])
       expect(String(Class)).not.toContain("new.target");
   });
 });
 
-describe("a signal", () => {
-  it("that many acquires share has one listener, and none after they ended", async () => {
+describe("an abort signal", () => {
+  it("shared by many acquires has one listener, and none after they end", async () => {
     const holdfast = local();
     const held = await holdfast.mutex("a").acquire();
     const { signal } = new AbortController();
@@ -111,7 +114,7 @@ describe("a signal", () => {
     expect(listeners).toBe(0);
   });
 
-  it("that many acquires share ends all of them", async () => {
+  it("shared by many acquires aborts all of them", async () => {
     const holdfast = local();
     await holdfast.mutex("a").acquire();
     const controller = new AbortController();
@@ -120,7 +123,7 @@ describe("a signal", () => {
     for (const wait of waits) await expect(wait).rejects.toBe("enough");
   });
 
-  it("of another realm is accepted, and aborts the wait", async () => {
+  it("from another realm is accepted and aborts the wait", async () => {
     const holdfast = local();
     await holdfast.mutex("a").acquire();
     const realm = vm.createContext({ EventTarget, Event });
@@ -134,7 +137,7 @@ describe("a signal", () => {
     await expect(holdfast.mutex("a").acquire({ signal: foreign })).rejects.toBe("from elsewhere");
   });
 
-  it.each([{}, { aborted: false }, 1, null])("is not %j", async (signal) => {
+  it.each([{}, { aborted: false }, 1, null])("is rejected if it is %j", async (signal) => {
     const wait = local()
       .mutex("a")
       .acquire({ signal: signal as unknown as AbortSignal });
@@ -142,14 +145,14 @@ describe("a signal", () => {
   });
 });
 
-describe("an error names the mistake and the fix", () => {
-  it("extend after one's own release", async () => {
+describe("the error explains the mistake and the fix", () => {
+  it("when a lease is extended after its own release", async () => {
     const lease = await local().mutex("a").acquire();
     await lease.release();
     await expect(lease.extend(1_000)).rejects.toThrow("this lease was already released with release()");
   });
 
-  it("a client or a store in place of the options", async () => {
+  it("when a client or a store is passed instead of options", async () => {
     const redis = new Redis({ lazyConnect: true });
     expect(() => createHoldfast(redis as never)).toThrow("got a client itself: write createHoldfast({ redis: … })");
     expect(() => createHoldfast(createClient() as never)).toThrow("createHoldfast({ redis: … })");
@@ -157,7 +160,7 @@ describe("an error names the mistake and the fix", () => {
     redis.disconnect();
   });
 
-  it("an option with a typing error", async () => {
+  it("when an option is misspelled", async () => {
     const holdfast = local();
     await expect(holdfast.mutex("a").acquire({ leasMs: 1_000 } as never)).rejects.toThrow("did you mean leaseMs?");
     await expect(holdfast.mutex("a").acquire({ ttl: 1_000 } as never)).rejects.not.toThrow("did you mean");
@@ -165,16 +168,16 @@ describe("an error names the mistake and the fix", () => {
     expect(() => holdfast.mutex("a", { recheckms: 10 } as never)).toThrow("did you mean recheckMs?");
   });
 
-  it("an empty name", () => {
+  it("when the name is empty", () => {
     expect(() => local().mutex("")).toThrow("got an empty string");
   });
 
-  it("two servers of a quorum", () => {
+  it("when a quorum has two servers", () => {
     const redlock = [embedded(), embedded()];
     expect(() => createHoldfast({ redlock })).toThrow("fewer have no majority left when one fails; got 2");
   });
 
-  it("a client of node-redis that was never connected", async () => {
+  it("when a node-redis client was never connected", async () => {
     const holdfast = createHoldfast({ redis: createClient() });
     await expect(holdfast.mutex("a").acquire({ waitMs: 0 })).rejects.toThrow(
       "Call `await client.connect()` before the first lock",
@@ -182,13 +185,13 @@ describe("an error names the mistake and the fix", () => {
   });
 });
 
-describe("a client that cannot run scripts is refused at creation", () => {
+describe("a client that cannot run scripts is rejected at creation", () => {
   it("node-redis in legacy mode", () => {
     const redis = createClient4({ legacyMode: true });
     expect(() => createHoldfast({ redis })).toThrow("make one without `legacyMode`");
   });
 
-  it("ioredis in monitor mode, and while it is subscribed", async () => {
+  it("ioredis in monitor mode or subscriber mode", async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const redis = new Redis(server.port);
@@ -210,7 +213,7 @@ describe("a client that cannot run scripts is refused at creation", () => {
   });
 });
 
-/** The connections of servers that `filter` matches in CLIENT LIST, each as the number of its server and its id there. */
+/** Connections whose CLIENT LIST line matches `filter`, each as the index of its server and its id there. */
 async function connections(viewers: readonly Redis[], filter = /./): Promise<string[]> {
   const lists = await Promise.all(viewers.map(async (viewer) => String(await viewer.client("LIST"))));
   return lists.flatMap((list, server) =>
@@ -243,7 +246,7 @@ it.each(["ioredis", "node-redis"])("Holdfasts on one client of %s share its subs
   const [first, ...rest] = others;
   await Promise.all([first?.close(), waits[0]?.catch(() => {})]);
   await lease.release();
-  // In whatever order they came to the queue.
+  // The waiters may be queued in any order.
   await Promise.all(waits.slice(1).map(async (wait) => (await wait).release()));
   await Promise.all([...rest, holder].map((holdfast) => holdfast.close()));
   await expect.poll(() => connections([viewer]), { timeout: 30_000 }).not.toContain(subscribers[0]);
@@ -271,13 +274,13 @@ it.each(["ioredis", "node-redis"])(
     createHoldfast({ redis }); // Never used and never closed, so it must not keep a connection open.
     const waits = others.map((holdfast) => holdfast.mutex("a").acquire({ waitMs: 60_000 }));
     await expect.poll(async () => (await holder.mutex("a").inspect()).waiterCount, { timeout: 30_000 }).toBe(5);
-    // One for plain channels, and one for those of the slot.
+    // One for plain channels and one for the sharded channels of the slot.
     const subscribers = await connections(viewers, / sub=[1-9]| ssub=[1-9]/);
     expect(subscribers).toHaveLength(2);
     const [first, ...rest] = others;
     await Promise.all([first?.close(), waits[0]?.catch(() => {})]);
     await lease.release();
-    // In whatever order they came to the queue.
+    // The waiters may be queued in any order.
     await Promise.all(waits.slice(1).map(async (wait) => (await wait).release()));
     await Promise.all([...rest, holder].map((holdfast) => holdfast.close()));
     const left = async (): Promise<string[]> =>
@@ -287,7 +290,7 @@ it.each(["ioredis", "node-redis"])(
   150_000,
 );
 
-it("a server that cannot be reached is named, with what the client has said", async () => {
+it("the error of an unreachable server contains its address and the client's error", async () => {
   const server = await startRedis();
   await server.stop();
   const redis = new Redis(server.port);
@@ -309,15 +312,15 @@ it("a server that cannot be reached is named, with what the client has said", as
       .catch((reason: unknown) => String(reason));
   expect(await failure(redis)).toMatch(/no connection to localhost:\d+ \(connect ECONNREFUSED/);
   expect(await failure(other)).toContain(`no connection to 127.0.0.1:${server.port}`);
-  // The client of a cluster does not say why.
+  // The cluster client does not report the cause.
   const named = `no connection to any server of the cluster (127.0.0.1:${server.port}: `;
   expect(await failure(cluster)).toContain(named);
-  // Another Holdfast on the same client knows it too.
+  // Another Holdfast on the same client reports it too.
   expect(await failure(cluster)).toContain(named);
 });
 
-describe("the wrong class of client is named", () => {
-  it("a cluster client on a server without a cluster", async () => {
+describe("the error says that the client class is wrong", () => {
+  it("for a cluster client on a server without a cluster", async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const redis = new Cluster([{ host: "127.0.0.1", port: server.port }], { clusterRetryStrategy: () => null });
@@ -330,7 +333,7 @@ describe("the wrong class of client is named", () => {
     expect(String(error)).toContain("if the server is not part of a cluster, make a plain client");
   });
 
-  it("a plain client on a server of a cluster", async () => {
+  it("for a plain client on a cluster node", async () => {
     const cluster = await startCluster();
     onTestFinished(() => cluster.stop());
     const redis = new Redis(cluster.ports[0] ?? 0);
@@ -343,7 +346,7 @@ describe("the wrong class of client is named", () => {
   });
 });
 
-it("a client with an open MULTI is named", async () => {
+it("the error says that the client has an open MULTI", async () => {
   const server = await startRedis();
   onTestFinished(() => server.stop());
   const redis = new Redis(server.port);
@@ -359,7 +362,7 @@ it("a client with an open MULTI is named", async () => {
   expect((error as Error).message).toContain("inside MULTI");
 });
 
-describe("a wait that timed out shows the line of its caller", () => {
+describe("the stack of a timeout error shows its caller", () => {
   const BRIEF = { waitMs: 10 };
   const waits: Readonly<Record<string, (holdfast: Holdfast) => Promise<unknown>>> = {
     mutex: (holdfast) => holdfast.mutex("a").acquire(BRIEF),
@@ -407,7 +410,7 @@ describe("a flush of the whole database while a lease is held", () => {
     return { one, two, flush: () => clients[0].flushall() };
   }
 
-  it("does not end the lease if nobody else was granted: its holder puts it back", async () => {
+  it("does not end the lease if no other client was granted: the holder restores it", async () => {
     const { one, two, flush } = await flushed();
     const lease = await one.mutex("a").acquire({ leaseMs: 6_000 });
     await flush();
@@ -418,7 +421,7 @@ describe("a flush of the whole database while a lease is held", () => {
     expect(await lease.release()).toBe("released");
   });
 
-  it("is noticed by the holder if somebody else was granted meanwhile", async () => {
+  it("is noticed by the holder if another client was granted meanwhile", async () => {
     const { one, two, flush } = await flushed();
     const lease = await one.mutex("a").acquire({ leaseMs: 6_000 });
     await flush();
@@ -431,10 +434,10 @@ describe("a flush of the whole database while a lease is held", () => {
 });
 
 type Optional<T> = { [Key in keyof T]-?: object extends Pick<T, Key> ? Key : never }[keyof T];
-/** `true` if every optional property takes undefined, with exactOptionalPropertyTypes, which this repository sets. */
+/** `true` if every optional property accepts undefined under exactOptionalPropertyTypes, which this repository sets. */
 type TakesUndefined<T> = Record<Optional<T>, undefined> extends Pick<T, Optional<T>> ? true : false;
 
-it("options that are undefined count as absent, for the compiler too", async () => {
+it("options that are undefined count as absent, also in the types", async () => {
   const all: readonly true[] = [
     true satisfies TakesUndefined<AcquireOptions>,
     true satisfies TakesUndefined<HoldfastOptions>,
@@ -462,7 +465,7 @@ describe("the async context of a request", () => {
   const context = new AsyncLocalStorage<object>();
   const [first, second] = [{ of: "first" }, { of: "second" }];
 
-  /** Has the first request make the subscriber connection and the shared timers. */
+  /** Makes the first request create the subscriber connection and the shared timers. */
   async function contended(holdfast: Holdfast): Promise<void> {
     const held = await holdfast.mutex("shared").acquire();
     const waiting = holdfast.mutex("shared").acquire({ fairness: "strict" });
@@ -479,7 +482,7 @@ describe("the async context of a request", () => {
     return seen;
   }
 
-  it("is not read by an abort handler of another request's lease", async () => {
+  it("does not leak into the abort handler of another request's lease", async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const redis = new Redis({ port: server.port });
@@ -495,7 +498,7 @@ describe("the async context of a request", () => {
     expect(await seenByAbort(forced, end)).not.toBe(first);
   });
 
-  it("is kept by no connection and no timer once the request is over", async () => {
+  it("is not kept in memory by connections and timers after the request ends", async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const redis = new Redis({ port: server.port });
@@ -519,8 +522,8 @@ describe("the async context of a request", () => {
   });
 });
 
-describe("a server that lets no script call a command that Holdfast needs", () => {
-  it("is named by the first acquire: it has renamed TIME", async () => {
+describe("a server that forbids a command in scripts that Holdfast needs", () => {
+  it("is reported by the first acquire, with the name of a renamed command", async () => {
     const server = await startRedis({ args: ["--rename-command", "TIME", ""] });
     onTestFinished(() => server.stop());
     const redis = new Redis({ port: server.port });
@@ -535,7 +538,7 @@ describe("a server that lets no script call a command that Holdfast needs", () =
     expect(String(error)).toMatch(/Holdfast needs TIME in scripts, and this server does not allow it/);
   });
 
-  it("is named where a managed service refuses it in other words", () => {
+  it("is reported with the name of the command if a managed service words the error differently", () => {
     const source = "-- holdfast test/one\nlocal time = redis.call('TIME')\nredis.call('PUBSUB', 'NUMSUB', ARGV[1])";
     const refused = (line: number): Error =>
       new Error(
@@ -547,12 +550,12 @@ describe("a server that lets no script call a command that Holdfast needs", () =
   });
 });
 
-it("a proxy that accepts connections and resets them is not kept busy", async () => {
+it("waiters do not reconnect in a tight loop through a proxy that resets connections", async () => {
   const server = await startRedis();
   onTestFinished(() => server.stop());
   let connections = 0;
   let isBroken = false;
-  // What a client says of itself passes, so that it believes in the connection and comes back without a pause.
+  // Handshake commands pass, so the client considers the connection healthy and reconnects without a delay.
   const proxy = createServer((client) => {
     connections += 1;
     const upstream = connect(server.port, "127.0.0.1");
@@ -582,7 +585,7 @@ it("a proxy that accepts connections and resets them is not kept busy", async ()
   connections = 0;
   await setTimeout(3_000);
   isBroken = false;
-  // Each waiter asks every 0.25 s at most. It was 600 connections a second.
+  // Each waiter asks every 0.25 s at most. Before the fix, there were 600 connections per second.
   expect(connections).toBeLessThan(200);
   await Promise.all([holdfast.close(), others.close()]);
   await waiting;

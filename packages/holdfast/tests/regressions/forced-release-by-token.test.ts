@@ -1,12 +1,14 @@
-/** A token names one grant: whoever acts on an older one ends nobody's hold, even if it is the one right before. */
+/**
+ * A token identifies one grant. A force-release with an older token must end no hold, even with the token right before.
+ */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { createHoldfast } from "../../src/index.js";
 
 test.each(["mutex", "election"] as const)(
-  "a hold is not ended by the token of the grant before it: %s",
+  "the token of the previous grant does not force-release the current hold: %s",
   async (kind) => {
-    // On a server whose clock stands still each token is the last one and one more.
+    // If the server's clock does not advance, each token is the previous one plus one.
     const keyspace = new Keyspace({ clock: { nowUs: () => 1_700_000_000_000_000 } });
     const holdfast = createHoldfast({ store: embedded({ keyspace }) });
     const lock = holdfast[kind]("a");

@@ -1,4 +1,4 @@
-/** A client that sends again what was in flight gets the answer to the second copy. */
+/** A client that resends requests in flight receives the reply to the second copy. */
 import { expect, test } from "vitest";
 import { StoreError } from "../../src/core/errors.js";
 import { mutexForceRelease } from "../../src/generated/scripts.js";
@@ -6,7 +6,7 @@ import { ioredis, nodeRedis, useFaultScene } from "../faults/scene.js";
 
 const scene = useFaultScene();
 
-test("a forced release whose first answer was lost does not say that nothing was released", async () => {
+test("a force-release whose first reply was lost does not report that nothing was released", async () => {
   const holder = await scene.client(ioredis);
   const proxy = await scene.proxy();
   for (const library of [ioredis, nodeRedis]) {

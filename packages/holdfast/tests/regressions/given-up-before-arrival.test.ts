@@ -1,4 +1,7 @@
-/** An arrival that was given up before it reached the server is of no generation, and is told nothing of one. */
+/**
+ * An arrival that was given up before it reached the server belongs to no generation, and must not report one as
+ * broken.
+ */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { BrokenBarrierError, WaitTimeoutError } from "../../src/core/errors.js";
@@ -6,7 +9,7 @@ import type { Store } from "../../src/core/store.js";
 import { createHoldfast } from "../../src/holdfast.js";
 import { until } from "../../src/testing/delays.js";
 
-test("who gives up before its arrival reaches the server is not told that a generation broke which then passes", async () => {
+test("an arrival that is given up before it reaches the server does not report a broken barrier", async () => {
   const keyspace = new Keyspace();
   const store = embedded({ keyspace });
   let hasLeft = (): void => {};
@@ -17,7 +20,7 @@ test("who gives up before its arrival reaches the server is not told that a gene
   const answered = new Promise<void>((resolve) => {
     hasAnswered = resolve;
   });
-  // What may wait comes after its leaving, and is answered before that is.
+  // Holds the request that may wait until after the leave request, and completes it before the leave request returns.
   const overtaking: Store = {
     kind: store.kind,
     async run(script, keys, args, timeoutMs) {

@@ -1,10 +1,10 @@
-/** A latch must not open because its count was forgotten under those who wait for it. */
+/** A latch must not open because its count expired while callers wait for it. */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { createHoldfast, createHoldfastOn, type Holdfast } from "../../src/holdfast.js";
 import { ManualRuntime } from "../unit/manual-runtime.js";
 
-/** Lets time pass in steps short enough for every answer to come in its own time. */
+/** Advances the time in steps short enough for every reply to arrive on time. */
 async function pass(runtime: ManualRuntime, ms: number): Promise<void> {
   for (let passedMs = 0; passedMs < ms; passedMs += 100) {
     await runtime.advance(100);
@@ -20,7 +20,7 @@ function scene(): { runtime: ManualRuntime; holdfast: Holdfast; other: Holdfast 
   return { runtime, holdfast, other };
 }
 
-test("a latch that is kept for a second stays closed for as long as somebody waits", async () => {
+test("a latch with a keepMs of one second stays closed while a caller waits", async () => {
   const { runtime, holdfast, other } = scene();
   const latch = holdfast.countDownLatch("l", { keepMs: 1_000 });
   await latch.trySetCount(1);
@@ -37,7 +37,7 @@ test("a latch that is kept for a second stays closed for as long as somebody wai
   await Promise.all([holdfast.close(), other.close()]);
 });
 
-test("a process that keeps a latch for a second does not shorten it for one that keeps it for a day", async () => {
+test("a client with a short keepMs does not shorten a latch that another client keeps for a day", async () => {
   const { runtime, holdfast, other } = scene();
   const latch = holdfast.countDownLatch("l");
   await latch.trySetCount(2);

@@ -1,4 +1,4 @@
-/** What a latch has counted is not forgotten because another process keeps the same latch for a shorter time. */
+/** A latch keeps what it has counted even if another client uses a shorter keepMs for it. */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { createHoldfast, createHoldfastOn } from "../../src/holdfast.js";
@@ -9,7 +9,7 @@ test.each([
   { name: "count-down at zero", brief: "countDown" },
   { name: "count", brief: "trySetCount" },
 ] as const)(
-  "a $name of a process that keeps for a second forgets no count-down of who keeps for a day",
+  "a $name with a short keepMs forgets no count-down that another client keeps for a day",
   async ({ brief }) => {
     const runtime = new ManualRuntime();
     const keyspace = new Keyspace({ clock: { nowUs: () => Math.floor(runtime.wallMs() * 1_000) } });

@@ -1,4 +1,4 @@
-/** A request that was given up for lost may arrive when its claim has long given the mutex up by waiting. */
+/** A request presumed lost may arrive long after its claim gave up the mutex to wait on a condition. */
 import { embedded } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { StoreError } from "../../src/core/errors.js";
@@ -6,7 +6,7 @@ import type { Store } from "../../src/core/store.js";
 import { createHoldfast } from "../../src/holdfast.js";
 import { until } from "../../src/testing/delays.js";
 
-test("a mutex that a late acquire takes after its claim waits for a signal is given back", async () => {
+test("a mutex acquired by a late request while its claim waits for a signal is released", async () => {
   const store = embedded();
   let late: (() => Promise<unknown>) | undefined;
   const losing: Store = {
@@ -34,7 +34,7 @@ test("a mutex that a late acquire takes after its claim waits for a signal is gi
   await holdfast.close();
 });
 
-test("a mutex that a late acquire takes after a wait that never began is given back", async () => {
+test("a mutex acquired by a late request after a wait that never began is released", async () => {
   const store = embedded();
   let late: (() => Promise<unknown>) | undefined;
   const losing: Store = {

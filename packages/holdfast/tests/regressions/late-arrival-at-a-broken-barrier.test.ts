@@ -1,4 +1,4 @@
-/** A copy of an arrival that was told "broken" counts for nobody when it comes after the reset. */
+/** A copy of an arrival that got the reply "broken" must not count if it arrives after the reset. */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { BrokenBarrierError, createHoldfast, type Store } from "../../src/index.js";
@@ -19,7 +19,7 @@ test("a late copy of an arrival that found the barrier broken does not arrive in
   };
   const [first, second] = [createHoldfast({ store }), createHoldfast({ store: watched })];
   const barriers = [first.barrier("b", { parties: 2 }), second.barrier("b", { parties: 2 })] as const;
-  // It waits once, and from then on is told, so that it need not look first whether it can be.
+  // After one wait the client is subscribed, so later arrivals need no request before the one that may wait.
   const passing = barriers[1].arrive();
   while ((await barriers[0].inspect()).arrived.length === 0) await new Promise((resume) => setTimeout(resume, 1));
   await Promise.all([passing, barriers[0].arrive()]);

@@ -1,9 +1,9 @@
-/** A copy of an arrival that was told that others are missing, and did not want to wait, counts for nobody when it comes late. */
+/** A late copy of an arrival that did not want to wait for missing parties must not count. */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { createHoldfast, type Store, WaitTimeoutError } from "../../src/index.js";
 
-test("a late copy of an arrival that did not wait does not arrive when it would be the last", async () => {
+test("a late copy of an arrival with waitMs 0 does not complete the barrier", async () => {
   const store = embedded({ keyspace: new Keyspace() });
   const copies: (() => Promise<unknown>)[] = [];
   const run: Store["run"] = (script, keys, args, timeoutMs) => {

@@ -1,4 +1,4 @@
-/** The message of a grant may come after the answer that told the same, on another connection. */
+/** A grant message may arrive on another connection after the reply with the same grant. */
 import { expect, test } from "vitest";
 import { NOW_US, ScriptedLock } from "../unit/scripted-lock.js";
 
@@ -18,7 +18,7 @@ async function exported(): Promise<{ world: ScriptedLock; number: number }> {
   return { world, number: world.lastNumber };
 }
 
-test("the late message of a grant does not give back the lease that was exported meanwhile", async () => {
+test("a late grant message does not release a lease that has been exported", async () => {
   const { world, number } = await exported();
   world.store.push(`+${number} 7 ${NOW_US + 100_000}`);
   await world.runtime.advance(10);

@@ -1,10 +1,13 @@
-/** A copy of a request that arrives after others of its kind does nothing, also when it is not the last one. */
+/**
+ * A copy of a request that arrives after later requests of its kind does nothing, even if it is not a copy of the last
+ * one.
+ */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import type { Store } from "../../src/index.js";
 import { createHoldfast } from "../../src/index.js";
 
-/** Notes the requests of one script, so that they can be sent again. */
+/** Records the requests of one script, so that they can be sent again. */
 function watched(store: Store, scriptName: string): { store: Store; again: (() => Promise<unknown>)[] } {
   const again: (() => Promise<unknown>)[] = [];
   const run: Store["run"] = (script, keys, args, timeoutMs) => {
@@ -34,7 +37,7 @@ test("a late copy of an earlier trySetCount does not close a latch again", async
   await holdfast.close();
 });
 
-test("nor after two others, of which each forgets what is old", async () => {
+test("late copies of trySetCount do not close a latch, even after several later counts", async () => {
   const { store, again } = watched(embedded({ keyspace: new Keyspace() }), "count-down-latch/set-count");
   const holdfast = createHoldfast({ store });
   const latch = holdfast.countDownLatch("gate");
@@ -47,7 +50,7 @@ test("nor after two others, of which each forgets what is old", async () => {
   await holdfast.close();
 });
 
-test("a late copy of a trySetCount that was refused sets nothing when the count is zero", async () => {
+test("a late copy of a refused trySetCount sets nothing when the count is zero", async () => {
   const { store, again } = watched(embedded({ keyspace: new Keyspace() }), "count-down-latch/set-count");
   const holdfast = createHoldfast({ store });
   const latch = holdfast.countDownLatch("gate");
@@ -59,7 +62,7 @@ test("a late copy of a trySetCount that was refused sets nothing when the count 
   await holdfast.close();
 });
 
-test("a late copy of a count-down at zero does not count under the next count", async () => {
+test("a late copy of a count-down at zero does not count down the next count", async () => {
   const { store, again } = watched(embedded({ keyspace: new Keyspace() }), "count-down-latch/count-down");
   const holdfast = createHoldfast({ store });
   const latch = holdfast.countDownLatch("gate");
@@ -72,7 +75,7 @@ test("a late copy of a count-down at zero does not count under the next count", 
   await holdfast.close();
 });
 
-test("a late copy of a count-down that has counted does not count under the next count, with a caller's id either", async () => {
+test("a late copy of a count-down that has counted does not count down the next count, even with a caller id", async () => {
   const { store, again } = watched(embedded({ keyspace: new Keyspace() }), "count-down-latch/count-down");
   const holdfast = createHoldfast({ store });
   const latch = holdfast.countDownLatch("gate");
@@ -85,7 +88,7 @@ test("a late copy of a count-down that has counted does not count under the next
   await holdfast.close();
 });
 
-test("a late copy of an earlier reset does not begin another generation", async () => {
+test("a late copy of an earlier reset does not start another generation", async () => {
   const { store, again } = watched(embedded({ keyspace: new Keyspace() }), "barrier/reset");
   const holdfast = createHoldfast({ store });
   const barrier = holdfast.barrier("line", { parties: 2 });
@@ -97,7 +100,7 @@ test("a late copy of an earlier reset does not begin another generation", async 
   await holdfast.close();
 });
 
-test("a late copy of an earlier resize does not undo the later ones", async () => {
+test("a late copy of an earlier resize does not undo later ones", async () => {
   const { store, again } = watched(embedded({ keyspace: new Keyspace() }), "permits/resize");
   const holdfast = createHoldfast({ store });
   const semaphore = holdfast.semaphore("slots", { permits: 2 });

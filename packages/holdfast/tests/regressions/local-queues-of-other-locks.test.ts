@@ -1,10 +1,12 @@
-/** Which callers share a claim is told by a text made of three; no choice of the three makes the text of another lock. */
+/**
+ * The local queue is looked up with a string of three parts. No choice of parts may produce the string of another lock.
+ */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { AcquireTimeoutError, createHoldfast } from "../../src/index.js";
 import { LONG_MS, SHORT_MS, SOON_MS, sleep, until } from "../../src/testing/delays.js";
 
-test("a label that ends as another lock's key begins does not make two locks one", async () => {
+test("two locks whose labels and keys concatenate to the same text have separate local queues", async () => {
   await using holdfast = createHoldfast({ store: embedded() });
   const one = holdfast.mutex("one", { key: "b c" });
   const other = holdfast.mutex("other", { key: "c" });
@@ -17,7 +19,7 @@ test("a label that ends as another lock's key begins does not make two locks one
   await waiting;
 });
 
-test("a grant of one lock serves nobody who waits for another, which somebody else holds", async () => {
+test("a grant of one lock is not given to a caller that waits for another lock", async () => {
   const keyspace = new Keyspace();
   await using here = createHoldfast({ store: embedded({ keyspace }) });
   await using elsewhere = createHoldfast({ store: embedded({ keyspace }) });

@@ -1,4 +1,4 @@
-/** An observer that is told to stop while it waits for the next leader, who may never come. */
+/** An observer that is stopped while it waits for the next leader. */
 import { embedded } from "@holdfast/embedded";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
@@ -11,7 +11,7 @@ afterEach(() => holdfast.close());
 
 const DONE = { done: true, value: undefined };
 
-test("return() ends a next() that waits, and itself", async () => {
+test("return() ends a pending next() and the iterator", async () => {
   const leaders = holdfast.election("e").observe();
   expect(await leaders.next()).toEqual({ done: false, value: null });
   const waiting = leaders.next();
@@ -20,20 +20,20 @@ test("return() ends a next() that waits, and itself", async () => {
   expect(await leaders.next()).toEqual(DONE);
 });
 
-test("return() ends a first next() whose answer is under way", async () => {
+test("return() ends a first next() whose request is in flight", async () => {
   const leaders = holdfast.election("e").observe();
   const waiting = leaders.next();
   expect(await leaders.return()).toEqual(DONE);
   expect([null, undefined]).toContain((await waiting).value);
 });
 
-test("return() before any next() asks nothing, and is the end", async () => {
+test("return() before any next() ends the iterator", async () => {
   const leaders = holdfast.election("e").observe();
   expect(await leaders.return()).toEqual(DONE);
   expect(await leaders.next()).toEqual(DONE);
 });
 
-test("throw() rejects with what was given, and ends a next() that waits", async () => {
+test("throw() rejects with the given error and ends a pending next()", async () => {
   const leaders = holdfast.election("e").observe();
   await leaders.next();
   const waiting = leaders.next();
@@ -41,7 +41,7 @@ test("throw() rejects with what was given, and ends a next() that waits", async 
   expect(await waiting).toEqual(DONE);
 });
 
-test("a loop that is left stops observing, and another can begin", async () => {
+test("breaking out of a loop stops observing, and another loop can begin", async () => {
   const election = holdfast.election("e");
   const leadership = await election.campaign("x");
   for await (const leader of election.observe()) {

@@ -1,13 +1,13 @@
-/** A lease that was extended for long and then for a moment keeps its long end, and so must what tells of it. */
+/** A lease extended for a day and then for a minute keeps its later end, and so must its other keys. */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { createHoldfast } from "../../src/holdfast.js";
 
 const DAY_MS = 86_400_000;
-/** Long enough for a machine with other work. */
+/** Long enough for a busy machine. */
 const MOMENT_MS = 60_000;
 
-test("no key that tells of a lease goes before the lease, whatever it was last extended by", async () => {
+test("no key of a lease expires before the lease, even after a shorter extension", async () => {
   const keyspace = new Keyspace();
   const holdfast = createHoldfast({ store: embedded({ keyspace }) });
   const briefly = { renew: false, leaseMs: MOMENT_MS };

@@ -1,11 +1,11 @@
-/** A release that was called in time, and whose answers come after the end of the lease. */
+/** A release called in time whose reply comes after the lease has ended. */
 import { expect, test } from "vitest";
 import { LeaseLostError } from "../../src/core/errors.js";
 import { Answer, lost, ScriptedLock, watch } from "../unit/scripted-lock.js";
 
 const LEASE_MS = 30_000;
 
-/** Calls release in time; the first copy is not answered, and the second one after the lease is over. */
+/** Calls release in time. The first request gets no reply; the second gets its reply after the lease has ended. */
 async function releaseAnsweredLate(second: "claimed" | "unclaimed" | "forgotten"): Promise<ReturnType<typeof watch>> {
   const world = new ScriptedLock();
   const answer = new Answer<typeof second>();
@@ -24,12 +24,12 @@ async function releaseAnsweredLate(second: "claimed" | "unclaimed" | "forgotten"
   return released;
 }
 
-test("is no loss, since whoever was granted meanwhile came after the work", async () => {
+test("a release called in time but answered late succeeds", async () => {
   expect(await releaseAnsweredLate("claimed")).toMatchObject({ state: "fulfilled", value: "released" });
   expect(await releaseAnsweredLate("unclaimed")).toMatchObject({ state: "fulfilled", value: "released" });
 });
 
-test("is a loss if the server knows nothing of the lease any more", async () => {
+test("a release answered late rejects if the server no longer knows the lease", async () => {
   const { state, error } = await releaseAnsweredLate("forgotten");
   expect(state).toBe("rejected");
   expect(error).toBeInstanceOf(LeaseLostError);

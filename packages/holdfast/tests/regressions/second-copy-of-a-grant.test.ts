@@ -1,4 +1,4 @@
-/** The message of a grant may come twice, and the second copy when the lease is being given back, or is long over. */
+/** A grant message may come twice. The second copy may arrive during the release, or long after it. */
 import { expect, test } from "vitest";
 import { Answer, NOW_US, ScriptedLock } from "../unit/scripted-lock.js";
 
@@ -22,7 +22,7 @@ async function granted(takesTurns: boolean): Promise<{
 }
 
 test.each([false, true])(
-  "while the release is on its way it does not give the lock back before it (in a cohort: %s)",
+  "a second copy of a grant during the release does not release the lock early (in a cohort: %s)",
   async (takesTurns) => {
     const { world, lease, message } = await granted(takesTurns);
     const answer = new Answer<"released">();
@@ -36,7 +36,7 @@ test.each([false, true])(
   },
 );
 
-test("a later grant to a claim that has given back is passed on", async () => {
+test("a later grant to a released claim is passed on", async () => {
   const { world, lease } = await granted(false);
   await lease.release();
   world.store.push(`+${world.lastNumber} 9 ${NOW_US + 200_000}`);
@@ -44,7 +44,7 @@ test("a later grant to a claim that has given back is passed on", async () => {
   expect(world.sentOf("leave")).toHaveLength(1);
 });
 
-test("a grant to a request that a client sent twice, and whose first copy came late, is passed on", async () => {
+test("a late second grant to a request that the client sent twice is passed on", async () => {
   const world = new ScriptedLock();
   const answer = new Answer<{ outcome: "granted"; token: number }>();
   world.answers.acquire = () => answer.promise;

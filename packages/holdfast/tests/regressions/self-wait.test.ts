@@ -1,4 +1,4 @@
-/** Who waits for a lock that this very process holds may wait for itself for ever, so the error says so. */
+/** A caller that waits for a lock of its own process may wait for itself forever, so the error says so. */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { AcquireTimeoutError, createHoldfast, type Holdfast, type Lease } from "../../src/index.js";
@@ -18,7 +18,7 @@ async function timeoutOf(acquiring: Promise<unknown>): Promise<AcquireTimeoutErr
   return error;
 }
 
-test.each([0, 30])("with waitMs %i the error says that this process holds it, and since when", async (waitMs) => {
+test.each([0, 30])("with waitMs %i, the error says that this process holds the lock and since when", async (waitMs) => {
   await here.mutex("a").run(async (lease: Lease) => {
     const own = await timeoutOf(here.mutex("a").run(() => {}, { waitMs }));
     expect(own.isOwn).toBe(true);
@@ -33,7 +33,7 @@ test.each([0, 30])("with waitMs %i the error says that this process holds it, an
   });
 });
 
-test("a multi-lock says so of the member that it did not get", async () => {
+test("the error of a multi-lock says that this process holds the member it could not get", async () => {
   await here.mutex("b").acquire();
   const error = await timeoutOf(here.multiLock(["a", "b"]).acquire({ waitMs: 30 }));
   expect(error).toMatchObject({ lockName: "b", isOwn: true });

@@ -1,10 +1,12 @@
-/** Leases that follow each other on one claim have one owner id: the signals of each are its own all the same. */
+/** Leases that share one claim have the same owner id, but each lease's signals must count separately. */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
 import { LONG_MS, until } from "../../src/testing/delays.js";
 
-/** Two who wait for a signal, and two callers of one process who give one each. @returns the owners of these */
+/**
+ * Two waiters of a condition, and two callers of one process that send one signal each. @returns the callers' owner ids
+ */
 async function round(here: Holdfast, elsewhere: Holdfast, name: string): Promise<readonly (string | undefined)[]> {
   const condition = elsewhere.mutex(name).condition("c");
   const waiting = Array.from({ length: 2 }, async () => {
@@ -25,12 +27,12 @@ async function round(here: Holdfast, elsewhere: Holdfast, name: string): Promise
   return said.map(({ owner }) => owner);
 }
 
-test("each lease of a batch wakes a waiter of its own", async () => {
+test("each lease of a batch wakes its own waiter", async () => {
   const keyspace = new Keyspace();
   const here = createHoldfast({ store: embedded({ keyspace }) });
   const elsewhere = createHoldfast({ store: embedded({ keyspace }) });
   try {
-    // A slow machine breaks a batch off; then the two had claims of their own, which shows nothing.
+    // A slow machine may end a batch early. Then the two callers have separate claims, and the round proves nothing.
     let haveShared = false;
     for (let i = 0; i < 50 && !haveShared; i += 1) {
       const [first, second] = await round(here, elsewhere, `m${i}`);

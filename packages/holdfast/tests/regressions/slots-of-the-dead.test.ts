@@ -1,10 +1,10 @@
-/** Numbers of permits that the server was about to give to a waiter that is gone are given to the next one. */
+/** Permit numbers reserved for a crashed waiter go to the next waiter. */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { createHoldfast } from "../../src/index.js";
 import { until } from "../../src/testing/delays.js";
 
-test("who is granted after a waiter that is gone gets the smallest numbers that are free", async () => {
+test("a waiter granted after a crashed waiter gets the smallest free permit numbers", async () => {
   const keyspace = new Keyspace();
   const gone = embedded({ keyspace });
   const [holder, leaver, next] = [embedded({ keyspace }), gone, embedded({ keyspace })].map((store) =>
@@ -23,7 +23,7 @@ test("who is granted after a waiter that is gone gets the smallest numbers that 
   await waiters(1);
   const waiting = permitsOf(next).acquire({ permits: 2 });
   await waiters(2);
-  // As when its process is killed: it hears nothing any more, and says nothing.
+  // Like a killed process: the client receives no messages and sends none.
   await gone.close();
   await three.release();
   expect((await waiting).slots).toEqual([1, 2]);

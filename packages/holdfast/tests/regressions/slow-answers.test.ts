@@ -1,4 +1,4 @@
-/** A line on which every answer takes longer than the lease. */
+/** A connection on which every reply takes longer than the lease. */
 import { embedded } from "@holdfast/embedded";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Store } from "../../src/core/store.js";
@@ -6,7 +6,7 @@ import { createHoldfast, type Holdfast } from "../../src/holdfast.js";
 
 const LEASE_MS = 100;
 
-/** Gives every answer of `store` after more than a lease. */
+/** Delays every reply of `store` by more than a lease. */
 function slow(store: Store): Store {
   return {
     kind: store.kind,
@@ -27,13 +27,13 @@ beforeEach(() => {
 });
 afterEach(() => holdfast.close());
 
-test("a latch that is open lets its callers go on, however late they hear of it", async () => {
+test("an open latch lets its callers pass even if replies take longer than the lease", async () => {
   const latch = holdfast.countDownLatch("l");
   await latch.await({ waitMs: 0 });
   await latch.await();
 });
 
-test("a party that has passed the barrier is told so, however late it hears of it", async () => {
+test("a party passes the barrier even if replies take longer than the lease", async () => {
   const barrier = holdfast.barrier("b", { parties: 1 });
   expect(await barrier.arrive({ waitMs: 0 })).toEqual({ generation: 1, index: 0 });
   expect(await barrier.arrive()).toEqual({ generation: 2, index: 0 });

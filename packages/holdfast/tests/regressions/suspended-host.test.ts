@@ -1,6 +1,6 @@
 /**
- * A timer runs on the monotonic clock, which stands still while the host is suspended and does not hear of a step of
- * the wall clock. So nobody was told that a lease was over until its next renewal, up to a third of `leaseMs` later.
+ * Timers run on the monotonic clock, which stops while the host is suspended. So holders once learned that their lease
+ * had expired only at the next renewal, up to a third of `leaseMs` later.
  */
 import { expect, test } from "vitest";
 import type { LeaseLostError } from "../../src/core/errors.js";
@@ -12,7 +12,7 @@ test.each([
   ["renewed", { leaseMs: 3_600_000 }],
   ["not renewed", { leaseMs: 3_600_000, renew: false }],
   ["bounded by maxHoldMs", { leaseMs: 3_600_000, maxHoldMs: 7_200_000 }],
-])("the signal of a lease that is %s aborts within a second after its host was suspended", async (_how, options) => {
+])("the signal of a lease that is %s aborts within a second after its host resumes", async (_how, options) => {
   for (const heldMs of [0, 1, 999, 12_345]) {
     const world = new ScriptedLock();
     const lease = await world.lock.acquire(options);
@@ -27,13 +27,13 @@ test.each([
     expect(abortedAtMs).toBeLessThanOrEqual(wokeUpAtMs + BOUND_MS);
     expect((lease.signal.reason as LeaseLostError).reason).toBe("expired");
     expect(world.sentOf("extend")).toEqual([]);
-    // As long as the record of the client is refreshed for.
+    // The interval for which the client record is refreshed.
     await world.runtime.advance(20_000);
     expect(world.runtime.running()).toBe(0);
   }
 });
 
-test("a suspension that ends while a renewal is under way is noticed as soon, whatever becomes of the renewal", async () => {
+test("a lease aborts within a second after the host resumes, even if a renewal is in flight", async () => {
   const world = new ScriptedLock({ commandTimeoutMs: 60_000 });
   world.answers.extend = () => new Promise(() => {});
   const lease = await world.lock.acquire({ leaseMs: 3_600_000 });
@@ -45,19 +45,19 @@ test("a suspension that ends while a renewal is under way is noticed as soon, wh
   expect(signal.aborted).toBe(true);
 });
 
-test("a suspension that is shorter than the rest of the lease costs nothing, and the end comes by the wall clock", async () => {
+test("a suspension shorter than the rest of the lease does not end it, and it expires by the wall clock", async () => {
   const world = new ScriptedLock();
   world.answers.extend = () => Promise.reject(lost());
   const { signal } = await world.lock.acquire({ leaseMs: 3_600_000, renew: false });
   world.runtime.stepWall(1_800_000);
-  // 99 % of the hour, less 2 ms, less the half hour of the suspension.
+  // 99% of the hour, minus 2 ms, minus the half hour of the suspension.
   await world.runtime.advance(1_763_997);
   expect(signal.aborted).toBe(false);
   await world.runtime.advance(1);
   expect(signal.aborted).toBe(true);
 });
 
-test("a hold that ends leaves no timer, however often it has looked at the clocks", async () => {
+test("a released lease leaves no timer", async () => {
   const world = new ScriptedLock();
   const leases = await Promise.all(Array.from({ length: 20 }, () => world.lock.acquire({ leaseMs: 3_600_000 })));
   for (const [i, lease] of leases.entries()) {

@@ -1,4 +1,4 @@
-/** Who waits in a batch has no request of its own under way, and waits as everybody else does. */
+/** A caller that waits in a batch has no request in flight, but otherwise waits like any other caller. */
 import { beforeEach, expect, test } from "vitest";
 import { NOW_US, ScriptedLock, watch } from "../unit/scripted-lock.js";
 
@@ -14,7 +14,7 @@ async function grant(): Promise<void> {
   await world.runtime.advance(1);
 }
 
-test("it keeps the process alive, even without a deadline, and only while it waits", async () => {
+test("a caller in a batch keeps the process alive only while it waits, even without a deadline", async () => {
   const controller = new AbortController();
   const holding = watch(world.lock.acquire({ waitMs: Infinity }));
   const next = watch(world.lock.acquire({ waitMs: Infinity, signal: controller.signal }));
@@ -28,7 +28,7 @@ test("it keeps the process alive, even without a deadline, and only while it wai
   expect(world.runtime.running(true)).toBe(0);
 });
 
-test("it is not granted in the very turn in which its signal aborts", async () => {
+test("a caller in a batch is not granted in the turn in which its signal aborts", async () => {
   const controller = new AbortController();
   const holding = watch(world.lock.acquire({ waitMs: Infinity }));
   controller.signal.addEventListener("abort", () => void holding.value?.release());
@@ -41,7 +41,7 @@ test("it is not granted in the very turn in which its signal aborts", async () =
   expect(world.runtime.running(true)).toBe(0);
 });
 
-test("it may be left over by one batch after the other, and leaves no timer", async () => {
+test("a caller in a batch may be skipped by several batches, and leaves no timer", async () => {
   const callers = Array.from({ length: 3 }, () => watch(world.lock.acquire({ waitMs: Infinity })));
   for (const [i, caller] of callers.entries()) {
     await world.runtime.advance(5);

@@ -1,4 +1,4 @@
-/** A name that was used once costs its name: what its lease had, nobody keeps. */
+/** A lock name that was used once may cost memory for its name, but not for its lease. */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { embedded } from "@holdfast/embedded";
@@ -9,7 +9,7 @@ import { until } from "../../src/testing/delays.js";
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
-test("what listens to a lease goes with it, although its cohort is kept", async () => {
+test("listeners of a released lease are garbage-collected although the local queue remains", async () => {
   await using holdfast = createHoldfast({ store: embedded() });
   const listeners: WeakRef<object>[] = [];
   for (let i = 0; i < 20; i += 1) {
@@ -20,7 +20,7 @@ test("what listens to a lease goes with it, although its cohort is kept", async 
     });
   }
   const kept = (): number => listeners.filter((listener) => listener.deref() !== undefined).length;
-  // The last ones may still be on the stack.
+  // The last listeners may still be on the stack.
   await until(async () => {
     collectGarbage();
     return kept() <= 2;

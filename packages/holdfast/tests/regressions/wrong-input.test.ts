@@ -1,4 +1,4 @@
-/** What is wrong is refused at the call, in words that name it. */
+/** Invalid input is rejected at the call, and the error names it. */
 import { embedded } from "@holdfast/embedded";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createHoldfast, type Holdfast } from "../../src/holdfast.js";
@@ -9,19 +9,19 @@ beforeEach(() => {
 });
 afterEach(() => holdfast.close());
 
-/** What no compiler has checked. */
+/** A value that the compiler has not checked. */
 function unchecked(value: unknown): never {
   return value as never;
 }
 
-test("a count-down with a misspelt caller id is refused, and counts nothing", async () => {
+test("a count-down with a misspelled caller id option is rejected and counts nothing", async () => {
   const latch = holdfast.countDownLatch("l");
   await latch.trySetCount(2);
   await expect(latch.countDown(1, unchecked({ callerID: "job 7" }))).rejects.toThrow(/no option "callerID"/);
   expect(await latch.count()).toBe(2);
 });
 
-test("every verb of an election refuses options that are no object", async () => {
+test("every method of an election rejects options that are not an object", async () => {
   const election = holdfast.election("e");
   const wrong = { name: "TypeError", message: "options must be an object; got null" };
   await expect(election.acquire(unchecked(null))).rejects.toMatchObject(wrong);
@@ -32,14 +32,14 @@ test("every verb of an election refuses options that are no object", async () =>
   expect(await election.leader()).toBe(null);
 });
 
-test("a hole among the members of a multi-lock is refused", () => {
+test("a multi-lock rejects a sparse array of members", () => {
   const members: string[] = [];
   members[1] = "a";
   expect(() => holdfast.multiLock(members)).toThrow(/members\[0\] must be .*; got undefined/);
   expect(() => holdfast.multiLock(unchecked(Object.assign([], { length: 3 })))).toThrow(/members\[0\]/);
 });
 
-test("a lease whose numbers are none is not adopted", async () => {
+test("a lease with invalid slots is not adopted", async () => {
   const exported = (await holdfast.semaphore("s", { permits: 2 }).acquire()).export();
   for (const slots of ["abc", null, [0.5], [-1], {}]) {
     await expect(holdfast.adopt({ ...exported, slots: unchecked(slots) })).rejects.toThrow(/slots must be/);
@@ -68,13 +68,13 @@ test.each<[string, string, () => Promise<unknown>]>([
     () => holdfast.barrier("b", { parties: 1 }).arrive(unchecked({ ttl: 1 })),
   ],
   ["a wait for zero", "waitMs, signal, label", () => holdfast.countDownLatch("l").await(unchecked({ ttl: 1 }))],
-])("the options that %s lists for one that it has not are all that it has", async (_what, names, call) => {
+])("for an unknown option, %s lists exactly its own options", async (_what, names, call) => {
   const message = `there is no option "ttl"; the options are ${names}`;
   await expect(call()).rejects.toMatchObject({ name: "TypeError", message });
 });
 
 test.each(["renew", "maxHoldMs", "fairness"])(
-  "%s, which only a hold has, is refused by a barrier and a latch",
+  "%s, an option only for leases, is rejected by a barrier and a latch",
   async (option) => {
     const value = { renew: false, maxHoldMs: 1_000, fairness: "strict" }[option];
     const refused = { name: "TypeError", message: expect.stringContaining(`there is no option "${option}"`) };
@@ -85,14 +85,14 @@ test.each(["renew", "maxHoldMs", "fairness"])(
   },
 );
 
-test("defaults that only a hold has do not keep a barrier or a latch from working", async () => {
+test("default options for leases do not affect a barrier or a latch", async () => {
   const other = createHoldfast({ store: embedded(), renew: false, maxHoldMs: 5_000, fairness: "strict" });
   await other.countDownLatch("l").await();
   expect(await other.barrier("b", { parties: 1 }).arrive()).toMatchObject({ index: 0 });
   await other.close();
 });
 
-test("options that are given to a factory without options are refused, not ignored", () => {
+test("options passed to a factory without options are rejected, not ignored", () => {
   const given = { leaseMs: 60_000 };
   const expected = /takes .* and nothing else; pass options to acquire and the other methods; got an object/;
   expect(() => (holdfast.readWriteLock as (...all: unknown[]) => unknown)("r", given)).toThrow(expected);

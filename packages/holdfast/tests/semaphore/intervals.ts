@@ -1,6 +1,6 @@
-/** What was in use when: sweeps over intervals of a clock that all processes share. */
+/** Checks of intervals during which permits were in use, on a clock that all processes share. */
 
-/** Permits that somebody used for a time. */
+/** A period during which one caller used permits. */
 export interface Interval {
   readonly beginMs: number;
   readonly endMs: number;
@@ -22,7 +22,7 @@ export function mostAtOnce(intervals: readonly Interval[]): number {
   }, 0);
 }
 
-/** Slot numbers that were in use twice at one instant, once for each pair. */
+/** Slot numbers that two intervals used at the same time, one entry for each pair. */
 export function overlaps(intervals: readonly Interval[]): string[] {
   const endOf = new Map<number, number>();
   const found: string[] = [];

@@ -1,7 +1,7 @@
 /**
- * A semaphore under three processes of twenty callers each, some of which are killed at any moment.
+ * Three processes of twenty callers each use one semaphore while the test kills processes at random.
  *
- * HOLDFAST_SOAK_SECONDS says for how long, 4 by default; HOLDFAST_SEED repeats the choices of a run.
+ * HOLDFAST_SOAK_SECONDS sets the duration (default 4). HOLDFAST_SEED repeats the random choices of a run.
  */
 import { randomInt, randomUUID } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -20,7 +20,7 @@ const FOR_MS = Number(env.HOLDFAST_SOAK_SECONDS ?? 4) * 1_000;
 const PERMITS = 10;
 const PROCESSES = 3;
 const CALLERS = 20;
-/** So long that a stalled machine does not cost leases all the time; a killed holder's permits are away for as long. */
+/** Long enough that a stalled machine rarely loses a lease. The permits of a killed holder stay taken for this long. */
 const LEASE_MS = SOON_MS;
 
 interface Turn extends Interval {
@@ -29,7 +29,7 @@ interface Turn extends Interval {
 }
 
 test(
-  "never more permits are in use than there are, none is lost with its holder, and every caller gets its turns",
+  "a semaphore never exceeds its permits, loses none to crashes and serves every caller",
   async () => {
     const seed = Number(env.HOLDFAST_SEED ?? randomInt(1_000_000));
     const random = randomFrom(seed);
@@ -60,10 +60,10 @@ test(
         await victim.program.kill();
         await start();
       }
-      // Each caller of a living process gets the turn it waits for, or this rejects with its AcquireTimeoutError.
+      // Rejects with AcquireTimeoutError if a caller of a live process does not get its turn.
       await Promise.all(running.map(({ program }) => program.call("stop")));
 
-      // The permits of the last one killed are away until its leases end, and not longer.
+      // The permits of the last killed process stay taken until its leases end, and no longer.
       const semaphore = holdfast.semaphore(name, { permits: PERMITS });
       const all = await semaphore.acquire({ permits: PERMITS, waitMs: LEASE_MS + SOON_MS });
       expect(all.slots).toEqual(Array.from({ length: PERMITS }, (_, slot) => slot));
@@ -94,11 +94,11 @@ test(
 
     function turnsOf({ path, killedAtMs }: (typeof logs)[number], process: number): Turn[] {
       const turns = new Map<string, Turn>();
-      // The last line may be cut off where the process was.
+      // The last line may be incomplete because the process was killed.
       const lines = readFileSync(path, "utf8").split("\n").slice(0, -1);
       for (const { id, isLost, endMs, ...begin } of lines.map((line) => JSON.parse(line))) {
         const turn = turns.get(id);
-        // Whoever is killed uses its permits until then, although they come back only later.
+        // A killed caller uses its permits until it is killed, although they are freed only when its lease ends.
         if (turn === undefined) turns.set(id, { ...begin, caller: `${process}/${begin.caller}`, endMs: killedAtMs });
         else turns.set(id, { ...turn, endMs: isLost ? turn.beginMs : endMs });
       }
@@ -108,7 +108,7 @@ test(
   FOR_MS + 6 * LONG_MS,
 );
 
-test("the checks above find permits that were given twice", () => {
+test("the checks detect permits that were granted twice", () => {
   const turn = (beginMs: number, endMs: number, permits: number, slots: number[]): Turn => ({
     ...{ beginMs, endMs, permits, slots },
     caller: "",

@@ -1,4 +1,4 @@
-/** A listening connection that is closed while somebody begins to listen on it. */
+/** A subscriber connection behind Sentinel that has been closed. */
 import { createSentinel } from "redis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RedisSentinel, startSentinel } from "../../../../tests/support/redis-sentinel.js";
@@ -6,14 +6,14 @@ import { nodeRedisSubscriber } from "../../src/stores/node-redis.js";
 
 let topology: RedisSentinel;
 beforeAll(async () => {
-  // Nothing fails here, and a busy machine that stands still for a moment must not make another master.
+  // No test here needs a failover, and a busy machine that stalls for a moment must not cause one.
   topology = await startSentinel({ downAfterMs: 60_000 });
 });
 afterAll(() => topology?.stop());
 
 const nothing = (): void => {};
 
-test("behind Sentinel it listens no more, and its library keeps no connection of its own", async () => {
+test("behind Sentinel, a closed subscriber rejects subscriptions and leaves none on the server", async () => {
   const { addresses, name } = topology;
   const sentinel = createSentinel({ name, sentinelRootNodes: [...addresses] });
   const subscriber = nodeRedisSubscriber(sentinel, { onMessage: nothing, onReady: nothing, onEnd: nothing });

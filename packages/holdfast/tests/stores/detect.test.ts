@@ -22,7 +22,7 @@ function rowNamed(name: string): Row {
   return row;
 }
 
-describe("what is no client", () => {
+describe("a value that is not a client", () => {
   test.each([
     [undefined, "got undefined"],
     [null, "got null"],
@@ -33,14 +33,14 @@ describe("what is no client", () => {
     [new Map(), "got an object of class Map"],
     [{ run() {}, inbox() {}, onReconnect() {} }, "got a plain object"],
     [() => {}, "got a function"],
-  ])("%o is refused with a TypeError that names the option, what came and what is accepted", (value, came) => {
+  ])("%o is refused with a TypeError that names the option, the value and the accepted clients", (value, came) => {
     expect(() => storeFor(value)).toThrow(TypeError);
     expect(() => storeFor(value)).toThrow(/option `redis`.*ioredis, iovalkey, node-redis or @valkey\/valkey-glide/);
     expect(() => storeFor(value)).toThrow(came);
   });
 });
 
-test("an object that is a store already is used as it is", () => {
+test("a store is used as it is", () => {
   const store: Store = {
     kind: "of my own",
     run: async () => 1,
@@ -51,7 +51,7 @@ test("an object that is a store already is used as it is", () => {
   expect(storeFor(store)).toBe(store);
 });
 
-test("the clients of every library have the type of the option", () => {
+test("clients of every library match the type of the option", () => {
   expectTypeOf<Redis>().toExtend<RedisClient>();
   expectTypeOf<Cluster>().toExtend<RedisClient>();
   expectTypeOf<Redis5>().toExtend<RedisClient>();
@@ -64,7 +64,7 @@ test("the clients of every library have the type of the option", () => {
   expectTypeOf<Map<string, string>>().not.toExtend<RedisClient>();
 });
 
-describe("on servers", () => {
+describe("on a real server", () => {
   let one: RedisServer;
   let two: RedisServer;
   const cleanups: (() => unknown)[] = [];
@@ -87,7 +87,7 @@ describe("on servers", () => {
   }
 
   test.each(["GLIDE 2.5", "node-redis 6 pool"])(
-    "%s without `subscriber` runs scripts, and says for an inbox which option is missing",
+    "%s without `subscriber` runs scripts, and rejects an inbox with the name of the missing option",
     async (name) => {
       const store = keep(storeFor(await connect(rowNamed(name), one)));
       expect(await store.run(COUNT, [`{no-inbox:${name}}`], [], PATIENT_MS)).toBe(1);
@@ -100,7 +100,7 @@ describe("on servers", () => {
   );
 
   test.each(["ioredis 6", "iovalkey", "node-redis 6", "node-redis 4"])(
-    "GLIDE may listen through a client of %s",
+    "GLIDE can subscribe through a client of %s",
     async (name) => {
       const subscriber = (): Promise<object> => rowNamed(name).connect(one.port);
       const store = keep(storeFor(await connect(rowNamed("GLIDE 2.5"), one), { subscriber }));
@@ -113,7 +113,7 @@ describe("on servers", () => {
     },
   );
 
-  test("a `subscriber` that makes no client, or fails, fails the inbox and can be tried again", async () => {
+  test("if `subscriber` fails or returns no client, the inbox fails and can be retried", async () => {
     const row = rowNamed("ioredis 6");
     const made: unknown[] = [{}, Promise.reject(new Error("not now")), row.connect(one.port)];
     const store = keep(storeFor(await connect(row, one), { subscriber: () => made.shift() }));
@@ -123,7 +123,7 @@ describe("on servers", () => {
     await inbox.close();
   });
 
-  test("a listening client that is there only after the store was closed is closed at once", async () => {
+  test("a subscriber client created after the store was closed is closed immediately", async () => {
     const row = rowNamed("ioredis 6");
     let deliver = (_client: unknown): void => {};
     const subscriber = (): Promise<unknown> =>
@@ -139,7 +139,7 @@ describe("on servers", () => {
     await vi.waitFor(() => expect(late.status).toBe("end"), 5_000);
   });
 
-  test("two servers in one process each have their own listening connection and their own keys", async () => {
+  test("two servers in one process have separate subscriber connections and keys", async () => {
     const row = rowNamed("ioredis 6");
     const [a, b] = [keep(storeFor(await connect(row, one))), keep(storeFor(await connect(row, two)))];
     const heard: string[] = [];
@@ -151,7 +151,7 @@ describe("on servers", () => {
     await vi.waitFor(() => expect(heard.sort()).toEqual(["one 1", "two 2"]));
   });
 
-  test("the database that the caller chose is the one that scripts use", async () => {
+  test("scripts run in the database that the caller chose", async () => {
     const { Redis: Client } = require("ioredis") as { Redis: new (options: object) => Redis };
     const client = new Client({ port: one.port, db: 3 });
     cleanups.push(() => client.disconnect());
@@ -162,19 +162,19 @@ describe("on servers", () => {
     expect(await one.command("EXISTS", "{database}")).toBe(0);
   });
 
-  test("a client without an offline queue has sent nothing while it is not connected", async () => {
+  test("a disconnected client without an offline queue rejects a script that certainly did not run", async () => {
     const { Redis: Client } = require("ioredis") as { Redis: new (options: object) => Redis };
     const client = new Client({ port: one.port, enableOfflineQueue: false });
     cleanups.push(() => client.disconnect());
     const store = keep(storeFor(client));
     const early = await store.run(COUNT, ["{early}"], [], PATIENT_MS).catch((reason: unknown) => reason);
     expect(early).toMatchObject({ name: "StoreError", mayHaveRun: false, transient: true });
-    // The connection that listens has a queue all the same.
+    // The subscriber connection has a queue anyway.
     await store.inbox("early", () => {}, PATIENT_MS);
     await vi.waitFor(async () => expect(await store.run(COUNT, ["{early}"], [], PATIENT_MS)).toBe(1));
   });
 
-  test("a view of a node-redis client hears its events after the store is closed", async () => {
+  test("a view of a node-redis client still emits events after the store is closed", async () => {
     const client = (await connect(rowNamed("node-redis 6"), one)) as ReturnType<typeof createClient>;
     const view = client.withTypeMapping({});
     const store = storeFor(view);

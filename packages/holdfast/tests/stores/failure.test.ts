@@ -43,14 +43,14 @@ test.each([
   ["connect ECONNREFUSED 127.0.0.1:6379", MAYBE],
   ["Received connection error `Connection reset by peer`. Will attempt to reconnect", MAYBE],
   ["", MAYBE],
-])("%j is sorted by what it says of the script", (message, expected) => {
+])("%j is classified by whether the script may have run and whether a retry may help", (message, expected) => {
   expect(failureOf(new Error(message), false)).toMatchObject(expected);
-  // What may have been sent twice may have run, whatever the last answer says.
+  // A request that may have been sent twice may have run, no matter what the last reply says.
   expect(failureOf(new Error(message), true)).toMatchObject({ ...expected, mayHaveRun: true });
 });
 
 test.each([undefined, null, "text", 7, { message: "LOADING" }, Object.create(null)])(
-  "a rejection with %o, which is no Error, may have run and may pass",
+  "a rejection with %o, which is not an Error, counts as transient and may have run",
   (cause) => {
     expect(failureOf(cause, false)).toEqual({ ...MAYBE, cause });
     expect(isUnknownScript(cause)).toBe(false);
@@ -58,7 +58,7 @@ test.each([undefined, null, "text", 7, { message: "LOADING" }, Object.create(nul
 );
 
 test.each(["MOVED 866 127.0.0.1:7001", "ASK 866 127.0.0.1:7001"])(
-  "a client of a cluster that was sent elsewhere too often may find it in time, and another one never: %s",
+  "too many redirections are transient for a cluster client and permanent for a plain one: %s",
   (message) => {
     expect(failureOf(new Error(message), false, true)).toMatchObject(REFUSED_FOR_NOW);
     expect(failureOf(new Error(message), false)).toMatchObject(REFUSED);

@@ -1,4 +1,7 @@
-/** What client libraries do about a connection that is dead without having been closed; docs/half-open-connections.md says the same. */
+/**
+ * What client libraries do about a dead connection that was never closed, as documented in
+ * docs/half-open-connections.md.
+ */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -13,10 +16,10 @@ import { COUNT, RAISE } from "./rows.js";
 
 const require = createRequire(import.meta.url);
 const TIMEOUT_MS = 300;
-/** Longer than any machine takes to connect again; a client that does not is not waited for so long. */
+/** Longer than any machine takes to reconnect. A client that never reconnects is not awaited that long. */
 const PATIENCE = { timeout: 60_000, interval: 20 };
 
-/** Passes bytes on, until all connections of the moment lead nowhere. Those that are made later work. */
+/** Forwards bytes until `swallow` makes all current connections dead. Later connections work. */
 interface BlackHole {
   readonly port: number;
   swallow(): void;
@@ -39,7 +42,7 @@ async function blackHoleBefore(port: number): Promise<BlackHole> {
       for (const [client, server] of links) {
         client.unpipe(server);
         server.unpipe(client);
-        // Read and forgotten, so that the sender never finds out.
+        // Read and discarded, so the sender never notices.
         client.on("data", () => {});
         server.on("data", () => {});
         client.resume();
@@ -52,7 +55,7 @@ async function blackHoleBefore(port: number): Promise<BlackHole> {
   };
 }
 
-/** What these tests use of any client. */
+/** The members that these tests use of any client. */
 interface AnyClient {
   readonly isOpen?: boolean;
   readonly isReady?: boolean;
@@ -100,7 +103,7 @@ async function nodeRedis(packageName: string, socket: object = {}): Promise<AnyC
   return client;
 }
 
-/** Runs a script, of which only the end counts. */
+/** Runs a script and resolves to "answered" or to its error. */
 function run(store: Store, timeoutMs = TIMEOUT_MS): Promise<unknown> {
   return store.run(COUNT, ["{half-open}"], [], timeoutMs).then(
     () => "answered",
@@ -133,7 +136,7 @@ describe("a dead connection", () => {
     },
   );
 
-  test.each(["redis5", "redis"])("closes %s for good, with a socket timeout and no strategy", async (name) => {
+  test.each(["redis5", "redis"])("closes %s for good with a socket timeout and no strategy", async (name) => {
     const client = await nodeRedis(name, { socketTimeout: TIMEOUT_MS });
     const store = storeFor(client);
     expect(await run(store, 60_000)).toBe("answered");
@@ -145,7 +148,7 @@ describe("a dead connection", () => {
     await store.close();
   });
 
-  test.each(["redis4", "redis5", "redis"])("of %s is replaced by the watchdog that the manual shows", async (name) => {
+  test.each(["redis4", "redis5", "redis"])("of %s is replaced by the watchdog from the manual", async (name) => {
     const manual = readFileSync(new URL("../../../../docs/half-open-connections.md", import.meta.url), "utf8");
     const [, code = ""] = /<!-- executed: [^>]*-->\n```js\n([\s\S]*?)```/.exec(manual) ?? [];
     const module = await import(
@@ -169,7 +172,7 @@ describe("the error of a command without a reply", () => {
   const advice =
     /The last (\d+) commands had no reply: if the server is up, the connection is dead; (.*) \(docs\/half-open-connections.md\)\.$/;
 
-  test("says what to do from the third in a row on", async () => {
+  test("contains advice from the third in a row on", async () => {
     const store = storeFor(ioredis("ioredis"));
     expect(await run(store, 60_000)).toBe("answered");
     hole.swallow();
@@ -179,7 +182,7 @@ describe("the error of a command without a reply", () => {
     await store.close();
   });
 
-  test("counts those that the client gives up itself", async () => {
+  test("counts commands that the client itself times out", async () => {
     const store = storeFor(ioredis("ioredis", { commandTimeout: 50 }));
     await vi.waitFor(async () => expect(await run(store, 60_000)).toBe("answered"), PATIENCE);
     hole.swallow();
@@ -191,7 +194,7 @@ describe("the error of a command without a reply", () => {
   test.each([
     ["a reply", COUNT],
     ["an error for a reply", RAISE],
-  ])("begins to count again with %s", async (_what, script) => {
+  ])("restarts its count after %s", async (_what, script) => {
     const store = storeFor(ioredis("ioredis"));
     expect(await run(store, 60_000)).toBe("answered");
     const errors: string[] = [];
@@ -207,7 +210,7 @@ describe("the error of a command without a reply", () => {
     await store.close();
   });
 
-  test("does not say what is done already", async () => {
+  test("contains no advice that the user already follows", async () => {
     const store = storeFor(ioredis("ioredis", { socketTimeout: 60_000 }));
     expect(await run(store, 60_000)).toBe("answered");
     hole.swallow();
@@ -215,7 +218,7 @@ describe("the error of a command without a reply", () => {
     await store.close();
   });
 
-  test("names the lock and what may be assumed first", async () => {
+  test("starts with the lock and what you may assume", async () => {
     const holdfast = createHoldfast({ redis: ioredis("ioredis") as never, commandTimeoutMs: 100 });
     await (await holdfast.mutex("order:42").acquire()).release();
     hole.swallow();
@@ -238,7 +241,7 @@ describe("the error of a command without a reply", () => {
   });
 });
 
-describe("what a client says of itself", () => {
+describe("the timeouts that a client reports", () => {
   const timeouts = (client: object): object | undefined => storeFor(client).clientTimeouts?.();
 
   test.each([
@@ -246,7 +249,7 @@ describe("what a client says of itself", () => {
     ["ioredis", {}, undefined, 30_000, /socketTimeout/],
     ["iovalkey", { keepAlive: 5_000 }, undefined, 5_000, /socketTimeout/],
     ["ioredis", { socketTimeout: 5_000 }, 5_000, 30_000, undefined],
-  ])("%s with %o", (name, options, socketTimeoutMs, keepAliveMs, cure) => {
+  ])("are read from %s with %o", (name, options, socketTimeoutMs, keepAliveMs, cure) => {
     const told = timeouts(ioredis(name, { ...options, lazyConnect: true }));
     expect(told).toMatchObject({ library: "ioredis", socketTimeoutMs, keepAliveMs });
     expect(told).toMatchObject({ cure: cure === undefined ? undefined : expect.stringMatching(cure) });
@@ -259,14 +262,14 @@ describe("what a client says of itself", () => {
     ["redis", { socketTimeout: 5_000 }, 5_000, /^set socket\.reconnectStrategy/],
     ["redis5", { socketTimeout: 5_000, reconnectStrategy: () => 20 }, 5_000, undefined],
     ["redis", { socketTimeout: 5_000, reconnectStrategy: () => 20 }, 5_000, undefined],
-  ])("%s with %o", (name, socket, socketTimeoutMs, cure) => {
+  ])("are read from %s with socket options %o", (name, socket, socketTimeoutMs, cure) => {
     const { createClient } = require(name) as { createClient(options: object): AnyClient };
     const told = timeouts(createClient({ socket: { port: hole.port, ...socket } }));
     expect(told).toMatchObject({ library: "node-redis", socketTimeoutMs });
     expect(told).toMatchObject({ cure: cure === undefined ? undefined : expect.stringMatching(cure) });
   });
 
-  test("an ioredis cluster tells what its nodes are given", () => {
+  test("are those of the nodes for an ioredis cluster", () => {
     const { Cluster } = require("ioredis") as { Cluster: new (nodes: object[], options: object) => AnyClient };
     const of = (redisOptions: object): object | undefined =>
       timeouts(new Cluster([{ port: hole.port }], { lazyConnect: true, redisOptions }));
@@ -274,12 +277,12 @@ describe("what a client says of itself", () => {
     expect(of({})).toMatchObject({ cure: expect.stringContaining("socketTimeout") });
   });
 
-  test("GLIDE needs nothing", () => {
+  test("need no advice for GLIDE", () => {
     const glide = { customCommand: () => {}, invokeScript: () => {} };
     expect(timeouts(glide)).toMatchObject({ library: "glide", cure: undefined });
   });
 
-  test("is in its client record", async () => {
+  test("are in the client record", async () => {
     const holdfast = createHoldfast({ redis: ioredis("ioredis") as never });
     await (await holdfast.mutex("recorded").acquire()).release();
     await vi.waitFor(async () => {

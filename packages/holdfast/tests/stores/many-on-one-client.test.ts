@@ -1,4 +1,4 @@
-/** As many Holdfasts on one client as a process likes, with one set of listeners. */
+/** Any number of Holdfasts on one client share one set of listeners. */
 import { EventEmitter } from "node:events";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test.each(ROWS.filter(({ hasEvents }) => hasEvents))("$name: listeners do not grow with the Holdfasts", async (row) => {
+test.each(ROWS.filter(({ hasEvents }) => hasEvents))("$name: all Holdfasts share one set of listeners", async (row) => {
   const warnings: Error[] = [];
   const collect = (warning: Error): void => void warnings.push(warning);
   process.on("warning", collect);
@@ -36,7 +36,7 @@ test.each(ROWS.filter(({ hasEvents }) => hasEvents))("$name: listeners do not gr
 });
 
 test.each(ROWS.filter(({ hasEvents }) => hasEvents))(
-  "$name: each store on one client is told of a reconnect, once, until it is closed",
+  "$name: each open store on one client is notified once of a reconnect",
   async (row) => {
     const client = await row.connect(server.port);
     try {

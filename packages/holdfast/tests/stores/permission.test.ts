@@ -1,4 +1,4 @@
-/** What is missing is read from a refusal, in the words of every server and client library. */
+/** The missing permission is read from the error texts of every server and client library. */
 import { expect, test } from "vitest";
 import { missingPermission } from "../../src/stores/permission.js";
 
@@ -44,7 +44,7 @@ test.each([
   expect(missingPermission(new Error(message), refused)).toBe(missing);
 });
 
-test("what is not known is said to be so", () => {
+test("a missing permission on unknown commands or keys is reported without their names", () => {
   expect(missingPermission(`${IN_SCRIPT}`, {})).toBe("+ for its commands");
   expect(missingPermission("NOPERM No permissions to access a key", {})).toBe("~ for its keys");
   expect(missingPermission(undefined, refused)).toBeUndefined();

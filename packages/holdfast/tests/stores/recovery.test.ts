@@ -1,4 +1,4 @@
-/** What happens to a store when its server or its connections go away for longer, or its client was told to give up. */
+/** Stores whose server or connections are gone for a while, or whose client is configured never to reconnect. */
 
 import { createRequire } from "node:module";
 import type { Redis } from "ioredis";
@@ -44,7 +44,7 @@ async function nodeRedis(packageName: string, options: object): Promise<ReturnTy
 }
 
 test.each(ROWS.filter((row) => !row.name.includes("with")))(
-  "$name: after the server was killed and started again, scripts run and inboxes hear, with nothing done about it",
+  "$name: after a server restart, scripts run and inboxes receive messages again",
   async (row) => {
     const server = await start();
     const client = await row.connect(server.port);
@@ -65,7 +65,7 @@ test.each(ROWS.filter((row) => !row.name.includes("with")))(
   },
 );
 
-test("an ioredis client told never to reconnect still has an inbox that comes back", async () => {
+test("an ioredis client configured never to reconnect still has an inbox that reconnects", async () => {
   const server = await start();
   const store = keep(storeFor(ioredis({ port: server.port, retryStrategy: () => null })));
   await store.inbox("c", () => {}, PATIENT_MS);
@@ -79,7 +79,7 @@ test("an ioredis client told never to reconnect still has an inbox that comes ba
 });
 
 test.each(["redis", "redis5", "redis4"])(
-  "a client of %s told never to reconnect still has an inbox that comes back",
+  "a client of %s configured never to reconnect still has an inbox that reconnects",
   async (packageName) => {
     const server = await start();
     const client = await nodeRedis(packageName, { socket: { port: server.port, reconnectStrategy: false } });
@@ -96,7 +96,7 @@ test.each(["redis", "redis5", "redis4"])(
   },
 );
 
-/** A way for the caller to make a listening client that gives up at the first trouble. */
+/** A `subscriber` option whose clients give up at the first error. */
 function impatient(packageName: string, port: number): () => unknown {
   if (packageName === "ioredis") return () => ioredis({ port, retryStrategy: () => null });
   const { createClient: create } = require(packageName) as { createClient: (options: object) => unknown };
@@ -104,7 +104,7 @@ function impatient(packageName: string, port: number): () => unknown {
 }
 
 test.each(["ioredis", "redis", "redis5", "redis4"])(
-  "a listening client of the caller's, of %s, that has given up is made anew and hears all channels again",
+  "a user's subscriber client of %s that has given up is replaced and subscribed to all channels",
   async (packageName) => {
     const server = await start();
     let made = 0;
@@ -128,7 +128,7 @@ test.each(["ioredis", "redis", "redis5", "redis4"])(
 );
 
 test.each(["ioredis", "redis", "redis5", "redis4"])(
-  "a listening client of the caller's, of %s, that could not connect is made anew at the next inbox",
+  "a user's subscriber client of %s that could not connect is replaced at the next inbox",
   async (packageName) => {
     const server = await start();
     const proxy = await startProxy(server.port);
@@ -143,7 +143,7 @@ test.each(["ioredis", "redis", "redis5", "redis4"])(
 );
 
 test.each(["ioredis", "redis", "redis5", "redis4"])(
-  "with %s, the connection that listens logs in as the caller does and keeps no process alive",
+  "with %s, the subscriber connection logs in as the caller does and keeps no process alive",
   async (packageName) => {
     const server = await start();
     await server.command("ACL", "SETUSER", "app", "on", ">secret", "~*", "&*", "+@all");

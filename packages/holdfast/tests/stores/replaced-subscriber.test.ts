@@ -1,9 +1,9 @@
-/** Replacing the connection that all inboxes of a store share. */
+/** Replaces the connection that all inboxes of a store share. */
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { ClusterHub } from "../../src/stores/cluster-hub.js";
 import { InboxHub, type Subscriber, type SubscriberEvents } from "../../src/stores/inbox-hub.js";
 
-/** A connection to a server that confirms every subscription, unless a test holds it up. */
+/** A connection to a server that confirms every subscription, unless a test delays it. */
 interface Connection extends Subscriber {
   readonly number: number;
   readonly events: SubscriberEvents;
@@ -12,7 +12,7 @@ interface Connection extends Subscriber {
 let connections: Connection[];
 let diary: string[];
 let reconnects: number;
-/** Settles before a connection of that number confirms subscriptions. Replaced by a test. */
+/** Settles before connection `number` confirms its subscriptions. Tests replace it. */
 let confirm: (number: number) => Promise<void>;
 let hub: InboxHub;
 
@@ -47,7 +47,7 @@ beforeEach(() => {
   );
 });
 
-test("the new connection has all subscriptions before the old one is closed, and who listens is told", async () => {
+test("the new connection has all subscriptions before the old one is closed, and listeners are notified", async () => {
   const heard: string[] = [];
   const inbox = await hub.open("a", (message) => heard.push(message), 1_000);
   await hub.open("b", () => {}, 1_000);
@@ -57,13 +57,13 @@ test("the new connection has all subscriptions before the old one is closed, and
   expect(reconnects).toBe(1);
   connections[1]?.events.onMessage("a", "news");
   expect(heard).toEqual(["news"]);
-  // The end of the old one is none of the new one.
+  // The end of the old connection does not affect the new one.
   connections[0]?.events.onEnd();
   await hub.open("c", () => {}, 1_000);
   expect(connections.length).toBe(2);
 });
 
-test("until then the old connection still delivers", async () => {
+test("the old connection delivers messages until the new one is subscribed", async () => {
   const heard: string[] = [];
   const inbox = await hub.open("a", (message) => heard.push(message), 1_000);
   let go = (): void => {};
@@ -76,7 +76,7 @@ test("until then the old connection still delivers", async () => {
   await reopening;
 });
 
-test("a channel that was left, and is wanted again, on a connection that does not answer holds up no replacement", async () => {
+test("a pending resubscription on a dead connection does not delay its replacement", async () => {
   const inbox = await hub.open("a", () => {}, 1_000);
   const former = await hub.open("b", () => {}, 50);
   const [dead] = connections as [Connection];
@@ -104,7 +104,7 @@ describe("a replacement that fails", () => {
   });
 });
 
-test("what is opened meanwhile is heard on the new connection, and what is closed meanwhile is not", async () => {
+test("an inbox opened during a replacement moves to the new connection, and a closed one does not", async () => {
   const inbox = await hub.open("a", () => {}, 1_000);
   const other = await hub.open("b", () => {}, 1_000);
   let go = (): void => {};
@@ -123,7 +123,7 @@ test("what is opened meanwhile is heard on the new connection, and what is close
   expect(diary.filter((line) => /^2 has .*c/.test(line)).length).toBeGreaterThan(0);
 });
 
-test("several who want another connection get one, and a young one is not replaced", async () => {
+test("concurrent requests replace the connection once, and a young connection is kept", async () => {
   const first = await hub.open("a", () => {}, 1_000);
   const second = await hub.open("b", () => {}, 1_000);
   await Promise.all([first.reopen?.(1_000), second.reopen?.(1_000)]);
@@ -131,7 +131,7 @@ test("several who want another connection get one, and a young one is not replac
   expect(connections.length).toBe(2);
 });
 
-test("one that is under way when the store closes is closed too", async () => {
+test("a replacement in progress when the store closes is closed too", async () => {
   const inbox = await hub.open("a", () => {}, 1_000);
   let go = (): void => {};
   confirm = (number) => (number === 2 ? new Promise((resolve) => (go = resolve)) : Promise.resolve());
@@ -145,7 +145,7 @@ test("one that is under way when the store closes is closed too", async () => {
   expect(reconnects).toBe(0);
 });
 
-test("several Holdfasts that share a connection to a server of a cluster replace it once", async () => {
+test("Holdfasts that share a connection to a cluster node replace it once", async () => {
   let opened = 0;
   const cluster = new ClusterHub(
     {

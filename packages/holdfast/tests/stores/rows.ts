@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
 import type { Script } from "../../src/core/store.js";
 
-/** A script without a file, for tests of the stores alone. */
+/** A script without a file, for store tests. */
 export function scriptOf(name: string, source: string): Script {
   return {
     name,
@@ -26,27 +26,27 @@ export const LARGE: Script = scriptOf("test/large", "return 1700000000000001");
 export interface Row {
   readonly name: string;
   readonly kind: string;
-  /** What the library puts before keys. */
+  /** The prefix that the library adds to keys. */
   readonly keyPrefix: string;
-  /** Sends a command again whose reply was lost. */
+  /** Whether the library resends a command whose reply was lost. */
   readonly sendsAgain: boolean;
-  /** Can be told about lost connections. */
+  /** Whether the library reports lost connections. */
   readonly hasEvents: boolean;
-  /** A client that is connected, or becomes so by itself. */
+  /** Creates a client that is connected or connects by itself. */
   connect(port: number): Promise<object>;
-  /** What a user gives as `subscriber`; undefined where it is not needed. */
+  /** The user's `subscriber` option; undefined if it is not needed. */
   subscriber(port: number): (() => Promise<object>) | undefined;
   disconnect(client: object): Promise<void>;
-  /** A plain command, to see that the client is still of use. */
+  /** Sends a plain command, to check that the client still works. */
   ping(client: object): Promise<unknown>;
-  /** Event listeners on the client, by event. */
+  /** Number of event listeners on the client, by event. */
   listeners(client: object): Record<string, number>;
 }
 
 const require = createRequire(import.meta.url);
 const IOREDIS_EVENTS = ["close", "ready", "error", "message", "end", "connect", "reconnecting"];
 
-// The libraries' own types do not fit together, and the store does not want them either.
+// The types of the libraries are incompatible, and the store does not use them either.
 interface AnyClient {
   readonly status?: string;
   connect(): Promise<unknown>;
@@ -133,7 +133,7 @@ function nodeRedisPoolRow(): Row {
   return {
     ...nodeRedisRow("", "redis"),
     name: "node-redis 6 pool",
-    // Each connection of a pool comes back by itself; the pool does not tell.
+    // Each connection of a pool reconnects by itself, and the pool does not report it.
     hasEvents: false,
     async connect(port) {
       const pool = createClientPool(optionsFor(port));
@@ -170,11 +170,11 @@ function glideRow(): Row {
   };
 }
 
-/** Every client library that Holdfast supports, and the ways of setting one up that could make a difference. */
+/** Every client library that Holdfast supports, and the setups that could make a difference. */
 export const ROWS: readonly Row[] = [
   ioredisRow("ioredis 6", "ioredis"),
   ioredisRow("ioredis 6 with keyPrefix", "ioredis", {}, "app:"),
-  // All that a user may set and that must not reach the connection that listens.
+  // Options that a user may set but that must not reach the subscriber connection.
   ioredisRow("ioredis 6 with string numbers and a short temper", "ioredis", {
     stringNumbers: true,
     lazyConnect: true,
@@ -186,7 +186,7 @@ export const ROWS: readonly Row[] = [
   ioredisRow("iovalkey", "iovalkey"),
   nodeRedisRow("node-redis 6", "redis"),
   nodeRedisRow("node-redis 6 with RESP2", "redis", { RESP: 2 }),
-  // Blobs as Buffers and integers as strings.
+  // Returns blobs as Buffers and integers as strings.
   nodeRedisRow("node-redis 6 with a type mapping", "redis", {
     commandOptions: { typeMapping: { 36: Buffer, 58: String } },
   }),

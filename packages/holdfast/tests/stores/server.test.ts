@@ -1,4 +1,4 @@
-/** What is told of the server to which a command went: for telemetry. */
+/** The server address that a store reports for telemetry. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { storeFor } from "../../src/stores/detect.js";
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test.each(ROWS)("$name: it is the one that the client was told of, if it says which", async (row) => {
+test.each(ROWS)("$name: a store reports the server of its client if the client exposes it", async (row) => {
   const client = await row.connect(server.port);
   const store = storeFor(client);
   try {

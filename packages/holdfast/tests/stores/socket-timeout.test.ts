@@ -1,4 +1,4 @@
-/** The user's `socketTimeout` on a connection that only listens: kept where an idle connection survives it. */
+/** The user's `socketTimeout` on a subscriber connection: kept only if an idle connection survives it. */
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { Redis as Iovalkey } from "iovalkey";
@@ -38,7 +38,7 @@ async function listening(connect: (port: number) => Client): Promise<{ store: St
     try {
       (client.destroy ?? client.disconnect)?.call(client);
     } catch {
-      // The client for commands has ended by its own timeout.
+      // The command client has ended because of its own timeout.
     }
     await proxy.close();
   });
@@ -62,23 +62,23 @@ function optionsFor(port: number, pingInterval?: number): object {
 }
 
 describe.each(ioredises)("$name", ({ connect }) => {
-  test("an idle subscriber connection outlives it", async () => {
+  test("an idle subscriber connection survives the socket timeout", async () => {
     const { proxy } = await listening(connect);
     await sleep(4 * TIMEOUT_MS);
     expect([proxy.counts.connections, proxy.counts.cuts]).toEqual([2, 0]);
   });
 
-  test("one that does not answer is replaced", async () => {
+  test("a subscriber connection without replies is replaced", async () => {
     const { store, proxy } = await listening(connect);
     expect(proxy.blackHole("silent")).toBe(1);
-    // Not before: nobody has written anything to it.
+    // Only this request triggers the timeout, because nothing has been written before.
     await store.inbox("hf:in:somebody-else", () => {}, LONG_MS);
     expect(proxy.counts.connections).toBe(3);
   });
 });
 
 describe.each(nodeRedises)("$name", ({ connect }) => {
-  test("an idle subscriber connection outlives it", async () => {
+  test("an idle subscriber connection survives the socket timeout", async () => {
     const { proxy } = await listening((port) => connect(optionsFor(port)));
     const before = proxy.counts.connections;
     const subscribers = async (): Promise<string> =>
@@ -89,7 +89,7 @@ describe.each(nodeRedises)("$name", ({ connect }) => {
     expect(await subscribers()).toBe(first);
   });
 
-  test("with pings that come often enough, one that does not answer is replaced", async () => {
+  test("with frequent pings, a subscriber connection without replies is replaced", async () => {
     const { proxy } = await listening((port) => connect(optionsFor(port, TIMEOUT_MS / 5)));
     await sleep(4 * TIMEOUT_MS);
     expect(proxy.counts.connections, "while it answers").toBe(2);

@@ -1,4 +1,4 @@
-/** What every store keeps, whichever client library is under it. */
+/** The contract of every store, with any client library. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
@@ -8,16 +8,16 @@ import type { Store } from "../../src/core/store.js";
 import { storeFor } from "../../src/stores/detect.js";
 import { COUNT, ECHO, LARGE, RAISE, type Row } from "./rows.js";
 
-/** Enough for any answer that comes at all. */
+/** Long enough for any reply that comes. */
 const PATIENT_MS = 5_000;
-/** For an answer that does not come. */
+/** For a reply that does not come. */
 const SHORT_MS = 150;
 
 const eventually = { timeout: 10_000, interval: 5 };
 let serial = 0;
 const unique = (word: string): string => `{${word}:${process.pid}:${++serial}}`;
 
-/** Runs the contract on one row, with a server of its own. */
+/** Runs the contract on one row, with its own server. */
 export function describeStoreContract(row: Row): void {
   describe(row.name, () => {
     let server: RedisServer;
@@ -57,12 +57,12 @@ export function describeStoreContract(row: Row): void {
         .split("\n")
         .filter((line) => line !== "");
 
-    test("it says which library it is for", async () => {
+    test("a store reports the kind of its library", async () => {
       const { store } = await open();
       expect(store.kind).toBe(row.kind);
     });
 
-    test("a script's reply has numbers, strings and null, however the client is set up", async () => {
+    test("a script replies with numbers, strings and null, however the client is configured", async () => {
       const { store } = await open();
       const reply = await store.run(ECHO, ["{k}"], [1_700_000_000_000_001], PATIENT_MS);
       const [code, argument, nil, tail, key] = Array.isArray(reply) ? reply : [];
@@ -71,7 +71,7 @@ export function describeStoreContract(row: Row): void {
       expect(await store.run(LARGE, ["{k}"], [], PATIENT_MS)).toBe(1_700_000_000_000_001);
     });
 
-    test("a script that the server has forgotten is loaded, and later calls cost one command", async () => {
+    test("a script missing on the server is loaded, and later calls send one command", async () => {
       const { store } = await open();
       const key = unique("forgotten");
       await server.command("SCRIPT", "FLUSH");
@@ -89,7 +89,7 @@ export function describeStoreContract(row: Row): void {
       ]);
     });
 
-    test("calls in parallel after SCRIPT FLUSH each run once", async () => {
+    test("parallel calls after SCRIPT FLUSH each run once", async () => {
       const { store } = await open();
       const key = unique("parallel");
       await server.command("SCRIPT", "FLUSH");
@@ -97,14 +97,14 @@ export function describeStoreContract(row: Row): void {
       expect(await countOnServer(key)).toBe("50");
     });
 
-    test("an error raised inside a script may have changed something, and will come again", async () => {
+    test("an error inside a script is permanent, and the script may have run", async () => {
       const { store } = await open();
       const error = await store.run(RAISE, [unique("raise")], [], PATIENT_MS).catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(StoreError);
       expect(error).toMatchObject({ mayHaveRun: true, transient: false, lockName: RAISE.name });
     });
 
-    test("a server that refuses for now has changed nothing and may be asked again", async () => {
+    test("a temporary refusal by the server is transient, and nothing ran", async () => {
       const { store } = await open();
       const key = unique("readonly");
       expect(await count(store, key)).toBe(1);
@@ -117,7 +117,7 @@ export function describeStoreContract(row: Row): void {
       expect(await count(store, key)).toBe(2);
     });
 
-    test("a frozen server costs no more than the deadline, and is used again when it is back", async () => {
+    test("a frozen server costs no more than the timeout, and is used again when it resumes", async () => {
       const { store } = await open();
       const key = unique("frozen");
       expect(await count(store, key)).toBe(1);
@@ -134,14 +134,14 @@ export function describeStoreContract(row: Row): void {
       expect(Number(await count(store, key))).toBeGreaterThanOrEqual(2);
     });
 
-    test("after the deadline nothing more of the call is sent", async () => {
+    test("a call sends nothing more after its timeout", async () => {
       const { store, proxy } = await openThroughProxy();
       const key = unique("late");
       await count(store, key);
       await server.command("SCRIPT", "FLUSH");
       await server.command("CONFIG", "RESETSTAT");
       const { reached, release } = proxy.hold(/^SCRIPT LOAD/i);
-      // Until then the server has to say that it does not know the script.
+      // Leaves the server enough time to reply NOSCRIPT.
       const call = count(store, key, 1_000).catch((reason: unknown) => reason);
       await reached;
       expect(await call).toMatchObject({ name: "StoreError", transient: true });
@@ -154,7 +154,7 @@ export function describeStoreContract(row: Row): void {
     test("a call whose reply is lost settles, and its script ran once or twice", async () => {
       const { store, proxy } = await openThroughProxy();
       const key = unique("lost");
-      // The script is known, so that the first EVALSHA is the one that runs.
+      // The script is loaded, so the first EVALSHA runs it.
       await count(store, unique("warm"));
       const struck = proxy.cutBeforeReply(/^EVALSHA/i);
       const outcome = await count(store, key).catch((reason: unknown) => reason);
@@ -166,7 +166,7 @@ export function describeStoreContract(row: Row): void {
       await vi.waitFor(async () => expect(await count(store, key)).toBe(row.sendsAgain ? 3 : 2), eventually);
     });
 
-    test("a refusal of what may have been sent before does not say that nothing ran", async () => {
+    test("a resent call that is refused does not report that nothing ran", async () => {
       const { store, proxy } = await openThroughProxy();
       const key = unique("twice");
       await count(store, key);
@@ -179,14 +179,14 @@ export function describeStoreContract(row: Row): void {
       proxy.refuse(false);
       expect(await call).toMatchObject({ name: "StoreError", mayHaveRun: true });
       expect(await countOnServer(key)).toBe("2");
-      // A first send that is refused is known to have changed nothing.
+      // If the first send is refused, nothing has run.
       await vi.waitFor(async () => {
         const refusal = await count(store, key).catch((reason: unknown) => reason);
         expect(refusal).toMatchObject({ mayHaveRun: false, transient: false });
       }, eventually);
     });
 
-    test("a server that is down is a StoreError within the deadline, and is used again when it is back", async () => {
+    test("a call to an unreachable server fails within its timeout, and later calls work again", async () => {
       const { store, proxy } = await openThroughProxy();
       const key = unique("down");
       expect(await count(store, key)).toBe(1);
@@ -199,7 +199,7 @@ export function describeStoreContract(row: Row): void {
       await vi.waitFor(() => count(store, key, 1_000), eventually);
     });
 
-    test("a client that its owner has closed is a lasting StoreError, and nothing has run", async () => {
+    test("a client closed by its owner causes a permanent StoreError, and nothing runs", async () => {
       const { store, client } = await open();
       const key = unique("closed");
       await count(store, key);
@@ -213,7 +213,7 @@ export function describeStoreContract(row: Row): void {
       expect(await countOnServer(key)).toBe("1");
     });
 
-    test("the store tells that the connection for commands is back after a loss", async () => {
+    test("the store reports that the command connection is back after a loss", async () => {
       const { store, proxy } = await openThroughProxy();
       const back: string[] = [];
       const stop = store.onReconnect((connection) => back.push(connection));
@@ -228,7 +228,7 @@ export function describeStoreContract(row: Row): void {
       expect(back.length).toBe(row.hasEvents ? 1 : 0);
     });
 
-    test("an inbox hears what is published on its channel from the moment it is open", async () => {
+    test("an inbox receives every message on its channel from the moment it is open", async () => {
       const { store } = await open();
       const [one, two] = [unique("one"), unique("two")];
       const heard: string[] = [];
@@ -240,7 +240,7 @@ export function describeStoreContract(row: Row): void {
       await vi.waitFor(() => expect(heard).toEqual(["one a", "two b ünï 😀"]), eventually);
     });
 
-    test("a closed inbox is deaf, the server counts it no more, and the others still hear", async () => {
+    test("a closed inbox receives nothing and is unsubscribed, and the others still receive", async () => {
       const { store } = await open();
       const [one, two] = [unique("one"), unique("two")];
       const heard: string[] = [];
@@ -255,17 +255,17 @@ export function describeStoreContract(row: Row): void {
       expect(await subscribers(one)).toBe(0);
       expect(await server.command("PUBLISH", two, "b")).toBe(1);
       await vi.waitFor(() => expect(heard).toEqual(["twin a", "two b"]), eventually);
-      // The same channel may be opened again.
+      // The same channel can be opened again.
       await store.inbox(one, (message) => heard.push(`again ${message}`), PATIENT_MS);
       expect(await server.command("PUBLISH", one, "c")).toBe(1);
       await vi.waitFor(() => expect(heard).toContain("again c"), eventually);
     });
 
-    test("all inboxes of a store share one connection, which is not the caller's", async () => {
+    test("all inboxes of a store share one connection, separate from the caller's", async () => {
       const { store, client } = await open();
       const channels = [unique("a"), unique("b"), unique("c")];
       await Promise.all(channels.map((channel) => store.inbox(channel, () => {}, PATIENT_MS)));
-      // The connections of earlier tests may take a moment to go.
+      // The connections of earlier tests may take a moment to close.
       await vi.waitFor(
         async () => expect(await listeningConnections()).toEqual([expect.stringContaining("sub=3")]),
         eventually,
@@ -273,7 +273,7 @@ export function describeStoreContract(row: Row): void {
       await row.ping(client);
     });
 
-    test("a killed listening connection comes back, hears again, and only then is the store's user told", async () => {
+    test("a killed subscriber connection reconnects, resubscribes and only then reports it", async () => {
       const { store } = await open();
       const [one, two] = [unique("one"), unique("two")];
       const heard: string[] = [];
@@ -282,7 +282,7 @@ export function describeStoreContract(row: Row): void {
       await vi.waitFor(async () => expect((await listeningConnections()).length).toBe(1), eventually);
       const received: Promise<unknown>[] = [];
       store.onReconnect((connection) => {
-        // At this very moment both channels must be heard, or a grant in the gap would stay unknown.
+        // Both channels must be subscribed at this moment, or a grant in the gap would stay unknown.
         if (connection === "inbox")
           received.push(...[one, two].map((channel) => server.command("PUBLISH", channel, "x")));
       });
@@ -300,7 +300,7 @@ export function describeStoreContract(row: Row): void {
       await vi.waitFor(() => expect(heard).toContain("x"), eventually);
     });
 
-    test("after a loss, an inbox counts as open only when the server has confirmed it again", async () => {
+    test("after a disconnect, an inbox counts as open only when the server has confirmed it again", async () => {
       const { store, proxy } = await openThroughProxy();
       const channel = unique("confirmed");
       await store.inbox(channel, () => {}, PATIENT_MS);
@@ -318,7 +318,7 @@ export function describeStoreContract(row: Row): void {
       if (row.kind !== "glide") await vi.waitFor(() => expect(order).toContain("inbox"), eventually);
     });
 
-    test("opening an inbox fails within its deadline where the server is silent, leaves no receiver, and can be tried again", async () => {
+    test("opening an inbox on a silent server fails in time, leaves no subscription and can be retried", async () => {
       const { store, proxy } = await openThroughProxy();
       const [first, second] = [unique("first"), unique("second")];
       await store.inbox(first, () => {}, PATIENT_MS);
@@ -334,7 +334,7 @@ export function describeStoreContract(row: Row): void {
       await vi.waitFor(() => expect(heard).toEqual(["a"]), eventually);
     });
 
-    test("close ends only what the store opened, and leaves no listener on the caller's client", async () => {
+    test("close() ends only what the store opened, and leaves no listener on the caller's client", async () => {
       const client = await row.connect(server.port);
       cleanups.push(() => row.disconnect(client));
       await row.ping(client);
@@ -348,14 +348,14 @@ export function describeStoreContract(row: Row): void {
       await store.close();
       await store.close();
       expect(row.listeners(client)).toEqual(before);
-      // GLIDE lets go of its socket seconds after close, so there the subscription must have gone before.
+      // GLIDE closes its socket seconds after `close`, so it must have unsubscribed before.
       if (row.kind === "glide") expect(await subscribers(channel)).toBe(0);
       await vi.waitFor(async () => expect(await subscribers(channel)).toBe(0), eventually);
       await row.ping(client);
       await expect(store.inbox(channel, () => {}, PATIENT_MS)).rejects.toMatchObject({ transient: false });
     });
 
-    test("nothing is defined on the caller's client", async () => {
+    test("a store defines no property on the caller's client", async () => {
       const client = await row.connect(server.port);
       cleanups.push(() => row.disconnect(client));
       await row.ping(client);

@@ -3,7 +3,7 @@ import { mutexAcquire } from "../../src/generated/scripts.js";
 import { type ScriptClient, ScriptRunner } from "../../src/stores/script-runner.js";
 import { ServerFailoverGuard } from "../../src/stores/server-failover-guard.js";
 
-test("a client that throws while a script that grants is loaded rejects the call", async () => {
+test("a call rejects if the client throws while a script is loaded", async () => {
   const client: ScriptClient = {
     evalsha: () => Promise.reject(new Error("NOSCRIPT No matching script")),
     load() {

@@ -1,4 +1,7 @@
-/** Whoever keeps a lease by renewing it goes on telling how long it is: a marker forgets what nobody tells. */
+/**
+ * A client that renews a lease keeps reporting its length, because the failover marker forgets lengths that no client
+ * reports.
+ */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Grace, Script } from "../../src/core/store.js";
 import { mutexAcquire, mutexExtend, mutexInspect, mutexRenew } from "../../src/generated/scripts.js";
@@ -33,7 +36,9 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A minute of calls, of which the guard may ask the server in the background. */
+/**
+ * Lets a minute pass and makes these calls; resolves to the reported lengths. The guard may report in the background.
+ */
 async function minute(...calls: [Script, readonly (string | number)[]][]): Promise<number[]> {
   vi.advanceTimersByTime(MINUTE_MS);
   for (const [script, args] of calls) {
@@ -46,19 +51,19 @@ async function minute(...calls: [Script, readonly (string | number)[]][]): Promi
 const argsOf = (script: Script, leaseMs: number): (string | number)[] =>
   script.args.map((name) => (name === "leaseMs" ? leaseMs : 1));
 
-test("by renewing one lease, also where it is granted nothing more", async () => {
+test("a renewal reports its lease length, even without further grants", async () => {
   await minute([mutexAcquire, argsOf(mutexAcquire, LONG_MS)]);
   expect(await minute([mutexExtend, argsOf(mutexExtend, LONG_MS)])).toEqual([LONG_MS]);
 });
 
-test("also in a cluster", async () => {
+test("a renewal in a cluster reports its lease length", async () => {
   guard = shards;
   await minute([mutexAcquire, argsOf(mutexAcquire, LONG_MS)]);
   await minute();
   expect(await minute([mutexExtend, argsOf(mutexExtend, LONG_MS)])).toEqual([LONG_MS]);
 });
 
-test("by renewing many at once, also where it is granted shorter ones meanwhile", async () => {
+test("a batch renewal reports its longest lease, even if shorter ones are granted meanwhile", async () => {
   await minute([mutexAcquire, argsOf(mutexAcquire, LONG_MS)]);
   await minute([mutexAcquire, argsOf(mutexAcquire, SHORT_MS)]);
   const tellings = await minute(
@@ -68,7 +73,7 @@ test("by renewing many at once, also where it is granted shorter ones meanwhile"
   expect(Math.max(...tellings)).toBe(LONG_MS);
 });
 
-test("what asks for no lease tells nothing", async () => {
+test("an inspection reports no lease length", async () => {
   await minute([mutexAcquire, argsOf(mutexAcquire, LONG_MS)]);
   expect(await minute([mutexInspect, argsOf(mutexInspect, 0)])).toEqual([]);
 });

@@ -1,6 +1,6 @@
 /**
- * How far it is from `acquire()` to the server, for a reader: own frames in a stack trace, and files with a part in the life of a
- * contended acquire. Fewer is better: when a change makes it fewer, lower the bound.
+ * Bounds how much code a reader must follow from `acquire()` to the server: the library's own stack frames, and the
+ * files that run during a contended acquire. If a change lowers a number, lower its bound too.
  */
 import { Session } from "node:inspector/promises";
 import { Redis } from "ioredis";
@@ -9,7 +9,7 @@ import { type RedisServer, startRedis } from "../../../../tests/support/redis-se
 import { createHoldfast, type Holdfast } from "../../src/index.js";
 
 const SOURCES = "packages/holdfast/src/";
-/** More needs a reason in review. */
+/** Raising a bound needs a reason in review. */
 const MOST_FRAMES = 8;
 const MOST_FILES = 30;
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
   server = await startRedis();
   redis = new Redis(server.port);
   holdfast = createHoldfast({ redis });
-  // What happens once, as loading the scripts, is no part of the path.
+  // Run once first, because one-time work such as loading the scripts does not count.
   await contended("warm");
 });
 
@@ -43,7 +43,7 @@ async function contended(name: string): Promise<void> {
   await lease.release();
 }
 
-test(`an acquire reaches the client in ${MOST_FRAMES} own frames`, async () => {
+test(`an acquire reaches the client library within ${MOST_FRAMES} stack frames of Holdfast`, async () => {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 100;
   const { evalsha } = redis;
@@ -61,7 +61,7 @@ test(`an acquire reaches the client in ${MOST_FRAMES} own frames`, async () => {
   expect(own.length, own.join("\n")).toBeLessThanOrEqual(MOST_FRAMES);
 });
 
-test(`a contended acquire, its renewal and its release run code of ${MOST_FILES} files`, async () => {
+test(`a contended acquire, its renewal and its release run code of at most ${MOST_FILES} files`, async () => {
   const inspector = new Session();
   inspector.connect();
   await inspector.post("Profiler.enable");

@@ -1,8 +1,8 @@
-/** Callers that share an abort signal share one listener; what one of them does must not reach the others. */
+/** Callers that share an abort signal share one listener. They must not affect each other. */
 import { expect, test } from "vitest";
 import { onAbort } from "../../src/core/options.js";
 
-test("a callback that another one has ended during the abort is not called", () => {
+test("a callback removed by another callback during the abort is not called", () => {
   const controller = new AbortController();
   const called: string[] = [];
   let endSecond: () => void = () => {};
@@ -16,7 +16,7 @@ test("a callback that another one has ended during the abort is not called", () 
   expect(called).toEqual(["first", "third"]);
 });
 
-test("a callback that throws does not keep the abort from the others, and its error is not swallowed", async () => {
+test("a callback that throws does not stop the others, and its error is reported as uncaught", async () => {
   const controller = new AbortController();
   const uncaught: unknown[] = [];
   const listeners = process.listeners("uncaughtException");
@@ -41,7 +41,7 @@ test("a callback that throws does not keep the abort from the others, and its er
   }
 });
 
-test("a callback that is taken off twice leaves the others in place", () => {
+test("removing a callback twice leaves the others in place", () => {
   const controller = new AbortController();
   const called: string[] = [];
   const endFirst = onAbort(controller.signal, () => called.push("first"));

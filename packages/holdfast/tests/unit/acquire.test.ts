@@ -1,4 +1,4 @@
-/** The ends of an acquire, a run and an adoption, as a scripted server brings them about. */
+/** How an acquire, a run and an adoption can end with a scripted server. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { adopt, run } from "../../src/core/acquire.js";
 import type { CloseOutcome } from "../../src/core/closing.js";
@@ -18,19 +18,19 @@ beforeEach(() => {
   world = new ScriptedLock();
 });
 
-describe("an acquire that does not wait, of a lock that is taken", () => {
+describe("an acquire that does not wait for a held lock", () => {
   beforeEach(() => {
     world.answers.acquire = async () => ({ outcome: "refused", restMs: 400, nowUs: 1 });
   });
 
-  test("looks who has it, and who is ahead", async () => {
+  test("reports the holder and the number of waiters", async () => {
     world.answers.inspect = async () => HELD;
     const error = await world.lock.acquire({ waitMs: 0 }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(AcquireTimeoutError);
     expect(error).toMatchObject({ holder: { label: "backup", token: 7 }, isOwn: false, waitersAhead: 2 });
   });
 
-  test("says why it could not look", async () => {
+  test("reports why the holder is unknown", async () => {
     const cause = lost();
     world.answers.inspect = () => Promise.reject(cause);
     const error = await world.lock.acquire({ waitMs: 0 }).catch((thrown: unknown) => thrown);
@@ -38,7 +38,7 @@ describe("an acquire that does not wait, of a lock that is taken", () => {
     expect(error).toMatchObject({ holder: undefined, cause });
   });
 
-  test.each([false, true])("names the pause, unless it waits through pauses (%s)", async (throughPause) => {
+  test.each([false, true])("reports the pause, unless it waits through pauses (%s)", async (throughPause) => {
     const untilAtMs = world.runtime.wallMs() + 60_000;
     const pause = { owner: "pause", label: "why", by: "ops", sinceAtMs: 1, untilAtMs };
     world.answers.inspect = async () => ({ ...HELD, pause }) as never;
@@ -46,7 +46,7 @@ describe("an acquire that does not wait, of a lock that is taken", () => {
     expect(error).toBeInstanceOf(throughPause ? AcquireTimeoutError : PausedError);
   });
 
-  test("knows its own", async () => {
+  test("recognizes a holder of the same Holdfast", async () => {
     const mine = new ScriptedLock();
     const lease = await mine.lock.acquire();
     mine.answers.acquire = world.answers.acquire;
@@ -61,19 +61,19 @@ describe("an acquire that does not wait, of a lock that is taken", () => {
 describe("work under a lease", () => {
   const acquire = (): Promise<Lease> => world.lock.acquire({ leaseMs: LEASE_MS, renew: false });
 
-  test("that is no function is refused before anything is asked", async () => {
+  test("must be a function, or nothing is sent", async () => {
     await expect(run(acquire, "work" as never)).rejects.toThrow("work must be a function; got string");
     expect(world.sent).toEqual([]);
   });
 
-  test("has ended well, although nobody knows of the release, if the lease was good", async () => {
+  test("succeeds even if the release gets no reply, provided the lease was valid", async () => {
     world.answers.release = () => Promise.reject(lost());
     const running = watch(run(acquire, () => "done"));
     await world.runtime.advance(2 * LEASE_MS);
     expect(running).toMatchObject({ state: "fulfilled", value: "done" });
   });
 
-  test("has not, if the lease was over by then and nobody knows whether somebody else was granted", async () => {
+  test("fails if the lease expired and another client may have been granted the lock", async () => {
     world.answers.extend = () => Promise.reject(lost());
     const running = watch(
       run(acquire, () => {
@@ -85,12 +85,12 @@ describe("work under a lease", () => {
     expect(running.error).toBeInstanceOf(LockError);
   });
 
-  test("has not, if somebody else was granted meanwhile", async () => {
+  test("fails if another client was granted the lock during the work", async () => {
     world.answers.release = async () => "claimed";
     await expect(run(acquire, () => "done")).rejects.toBeInstanceOf(LeaseLostError);
   });
 
-  test("that throws is what is heard, whatever becomes of the release", async () => {
+  test("that throws rejects with its own error, whatever the outcome of the release", async () => {
     world.answers.release = async () => "claimed";
     const mine = new Error("mine");
     await expect(run(acquire, () => Promise.reject(mine))).rejects.toBe(mine);
@@ -106,7 +106,7 @@ describe("an adoption", () => {
     });
   };
 
-  test("keeps its token, and the label and block of the claim", async () => {
+  test("keeps the token, label and reserved tokens of the lease", async () => {
     expect(await adopting()).toMatchObject({ token: 7 });
     expect(world.sentOf("adopt")[0]?.claim?.owner).toMatch(/\/5000\/32\/import$/);
   });
@@ -115,14 +115,14 @@ describe("an adoption", () => {
     ["forgotten", "server-lost"],
     ["claimed", "expired"],
     ["unclaimed", "expired"],
-  ] as const)("of a lease that is %s is told as %s", async (outcome, reason) => {
+  ] as const)("of a lease that is %s fails with reason %s", async (outcome, reason) => {
     world.answers.adopt = async () => outcome;
     const error = await adopting().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(LeaseLostError);
     expect(error).toMatchObject({ reason, token: 7, owner: "a/1/5000/32/import" });
   });
 
-  test("whose answer is lost is asked for once more, by the same claim, and no third time", async () => {
+  test("without a reply is retried once with the same claim, then left", async () => {
     world.answers.adopt = () => Promise.reject(lost());
     await expect(adopting()).rejects.toBeInstanceOf(StoreError);
     const numbers = world.sentOf("adopt").map(({ claim }) => claim?.number);
@@ -131,7 +131,7 @@ describe("an adoption", () => {
     expect(world.sentOf("leave")).toHaveLength(1);
   });
 
-  test("of a Holdfast that closes meanwhile is given back", async () => {
+  test("is given back if the Holdfast closes meanwhile", async () => {
     let closing: Promise<unknown> = Promise.resolve();
     world.answers.adopt = async () => {
       closing = world.session.close();
@@ -142,7 +142,7 @@ describe("an adoption", () => {
     expect(world.sentOf("leave")).toHaveLength(1);
   });
 
-  test("of a Holdfast that begins to close with a grace is given back as well, and nobody waits for it", async () => {
+  test("is given back if a close with a grace begins, which does not wait for it", async () => {
     const other = await world.lock.acquire();
     let closing: Promise<CloseOutcome> | undefined;
     world.answers.adopt = async () => {

@@ -1,4 +1,4 @@
-/** What only a holder may do, on a server that says that nobody holds. */
+/** Requests that only a holder may send, on a server that may no longer know the holder. */
 import { beforeEach, expect, test, vi } from "vitest";
 import { LeaseLostError } from "../../src/core/errors.js";
 import type { Lease } from "../../src/core/lease.js";
@@ -14,27 +14,27 @@ beforeEach(async () => {
 
 const isRefused = (answer: string): boolean => answer === "refused";
 
-test("who is not refused has asked once, and begun nothing anew", async () => {
+test("an accepted request is sent once and does not extend the lease", async () => {
   const ask = vi.fn(async () => "done");
   expect(await askAsHolder(lease, ask, isRefused)).toBe("done");
   expect(ask).toHaveBeenCalledOnce();
   expect(world.sentOf("extend")).toEqual([]);
 });
 
-test("who is refused begins the lease anew, and asks once more", async () => {
+test("a refused request extends the lease and is sent once more", async () => {
   const ask = vi.fn(async () => "done").mockResolvedValueOnce("refused");
   expect(await askAsHolder(lease, ask, isRefused)).toBe("done");
   expect(ask).toHaveBeenCalledTimes(2);
   expect(world.sentOf("extend")).toHaveLength(1);
 });
 
-test("who is refused again is told so", async () => {
+test("a request refused twice returns the refusal", async () => {
   const ask = vi.fn(async () => "refused");
   expect(await askAsHolder(lease, ask, isRefused)).toBe("refused");
   expect(ask).toHaveBeenCalledTimes(2);
 });
 
-test("where the lease is lost it is not asked again", async () => {
+test("a refused request is not sent again if the lease is lost", async () => {
   world.answers.extend = async () => "claimed";
   const ask = vi.fn(async () => "refused");
   await expect(askAsHolder(lease, ask, isRefused)).rejects.toBeInstanceOf(LeaseLostError);

@@ -23,7 +23,7 @@ function generateFrom(files: Readonly<Record<string, string>>): string {
   return generate(root);
 }
 
-/** The constants as a caller would see them. */
+/** The constants as a caller sees them. */
 async function constants(files: Readonly<Record<string, string>>): Promise<Record<string, Script>> {
   const root = mkdtempSync(join(tmpdir(), "build-lua-"));
   roots.push(root);
@@ -54,19 +54,19 @@ const withReplies = (replies: string): Record<string, string> => release({ repli
 const fragment = (name: string, body: string): string => `--[[\n  lua/${name}: a part.\n]]\n${body}`;
 
 describe("a script as a typed constant", () => {
-  it("has the names of its header in order", async () => {
+  it("lists the keys and arguments of its header in order", async () => {
     const { mutexRelease } = await constants(release());
     expect(mutexRelease).toMatchObject({ name: "mutex/release", keys: ["lock"], args: ["owner"] });
   });
 
-  it("is called after its folder and verb in camel case", async () => {
+  it("is named after its folder and verb in camel case", async () => {
     const text = lua({ name: "read-write-lock/force-release" });
     expect(Object.keys(await constants({ "read-write-lock/force-release.lua": text }))).toEqual([
       "readWriteLockForceRelease",
     ]);
   });
 
-  it("has one reply form for each form of answer", async () => {
+  it("has one reply form for each documented reply", async () => {
     const replies = [
       "  REPLY   token                      granted  the token is new",
       "                                              more prose, ignored",
@@ -83,31 +83,31 @@ describe("a script as a typed constant", () => {
     ]);
   });
 
-  it("is sent without header and comment lines, under its name", async () => {
+  it("has its name in its source, but no header or comment lines", async () => {
     const body = `\n-- Why.\n${BODY}  -- Inner.\nredis.call('DEL', KEYS[1]) -- kept\n\n\n`;
     const { mutexRelease } = await constants(release({ body }));
     expect(mutexRelease?.source).toBe(`-- holdfast mutex/release\n${BODY}redis.call('DEL', KEYS[1]) -- kept`);
   });
 
-  it("carries the hash of exactly the text that is sent, whatever characters it has", async () => {
+  it("contains the hash of its exact source, whatever characters that has", async () => {
     const { mutexRelease } = await constants(withBody("local odd = '\\\\ ` ${x} \\n é */'\n"));
     expect(mutexRelease?.source).toContain("'\\\\ ` ${x} \\n é */'");
     const hash = createHash("sha1").update(mutexRelease?.source ?? "");
     expect(mutexRelease?.sha1).toBe(hash.digest("hex"));
   });
 
-  it("does not change with the line ends of a checkout", () => {
+  it("does not depend on the line endings of the checkout", () => {
     const crlf = { "mutex/release.lua": lua().replaceAll("\n", "\r\n") };
     expect(generateFrom(crlf)).toBe(generateFrom(release()));
   });
 
-  it("may take any number of keys if its header says so, and then compute which", async () => {
+  it("may take any number of keys and compute their index if its header says so", async () => {
     const inputs = `${INPUTS}  KEYS[...] others  string, more of them\n`;
     const { mutexRelease } = await constants(release({ inputs, body: `${BODY}redis.call('DEL', KEYS[#KEYS - 1])\n` }));
     expect(mutexRelease?.keys).toEqual(["lock", "others..."]);
   });
 
-  it("is absent while there are no scripts, and the file is a module all the same", () => {
+  it("does not exist without scripts, but the file is still a module", () => {
     expect(generateFrom({ "core/lease.ts": "" })).toMatch(/^\/\/ Generated .*\nexport \{\};\n$/);
   });
 });
@@ -115,7 +115,7 @@ describe("a script as a typed constant", () => {
 describe("a fragment", () => {
   const including = release({ inputs: INPUTS, body: "-- include give\nreturn give(ARGV[1])\n" });
 
-  it("is pasted where it is included, without its header, and its inputs count as the script's", async () => {
+  it("replaces its include without its header, and its inputs count as the script's", async () => {
     const give = fragment("give", "local function give(owner)\n  return redis.call('DEL', KEYS[1])\nend\n");
     const { mutexRelease } = await constants({ ...including, "lua/give.lua": give });
     expect(mutexRelease?.source).toBe(
@@ -123,13 +123,13 @@ describe("a fragment", () => {
     );
   });
 
-  it("adds its inputs to what the header must name", () => {
+  it("adds its inputs to those that the header must list", () => {
     const give = fragment("give", "local x = redis.call('DEL', KEYS[1], KEYS[2])\n");
     expect(() => generateFrom({ ...including, "lua/give.lua": give })).toThrow(/KEYS\[2\] is in the body but not/);
   });
 });
 
-/** The first words of each line are the property; then the files, then what the refusal says. */
+/** The rejected property, the files, and the expected error. */
 const REFUSED: ReadonlyArray<readonly [string, Readonly<Record<string, string>>, RegExp]> = [
   ["a script without a header", { "mutex/release.lua": BODY }, /release\.lua: it must begin with a header/],
   ["a header that does not end", { "mutex/release.lua": "--[[\n  mutex/release: x\n" }, /must begin with a header/],
@@ -197,12 +197,12 @@ const REFUSED: ReadonlyArray<readonly [string, Readonly<Record<string, string>>,
   ],
 ];
 
-describe("the build refuses", () => {
+describe("the build rejects", () => {
   it.each(REFUSED)("%s", (_, files, reason) => {
     expect(() => generateFrom(files)).toThrow(reason);
   });
 });
 
-it("what the subset forbids may stand in strings and comments", () => {
+it("forbidden syntax may appear in strings and comments", () => {
   expect(() => generateFrom(withBody("local x = 'a // b & unpack' -- goto KEYS[i] // ~\n"))).not.toThrow();
 });

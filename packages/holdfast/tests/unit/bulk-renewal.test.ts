@@ -1,4 +1,4 @@
-/** Renewals of a process that holds very many leases: few requests, and each lease is told of its own loss. */
+/** Renewals of a process with very many leases: few requests, and each lease reports its own loss. */
 import { embedded, Keyspace, loadInterpreter } from "@holdfast/embedded";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { BulkRenewal } from "../../src/core/renewal.js";
@@ -7,7 +7,7 @@ import { type Holdfast, type Lease, StoreError } from "../../src/index.js";
 import { ManualRuntime, settle } from "./manual-runtime.js";
 import { WatchedStore } from "./watched-store.js";
 
-/** More than are renewed each by itself. */
+/** Too many leases to be renewed one by one. */
 const MANY = 300;
 const LEASE_MS = 30_000;
 
@@ -42,7 +42,7 @@ async function held(count: number, options: { leaseMs?: number; maxHoldMs?: numb
   return leases;
 }
 
-/** How often each script was sent since this was asked last. */
+/** The number of requests per script since the last call. */
 function sent(): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const name of store.taken()) counts[name] = (counts[name] ?? 0) + 1;
@@ -50,7 +50,7 @@ function sent(): Record<string, number> {
 }
 
 describe("many leases", () => {
-  test("are renewed a hundred at a time, before a third of the lease is over, and without a timer for each", async () => {
+  test("are renewed a hundred at a time within a third of the lease, without individual timers", async () => {
     const leases = await held(MANY);
     await runtime.advance(LEASE_MS / 3);
     expect(sent()).toEqual({ "mutex/renew": 3 });
@@ -61,7 +61,7 @@ describe("many leases", () => {
     expect(Object.keys(sent())).toEqual(["mutex/renew"]);
   });
 
-  test("few are renewed each by itself, at its time", async () => {
+  test("are renewed one by one, each at its own time, if there are only 100", async () => {
     await held(100);
     await runtime.advance(LEASE_MS / 3 - 100);
     expect(sent()).toEqual({});
@@ -69,16 +69,16 @@ describe("many leases", () => {
     expect(sent()).toEqual({ "mutex/extend": 100 });
   });
 
-  test("short leases too, which have no second to spare", async () => {
+  test("are renewed one by one if they are short", async () => {
     await held(MANY, { leaseMs: 6_000 });
     await runtime.advance(6_000);
     expect(Object.keys(sent())).toEqual(["mutex/extend"]);
   });
 
-  test("one that somebody has ended is told so, and the others go on", async () => {
+  test("do not lose each other: one deleted lease is lost, the others are renewed", async () => {
     const leases = await held(MANY);
     const [lost, ...others] = leases;
-    // Without a word, as by a command of an operator.
+    // Without a message, as with a command of an operator.
     const source = "return redis.call('DEL', KEYS[1])";
     const del = { name: "del", sha1: source, keys: ["lock"], args: [], replies: [], source };
     expect(await embedded({ keyspace }).run(del, ["hf:mutex:{m0}"], [], 1_000)).toBe(1);
@@ -88,7 +88,7 @@ describe("many leases", () => {
     for (const lease of others) expect(lease.signal.aborted).toBe(false);
   });
 
-  test("one that is given back meanwhile is not renewed", async () => {
+  test("are not renewed after their release", async () => {
     const leases = await held(MANY);
     await runtime.advance(5_000);
     for (const lease of leases.slice(0, 10)) expect(await lease.release()).toBe("released");
@@ -98,20 +98,20 @@ describe("many leases", () => {
   });
 
   test.each(["reply lost", "refused for good"] as const)(
-    "where the request for many is %s each asks by itself",
+    "are renewed one by one if the bulk request is %s",
     async (fate) => {
       const leases = await held(MANY);
       store.fateOf = ({ name }) => (name === "mutex/renew" ? fate : "answered");
       await runtime.advance(LEASE_MS);
       const { "mutex/renew": forMany = 0, "mutex/extend": alone = 0 } = sent();
-      // Who is refused for good is not asked again.
+      // A request that was refused permanently is not sent again.
       if (fate === "refused for good") expect(forMany).toBeLessThanOrEqual(4);
       expect(alone).toBeGreaterThanOrEqual(2 * MANY);
       for (const lease of leases) expect(lease.validForMs()).toBeGreaterThan(0.6 * LEASE_MS);
     },
   );
 
-  test("are kept although one answer is lost, however long an answer may be waited for", async () => {
+  test("survive one lost reply, however long the command timeout is", async () => {
     const patient = createHoldfastOn(runtime, { store, allowEviction: true, commandTimeoutMs: 60_000 });
     const acquiring = Array.from({ length: MANY }, (_, i) => patient.mutex(`p${i}`).acquire());
     await settle();
@@ -132,7 +132,7 @@ describe("many leases", () => {
     await closing;
   });
 
-  test("all end in time when nobody answers", async () => {
+  test("are all lost in time if the server does not reply", async () => {
     const leases = await held(MANY);
     store.fateOf = () => "reply lost";
     const run = store.run.bind(store);
@@ -143,7 +143,7 @@ describe("many leases", () => {
     store.fateOf = () => "answered";
   });
 
-  test("a longest hold ends at its time", async () => {
+  test("end exactly at maxHoldMs", async () => {
     const leases = await held(MANY, { maxHoldMs: 65_500 });
     await runtime.advance(65_499);
     for (const lease of leases) expect(lease.signal.aborted).toBe(false);
@@ -152,7 +152,7 @@ describe("many leases", () => {
   });
 });
 
-test("who would wait for too long behind others, since each answer is slow, asks by itself", async () => {
+test("a lease that would wait too long behind slow bulk requests is renewed on its own", async () => {
   const bulk = new BulkRenewal(runtime, 10_000);
   const ends = { extended: 0, open: 0 };
   const renewAll = (): Promise<readonly number[]> =>
@@ -171,7 +171,7 @@ test("who would wait for too long behind others, since each answer is slow, asks
   expect(ends).toEqual({ extended: 2 * 512, open: 4_096 - 2 * 512 });
 });
 
-test("nobody is late for a short time-out: what waits is measured by its lease", async () => {
+test("a short command timeout takes no lease out of the bulk queue", async () => {
   const bulk = new BulkRenewal(runtime, 100);
   let extended = 0;
   const renewAll = (): Promise<readonly number[]> =>
@@ -188,7 +188,7 @@ test("nobody is late for a short time-out: what waits is measured by its lease",
   expect(extended).toBe(20_000);
 });
 
-test("however many wait, and however far the server is, all are through in some round trips", async () => {
+test("20 000 leases are renewed within nine round trips, even if the server is far away", async () => {
   const roundTripMs = 1_000;
   const bulk = new BulkRenewal(runtime, 10_000);
   let extended = 0;

@@ -1,8 +1,8 @@
-/** The callers of one entry of a cache, however many there are. */
+/** Tracks the deadlines of all callers of one cache entry. */
 import { expect, test } from "vitest";
 import { Callers } from "../../src/recipes/cache/callers.js";
 
-test("of hundreds of thousands the first and the last end are known", () => {
+test("the earliest and latest deadlines are correct for 300 000 callers", () => {
   const callers = new Callers<string>(() => {});
   const nothing = { load: () => "", signal: undefined, trace: undefined, resolve: () => {}, reject: () => {} };
   const count = 300_000;
@@ -11,7 +11,7 @@ test("of hundreds of thousands the first and the last end are known", () => {
   expect(callers.overdue(1)?.facts.untilMs).toBe(1);
 });
 
-test("where nobody is left there is no end to wait for", () => {
+test("without callers there is no deadline", () => {
   const callers = new Callers<string>(() => {});
   expect([callers.count, callers.soonestMs, callers.latestMs]).toEqual([0, Infinity, -Infinity]);
 });

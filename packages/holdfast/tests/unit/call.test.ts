@@ -6,7 +6,7 @@ import type { Reply, Script } from "../../src/core/store.js";
 import { mutexAcquire, mutexInspect, mutexRelease } from "../../src/generated/scripts.js";
 import { ScriptedStore } from "./scripted-lock.js";
 
-/** A store that answers `reply`, or rejects if it is an error, and notes what it was asked. */
+/** A store that returns `reply`, or rejects if it is an error, and records its requests. */
 class Answering extends ScriptedStore {
   readonly asked: unknown[] = [];
   readonly #reply: unknown;
@@ -22,14 +22,14 @@ class Answering extends ScriptedStore {
   }
 }
 
-/** What a caller of `script` gets when the server answers `reply`. */
+/** The result of `script` if the server returns `reply`. */
 function answer(script: Script, reply: Reply | Error): Promise<unknown> {
   const store = new Answering(reply);
   return call({ store, name: "a" }, script, {}, {}, 1_000);
 }
 
 describe("a call", () => {
-  test("puts keys and arguments in the order of the header, whatever the order they are given in", async () => {
+  test("puts keys and arguments in the order of the script header", async () => {
     const store = new Answering(1);
     await call(
       { store, name: "a" },
@@ -41,7 +41,7 @@ describe("a call", () => {
     expect(store.asked).toEqual([mutexRelease, ["l", "f", "q", "h", "p"], ["o", 5, "i"], 77]);
   });
 
-  test("names the lock in every failure of the store, and keeps what is known of it", async () => {
+  test("adds the lock name to a store error and keeps its details", async () => {
     const cause = new Error("gone");
     const failing = answer(
       mutexRelease,
@@ -54,7 +54,7 @@ describe("a call", () => {
     ["a function", () => ({ host: "here", port: 1 }), { host: "here", port: 1 }],
     ["a function that throws", () => expect.unreachable(), undefined],
     ["something of the user's own", "here:1", undefined],
-  ])("tells the server that the store names by %s, and no answer is lost over it", async (_, server, told) => {
+  ])("publishes the server of a store that names it by %s, and never fails because of it", async (_, server, told) => {
     const heard: unknown[] = [];
     const hear = (event: unknown): void => void heard.push(event);
     subscribe("holdfast:command", hear);
@@ -66,13 +66,13 @@ describe("a call", () => {
     expect(heard).toMatchObject([{ script: "mutex/release", error: undefined, server: told }]);
   });
 
-  test("passes on what is not a failure of the store", async () => {
+  test("passes on an error that is not a StoreError", async () => {
     const bug = new TypeError("mine");
     await expect(answer(mutexRelease, bug)).rejects.toBe(bug);
   });
 });
 
-describe("an answer", () => {
+describe("a reply", () => {
   test.each<[Script, Reply, object]>([
     [mutexRelease, 1, { outcome: "released" }],
     [mutexRelease, 2, { outcome: "unclaimed" }],
@@ -86,7 +86,7 @@ describe("an answer", () => {
       { outcome: "held", restMs: 5, token: 7, waiters: 1, ahead: -1, owners: ["me", "you"] },
     ],
     [mutexInspect, [0, -2, 0, 0, -1], { outcome: "free", restMs: -2, token: 0, waiters: 0, ahead: -1, owners: [] }],
-  ])("%# is told in the words of the header", async (script, reply, outcome) => {
+  ])("%# is returned with the names of the script header", async (script, reply, outcome) => {
     expect(await answer(script, reply)).toEqual(outcome);
   });
 
@@ -109,7 +109,7 @@ describe("an answer", () => {
     [mutexAcquire, [0, null, 5]],
     [mutexInspect, [1, 5, 7]],
     [mutexInspect, [1, 5, null, 0, -1]],
-  ])("%# that the header does not list is a failure with an unknown outcome", async (script, reply) => {
+  ])("%# that the script header does not list is a StoreError with an unknown outcome", async (script, reply) => {
     const error = await answer(script, reply as Reply).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(StoreError);
     expect(error).toMatchObject({ mayHaveRun: true, transient: false });

@@ -1,4 +1,4 @@
-/** Giving up and giving back, under a clock that a test holds; nothing may be left behind, and nothing goes on for ever. */
+/** Release, cleanup and close on a manual clock. No timer may remain, and no retry may go on forever. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { adopt } from "../../src/core/acquire.js";
 import { ClosedError, LeaseLostError, StoreError } from "../../src/core/errors.js";
@@ -22,14 +22,14 @@ function fresh(): void {
 const TAKEN: AcquireReply = { outcome: "waiting", restMs: 30_000, nowUs: NOW_US };
 
 describe("a release", () => {
-  test("is one call, and the same outcome however often it is asked for", async () => {
+  test("sends one request, however often it is called", async () => {
     const lease = await world.lock.acquire();
     expect(await Promise.all([lease.release(), lease.release()])).toEqual(["released", "released"]);
     expect(await lease.release()).toBe("released");
     expect(world.sentOf("release")).toHaveLength(1);
   });
 
-  test("whose first answer was lost and whose second says `not held` is a release", async () => {
+  test("counts as released if the first reply is lost and the second says `not held`", async () => {
     for (const second of ["unclaimed", "claimed"] as const) {
       fresh();
       const lease = await world.lock.acquire();
@@ -45,7 +45,7 @@ describe("a release", () => {
     }
   });
 
-  test("that the client may have sent twice, by itself, is a release too", async () => {
+  test("counts as released if the client may have sent the request twice", async () => {
     const lease = await world.lock.acquire();
     world.answers.release = async () => {
       world.store.reconnect("commands");
@@ -54,7 +54,7 @@ describe("a release", () => {
     expect(await lease.release()).toBe("released");
   });
 
-  test("answered `not held` at the first time is told as it is", async () => {
+  test("reports the loss if the first reply says `not held`", async () => {
     const outcomes: unknown[] = [];
     for (const answer of ["unclaimed", "claimed", "forgotten"] as const) {
       fresh();
@@ -65,7 +65,7 @@ describe("a release", () => {
     expect(outcomes).toEqual(["expired-unclaimed", "server-lost", "server-lost"]);
   });
 
-  test("of a lease that is over goes by its token, and is never told as a release because it was repeated", async () => {
+  test("of an expired lease checks its token, and a retry never turns it into a success", async () => {
     const lease = await world.lock.acquire({ renew: false });
     await world.runtime.advance(40_000);
     let first = true;
@@ -81,7 +81,7 @@ describe("a release", () => {
     expect(world.timesOf("leave", startMs).length).toBeGreaterThan(0);
   });
 
-  test("of a lease that is over but that the server still holds for its token gives it back", async () => {
+  test("of an expired lease succeeds if the server still holds the lock for its token", async () => {
     const lease = await world.lock.acquire({ renew: false });
     await world.runtime.advance(40_000);
     world.answers.extend = async () => "extended";
@@ -89,7 +89,7 @@ describe("a release", () => {
     expect(world.timesOf("leave", startMs).length).toBeGreaterThan(0);
   });
 
-  test("that the server never answers rejects in bounded time and goes on by itself until the lease is over", async () => {
+  test("without a reply rejects in bounded time and continues in the background until the lease is over", async () => {
     world.answers.release = () => never();
     world.answers.leave = () => Promise.reject(lost());
     const lease = await world.lock.acquire();
@@ -104,7 +104,7 @@ describe("a release", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("that fails at once is tried with pauses", async () => {
+  test("that fails immediately is retried with pauses", async () => {
     world.answers.release = () => Promise.reject(lost(false));
     const lease = await world.lock.acquire();
     const releasing = watch(lease.release());
@@ -113,7 +113,7 @@ describe("a release", () => {
     expect(world.sentOf("release").length).toBeLessThan(90);
   });
 
-  test("that can never succeed is tried once", async () => {
+  test("that fails permanently is tried once", async () => {
     const failure = new StoreError("scripted", { mayHaveRun: false, transient: false, cause: "NOPERM" });
     world.answers.release = () => Promise.reject(failure);
     const lease = await world.lock.acquire();
@@ -121,7 +121,7 @@ describe("a release", () => {
     expect(world.sentOf("release")).toHaveLength(1);
   });
 
-  test("of a lease that was extended is pursued until the longer lease is over", async () => {
+  test("of an extended lease is retried until the longer lease is over", async () => {
     const lease = await world.lock.acquire();
     await lease.extend(600_000);
     world.answers.release = () => Promise.reject(lost());
@@ -135,7 +135,7 @@ describe("a release", () => {
 });
 
 describe("a cleanup", () => {
-  /** A claim whose first question was never answered. */
+  /** Aborts an acquire whose first request never got a reply. */
   async function uncertain(leaseMs: number): Promise<Watched<unknown>> {
     world.answers.acquire = () => never();
     const controller = new AbortController();
@@ -146,7 +146,7 @@ describe("a cleanup", () => {
     return acquiring;
   }
 
-  test("is one call when nothing is under way", async () => {
+  test("is one request when no other request is in flight", async () => {
     world.answers.acquire = async () => TAKEN;
     const acquiring = watch(world.lock.acquire({ waitMs: 1_000 }));
     await world.runtime.advance(1_000);
@@ -156,7 +156,7 @@ describe("a cleanup", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("leaves again and again until a lease that was under way would be over, less and less often", async () => {
+  test("is repeated at growing intervals until a lease that may still be granted would be over", async () => {
     await uncertain(30_000);
     await world.runtime.advance(300_000);
     const leaves = world.timesOf("leave", startMs);
@@ -166,7 +166,7 @@ describe("a cleanup", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("from a lease of a year does not go on for a year once it was answered", async () => {
+  test("of a lease of one year stops soon after the server has replied", async () => {
     await uncertain(31_536_000_000);
     await world.runtime.advance(300_000);
     expect(world.sentOf("leave").length).toBeLessThan(20);
@@ -181,7 +181,7 @@ describe("a cleanup", () => {
     }
   });
 
-  test("takes a late grant for what it is, and passes it on at once", async () => {
+  test("gives a late grant back immediately", async () => {
     await uncertain(30_000);
     await world.runtime.advance(1_000);
     const before = world.sentOf("leave").length;
@@ -190,7 +190,7 @@ describe("a cleanup", () => {
     expect(world.sentOf("leave")).toHaveLength(before + 1);
   });
 
-  test("leaves at once when a connection is back", async () => {
+  test("is retried immediately when the connection is back", async () => {
     world.answers.leave = () => Promise.reject(lost());
     await uncertain(30_000);
     await world.runtime.advance(20_000);
@@ -202,7 +202,7 @@ describe("a cleanup", () => {
 });
 
 describe("close", () => {
-  /** What may be going on when a Holdfast is closed, and how whoever waits for it must find out. */
+  /** What may be in progress when a Holdfast is closed. Each returns the call that must reject. */
   const STATES: Record<string, () => Promise<Watched<unknown>> | Watched<unknown>> = {
     "the first question is under way": () => {
       world.answers.acquire = () => never();
@@ -246,7 +246,7 @@ describe("close", () => {
     },
   };
 
-  test.each(Object.keys(STATES))("when %s rejects with ClosedError and leaves no timer", async (state) => {
+  test.each(Object.keys(STATES))("when %s rejects the call with ClosedError and leaves no timer", async (state) => {
     const waiting = await STATES[state]?.();
     const closing = watch(world.session.close());
     await world.runtime.advance(5_000);
@@ -257,7 +257,7 @@ describe("close", () => {
     expect(world.store.isClosed).toBe(true);
   });
 
-  test("gives back what is held, and tells the holder before it does", async () => {
+  test("notifies the holder first, then gives the lock back", async () => {
     const order: string[] = [];
     world.answers.leave = async () => void order.push("leave");
     const lease = await world.lock.acquire();
@@ -270,7 +270,7 @@ describe("close", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("ends in bounded time when the server does not answer, and then nothing goes on", async () => {
+  test("ends in bounded time if the server does not reply, and then nothing runs", async () => {
     await world.lock.acquire();
     world.answers.acquire = () => never();
     void world.lock.acquire().catch(() => {});
@@ -284,7 +284,7 @@ describe("close", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("during a release that is not answered goes on for no longer than the lease", async () => {
+  test("during an unanswered release lets the cleanup run no longer than the lease", async () => {
     const lease = await world.lock.acquire();
     world.answers.release = () => never();
     world.answers.leave = () => Promise.reject(lost());
@@ -300,7 +300,7 @@ describe("close", () => {
     expect(world.sentOf("leave").length).toBeLessThan(20);
   });
 
-  test("while an extension is under way tells its caller that the lease is over", async () => {
+  test("during an extension rejects the extension because the lease is over", async () => {
     const answer = new Answer<"extended">();
     world.answers.extend = () => answer.promise;
     const lease = await world.lock.acquire();
@@ -315,7 +315,7 @@ describe("close", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("during a cleanup ends it", async () => {
+  test("ends a cleanup in progress", async () => {
     world.answers.acquire = () => Promise.reject(lost());
     world.answers.leave = () => Promise.reject(lost());
     const trying = watch(world.lock.tryAcquire());
@@ -326,7 +326,7 @@ describe("close", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("refuses whoever comes later, and a second call waits for the first", async () => {
+  test("refuses later calls, and a second close waits for the first", async () => {
     await world.lock.acquire();
     const leaving = new Answer<void>();
     world.answers.leave = () => leaving.promise;
@@ -343,7 +343,7 @@ describe("close", () => {
 });
 
 describe("an exported lease", () => {
-  test("is over here, is renewed by nobody, and keeps the length it was extended to", async () => {
+  test("ends locally, is no longer renewed and keeps the length it was extended to", async () => {
     const lease = await world.lock.acquire({ maxHoldMs: 100_000 });
     await lease.extend(60_000);
     await world.runtime.advance(1_000);
@@ -358,10 +358,10 @@ describe("an exported lease", () => {
   });
 });
 
-test("after thousands of acquires nothing is kept of them", async () => {
+test("nothing remains of thousands of acquires", async () => {
   for (let i = 0; i < 2_000; i += 1) await (await world.lock.acquire()).release();
   expect(world.session.clientInbox.size).toBe(0);
-  // One says who this client is, the other looks after leases until it finds none.
+  // One timer refreshes the client's record, the other checks for leases until it finds none.
   expect(world.runtime.running()).toBe(2);
   await world.runtime.advance(40_000);
   expect(world.runtime.running()).toBe(0);

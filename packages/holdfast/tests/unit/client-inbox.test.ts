@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 
 describe("a message", () => {
-  test("reaches the claim that it names, and no other", () => {
+  test("reaches only the claim that it names", () => {
     store.push("+7 1763711220000000 1763711220000001");
     store.push("-7");
     store.push("+8 1 2");
@@ -55,12 +55,12 @@ describe("a message", () => {
     "__proto__",
     "+constructor 1 2",
     "\u0000",
-  ])("that is not ours is ignored: %j", (message) => {
+  ])("of an unknown form is ignored: %j", (message) => {
     store.push(message);
     expect(heard).toEqual([]);
   });
 
-  test("of any content throws nothing, and does something only in our form", () => {
+  test("of any content never throws, and has an effect only in a known form", () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -84,7 +84,7 @@ describe("a message", () => {
     expect(heard).toEqual([]);
   });
 
-  test("for a claim that is gone, or whose number another now has, goes where it belongs", () => {
+  test("reaches the current claim of its number, and no claim once that is gone", () => {
     const successor = { granted: () => {}, recheck: () => {}, revoked: () => void heard.push(["successor"]) };
     mailbox.register(7, successor);
     mailbox.unregister(7, recipient);
@@ -97,7 +97,7 @@ describe("a message", () => {
 });
 
 describe("opening", () => {
-  test("is one subscription, however often and by how many it is asked for", async () => {
+  test("subscribes once for all concurrent and later calls", async () => {
     store = new ScriptedStore();
     mailbox = new ClientInbox(store, "hf:in:me", () => {});
     const answer = new Answer<void>();
@@ -111,7 +111,7 @@ describe("opening", () => {
     expect(store.subscriptions).toBe(1);
   });
 
-  test("that failed can be tried again; that can never succeed is remembered", async () => {
+  test("can be retried after a failure, but not if the store is unsupported", async () => {
     store = new ScriptedStore();
     mailbox = new ClientInbox(store, "hf:in:me", () => {});
     store.subscribe = () => Promise.reject(lost());
@@ -122,7 +122,7 @@ describe("opening", () => {
     expect(mailbox.unsupported).toBe(true);
   });
 
-  test("that ends after the close leaves nobody listening", async () => {
+  test("that completes after close receives no messages", async () => {
     store = new ScriptedStore();
     mailbox = new ClientInbox(store, "hf:in:me", () => {});
     mailbox.register(7, recipient);
@@ -138,7 +138,7 @@ describe("opening", () => {
   });
 });
 
-test("a grant to a claim that nobody answers for is reported, a forced release is not", async () => {
+test("a grant for an unknown claim is reported, a force-release is not", async () => {
   const strays: number[] = [];
   const other = new ClientInbox(store, "hf:in:me", (number) => strays.push(number));
   await other.open(1_000);

@@ -1,4 +1,4 @@
-/** The end of a Holdfast that gives work its time, under a clock that a test holds: step by step, and what it tells. */
+/** Close with a grace period on a manual clock, step by step, and the outcome that it returns. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { ClosedError, LeaseLostError } from "../../src/core/errors.js";
 import type { Lease } from "../../src/core/lease.js";
@@ -22,14 +22,14 @@ function reasonOf(lease: Lease): unknown {
   return lease.signal.aborted ? (lease.signal.reason as LeaseLostError).reason : "held";
 }
 
-/** The tokens that tell the leases of an outcome apart. */
+/** The tokens that identify the leases of an outcome. */
 function tokensOf(outcome: Awaited<ReturnType<typeof world.session.close>> | undefined): Record<string, number[]> {
   const tokens = (leases: readonly { readonly token: number }[] = []): number[] => leases.map(({ token }) => token);
   return { released: tokens(outcome?.released), unsettled: tokens(outcome?.unsettled) };
 }
 
-describe("what is held", () => {
-  test("is told with whose it is, since when, and for how long it may be relied on", async () => {
+describe("the list of held leases", () => {
+  test("contains the owner, label, start and validity of each lease", async () => {
     expect(world.session.held()).toEqual([]);
     const lease = await world.lock.acquire({ label: "nightly run", leaseMs: 30_000 });
     const acquiredAt = new Date(world.runtime.wallMs());
@@ -41,7 +41,7 @@ describe("what is held", () => {
     ]);
   });
 
-  test("is all of it, without those who wait, those who are done and those who are late", async () => {
+  test("contains no waiters, no released leases and no expired leases", async () => {
     const late = await world.lock.acquire({ renew: false, leaseMs: 1_000 });
     const done = await world.lock.acquire();
     await world.lock.acquire();
@@ -55,13 +55,13 @@ describe("what is held", () => {
       [3, undefined],
       [4, undefined],
     ]);
-    // Whoever finds that it is over tells it.
+    // The call that finds an expired lease also reports its loss.
     expect(reasonOf(late)).toBe("expired");
   });
 });
 
 describe("a close with a grace", () => {
-  test("asks work to end, and meanwhile keeps what it works under", async () => {
+  test("asks holders to finish and keeps renewing their leases", async () => {
     const lease = await world.lock.acquire();
     const { signal } = lease;
     const closing = watch(world.session.close(GRACE_MS));
@@ -78,7 +78,7 @@ describe("a close with a grace", () => {
     await lease.extend(1_000);
   });
 
-  test("is over as soon as all work is, with nothing left behind", async () => {
+  test("resolves as soon as all leases are released, with nothing left running", async () => {
     const [first, second] = [await world.lock.acquire({ label: "a" }), await world.lock.acquire()];
     const closing = watch(world.session.close(GRACE_MS));
     const held = world.session.held();
@@ -94,25 +94,25 @@ describe("a close with a grace", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("gives work that ends in its signal's listener its lease to give back", async () => {
+  test("lets a signal listener release its lease", async () => {
     const lease = await world.lock.acquire();
     lease.signal.addEventListener("abort", () => void lease.release());
     expect(tokensOf(await world.session.close(GRACE_MS))).toEqual({ released: [1], unsettled: [] });
   });
 
-  test("waits for nobody where nothing is held", async () => {
+  test("does not wait if nothing is held", async () => {
     expect(await world.session.close(GRACE_MS)).toEqual({ released: [], unsettled: [] });
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("does not keep the process alive by itself", async () => {
+  test("does not keep the process alive", async () => {
     await world.lock.acquire();
     void world.session.close(GRACE_MS);
     await settle();
     expect(world.runtime.running(true)).toBe(0);
   });
 
-  test("leaves work that does not end in time its lease, which nobody renews any more", async () => {
+  test("stops renewing a lease that outlasts the grace and leaves it to expire", async () => {
     const [slow, quick] = [await world.lock.acquire(), await world.lock.acquire()];
     const closing = watch(world.session.close(5_000));
     await quick.release();
@@ -130,7 +130,7 @@ describe("a close with a grace", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("tells what was given back from what is in doubt, and neither from what was lost", async () => {
+  test("returns released and unsettled leases, but no lost or exported ones", async () => {
     const leases = await Promise.all(Array.from({ length: 6 }, () => world.lock.acquire()));
     const [inTime, idle, late, silent, forced, moved] = leases as [Lease, Lease, Lease, Lease, Lease, Lease];
     const number = (lease: Lease): string => lease.owner.split("/")[1] as string;
@@ -149,7 +149,7 @@ describe("a close with a grace", () => {
     expect(tokensOf(closing.value)).toEqual({ released: [1, 2], unsettled: [4] });
   });
 
-  test("does not wait for a lease that is lost meanwhile, and does not ask for one that was over before", async () => {
+  test("does not wait for a lease that is lost meanwhile or expired before", async () => {
     const over = await world.lock.acquire({ renew: false, leaseMs: 1_000 });
     await world.lock.acquire({ renew: false, leaseMs: 10_000 });
     world.runtime.block(1_000);
@@ -161,7 +161,7 @@ describe("a close with a grace", () => {
     expect(closing.value).toEqual({ released: [], unsettled: [] });
   });
 
-  test("waits for the answer to a release that is under way as the grace ends", async () => {
+  test("waits for the reply to a release in flight when the grace ends", async () => {
     const answer = new Answer<"released">();
     world.answers.release = () => answer.promise;
     const lease = await world.lock.acquire();
@@ -176,7 +176,7 @@ describe("a close with a grace", () => {
     expect(tokensOf(closing.value)).toEqual({ released: [1], unsettled: [] });
   });
 
-  test("ends waits at once, before it asks anybody who holds", async () => {
+  test("ends waits immediately, before it notifies holders", async () => {
     const lease = await world.lock.acquire();
     world.answers.acquire = async () => ({ outcome: "waiting", restMs: 30_000, nowUs: NOW_US });
     const waiting = watch(world.lock.acquire());
@@ -195,7 +195,7 @@ describe("a close with a grace", () => {
     expect(closing.state).toBe("fulfilled");
   });
 
-  test("lets a cleanup go on while it waits", async () => {
+  test("lets a cleanup continue", async () => {
     await world.lock.acquire();
     world.answers.acquire = () => Promise.reject(lost());
     world.answers.leave = () => Promise.reject(lost());
@@ -210,19 +210,22 @@ describe("a close with a grace", () => {
 });
 
 describe("a second close", () => {
-  test.each([undefined, 1, GRACE_MS])("with a grace of %s waits for the first, and tells the same", async (graceMs) => {
-    const lease = await world.lock.acquire();
-    const first = world.session.close(GRACE_MS);
-    const second = world.session.close(graceMs);
-    const closing = watch(second);
-    await world.runtime.advance(GRACE_MS - 1);
-    expect(closing.state).toBe("pending");
-    lease.assertHeld();
-    await lease.release();
-    expect(await second).toBe(await first);
-  });
+  test.each([undefined, 1, GRACE_MS])(
+    "with a grace of %s waits for the first and returns the same outcome",
+    async (graceMs) => {
+      const lease = await world.lock.acquire();
+      const first = world.session.close(GRACE_MS);
+      const second = world.session.close(graceMs);
+      const closing = watch(second);
+      await world.runtime.advance(GRACE_MS - 1);
+      expect(closing.state).toBe("pending");
+      lease.assertHeld();
+      await lease.release();
+      expect(await second).toBe(await first);
+    },
+  );
 
-  test("with no grace ends that of the first", async () => {
+  test("with a grace of 0 ends the grace of the first", async () => {
     const lease = await world.lock.acquire();
     const first = watch(world.session.close(GRACE_MS));
     await world.runtime.advance(1_000);
@@ -236,7 +239,7 @@ describe("a second close", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("when all is over asks for nothing", async () => {
+  test("after the first has finished sends nothing", async () => {
     const outcome = await world.session.close();
     expect(await world.session.close(0)).toBe(outcome);
     expect(await world.session.close(GRACE_MS)).toBe(outcome);
@@ -245,7 +248,7 @@ describe("a second close", () => {
 });
 
 describe("a close without a grace", () => {
-  test("gives back at once what is held, and tells what the server has heard", async () => {
+  test("gives leases back immediately and returns which ones the server confirmed", async () => {
     const [heard, unheard] = [await world.lock.acquire(), await world.lock.acquire()];
     world.answers.leave = ({ claim }) => (claim?.owner === heard.owner ? Promise.resolve() : never());
     const closing = watch(world.session.close());

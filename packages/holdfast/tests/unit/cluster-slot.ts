@@ -1,4 +1,4 @@
-/** The slot of a key in a Redis Cluster, by its published rule: CRC16 (XMODEM) of the hash tag, modulo 16 384. */
+/** The slot of a key in a Redis Cluster: CRC16 (XMODEM) of the hash tag, modulo 16 384. */
 export function clusterSlot(key: string): number {
   let crc = 0;
   for (const byte of Buffer.from(hashTag(key))) {
@@ -9,7 +9,7 @@ export function clusterSlot(key: string): number {
   return crc % 16_384;
 }
 
-/** What is hashed: between the first `{` and the next `}`, if there is anything between them; else the whole key. */
+/** The hashed part of a key: the text between the first `{` and the next `}` unless empty, otherwise the whole key. */
 export function hashTag(key: string): string {
   const open = key.indexOf("{");
   const close = open < 0 ? -1 : key.indexOf("}", open + 1);

@@ -5,7 +5,7 @@ import type { Reply, Store } from "../../src/core/store.js";
 
 const claim: Claim = { owner: "me/1/30000/1", number: 1, leaseMs: 30_000, amount: 1 };
 
-/** A store that answers as told, and notes what each leave said of the signal. */
+/** A store with scripted replies that records the signal argument of each leave. */
 function storeOf(answers: (() => Promise<Reply>)[]): { store: Store; said: (string | number)[] } {
   const said: (string | number)[] = [];
   const store = {
@@ -15,7 +15,7 @@ function storeOf(answers: (() => Promise<Reply>)[]): { store: Store; said: (stri
       return (answers.shift() ?? (async () => 2))();
     },
   };
-  // Only `run` is used by steps.
+  // The steps use only `run`.
   return { store: store as unknown as Store, said };
 }
 
@@ -40,7 +40,7 @@ function stepsOf(store: Store) {
   );
 }
 
-test("a claim that leaves twice, even at once, passes its signal on once", async () => {
+test("a claim that leaves twice, even concurrently, passes its signal on once", async () => {
   const { store, said } = storeOf([async () => [0, -1, 1_000]]);
   const protocol = stepsOf(store);
   await protocol.acquire(claim, true, 1_000);
@@ -49,7 +49,7 @@ test("a claim that leaves twice, even at once, passes its signal on once", async
   expect(said).toEqual([1, 2, 2]);
 });
 
-test("an answer that comes after the claim has left does not make it leave as if for the first time", async () => {
+test("a reply after the claim has left does not make the next leave a first one", async () => {
   let answer = (_reply: Reply): void => {};
   const { store, said } = storeOf([() => new Promise<Reply>((resolve) => (answer = resolve))]);
   const protocol = stepsOf(store);
@@ -61,7 +61,7 @@ test("an answer that comes after the claim has left does not make it leave as if
   expect(said).toEqual([0, 2]);
 });
 
-test("a leave that was not answered is sent again as it was", async () => {
+test("an unanswered leave is resent unchanged", async () => {
   const lost = async (): Promise<Reply> => {
     throw new Error("lost");
   };
@@ -73,7 +73,7 @@ test("a leave that was not answered is sent again as it was", async () => {
   expect(said).toEqual([1, 1]);
 });
 
-test("a claim that was granted passes nothing on when it has to leave later", async () => {
+test("a granted claim passes no signal on when it leaves later", async () => {
   const { store, said } = storeOf([async () => [0, -1, 1_000]]);
   const protocol = stepsOf(store);
   await protocol.acquire(claim, true, 1_000);

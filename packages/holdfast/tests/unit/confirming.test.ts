@@ -1,4 +1,4 @@
-/** Stores on which a grant counts only when it is confirmed, as by replicas, under a clock that a test holds. */
+/** Stores on which a grant counts only once it is confirmed, for example by replicas. On a manual clock. */
 import { beforeEach, expect, test } from "vitest";
 import { adopt } from "../../src/core/acquire.js";
 import { StoreError } from "../../src/core/errors.js";
@@ -8,7 +8,7 @@ import { Answer, ScriptedLock, watch } from "./scripted-lock.js";
 
 const LEASE_MS = 1_000;
 let world: ScriptedLock;
-/** What the confirmation comes to, when the test says so. */
+/** The result of the confirmation, settled by the test. */
 let confirmation: Answer<"extended">;
 
 beforeEach(() => {
@@ -17,7 +17,7 @@ beforeEach(() => {
   Object.assign(world.protocol, { confirm: () => confirmation.promise });
 });
 
-test("a confirmation that takes longer than the lease is no lease, and the grant is given back", async () => {
+test("a grant whose confirmation takes longer than the lease is given back", async () => {
   const acquiring = watch(world.lock.acquire({ leaseMs: LEASE_MS }));
   await world.runtime.advance(LEASE_MS);
   confirmation.resolve("extended");
@@ -27,7 +27,7 @@ test("a confirmation that takes longer than the lease is no lease, and the grant
   expect(world.sentOf("leave")).toHaveLength(1);
 });
 
-test("a lease counts from its confirmation, which begins it anew", async () => {
+test("a lease starts with its confirmation", async () => {
   const granted = new Answer<AcquireReply>();
   world.answers.acquire = () => granted.promise;
   const acquiring = world.lock.acquire({ leaseMs: LEASE_MS, renew: false });
@@ -38,13 +38,13 @@ test("a lease counts from its confirmation, which begins it anew", async () => {
   expect((await acquiring).validForMs()).toBe(LEASE_MS - 12);
 });
 
-test("a lease counts from its adoption, and one that is over when the answer comes is none", async () => {
+test("an adopted lease starts with its adoption, and a reply after its end is an error", async () => {
   const exported = (await new ScriptedLock().lock.acquire({ leaseMs: LEASE_MS })).export();
   for (const isConfirmed of [false, true]) {
     world = new ScriptedLock({ commandTimeoutMs: 10 * LEASE_MS });
     if (isConfirmed) Object.assign(world.store, { confirmsGrants: true });
     const { runtime, answers } = world;
-    // It is asked once more.
+    // The request is sent once more.
     const late = <Reply>(reply: Reply): Promise<Reply> =>
       new Promise((resolve) => runtime.startTimer(() => resolve(reply), LEASE_MS, true));
     if (isConfirmed) answers.extend = () => late("extended");

@@ -1,4 +1,4 @@
-/** What `holdfast/diagnosis` says agrees with what is documented, and with what the scripts are. */
+/** `holdfast/diagnosis` must agree with the documentation and with the scripts. */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,26 +15,26 @@ const SCRIPTS: readonly Script[] = (
   )
 ).flatMap((scripts) => Object.values(scripts));
 
-test("the smallest user is the one that docs/safety.md prints, and that is tested there", () => {
+test("the least-privilege user is the one printed and tested in docs/safety.md", () => {
   const { server, cluster, clusterClients } = leastPrivilege("hf");
   expect(["on", ">secret", "resetchannels", ...server].toSorted()).toEqual(ON_ONE_SERVER.toSorted());
   expect(cluster.toSorted()).toEqual(IN_A_CLUSTER.toSorted());
   expect(clusterClients.toSorted()).toEqual(CLIENTS_IN_A_CLUSTER.toSorted());
 });
 
-test("a prefix stands for itself in a rule, whatever its characters mean to Redis", () => {
+test("a prefix matches literally in an ACL rule, even with pattern characters", () => {
   expect(leastPrivilege("a*b").server.slice(0, 2)).toEqual(["~a\\*b:*", "&a\\*b:in:*"]);
   expect(asPattern("[x]?\\")).toBe("\\[x\\]\\?\\\\");
 });
 
-test("every family of keys and channels that is documented is known", () => {
+test("every documented family of keys and channels is known", () => {
   const document = fileURLToPath(new URL("../../../../docs/redis-keys.md", import.meta.url));
   const documented = [...readFileSync(document, "utf8").matchAll(/\bhf:([a-z-]+)\b/g)].map(([, family]) => family);
   expect(documented.length).toBeGreaterThan(20);
   expect(documented.filter((family) => !keyFamilies.has(family ?? ""))).toEqual([]);
 });
 
-test("a sample has the text of every script and the hash of none, so that whoever loads it teaches no server to grant", () => {
+test("loading a sample cannot enable a grant, because its hash differs from that of the script", () => {
   const hashes = new Set(SCRIPTS.map(({ sha1 }) => sha1));
   expect(scriptSamples.map(({ name }) => name)).toEqual(SCRIPTS.map(({ name }): string => name).toSorted());
   for (const { name, source } of scriptSamples) {

@@ -22,7 +22,7 @@ const HOLDER: Holder = {
   leaseLeftMs: 1_234.5,
 };
 
-/** Text that would break a line, colour a terminal or end a quotation. */
+/** Text that would break a line, color a terminal or end a quotation. */
 const HOSTILE = 'a"b\nc\r\u2028\u2029\u0085\u001b[31m\u0000\u007f\ud800';
 /** One line without control characters. */
 const ONE_LINE = /^[^\p{Cc}\u2028\u2029]+$/u;
@@ -48,7 +48,7 @@ const CAUSES: unknown[] = [
   Object.assign(new Error("x"), { message: { toString: () => HOSTILE } }),
 ];
 
-/** One of each, with whatever comes from data set to `text`. */
+/** One error of each class, with all text from data set to `text`. */
 function all(text: string): LockError[] {
   const holder: Holder = { ...HOLDER, owner: text, label: text, host: text, clientName: text };
   return [
@@ -63,7 +63,7 @@ function all(text: string): LockError[] {
   ];
 }
 
-test("every message is one line and ends in a full stop, whatever names, labels, holders and causes are", () => {
+test("every message is one line that ends with a period, whatever its data contains", () => {
   for (const text of [HOSTILE, "plain", "'", "\\", "${x}", "%s"]) {
     for (const error of all(text)) {
       expect(error.message).toMatch(ONE_LINE);
@@ -72,7 +72,7 @@ test("every message is one line and ends in a full stop, whatever names, labels,
   }
 });
 
-test("codes are stable, one for each class, and names are those of the classes", () => {
+test("every error class has its own stable code and its own name", () => {
   const seen = new Map(all("x").map((error) => [error.name, error.code]));
   expect(Object.fromEntries(seen)).toEqual({
     AcquireTimeoutError: "ERR_LOCK_ACQUIRE_TIMEOUT",
@@ -84,7 +84,7 @@ test("codes are stable, one for each class, and names are those of the classes",
   expect(new UnsupportedError("x", "no").code).toBe("ERR_LOCK_UNSUPPORTED");
 });
 
-test("all are LockErrors and Errors, and carry the name of the lock as it is", () => {
+test("every error is a LockError with the unchanged name of the lock", () => {
   for (const error of [...all(HOSTILE), new UnsupportedError(HOSTILE, "no")]) {
     expect(error).toBeInstanceOf(LockError);
     expect(error).toBeInstanceOf(Error);
@@ -93,8 +93,8 @@ test("all are LockErrors and Errors, and carry the name of the lock as it is", (
   }
 });
 
-describe("an acquire that timed out", () => {
-  test("says who holds the lock, what for, since when, with which token and for how long", () => {
+describe("an acquire timeout", () => {
+  test("names the holder with its label, start, token and remaining lease", () => {
     const error = new AcquireTimeoutError("order:42", { waitMs: 5_000, holder: HOLDER, waitersAhead: 3 });
     expect(error.message).toBe(
       '"order:42" was not acquired within 5000 ms: held by abcdefghijklmnop/7/30000/1/report (pid 4242 on web-3) ' +
@@ -104,7 +104,7 @@ describe("an acquire that timed out", () => {
     expect(error).toMatchObject({ waitMs: 5_000, holder: HOLDER, waitersAhead: 3, token: HOLDER.token });
   });
 
-  test("says that this very process holds it, and may wait for itself", () => {
+  test("says that this process holds the lock and may be waiting for itself", () => {
     const error = new AcquireTimeoutError("order:42", { waitMs: 5_000, holder: HOLDER, isOwn: true });
     expect(error.message).toBe(
       '"order:42" was not acquired within 5000 ms: held by this process, abcdefghijklmnop/7/30000/1/report ' +
@@ -136,7 +136,7 @@ describe("an acquire that timed out", () => {
   });
 });
 
-test("a lost lease carries its token, its owner and why, and each reason has a sentence of its own", () => {
+test("a lost lease has its token, owner and reason, and each reason has its own message", () => {
   const errors = REASONS.map((reason) => new LeaseLostError("a", { reason, token: 5, owner: "o" }));
   expect(new Set(errors.map(({ message }) => message)).size).toBe(REASONS.length);
   for (const [i, error] of errors.entries()) {
@@ -145,7 +145,7 @@ test("a lost lease carries its token, its owner and why, and each reason has a s
   }
 });
 
-test("a failure of the store says what may be assumed, and keeps the cause as it is", () => {
+test("a store error says whether the request may have run, and keeps the cause unchanged", () => {
   for (const cause of CAUSES) {
     expect(new StoreError("a", { mayHaveRun: true, transient: true, cause }).cause).toBe(cause);
   }

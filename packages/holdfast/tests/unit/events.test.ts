@@ -28,7 +28,7 @@ function listen(): void {
 const of = (name: string): Record<string, unknown>[] =>
   heard.filter(([from]) => from === name).map(([, event]) => event);
 
-test("every channel has the name that is documented", () => {
+test("every channel has its documented name", () => {
   expect(Object.fromEntries(Object.entries(channels).map(([short, { name }]) => [short, name]))).toEqual({
     acquire: "holdfast:acquire",
     command: "holdfast:command",
@@ -45,7 +45,7 @@ test("every channel has the name that is documented", () => {
   });
 });
 
-test("a hold tells of its acquire, grant, renewals and release, with names, owner, token and times", async () => {
+test("a hold publishes its acquire, grant, renewals and release with names, owner, token and times", async () => {
   listen();
   const lease = await world.lock.acquire({ waitMs: 500, leaseMs: 30_000, label: "x" });
   await world.runtime.advance(10_000);
@@ -76,7 +76,7 @@ test("a renewal that the server refuses is a loss and not a renewal", async () =
   expect(of("renew")).toEqual([]);
 });
 
-test("a wait is told once, with whether it is in the queue, and the grant says how long it took", async () => {
+test("a wait is published once with its queue state, and the grant contains its duration", async () => {
   listen();
   await world.session.clientInbox.open(1_000);
   world.answers.acquire = async () => ({ outcome: "waiting", restMs: 30_000, nowUs: NOW_US });
@@ -89,7 +89,7 @@ test("a wait is told once, with whether it is in the queue, and the grant says h
   expect(of("grant")).toMatchObject([{ token: 9, waitedMs: 6_000 }]);
 });
 
-test("the first wait of a client is told when it stands in the queue, which is when its inbox is there", async () => {
+test("the first wait of a client is published once it is in the queue", async () => {
   listen();
   world.answers.acquire = async ({ enqueue }) => ({
     outcome: enqueue === true ? "waiting" : "refused",
@@ -104,7 +104,7 @@ test("the first wait of a client is told when it stands in the queue, which is w
 test.each([
   ["cannot listen", ScriptedStore.unsupported],
   ["cannot listen now", () => Promise.reject(lost())],
-])("the wait of a client that %s is told once, as one without a place in the queue", async (_, opening) => {
+])("the wait of a client that %s is published once, as not queued", async (_, opening) => {
   listen();
   world.store.subscribe = opening;
   world.answers.acquire = async () => ({ outcome: "refused", restMs: 30_000, nowUs: NOW_US });
@@ -122,7 +122,7 @@ describe("a call that ends without a lease", () => {
     });
   };
 
-  test.each([false, true])("says how it ended, once, and for whom (in a cohort: %s)", async (takesTurns) => {
+  test.each([false, true])("is published once with its outcome and call (in a cohort: %s)", async (takesTurns) => {
     world = new ScriptedLock({ takesTurns });
     listen();
     refuse();
@@ -153,7 +153,7 @@ describe("a call that ends without a lease", () => {
     expect(of("grant")).toEqual([]);
   });
 
-  test("is told where this Holdfast was closed", async () => {
+  test("is published as closed if the Holdfast is closed", async () => {
     listen();
     refuse();
     const waiting = world.lock.acquire({ waitMs: Infinity }).catch(() => {});
@@ -164,7 +164,7 @@ describe("a call that ends without a lease", () => {
   });
 });
 
-test("a lease that is handed over is told to be so, and not once more", async () => {
+test("an exported lease is published as handed over, once", async () => {
   listen();
   const lease = await world.lock.acquire();
   lease.export();
@@ -172,7 +172,7 @@ test("a lease that is handed over is told to be so, and not once more", async ()
   expect(of("release")).toMatchObject([{ outcome: "handed-over", token: 7 }]);
 });
 
-test("a loss is told once, with its reason, and before the signal aborts", async () => {
+test("a loss is published once with its reason, before the signal aborts", async () => {
   listen();
   const lease = await world.lock.acquire({ renew: false });
   lease.signal.addEventListener("abort", () => heard.push(["abort", {}]));
@@ -186,7 +186,7 @@ test.each([
   ["unclaimed", async () => "unclaimed" as const, "expired-unclaimed"],
   ["claimed", async () => "claimed" as const, "lost"],
   ["a failure", () => Promise.reject(new Error("no")), "unknown"],
-])("a release answered by %s is told with its outcome", async (_, answer, outcome) => {
+])("a release answered with %s is published with its outcome", async (_, answer, outcome) => {
   listen();
   world.answers.release = answer;
   const lease = await world.lock.acquire();
@@ -194,7 +194,7 @@ test.each([
   expect(of("release")).toMatchObject([{ outcome }]);
 });
 
-test("nothing is built and nothing is sent while nobody listens", async () => {
+test("nothing is published without a subscriber", async () => {
   const spies = Object.values(channels).map((channel) => vi.spyOn(channel, "publish"));
   const lease = await world.lock.acquire();
   await world.runtime.advance(25_000);
@@ -208,7 +208,7 @@ test("nothing is built and nothing is sent while nobody listens", async () => {
   for (const spy of spies) expect(spy).not.toHaveBeenCalled();
 });
 
-test("a listener that throws does not reach whoever holds the lock", async () => {
+test("a subscriber that throws does not affect the lock holder", async () => {
   const thrown: unknown[] = [];
   const before = process.listeners("uncaughtException");
   process.removeAllListeners("uncaughtException");
@@ -225,7 +225,7 @@ test("a listener that throws does not reach whoever holds the lock", async () =>
   expect(await lease.release()).toBe("released");
 });
 
-test("callers that share a claim tell of themselves, with one owner and a token each", async () => {
+test("callers that share a claim publish their own events with one owner and separate tokens", async () => {
   world = new ScriptedLock({ takesTurns: true });
   listen();
   world.answers.acquire = async ({ enqueue }) => ({
@@ -248,7 +248,7 @@ test("callers that share a claim tell of themselves, with one owner and a token 
     { ...about, call: calls[0], waitMs: 500, leaseMs: 30_000 },
     { ...about, call: calls[1], waitMs: Infinity, leaseMs: 30_000 },
   ]);
-  // The second one stands behind the first, and the claim of both waits.
+  // The second caller waits behind the first. The shared claim publishes a wait of its own.
   expect(of("wait").map(({ call }) => calls.indexOf(call))).toEqual([1, -1]);
   expect(of("grant").map(({ call }) => calls.indexOf(call))).toEqual([0, 1]);
   expect(of("grant")).toMatchObject([

@@ -1,4 +1,4 @@
-/** What a server that evicts, hides it, or does not say so in time means for whoever acquires. */
+/** How an acquire behaves if the server evicts keys, hides its policy or does not reply in time. */
 import { expect, test } from "vitest";
 import { EvictionError, StoreError } from "../../src/core/errors.js";
 import { evictionQuestion, Guard, type MemoryPolicy } from "../../src/core/guard.js";
@@ -8,7 +8,7 @@ import { Answer, lost, NOW_US, never, ScriptedLock, watch } from "./scripted-loc
 const EVICTS: MemoryPolicy = { policy: "volatile-lru", maxmemoryBytes: 1_000_000 };
 const SAFE: MemoryPolicy = { policy: "noeviction", maxmemoryBytes: 1_000_000 };
 
-/** A lock on a server whose policy a test holds in its hands. */
+/** A lock on a server whose eviction policy the test controls. */
 class World extends ScriptedLock {
   asked = 0;
   policy: () => Promise<MemoryPolicy | undefined>;
@@ -33,7 +33,7 @@ test.each([
   ["volatile-ttl", 1_000_000, false],
   ["allkeys-random", 1_000_000, false],
   ["a-policy-of-the-future", 1_000_000, false],
-])("a lock of a server with %s and maxmemory %i is granted: %s", async (policy, maxmemoryBytes, isGranted) => {
+])("a lock on a server with %s and maxmemory %i is granted: %s", async (policy, maxmemoryBytes, isGranted) => {
   const world = new World(async () => ({ policy, maxmemoryBytes }));
   const acquiring = watch(world.lock.acquire());
   await world.runtime.advance(0);
@@ -41,7 +41,7 @@ test.each([
   if (!isGranted) expect(acquiring.error).toMatchObject({ code: "ERR_LOCK_EVICTION", policy, maxmemoryBytes });
 });
 
-test("the question is sent in the same turn as the first acquire, and after a good answer never again", async () => {
+test("the policy request is sent together with the first acquire, and never again after a good reply", async () => {
   const world = new World(async () => SAFE);
   const acquiring = world.lock.acquire();
   expect([world.asked, world.sentOf("acquire").length]).toEqual([1, 1]);
@@ -50,14 +50,14 @@ test("the question is sent in the same turn as the first acquire, and after a go
   expect(world.asked).toBe(1);
 });
 
-test("many first acquires ask once", async () => {
+test("concurrent first acquires send one policy request", async () => {
   const world = new World(async () => SAFE);
   await Promise.all(Array.from({ length: 50 }, () => world.lock.acquire()));
   expect(world.asked).toBe(1);
 });
 
 test.each(["granted", "waiting"] as const)(
-  "an acquire that is refused after it was %s has left when it rejects, and nothing goes on",
+  "an acquire that was %s before the policy arrives leaves before it rejects, and nothing remains",
   async (outcome) => {
     const world = new World(async () => EVICTS);
     world.answers.acquire = async () =>
@@ -77,7 +77,7 @@ test.each(["granted", "waiting"] as const)(
   },
 );
 
-test("while the server evicts each acquire asks first and sends nothing else; when it no longer does, locks are granted", async () => {
+test("acquires send only the policy request while the server evicts keys, and then work again", async () => {
   const world = new World(async () => EVICTS);
   await expect(world.lock.acquire()).rejects.toThrow(EvictionError);
   for (const verb of ["acquire", "tryAcquire"] as const) {
@@ -90,7 +90,7 @@ test("while the server evicts each acquire asks first and sends nothing else; wh
   expect(world.asked).toBe(4);
 });
 
-test("a question that fails changes nothing, and the next acquire asks again", async () => {
+test("a failed policy request changes nothing, and the next acquire repeats it", async () => {
   const world = new World(() => Promise.reject(lost()));
   await world.lock.acquire();
   world.policy = async () => EVICTS;
@@ -99,7 +99,7 @@ test("a question that fails changes nothing, and the next acquire asks again", a
   await expect(world.lock.acquire(), "known to evict, and it cannot be asked").rejects.toThrow(StoreError);
 });
 
-test("a question without an answer holds an acquire up for as long as its own call may last, and no longer", async () => {
+test("an unanswered policy request delays an acquire by at most its own timeout", async () => {
   const world = new World(() => never());
   const acquiring = watch(world.lock.acquire({ waitMs: 300 }));
   await world.runtime.advance(299);
@@ -108,7 +108,7 @@ test("a question without an answer holds an acquire up for as long as its own ca
   expect(acquiring.state).toBe("fulfilled");
 });
 
-test("an abort while the question is under way ends the acquire, and gives back what was granted", async () => {
+test("an abort during the policy request ends the acquire and gives the grant back", async () => {
   const world = new World(() => never());
   const controller = new AbortController();
   const acquiring = watch(world.lock.acquire({ signal: controller.signal }));
@@ -119,7 +119,7 @@ test("an abort while the question is under way ends the acquire, and gives back 
   expect(world.sentOf("leave").length).toBeGreaterThan(0);
 });
 
-test("after the connection was away the next acquire asks again, beside its request", async () => {
+test("after a reconnect the next acquire repeats the policy request alongside its own", async () => {
   const world = new World(async () => SAFE);
   const lease = await world.lock.acquire();
   world.policy = async () => EVICTS;
@@ -129,11 +129,11 @@ test("after the connection was away the next acquire asks again, beside its requ
   world.store.reconnect("commands");
   await expect(world.lock.acquire()).rejects.toThrow(EvictionError);
   expect(world.sentOf("acquire")).toHaveLength(3);
-  // What is held already is not taken away: nobody knows that it was evicted.
+  // A lease already held stays held because it is unknown whether its key was evicted.
   lease.assertHeld();
 });
 
-test("a server that hides its policy is told of once, and locks are granted without asking again", async () => {
+test("a server that hides its policy causes one warning, and locks are granted", async () => {
   let told = 0;
   let asked = 0;
   const question = evictionQuestion({
@@ -153,7 +153,7 @@ test("a server that hides its policy is told of once, and locks are granted with
   expect([asked, told]).toEqual([2, 1]);
 });
 
-test("the message names the policy, the limit, what may happen and what to do", () => {
+test("the error message names the policy, the limit, the risk and the fix", () => {
   expect(new EvictionError("order:42", EVICTS).message).toBe(
     '"order:42" was not acquired: the server evicts keys when its 1000000 bytes of memory are full ' +
       "(maxmemory-policy volatile-lru), so it may grant a lock that is still held. " +

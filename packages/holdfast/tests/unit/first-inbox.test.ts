@@ -1,9 +1,9 @@
-/** Leases that were granted before this client could hear of anything. */
+/** Leases granted before the client's inbox was open. */
 import { expect, test } from "vitest";
 import { Answer, ScriptedLock } from "./scripted-lock.js";
 
 test.each([true, false])(
-  "a forced release that came before the inbox was open is found soon, and not a third of the lease later (cluster: %s)",
+  "a force-release before the inbox was open is found soon after it opens (cluster: %s)",
   async (isCluster) => {
     const world = new ScriptedLock({ isCluster });
     const opened = new Answer<void>();
@@ -20,7 +20,7 @@ test.each([true, false])(
   },
 );
 
-test("a lease that is not to be renewed is not made longer for it, and one that was granted later is not asked about", async () => {
+test("a lease with `renew: false` or one granted after the inbox opened sends no extra request", async () => {
   for (const isEarly of [true, false]) {
     const world = new ScriptedLock({ isCluster: true });
     const opened = new Answer<void>();

@@ -1,9 +1,9 @@
-/** Something that an observer follows: what the server says of it is in the hands of a test, and a diary of what was asked. */
+/** An observed value on a scripted server. Tests control its replies and read which requests were sent. */
 import { type ObserveOptions, observe } from "../../src/election/observer.js";
 import { settle } from "./manual-runtime.js";
 import { ScriptedLock } from "./scripted-lock.js";
 
-/** A channel on which somebody listens or has listened. */
+/** A subscription to a channel, open or closed. */
 interface Subscriber {
   readonly channel: string;
   readonly push: () => void;
@@ -13,17 +13,17 @@ interface Subscriber {
 const CHANNEL = "hf:followed";
 const TIMEOUT_MS = 1_500;
 
-/** See the file header. A number, of which a greater one is news. */
+/** The observed value is a number. A greater number is news. */
 export class Followed {
   readonly world = new ScriptedLock({ commandTimeoutMs: TIMEOUT_MS });
-  /** What the server says. */
+  /** The server's current value. */
   state = 1;
   changesInMs = Infinity;
-  /** Replaced to make a question fail or hang. */
+  /** Replaced to make a request fail or hang. */
   read: () => Promise<number> = async () => this.state;
-  /** When it was asked, counted from the start. */
+  /** When each request was sent, in ms after the start. */
   reads: number[] = [];
-  /** How long each answer was waited for at most. */
+  /** The timeout of each request. */
   readonly timeouts = new Set<number>();
   readonly subscribers: Subscriber[] = [];
   readonly #startMs = this.world.runtime.monotonicMs();
@@ -41,7 +41,7 @@ export class Followed {
     };
   }
 
-  /** Follows it; numbers are shown as texts. */
+  /** Observes the value. States are texts such as `state 1`. */
   observe(options: ObserveOptions = {}): AsyncGenerator<string, void, undefined> {
     const about = {
       session: this.world.session,
@@ -58,7 +58,7 @@ export class Followed {
     return observe(about, options, async (is) => `state ${is}`);
   }
 
-  /** Follows it, and takes the first state, by which time it listens. Forgets what was asked until then. */
+  /** Starts an observation and takes the first state, after which it is subscribed. Clears the list of requests. */
   async begun(options?: ObserveOptions): Promise<AsyncGenerator<string, void, undefined>> {
     const states = this.observe(options);
     await states.next();
@@ -67,12 +67,12 @@ export class Followed {
     return states;
   }
 
-  /** Where a message says that it has changed; undefined if nobody ever listened there. The client has another inbox. */
+  /** The latest subscription to the value's channel, undefined if there was none. The client has another inbox. */
   get subscriber(): Subscriber | undefined {
     return this.subscribers.findLast(({ channel }) => channel === CHANNEL);
   }
 
-  /** What of an observation goes on: whether it listens, claims that the session knows, timers that keep the process alive. */
+  /** What is left of an observation: open subscriptions, claims of the session, timers that keep the process alive. */
   get left(): { readonly subscribers: number; readonly claims: number; readonly timers: number } {
     const { session, runtime } = this.world;
     const open = this.subscribers.filter(({ channel, isOpen }) => channel === CHANNEL && isOpen);

@@ -1,4 +1,4 @@
-/** What a release makes of failures, and what becomes of a claim that was given up, to the last call of both. */
+/** How a release handles failures, and how an abandoned claim is cleaned up. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { StoreError } from "../../src/core/errors.js";
 import type { Claim } from "../../src/core/protocol.js";
@@ -20,7 +20,7 @@ function hopeless(): StoreError {
 }
 
 describe("a release", () => {
-  test("whose first answer was lost and whose second says that the server has forgotten is a loss", async () => {
+  test("is a loss if the first reply was lost and the second says `forgotten`", async () => {
     const lease = await world.lock.acquire();
     let tries = 0;
     world.answers.release = async () => {
@@ -33,7 +33,7 @@ describe("a release", () => {
     expect(releasing.error).toMatchObject({ code: "ERR_LOCK_LEASE_LOST", reason: "server-lost" });
   });
 
-  test("of what the server gave to somebody else is a loss, although it is not known whether it was put back", async () => {
+  test("of a lock granted to someone else is a loss, even if the reclaim has no reply", async () => {
     const lease = await world.lock.acquire();
     world.answers.release = async () => "claimed";
     Object.assign(world.protocol, { reclaim: () => Promise.reject(lost()) });
@@ -43,7 +43,7 @@ describe("a release", () => {
     expect(world.sentOf("leave").length, "a request that puts it back late is undone").toBeGreaterThan(0);
   });
 
-  test("under way when a renewal hears that it is not held is not undone by putting it back", async () => {
+  test("in flight while a renewal reports a loss is not undone by a reclaim", async () => {
     let putBack = 0;
     const reclaim = async (): Promise<"reclaimed"> => {
       putBack += 1;
@@ -60,7 +60,7 @@ describe("a release", () => {
     expect(putBack).toBe(0);
   });
 
-  test("whose first try cannot have run is told as it is when the second says `not held`", async () => {
+  test("reports `not held` if the first attempt cannot have run", async () => {
     const lease = await world.lock.acquire();
     let tries = 0;
     world.answers.release = async () => {
@@ -73,7 +73,7 @@ describe("a release", () => {
     expect(releasing).toMatchObject({ state: "fulfilled", value: "expired-unclaimed" });
   });
 
-  test("that goes on failing is tried for two command time-outs, keeps the process alive that long, and no longer", async () => {
+  test("that keeps failing is retried for two command timeouts and keeps the process alive until then", async () => {
     const lease = await world.lock.acquire();
     world.answers.release = () => Promise.reject(lost(false));
     world.answers.leave = () => Promise.reject(lost());
@@ -87,7 +87,7 @@ describe("a release", () => {
     expect(world.runtime.running(true)).toBe(0);
   });
 
-  test("that was not answered is undone again after an answer, because a copy of it may come later", async () => {
+  test("without a reply sends leaves even after one was answered, because a copy may still run", async () => {
     const lease = await world.lock.acquire();
     world.answers.release = () => Promise.reject(lost());
     const releasing = watch(lease.release());
@@ -97,7 +97,7 @@ describe("a release", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("undoes a question of its claim that may still be under way, for as long as its lease could last", async () => {
+  test("sends leaves for an earlier unanswered acquire for as long as its lease could last", async () => {
     let tries = 0;
     world.answers.acquire = async () => {
       tries += 1;
@@ -115,7 +115,7 @@ describe("a release", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("of a lease all of whose questions were answered leaves nothing to undo", async () => {
+  test("sends no leave if all requests of the lease were answered", async () => {
     const lease = await world.lock.acquire();
     await lease.release();
     await world.runtime.advance(60_000);
@@ -134,7 +134,7 @@ describe("a cleanup", () => {
     return cleanUp(world.session, world.protocol, one, isUncertain, COMMAND_TIMEOUT_MS);
   }
 
-  test("that the server refuses for good is left to the lease after a minute; one that is not answered is not", async () => {
+  test("stops after a minute if the server rejects it permanently, but continues without a reply", async () => {
     for (const [failure, isLong] of [
       [hopeless(), false],
       [lost(), true],
@@ -151,7 +151,7 @@ describe("a cleanup", () => {
     }
   });
 
-  test("with nothing under way but its own call does not repeat it because a connection is back", async () => {
+  test("does not resend its only request after a reconnect", async () => {
     const answer = new Answer<void>();
     world.answers.leave = () => answer.promise;
     const leaving = watch(leaveFor(claim(30_000), false));
@@ -165,7 +165,7 @@ describe("a cleanup", () => {
     expect(world.session.clientInbox.size).toBe(0);
   });
 
-  test("that was closed does not begin again when an earlier call fails later", async () => {
+  test("does not restart after close when an earlier request fails", async () => {
     const earlier = new Answer<void>();
     let calls = 0;
     world.answers.leave = async () => {
@@ -184,25 +184,25 @@ describe("a cleanup", () => {
     expect(world.sentOf("leave")).toHaveLength(2);
   });
 
-  test("that is answered ends when the lease is over to the millisecond", async () => {
-    // Of the growing pauses: 50, 100 and 200 ms.
+  test("with replies makes its last attempt exactly when the lease ends", async () => {
+    // The pauses grow: 50, 100 and 200 ms.
     await leaveFor(claim(350), true);
     await world.runtime.advance(10_000);
     expect(world.timesOf("leave", startMs)).toEqual([0, 50, 150, 350]);
   });
 
-  test("that is never answered goes on for a minute, however short the lease, since a place in a queue has no end", async () => {
+  test("without a reply continues for a minute even for a short lease", async () => {
     world.answers.leave = () => Promise.reject(lost());
     await leaveFor(claim(350), true);
     await world.runtime.advance(300_000);
     const times = world.timesOf("leave", startMs);
     expect(times.slice(0, 5)).toEqual([0, 50, 150, 350, 750]);
-    // Pauses are 10 s at most.
+    // Pauses are at most 10 s.
     expect(times.at(-1)).toBeGreaterThanOrEqual(60_000);
     expect(times.at(-1)).toBeLessThan(70_000);
   });
 
-  test("is asked for by a grant of a claim that nobody waits for any more", async () => {
+  test("is triggered by a grant of a claim that no caller waits for", async () => {
     world.answers.acquire = async () => ({ outcome: "waiting", restMs: 30_000, nowUs: NOW_US });
     const acquiring = watch(world.lock.acquire({ waitMs: 500 }));
     await world.runtime.advance(600);

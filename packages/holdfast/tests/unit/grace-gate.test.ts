@@ -6,7 +6,7 @@ import { ServerFailoverGuard } from "../../src/stores/server-failover-guard.js";
 const LEASE_MS = 3_000;
 const TIMEOUT_MS = 1_000;
 
-test("a new connection is told of the longest lease, though what asks for it first needs none", async () => {
+test("a new connection reports the longest lease, even if its first request has none", async () => {
   const told: number[] = [];
   const grace: Grace = {
     marker: "hf:lineage",
@@ -20,7 +20,7 @@ test("a new connection is told of the longest lease, though what asks for it fir
   const args = mutexAcquire.args.map((name) => (name === "leaseMs" ? LEASE_MS : 1));
   expect(guard.ready(mutexAcquire, [], args, TIMEOUT_MS)).toBeUndefined();
   await guard.ask(mutexAcquire, [], TIMEOUT_MS);
-  // The server that knows is gone, and its marker may not have reached the one that took over.
+  // The server that knew the lease is gone, and its marker may not have reached its successor.
   guard.serverMayHaveChanged();
   await guard.ask(mutexRelease, [], TIMEOUT_MS);
   expect(told).toEqual([LEASE_MS, LEASE_MS]);

@@ -1,10 +1,10 @@
-/** `permits` of the channel `holdfast:grant`: of what has permits that somebody counts, and of nothing else. */
+/** `permits` on the channel `holdfast:grant`: set for semaphores only. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { embedded } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { createHoldfast, type GrantEvent } from "../../src/index.js";
 
-test("a grant of a semaphore has them; those of a read-write lock and a mutex do not", async () => {
+test("only a semaphore's grant event contains permits", async () => {
   const events: GrantEvent[] = [];
   const onGrant = (message: unknown): void => void events.push(message as GrantEvent);
   subscribe("holdfast:grant", onGrant);

@@ -1,4 +1,4 @@
-/** How long the answer of a question counts that is asked again with each client record, under a clock that a test holds. */
+/** How long the reply to a periodic server check counts, on a manual clock. */
 import { beforeEach, expect, test } from "vitest";
 import { ProtocolError } from "../../src/core/errors.js";
 import { Guard, type Refusal } from "../../src/core/guard.js";
@@ -28,7 +28,7 @@ beforeEach(async () => {
   await guard.pass("l", async () => 1, 100);
 });
 
-test("while the last answer counts, asking again holds up nobody", async () => {
+test("while the last reply counts, a new check blocks no request", async () => {
   await runtime.advance(59_000);
   const later = new Answer<undefined>();
   answer = () => later.promise;
@@ -39,7 +39,7 @@ test("while the last answer counts, asking again holds up nobody", async () => {
   expect(guard.isOpen).toBe(true);
 });
 
-test("after a longer silence the next request counts only with a new answer", async () => {
+test("after a longer silence, the next request waits for a new reply", async () => {
   await runtime.advance(60_000);
   const later = new Answer<Refusal>();
   answer = () => later.promise;
@@ -53,7 +53,7 @@ test("after a longer silence the next request counts only with a new answer", as
   expect(passing.error).toBeInstanceOf(ProtocolError);
 });
 
-test("what is found out while it was open refuses the next request", async () => {
+test("a conflict found by a check rejects the next request", async () => {
   answer = async () => refuses;
   guard.renew();
   await runtime.advance(0);
@@ -64,7 +64,7 @@ test("what is found out while it was open refuses the next request", async () =>
   expect(guard.isOpen).toBe(true);
 });
 
-test("an answer that fails to come is asked for again beside the next request, and refuses nothing", async () => {
+test("a failed check rejects nothing and is repeated with the next request", async () => {
   answer = () => Promise.reject(lost());
   guard.renew();
   await runtime.advance(0);
@@ -76,7 +76,7 @@ test("an answer that fails to come is asked for again beside the next request, a
   expect([guard.isOpen, asked]).toEqual([true, 4]);
 });
 
-test("a question without an answer holds up nobody while the last answer counts, and then one request", async () => {
+test("an unanswered check blocks no request while the last reply counts, and then only one", async () => {
   let failing = new Answer<undefined>();
   answer = () => failing.promise;
   guard.renew();
@@ -101,7 +101,7 @@ test("a question without an answer holds up nobody while the last answer counts,
   expect(guard.isOpen).toBe(true);
 });
 
-test("another question that fails does not keep a server refused that was mended", async () => {
+test("a server that was fixed is accepted even if another check fails", async () => {
   let refusal: Refusal | undefined = refuses;
   const failing = { ask: () => Promise.reject(lost()) };
   const both = new Guard([{ ask: async () => refusal }, failing], runtime);
@@ -110,7 +110,7 @@ test("another question that fails does not keep a server refused that was mended
   expect(await both.pass("l", async () => 7, 100)).toBe(7);
 });
 
-test("two questions without an answer hold a request up for as long as one", async () => {
+test("two unanswered checks delay a request no longer than one", async () => {
   const silent = { ask: () => new Promise<undefined>(() => {}) };
   const passing = watch(new Guard([silent, silent], runtime).pass("l", async () => 7, 300));
   await runtime.advance(299);
@@ -119,7 +119,7 @@ test("two questions without an answer hold a request up for as long as one", asy
   expect(passing.state).toBe("fulfilled");
 });
 
-test("the message names both versions, who uses the other one and what to do", () => {
+test("the error message names both versions, the other client and the fix", () => {
   expect(new ProtocolError("order:42", CONFLICT).message).toBe(
     '"order:42" was not acquired and nothing is held: client two (pid 77 on web-9) uses protocol 2 (version 2.0.0) under the prefix "hf", ' +
       "and does not see locks of protocol 1 (version 0.1.0), which this process uses. Run one major version of Holdfast for each " +

@@ -1,4 +1,4 @@
-/** How a hold ends that others than its holder end, and what it does when it is told to look: under a clock that a test holds. */
+/** How a hold ends if its holder does not end it, and how it reacts to change hints. On a manual clock. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { ClosedError, type LeaseLostError, UnsupportedError } from "../../src/core/errors.js";
 import type { Hold } from "../../src/core/hold.js";
@@ -11,13 +11,13 @@ beforeEach(() => {
   world = new ScriptedLock();
 });
 
-/** What kinds that are made of a mutex do with its hold. */
+/** The hold of a mutex lease, which other kinds of locks build on. */
 const holdOf = (lease: Lease): Hold => Lease.holdingOf(lease) as Hold;
 
 const reasonOf = (lease: Lease): unknown => (lease.signal.reason as LeaseLostError | undefined)?.reason;
 
-describe("a forced release", () => {
-  test("tells the holder by whom and why, and every listener once, also those that come later", async () => {
+describe("a force-release", () => {
+  test("gives author and reason to the holder, and to every listener once, even a late one", async () => {
     const lease = await world.lock.acquire();
     const told: unknown[][] = [];
     const listen = (who: string): void => holdOf(lease).onLost((...facts) => void told.push([who, ...facts]));
@@ -32,8 +32,8 @@ describe("a forced release", () => {
   });
 });
 
-describe("a hint that something has changed", () => {
-  test("makes it renew at once, and hear of its loss", async () => {
+describe("a change hint", () => {
+  test("triggers an immediate renewal that discovers a loss", async () => {
     const lease = await world.lock.acquire();
     world.store.push(`~${world.lastNumber}`);
     await world.runtime.advance(1);
@@ -44,14 +44,14 @@ describe("a hint that something has changed", () => {
     expect(reasonOf(lease)).toBe("server-lost");
   });
 
-  test("makes it ask nothing where it is not to be renewed", async () => {
+  test("sends nothing if the lease is not renewed", async () => {
     await world.lock.acquire({ renew: false });
     world.store.push(`~${world.lastNumber}`);
     await world.runtime.advance(100);
     expect(world.sentOf("extend")).toEqual([]);
   });
 
-  test("is also that it can be told from now on, where a client has to connect for that first", async () => {
+  test("is assumed when a cluster client has opened its inbox", async () => {
     world = new ScriptedLock({ isCluster: true });
     const connected = new Answer<void>();
     world.store.subscribe = () => connected.promise;
@@ -64,8 +64,8 @@ describe("a hint that something has changed", () => {
   });
 });
 
-describe("a hold that a script has ended", () => {
-  test("sends nothing more, and is no loss", async () => {
+describe("a hold that a script ended", () => {
+  test("sends nothing more and is not lost", async () => {
     const lease = await world.lock.acquire();
     const hold = holdOf(lease);
     const told: unknown[] = [];
@@ -78,7 +78,7 @@ describe("a hold that a script has ended", () => {
     expect([told, world.sent.length, world.runtime.running()]).toEqual([[], 1, 0]);
   });
 
-  test("is not waited for by a close, and was not given back by it", async () => {
+  test("is neither awaited nor released by close", async () => {
     const lease = await world.lock.acquire();
     const closing = watch(world.session.close(60_000));
     holdOf(lease).end();
@@ -86,10 +86,10 @@ describe("a hold that a script has ended", () => {
     expect(closing.value).toEqual({ released: [], unsettled: [] });
   });
 
-  test("undoes what a request of its own may still do, and nothing if none is under way", async () => {
+  test("undoes its own late requests, if there are any", async () => {
     holdOf(await world.lock.acquire()).undoLateRequests();
     expect(world.sentOf("leave")).toEqual([]);
-    // A renewal without an answer that may put it back.
+    // The renewal has no reply, and its reclaim request may still run.
     Object.assign(world.protocol, { reclaim: () => Promise.reject(lost()) });
     world.answers.extend = async () => "forgotten";
     const hold = holdOf(await world.lock.acquire());
@@ -101,7 +101,7 @@ describe("a hold that a script has ended", () => {
   });
 });
 
-describe("a copy of its grant", () => {
+describe("a copy of a grant message", () => {
   const granted = async (): Promise<Lease> => {
     world.answers.acquire = async () => ({ outcome: "waiting", restMs: 30_000, nowUs: NOW_US });
     const acquiring = world.lock.acquire();
@@ -110,7 +110,7 @@ describe("a copy of its grant", () => {
     return acquiring;
   };
 
-  test("that comes while it is held changes nothing", async () => {
+  test("changes nothing during the hold", async () => {
     const lease = await granted();
     world.store.push(`+${world.lastNumber} 9 ${NOW_US}`);
     await settle();
@@ -118,7 +118,7 @@ describe("a copy of its grant", () => {
     lease.assertHeld();
   });
 
-  test("that comes while it is given back, or has gone elsewhere, is not passed on; a later grant is", async () => {
+  test("is ignored during and after the release, but a later grant is given back", async () => {
     for (const end of [(lease: Lease) => void lease.release(), (lease: Lease) => holdOf(lease).end()]) {
       world = new ScriptedLock();
       end(await granted());
@@ -133,8 +133,8 @@ describe("a copy of its grant", () => {
   });
 });
 
-describe("what kinds do with a hold", () => {
-  test("at rest it sends nothing and tells no loss, and can be extended", async () => {
+describe("a hold used by another kind of lock", () => {
+  test("sends nothing and reports no loss while at rest, and can be extended", async () => {
     const lease = await world.lock.acquire();
     const hold = holdOf(lease);
     hold.rest();
@@ -147,7 +147,7 @@ describe("what kinds do with a hold", () => {
     expect([world.sentOf("extend").length, lease.signal.aborted]).toEqual([1, false]);
   });
 
-  test("that was granted something else by then is known by the new token", async () => {
+  test("is released with the new token after a second grant", async () => {
     const released: number[] = [];
     world.protocol.release = async ({ token }) => {
       released.push(token);
@@ -163,7 +163,7 @@ describe("what kinds do with a hold", () => {
   test.each([
     [false, 1, "held"],
     [true, 0, "server-lost"],
-  ])("that may hold something else by now (%s) is put back %i times", async (changes, count, end) => {
+  ])("that may hold something else now (%s) is reclaimed %i times", async (changes, count, end) => {
     let putBack = 0;
     const reclaim = async (): Promise<"reclaimed"> => {
       putBack += 1;
@@ -177,7 +177,7 @@ describe("what kinds do with a hold", () => {
     expect([putBack, reasonOf(lease) ?? "held"]).toEqual([count, end]);
   });
 
-  test("of which leases cannot move is refused to be exported, and goes on", async () => {
+  test("cannot be exported if its kind does not support that, and is still held", async () => {
     Object.assign(world.protocol, { exported: undefined });
     const lease = await world.lock.acquire();
     expect(() => lease.export()).toThrow(UnsupportedError);
@@ -188,12 +188,12 @@ describe("what kinds do with a hold", () => {
   });
 });
 
-describe("at the end of the Holdfast", () => {
+describe("closing the Holdfast", () => {
   test.each([
     [undefined, 30_000],
     [1_000, 30_000],
     [60_000, 60_000],
-  ])("one that was extended to %s ms is left with a lease of %i ms", async (extended, leaseMs) => {
+  ])("after an extension to %s ms leaves with a lease of %i ms", async (extended, leaseMs) => {
     const lease = await world.lock.acquire();
     if (extended !== undefined) await lease.extend(extended);
     await world.session.close();
@@ -201,7 +201,7 @@ describe("at the end of the Holdfast", () => {
     expect([left?.claim?.leaseMs, left?.claim?.owner]).toEqual([leaseMs, lease.owner]);
   });
 
-  test("callers that share its claim do not follow each other, and are told at once", async () => {
+  test("rejects callers that share a claim immediately instead of serving them in turn", async () => {
     world = new ScriptedLock({ takesTurns: true });
     world.answers.acquire = async () => ({ outcome: "granted", token: 1_000 });
     const calls = Array.from({ length: 3 }, () => watch(world.lock.acquire({ waitMs: Infinity })));

@@ -1,4 +1,4 @@
-/** Renewal and loss, under a clock that a test holds. A lease of 30 000 ms may be trusted for 29 698 ms. */
+/** Renewal and loss of a lease on a manual clock. Holdfast trusts a lease of 30 000 ms for 29 698 ms. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { LeaseLostError, StoreError } from "../../src/core/errors.js";
 import type { Lease } from "../../src/core/lease.js";
@@ -14,7 +14,7 @@ beforeEach(() => {
   startMs = world.runtime.monotonicMs();
 });
 
-/** Counts the aborts of a lease's signal, and notes when the first came. */
+/** Counts the abort events of a lease's signal and records the time of the first. */
 function aborts(lease: Lease): { count: number; atMs: number | undefined } {
   const seen: { count: number; atMs: number | undefined } = { count: 0, atMs: undefined };
   lease.signal.addEventListener("abort", () => {
@@ -29,7 +29,7 @@ function reasonOf(lease: Lease): unknown {
 }
 
 describe("renewal", () => {
-  test("is sent at every third of the lease, and at no other time", async () => {
+  test("is sent every third of the lease and at no other time", async () => {
     const lease = await world.lock.acquire();
     await world.runtime.advance(50_000);
     expect(world.timesOf("extend", startMs)).toEqual([10_000, 20_000, 30_000, 40_000, 50_000]);
@@ -38,7 +38,7 @@ describe("renewal", () => {
     await lease.release();
   });
 
-  test("counts validity from before it was sent", async () => {
+  test("extends validity from the moment it was sent", async () => {
     const answer = new Answer<"extended">();
     world.answers.extend = () => answer.promise;
     const lease = await world.lock.acquire();
@@ -49,7 +49,7 @@ describe("renewal", () => {
     expect(lease.validForMs()).toBe(TRUSTED_MS - 1_500);
   });
 
-  test("starts from before the acquire was sent, not from its answer", async () => {
+  test("is scheduled from the moment the acquire was sent, not from its reply", async () => {
     const answer = new Answer<{ outcome: "granted"; token: number }>();
     world.answers.acquire = () => answer.promise;
     const acquiring = world.lock.acquire();
@@ -61,7 +61,7 @@ describe("renewal", () => {
     expect(world.timesOf("extend", startMs)).toEqual([10_000]);
   });
 
-  test("that fails is tried again with growing pauses until validity ends; the loss comes then, once", async () => {
+  test("is retried with growing pauses while the lease is valid, then the loss is reported once", async () => {
     world.answers.extend = () => Promise.reject(lost());
     const lease = await world.lock.acquire();
     const seen = aborts(lease);
@@ -79,7 +79,7 @@ describe("renewal", () => {
     expect(world.sentOf("extend")).toHaveLength(times.length);
   });
 
-  test("that succeeds after many failures keeps the lease, and the next comes a third later", async () => {
+  test("that succeeds after many failures keeps the lease and schedules the next a third later", async () => {
     let failures = 12;
     world.answers.extend = () => {
       failures -= 1;
@@ -92,7 +92,7 @@ describe("renewal", () => {
     expect(last - before).toBe(10_000);
   });
 
-  test("that hangs does not use up the lease: there are three tries at least, and the loss is in time", async () => {
+  test("that hangs is tried at least three times, and the loss is reported in time", async () => {
     world.answers.extend = () => never();
     for (const leaseMs of [100, 300, LEASE_MS]) {
       world = new ScriptedLock();
@@ -107,7 +107,7 @@ describe("renewal", () => {
     }
   });
 
-  test("under way at the release arms nothing, whatever its answer", async () => {
+  test("in flight during the release schedules nothing, whatever the reply", async () => {
     for (const end of ["extended", "claimed", "fails"] as const) {
       const answer = new Answer<"extended" | "claimed">();
       world = new ScriptedLock();
@@ -124,7 +124,7 @@ describe("renewal", () => {
     }
   });
 
-  test("is tried at once when a connection is back after a failure, and not otherwise", async () => {
+  test("is retried immediately when the connection is back after a failure, but not without one", async () => {
     const lease = await world.lock.acquire();
     world.store.reconnect("commands");
     await world.runtime.advance(1);
@@ -139,7 +139,7 @@ describe("renewal", () => {
     expect(lease.validForMs()).toBeGreaterThanOrEqual(TRUSTED_MS - 1);
   });
 
-  test("is sent within a second when the inbox is back: a forced release that was told meanwhile is not known yet", async () => {
+  test("is sent within a second after the inbox reconnects, because a force-release message may be lost", async () => {
     const lease = await world.lock.acquire();
     const unrenewed = await world.lock.acquire({ renew: false });
     await world.runtime.advance(3_000);
@@ -155,12 +155,12 @@ describe("renewal", () => {
     unrenewed.assertHeld();
   });
 
-  test("is sent once more where a reason for it came while it was under way", async () => {
+  test("in flight while the inbox reconnects is followed by another", async () => {
     const lease = await world.lock.acquire();
     const first = new Answer<"extended">();
     world.answers.extend = () => first.promise;
     await world.runtime.advance(10_000);
-    // Released by force after the renewal, which is answered when the inbox is back.
+    // The lock is force-released after this renewal ran. Its reply arrives after the inbox reconnects.
     world.store.reconnect("inbox");
     world.answers.extend = async () => "claimed";
     first.resolve("extended");
@@ -169,7 +169,7 @@ describe("renewal", () => {
     expect(lease.signal.aborted).toBe(true);
   });
 
-  test("rejected with what is not an error is a failure like any other", async () => {
+  test("that rejects with a non-error counts as a failure", async () => {
     for (const thrown of [undefined, null, "text", 7, Object.create(null)]) {
       world = new ScriptedLock();
       startMs = world.runtime.monotonicMs();
@@ -181,7 +181,7 @@ describe("renewal", () => {
     }
   });
 
-  test("is not sent when it was not asked for", async () => {
+  test("is not sent with `renew: false`", async () => {
     const lease = await world.lock.acquire({ renew: false });
     const seen = aborts(lease);
     await world.runtime.advance(60_000);
@@ -198,7 +198,7 @@ describe("renewal", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("of a lease shorter than any margin of ours works", async () => {
+  test("works for a lease as short as 100 ms", async () => {
     const lease = await world.lock.acquire({ leaseMs: 100 });
     await world.runtime.advance(10_000);
     expect(reasonOf(lease)).toBe("held");
@@ -211,7 +211,7 @@ describe("loss", () => {
     ["unclaimed", "server-lost"],
     ["forgotten", "server-lost"],
     ["claimed", "server-lost"],
-  ] as const)("a renewal answered %s while the lease had time left is told as %s", async (answer, reason) => {
+  ] as const)("a renewal answered %s before the lease ends is reported as %s", async (answer, reason) => {
     world.answers.extend = async () => answer;
     const lease = await world.lock.acquire();
     const seen = aborts(lease);
@@ -222,7 +222,7 @@ describe("loss", () => {
     expect(world.sentOf("extend")).toHaveLength(1);
   });
 
-  test("after a pause the first call tells the truth, before any timer has run", async () => {
+  test("after a process pause, the first call reports the loss before any timer runs", async () => {
     const lease = await world.lock.acquire();
     const seen = aborts(lease);
     world.runtime.block(TRUSTED_MS - 1);
@@ -234,7 +234,7 @@ describe("loss", () => {
     expect(seen.count).toBe(1);
   });
 
-  test("a host that was suspended has lost its lease, although its monotonic clock stood still", async () => {
+  test("a lease ends while the host is suspended, even if the monotonic clock stops", async () => {
     const lease = await world.lock.acquire();
     await world.runtime.advance(1_000);
     world.runtime.stepWall(3_600_000);
@@ -242,7 +242,7 @@ describe("loss", () => {
     expect(reasonOf(lease)).toBe("expired");
   });
 
-  test("a wall clock that is set back lengthens nothing", async () => {
+  test("setting the wall clock back does not lengthen a lease", async () => {
     const lease = await world.lock.acquire({ renew: false });
     const seen = aborts(lease);
     world.runtime.stepWall(-3_600_000);
@@ -251,7 +251,7 @@ describe("loss", () => {
     expect(seen).toEqual({ count: 1, atMs: TRUSTED_MS });
   });
 
-  test("a host suspended after its clock was set back and a renewal confirmed has lost its lease", async () => {
+  test("a suspended host loses its lease, even if its clock was set back before a renewal", async () => {
     const lease = await world.lock.acquire();
     world.runtime.stepWall(-3_600_000);
     await world.runtime.advance(15_000);
@@ -260,7 +260,7 @@ describe("loss", () => {
     expect(lease.validForMs()).toBe(0);
   });
 
-  test("a small step of the wall clock forward costs what it is long, until the next renewal", async () => {
+  test("a small forward step of the wall clock shortens the lease until the next renewal", async () => {
     const lease = await world.lock.acquire();
     world.runtime.stepWall(5_000);
     expect(lease.validForMs()).toBe(TRUSTED_MS - 5_000);
@@ -269,7 +269,7 @@ describe("loss", () => {
     expect(reasonOf(lease)).toBe("held");
   });
 
-  test("maxHoldMs ends the hold to the millisecond, in spite of renewal", async () => {
+  test("maxHoldMs ends the hold at exactly that time despite renewal", async () => {
     const lease = await world.lock.acquire({ maxHoldMs: 45_000 });
     const seen = aborts(lease);
     await world.runtime.advance(44_999);
@@ -280,7 +280,7 @@ describe("loss", () => {
     expect(world.timesOf("extend", startMs)).toEqual([10_000, 20_000, 30_000, 40_000]);
   });
 
-  test("a forced release is told at once, once, and ends renewal", async () => {
+  test("a force-release is reported immediately and once, and ends renewal", async () => {
     const lease = await world.lock.acquire();
     const seen = aborts(lease);
     const number = world.lastNumber;
@@ -292,7 +292,7 @@ describe("loss", () => {
     expect(world.sentOf("extend")).toEqual([]);
   });
 
-  test("a signal asked for after the loss is aborted already", async () => {
+  test("a signal first read after the loss is already aborted", async () => {
     const lease = await world.lock.acquire({ renew: false });
     await world.runtime.advance(LEASE_MS);
     expect(lease.signal.aborted).toBe(true);
@@ -301,13 +301,13 @@ describe("loss", () => {
 });
 
 describe("extend", () => {
-  test("shorter than the rest shortens nothing", async () => {
+  test("never shortens a lease", async () => {
     const lease = await world.lock.acquire({ renew: false });
     await lease.extend(100);
     expect(lease.validForMs()).toBe(TRUSTED_MS);
   });
 
-  test("sets the pace of later renewals", async () => {
+  test("sets the interval of later renewals", async () => {
     const lease = await world.lock.acquire();
     await lease.extend(60_000);
     await world.runtime.advance(45_000);
@@ -315,7 +315,7 @@ describe("extend", () => {
     await lease.release();
   });
 
-  test("with a shorter length keeps renewing in time", async () => {
+  test("with a shorter length still renews in time", async () => {
     const lease = await world.lock.acquire();
     await lease.extend(300);
     await world.runtime.advance(60_000);
@@ -323,7 +323,7 @@ describe("extend", () => {
     await lease.release();
   });
 
-  test("refuses a wrong length at the call, and sends nothing", async () => {
+  test("rejects an invalid length and sends nothing", async () => {
     const lease = await world.lock.acquire();
     for (const wrong of [99, 100.5, Number.NaN, Infinity, -1]) {
       await expect(lease.extend(wrong)).rejects.toThrow(RangeError);
@@ -339,14 +339,14 @@ describe("extend", () => {
     expect(lease.validForMs()).toBe(TRUSTED_MS);
   });
 
-  test("of a lease that is over sends nothing", async () => {
+  test("of an expired lease sends nothing", async () => {
     const lease = await world.lock.acquire({ renew: false });
     world.runtime.block(LEASE_MS);
     await expect(lease.extend(1_000)).rejects.toThrow(LeaseLostError);
     expect(world.sentOf("extend")).toEqual([]);
   });
 
-  test("confirmed after the loss was told does not say that the lease is held", async () => {
+  test("confirmed after the loss rejects with LeaseLostError", async () => {
     const answer = new Answer<"extended">();
     world.answers.extend = () => answer.promise;
     const lease = await world.lock.acquire({ renew: false });
@@ -362,8 +362,8 @@ describe("extend", () => {
   });
 });
 
-describe("a store that fails at once", () => {
-  test("is asked a bounded number of times while a lease is held", async () => {
+describe("a store that fails immediately", () => {
+  test("receives a bounded number of renewals while a lease is held", async () => {
     world.answers.extend = () => Promise.reject(lost(false));
     const lease = await world.lock.acquire({ leaseMs: 600_000 });
     await world.runtime.advance(600_000);

@@ -1,4 +1,4 @@
-/** Echoes: how a client finds out that messages do not reach it any more, and what it does then. */
+/** Echoes: how a client detects that messages no longer reach it, and how it reacts. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import type { InboxEvent } from "../../src/core/events.js";
@@ -8,12 +8,12 @@ import { lost, NOW_US, ScriptedLock, watch } from "./scripted-lock.js";
 const FOREVER = { waitMs: Infinity, leaseMs: 600_000 };
 
 let world: ScriptedLock;
-/** When each echo was sent, counted from the start of the test. */
+/** When each echo was sent, in ms after the start of the test. */
 let echoes: number[];
 let numbers: number[];
 let reopened: number[];
 let warned: string[];
-/** What becomes of an echo. Replaced by a test. */
+/** The outcome of an echo. Replaced by tests. */
 let fate: () => Promise<"arrives" | "is lost" | "uncounted">;
 let startMs: number;
 
@@ -45,7 +45,7 @@ function sinceStart(): number {
   return world.runtime.monotonicMs() - startMs;
 }
 
-/** Its inbox has been open for longer than a connection is trusted. */
+/** A client whose inbox has been open for so long that the next waiter must check it. */
 async function idle(): Promise<void> {
   world.answers.acquire = async () => ({ outcome: "granted", token: 7 });
   await (await world.lock.acquire(FOREVER)).release();
@@ -101,7 +101,7 @@ test("the first waiter after an idle period sends an echo in parallel with its w
   expect(waiting.state).toBe("fulfilled");
 });
 
-test("a client whose host was suspended sends an echo when it next waits, although its monotonic clock stood still", async () => {
+test("the first wait after a host suspension sends an echo, even if the monotonic clock stopped", async () => {
   world.answers.acquire = async () => ({ outcome: "granted", token: 7 });
   await (await world.lock.acquire(FOREVER)).release();
   world.answers.acquire = async () => ({ outcome: "waiting", restMs: -1, nowUs: NOW_US });
@@ -123,7 +123,7 @@ test.each(["is lost", "uncounted"] as const)("an echo that %s replaces the conne
   expect(world.sentOf("acquire").length, "it does not poll once it hears again").toBeLessThan(40);
 });
 
-test("while echoes stay away the connection is replaced at most once in 15 s, waiters poll, and one warning is given", async () => {
+test("while echoes are lost, the client reconnects at most every 15 s, polls, and warns once", async () => {
   await idle();
   fate = async () => "is lost";
   watch(world.lock.acquire(FOREVER));
@@ -139,7 +139,7 @@ test("while echoes stay away the connection is replaced at most once in 15 s, wa
   expect(Math.min(...pauses)).toBeGreaterThanOrEqual(10);
 });
 
-test("a store that cannot replace its connection polls and warns, and stops polling when echoes arrive again", async () => {
+test("a store that cannot reconnect polls and warns, and stops polling when echoes arrive again", async () => {
   newWorld({ reopens: false });
   await idle();
   const events: InboxEvent[] = [];
@@ -164,7 +164,7 @@ test("a store that cannot replace its connection polls and warns, and stops poll
   expect(warned.length, "one more deaf period").toBe(2);
 });
 
-test("a grant that the claim of a deaf client got is found by the next poll", async () => {
+test("a deaf client finds its grant with the next poll", async () => {
   newWorld({ reopens: false });
   await idle();
   fate = async () => "is lost";
@@ -175,7 +175,7 @@ test("a grant that the claim of a deaf client got is found by the next poll", as
   expect(waiting.state).toBe("fulfilled");
 });
 
-test("a script call that fails, or has no reply, proves nothing", async () => {
+test("an echo request that fails or has no reply does not count as a lost echo", async () => {
   await idle();
   fate = () => Promise.reject(lost());
   watch(world.lock.acquire(FOREVER));
@@ -186,7 +186,7 @@ test("a script call that fails, or has no reply, proves nothing", async () => {
   expect([reopened, warned]).toEqual([[], []]);
 });
 
-test("a server that stalls for 2 s delays the judgment as well", async () => {
+test("a server that stalls for 2 s delays the check", async () => {
   await idle();
   fate = async () => {
     await new Promise<void>((resolve) => void world.runtime.startTimer(resolve, 2_000, false));
@@ -197,7 +197,7 @@ test("a server that stalls for 2 s delays the judgment as well", async () => {
   expect(reopened).toEqual([]);
 });
 
-test("an echo that arrives before the script's reply passes", async () => {
+test("an echo that arrives before the reply to its request counts", async () => {
   await idle();
   fate = async () => {
     world.store.push("=1");
@@ -222,7 +222,7 @@ test("a process that was frozen waits for the echo again", async () => {
   expect(reopened).toEqual([]);
 });
 
-test("so does one whose host was suspended, although its timer seems to be on time", async () => {
+test("a suspended host waits for the echo again, even if its timer was on time", async () => {
   await idle();
   fate = async () => "is lost";
   watch(world.lock.acquire(FOREVER));
@@ -234,10 +234,10 @@ test("so does one whose host was suspended, although its timer seems to be on ti
   expect(reopened).toEqual([]);
 });
 
-test("a grant that a waiter finds by asking starts a check, also if nobody waits any more", async () => {
+test("a grant found by a re-check starts an inbox check, even if no caller waits anymore", async () => {
   const waiting = watch(world.lock.acquire(FOREVER));
   await world.runtime.advance(2_000);
-  // It came so lately that time alone is no reason for a check.
+  // Without this recent message, the elapsed time alone would start a check.
   world.store.push("~999");
   fate = async () => "is lost";
   world.answers.acquire = async () => ({ outcome: "granted", token: 8 });
@@ -248,7 +248,7 @@ test("a grant that a waiter finds by asking starts a check, also if nobody waits
   expect(reopened.length).toBe(1);
 });
 
-test("a grant that is found after a reconnect is no reason for a check", async () => {
+test("a grant found after a reconnect does not start a check", async () => {
   const waiting = watch(world.lock.acquire(FOREVER));
   await world.runtime.advance(2_000);
   world.answers.acquire = async () => ({ outcome: "granted", token: 8 });

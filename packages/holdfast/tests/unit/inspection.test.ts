@@ -1,4 +1,4 @@
-/** What `inspect` makes of what the server said: names in place of ids, as far as they are known. */
+/** `inspect` resolves client ids in the server's reply to names, as far as they are known. */
 import { beforeEach, expect, test } from "vitest";
 import { ClosedError } from "../../src/core/errors.js";
 import type { ClientRecord } from "../../src/core/session.js";
@@ -9,7 +9,7 @@ const PROCESS = { host: "web-1", pid: 42, clientName: "web" };
 const RECORD: ClientRecord = { ...PROCESS, protocol: 1 };
 
 let world: ScriptedLock;
-/** Whose record was asked for, and how long the answer was waited for. */
+/** The client ids whose records were requested, with the timeout of each request. */
 let asked: [clientId: string, timeoutMs: number][];
 let find: (clientId: string) => Promise<ClientRecord | undefined>;
 
@@ -23,7 +23,7 @@ beforeEach(() => {
   };
 });
 
-test("a lock that is free has neither holder nor waiter", async () => {
+test("a free lock has no holder and no waiters", async () => {
   expect(await world.lock.inspect()).toEqual({
     kind: "mutex",
     name: "scripted",
@@ -36,7 +36,7 @@ test("a lock that is free has neither holder nor waiter", async () => {
   expect(asked).toEqual([]);
 });
 
-test("holders and waiters are told with their processes and labels; each client is asked about once", async () => {
+test("inspect shows the process and label of each holder and waiter, and looks up each client once", async () => {
   const [owner, other] = ["known/1/1000/1/night%20run", "gone/1/1000/1"];
   const waiters = ["known/2/1000/1/a", "gone/2/1000/1", "known/3/1000/1"];
   const pause = { by: "ops", label: "why", sinceAtMs: 1, untilAtMs: undefined, owner: "pause" };
@@ -78,7 +78,7 @@ test("holders and waiters are told with their processes and labels; each client 
   expect(asked.map(([clientId]) => clientId).toSorted()).toEqual(["gone", "known"]);
 });
 
-test("a holder that is no client of ours has no token of its own, and nobody is asked who it is", async () => {
+test("a foreign holder has no token of its own and is not looked up", async () => {
   const holder = { owner: "5f1c-other", token: 1_763_711_220_000_000, leaseLeftMs: 50 };
   world.answers.inspect = async () => ({ ...NOBODY, holders: [holder], token: holder.token });
   const { holders, token } = await world.lock.inspect();
@@ -89,14 +89,14 @@ test("a holder that is no client of ours has no token of its own, and nobody is 
   expect(asked).toEqual([]);
 });
 
-test("a pause that is over is not told", async () => {
+test("inspect does not show a pause that has ended", async () => {
   const untilAtMs = world.runtime.wallMs();
   const pause = { by: "ops", label: "why", sinceAtMs: 1, untilAtMs, owner: "pause" };
   world.answers.inspect = async () => ({ ...NOBODY, pause });
   expect((await world.lock.inspect()).pause).toBeUndefined();
 });
 
-test("names that cannot be read hold nothing up", async () => {
+test("inspect succeeds even if client records cannot be read", async () => {
   find = () => Promise.reject(lost());
   world.answers.inspect = async () => ({ ...NOBODY, waiterCount: 1, waiters: ["known/1/1000/1/a"] });
   expect((await world.lock.inspect()).waiters).toEqual([{ ...UNKNOWN, owner: "known/1/1000/1/a", label: "a" }]);
@@ -108,7 +108,7 @@ test("names that cannot be read hold nothing up", async () => {
   expect(asked.at(-1)).toEqual(["known", 100]);
 });
 
-test("the failure of the server is told, and after the end nothing is asked", async () => {
+test("inspect passes on the server's error, and sends nothing after close", async () => {
   world.answers.inspect = () => Promise.reject(lost());
   await expect(world.lock.inspect()).rejects.toMatchObject({ code: "ERR_LOCK_STORE" });
   await world.session.close();

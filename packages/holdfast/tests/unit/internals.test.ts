@@ -1,4 +1,4 @@
-/** What other entry points of the library find behind a Holdfast, and what they say to whoever gives them something else. */
+/** How other entry points find the internals of a Holdfast, and how they reject other values. */
 import { embedded } from "@holdfast/embedded";
 import { afterEach, expect, test } from "vitest";
 import { UnsupportedError } from "../../src/core/errors.js";
@@ -19,7 +19,7 @@ const facts = (): Parameters<typeof withInternals>[1] => ({
   clientName: "",
 });
 
-test("each Holdfast has its own behind it, as it was made", () => {
+test("every Holdfast has its own internals", () => {
   for (const prefix of ["a", "b"]) {
     const holdfast = createHoldfast({ store: embedded(), prefix, clientName: `${prefix} 1`, leaseMs: 4_000 });
     made.push(holdfast);
@@ -32,7 +32,7 @@ test("each Holdfast has its own behind it, as it was made", () => {
   }
 });
 
-test("what was made is handed on as it is", () => {
+test("internals are returned unchanged", () => {
   const [holdfast, standing] = [{}, facts()];
   expect(withInternals(holdfast, standing)).toBe(holdfast);
   expect(internalsOf(holdfast, "any")).toBe(standing);
@@ -45,20 +45,20 @@ test.each([
   [7, "got 7"],
   [{}, "got an object"],
   [() => {}, "got a function"],
-])("%o is none, and its name is told", (other, says) => {
+])("%o is rejected with its description", (other, says) => {
   for (const find of [() => internalsOf(other, "any"), () => anyInternalsOf(other)]) {
     expect(find).toThrow(TypeError);
     expect(find).toThrow(`holdfast must be what createHoldfast returned; ${says}`);
   }
 });
 
-test("a copy of one is none: it could be made without its end", () => {
+test("a copy of a Holdfast is rejected because it may lack close()", () => {
   const holdfast = createHoldfast({ store: embedded() });
   made.push(holdfast);
   expect(() => internalsOf({ ...holdfast }, "any")).toThrow(TypeError);
 });
 
-test("one on several servers is found by those alone that can do with it", () => {
+test("a Holdfast on several servers is found only by functions that support it", () => {
   const standing = { ...facts(), servers: [new ScriptedStore()] };
   const holdfast = withInternals({}, standing);
   expect(anyInternalsOf(holdfast)).toBe(standing);

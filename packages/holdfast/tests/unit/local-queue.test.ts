@@ -1,4 +1,4 @@
-/** Callers that share a claim, under a clock that a test holds. */
+/** Callers of one process that share a claim, on a manual clock. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { AcquireTimeoutError, ClosedError, LeaseLostError, PausedError, StoreError } from "../../src/core/errors.js";
 import type { Lease } from "../../src/core/lease.js";
@@ -18,7 +18,7 @@ beforeEach(() => {
   taken();
 });
 
-/** A server whose lock is taken: it queues whoever may queue. */
+/** A server whose lock is held: it queues every claim that asks for it. */
 function taken(): void {
   world.answers.acquire = async ({ enqueue }) => ({
     outcome: enqueue === true ? "waiting" : "refused",
@@ -27,18 +27,18 @@ function taken(): void {
   });
 }
 
-/** So many callers that come now. */
+/** Starts `count` callers now. */
 function callers(count: number, options: Parameters<typeof world.lock.acquire>[0] = {}): Watched<Lease>[] {
   return Array.from({ length: count }, () => watch(world.lock.acquire({ waitMs: Infinity, ...options })));
 }
 
-/** The server grants the newest claim, at `ms` after the start by its clock; the message arrives now. */
+/** The server grants the newest claim `ms` after the start of the test by its own clock. The message arrives now. */
 async function grant(ms = world.runtime.monotonicMs() - startMs, token = TOKEN): Promise<void> {
   world.store.push(`+${newest()} ${token} ${NOW_US + Math.round(ms * 1_000)}`);
   await world.runtime.advance(0);
 }
 
-/** The number of the claim that was asked for last. */
+/** The number of the newest requested claim. */
 function newest(): number {
   return world.sentOf("acquire").at(-1)?.claim?.number ?? 0;
 }
@@ -47,14 +47,14 @@ function states(watched: readonly Watched<unknown>[]): string[] {
   return watched.map(({ state }) => state);
 }
 
-/** The lease of a caller. @throws Error  it has none */
+/** The lease of a caller. @throws Error  if the caller has none */
 function leaseOf(watched: Watched<Lease> | undefined): Lease {
   if (watched?.value === undefined) throw new Error(`it is ${watched?.state}`);
   return watched.value;
 }
 
 describe("a batch", () => {
-  test("is whoever waited when the grant was made: each holds in turn, without a request, by the next token", async () => {
+  test("serves all callers that waited at the grant, with consecutive tokens and no requests", async () => {
     const waiting = callers(3);
     await world.runtime.advance(5);
     await grant();
@@ -74,7 +74,7 @@ describe("a batch", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("does not take in who called after the grant was made, although its message came later", async () => {
+  test("excludes a caller that arrived after the grant but before its message", async () => {
     const [early] = callers(1);
     await world.runtime.advance(5);
     await world.runtime.advance(2);
@@ -93,7 +93,7 @@ describe("a batch", () => {
     expect(leaseOf(late).token).toBe(TOKEN + 100);
   });
 
-  test("takes in who had called, although the wall clock was set back since", async () => {
+  test("includes earlier callers even if the wall clock was set back since", async () => {
     const waiting = callers(2);
     await world.runtime.advance(5);
     world.runtime.stepWall(-5_000);
@@ -103,10 +103,10 @@ describe("a batch", () => {
     expect(world.sentOf("leave")).toEqual([]);
   });
 
-  test("does not take in who called after the grant, although the monotonic clock stood still while it was made", async () => {
+  test("excludes a caller that arrived after the grant, even if the monotonic clock stood still", async () => {
     const [early] = callers(1, { leaseMs: 60_000 });
     await world.runtime.advance(5);
-    // The host is suspended for 10 s; the grant is made after 4 of them.
+    // The host is suspended for 10 s. The server makes the grant after 4 s.
     world.runtime.stepWall(10_000);
     const [late] = callers(1, { leaseMs: 60_000 });
     await grant(4_000);
@@ -115,7 +115,7 @@ describe("a batch", () => {
     expect(world.sentOf("release")).toHaveLength(1);
   });
 
-  test("takes in whoever asked for the claim, although both clocks say that everybody called later", async () => {
+  test("includes the caller that requested the claim, even if both clocks say that it came later", async () => {
     const waiting = callers(3);
     await world.runtime.advance(5);
     await grant();
@@ -129,7 +129,7 @@ describe("a batch", () => {
     expect(world.sentOf("leave")).toEqual([]);
   });
 
-  test("is no larger than the tokens that were reserved; the rest queues at once", async () => {
+  test("is no larger than the reserved tokens, and the other callers queue immediately", async () => {
     const waiting = callers(BLOCK + 5);
     await world.runtime.advance(5);
     const first = newest();
@@ -145,7 +145,7 @@ describe("a batch", () => {
     expect(leaseOf(waiting[BLOCK]).token).toBe(TOKEN + 100);
   });
 
-  test("of a crowd is four times as large, as long as there is one", async () => {
+  test("is four times as large while many callers wait", async () => {
     const crowd = callers(5 * BLOCK);
     await world.runtime.advance(5);
     const amounts: number[] = [];
@@ -164,7 +164,7 @@ describe("a batch", () => {
     expect(amounts).toEqual([BLOCK, 4 * BLOCK, 4 * BLOCK, BLOCK]);
   });
 
-  test("of some forty callers that come again and again reserves 128 tokens every other time", async () => {
+  test("alternates between 32 and 128 reserved tokens for forty callers that keep returning", async () => {
     const waiting = callers(40);
     await world.runtime.advance(5);
     const amounts: number[] = [];
@@ -181,7 +181,7 @@ describe("a batch", () => {
     expect(amounts).toEqual([BLOCK, 4 * BLOCK, BLOCK, 4 * BLOCK, BLOCK, 4 * BLOCK]);
   });
 
-  test("of a crowd reserves as many tokens as it may serve", async () => {
+  test("reserves as many tokens as a large batch can serve", async () => {
     const crowd = callers(BLOCK + 1);
     await world.runtime.advance(5);
     await grant();
@@ -194,7 +194,7 @@ describe("a batch", () => {
     expect(exported).toMatchObject({ token: TOKEN + 100, reservedTo: TOKEN + 100 + 4 * BLOCK - 1 });
   });
 
-  test("that has taken 20 ms is broken off: the claim is given back first, then the rest asks for another", async () => {
+  test("ends after 20 ms: the claim is released first, then the other callers request the next one", async () => {
     const waiting = callers(3);
     await world.runtime.advance(5);
     await grant();
@@ -212,7 +212,7 @@ describe("a batch", () => {
   });
 
   test.each([true, false])(
-    "ends with the grant of the next claim, where its loss is not heard yet: its holder is told, and who is left comes first (renewed: %s)",
+    "ends with the next grant if its loss went unnoticed, and the remaining callers go first (renewed: %s)",
     async (renew) => {
       const waiting = callers(3, { renew });
       await world.runtime.advance(5);
@@ -221,7 +221,7 @@ describe("a batch", () => {
       waiting.push(...callers(1, { renew }));
       await world.runtime.advance(1);
       const { signal } = leaseOf(waiting[0]);
-      // The claim was released by force, and that message is late.
+      // The claim was force-released, and that message is late.
       await grant(undefined, TOKEN + 100);
       expect(signal.reason).toMatchObject({ reason: "server-lost", token: TOKEN });
       for (const [at, caller] of waiting.slice(1).entries()) {
@@ -235,7 +235,7 @@ describe("a batch", () => {
     },
   );
 
-  test("hears from the next grant that the last of it has lost its lease", async () => {
+  test("reports the loss of its last lease when the next grant arrives", async () => {
     const [last] = callers(1, { renew: false });
     await world.runtime.advance(5);
     await grant();
@@ -246,7 +246,7 @@ describe("a batch", () => {
     expect([leaseOf(last).signal.aborted, leaseOf(late).signal.aborted]).toEqual([true, false]);
   });
 
-  test("is over where its claim was refused to a lease before the present one", async () => {
+  test("ends when the server refuses the claim to one of its earlier leases", async () => {
     const waiting = callers(2);
     await world.runtime.advance(5);
     await grant();
@@ -263,7 +263,7 @@ describe("a batch", () => {
     expect(leaseOf(waiting[1]).signal.aborted).toBe(true);
   });
 
-  test("goes to who is left of the one before and then to the asker, although the wall clock was set back", async () => {
+  test("serves callers left over from the previous one first, even if the wall clock was set back", async () => {
     const waiting = callers(3);
     await world.runtime.advance(5);
     await grant();
@@ -280,7 +280,7 @@ describe("a batch", () => {
     expect(leaseOf(waiting[3]).token).toBe(TOKEN + 102);
   });
 
-  test("ends where a lease was extended, so that no crash blocks the others for longer than they asked for", async () => {
+  test("ends when a lease was extended, so that a crash cannot block the others for longer", async () => {
     const waiting = callers(2);
     await world.runtime.advance(5);
     await grant();
@@ -292,7 +292,7 @@ describe("a batch", () => {
   });
 
   test.each(["forced", "said by the server", "expired"])(
-    "whose claim is lost (%s) aborts the present lease, and the others queue again, in front",
+    "that loses its claim (%s) aborts the current lease, and the other callers queue again in front",
     async (how) => {
       const waiting = callers(3);
       await world.runtime.advance(5);
@@ -316,7 +316,7 @@ describe("a batch", () => {
     },
   );
 
-  test("serves nobody who has left it", async () => {
+  test("skips callers that aborted or timed out", async () => {
     const controller = new AbortController();
     const first = callers(1);
     const aborted = callers(1, { signal: controller.signal });
@@ -335,8 +335,8 @@ describe("a batch", () => {
   });
 });
 
-describe("a claim that waits for several", () => {
-  test("is one for all who come while it waits", async () => {
+describe("a shared claim", () => {
+  test("is requested once for all callers that arrive while it waits", async () => {
     const waiting = callers(50);
     await world.runtime.advance(0);
     waiting.push(...callers(50));
@@ -346,7 +346,7 @@ describe("a claim that waits for several", () => {
     expect(states(waiting).every((state) => state === "pending")).toBe(true);
   });
 
-  test("fails all who wait for it if the store throws instead of rejecting, and the next call asks again", async () => {
+  test("fails all its callers if the store throws synchronously, and the next call requests again", async () => {
     world.answers.acquire = () => {
       throw new Error("not mine");
     };
@@ -364,7 +364,7 @@ describe("a claim that waits for several", () => {
     expect(waiting?.state).toBe("fulfilled");
   });
 
-  test("stays while one of them waits, and is taken back with the last", async () => {
+  test("leaves the queue only when its last caller aborts", async () => {
     const controllers = [new AbortController(), new AbortController()];
     const waiting = controllers.flatMap(({ signal }) => callers(1, { signal }));
     await world.runtime.advance(5);
@@ -381,7 +381,7 @@ describe("a claim that waits for several", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("is given back if it was granted to nobody who was there in time", async () => {
+  test("is given back if no caller was waiting at the time of the grant", async () => {
     const controller = new AbortController();
     callers(1, { signal: controller.signal });
     await world.runtime.advance(5);
@@ -396,7 +396,7 @@ describe("a claim that waits for several", () => {
     expect(leaseOf(late).token).toBe(TOKEN + 100);
   });
 
-  test("each gives up at its own deadline, and is told who holds", async () => {
+  test("lets each caller time out at its own deadline with the current holder in the error", async () => {
     const holder = { owner: "somebody/1/30000/1", token: 5, leaseLeftMs: 9_000 };
     world.answers.inspect = async () => ({ ...NOBODY, holders: [holder] });
     const waiting = [...callers(1, { waitMs: 100 }), ...callers(1, { waitMs: 50 }), ...callers(1)];
@@ -408,7 +408,7 @@ describe("a claim that waits for several", () => {
     expect(world.sentOf("leave")).toEqual([]);
   });
 
-  test("a deadline ends the wait in a batch too, where the first answer was the grant", async () => {
+  test("times out a caller in a batch whose first reply was the grant", async () => {
     world.answers.acquire = async () => ({ outcome: "granted", token: TOKEN });
     const waiting = [...callers(1), ...callers(1, { waitMs: 10_000 })];
     await world.runtime.advance(0);
@@ -419,22 +419,19 @@ describe("a claim that waits for several", () => {
     expect(waiting[1]?.error).toBeInstanceOf(AcquireTimeoutError);
   });
 
-  test.each([300, 10_000])(
-    "a server that does not answer is a StoreError at the end of a wait of %i ms",
-    async (waitMs) => {
-      world.answers.acquire = never;
-      world.answers.leave = never;
-      world.answers.inspect = never;
-      const waiting = callers(3, { waitMs });
-      await world.runtime.advance(waitMs - 1);
-      expect(states(waiting)).toEqual(["pending", "pending", "pending"]);
-      await world.runtime.advance(201);
-      for (const { error } of waiting) expect(error).toBeInstanceOf(waitMs === 300 ? Error : StoreError);
-      expect(states(waiting)).toEqual(["rejected", "rejected", "rejected"]);
-    },
-  );
+  test.each([300, 10_000])("fails after a wait of %i ms if the server does not reply", async (waitMs) => {
+    world.answers.acquire = never;
+    world.answers.leave = never;
+    world.answers.inspect = never;
+    const waiting = callers(3, { waitMs });
+    await world.runtime.advance(waitMs - 1);
+    expect(states(waiting)).toEqual(["pending", "pending", "pending"]);
+    await world.runtime.advance(201);
+    for (const { error } of waiting) expect(error).toBeInstanceOf(waitMs === 300 ? Error : StoreError);
+    expect(states(waiting)).toEqual(["rejected", "rejected", "rejected"]);
+  });
 
-  test("a wait that is shorter than the server's answer takes is granted all the same", async () => {
+  test("is granted if the reply arrives shortly after its wait has ended", async () => {
     for (const answerMs of [100, 300]) {
       world = new ScriptedLock({ takesTurns: true });
       world.answers.acquire = () =>
@@ -447,7 +444,7 @@ describe("a claim that waits for several", () => {
     }
   });
 
-  test("an error that is final ends all waits", async () => {
+  test("fails all its callers on a permanent error", async () => {
     world.answers.acquire = () =>
       Promise.reject(
         new StoreError("scripted", { mayHaveRun: false, transient: false, cause: new Error("WRONGTYPE") }),
@@ -459,7 +456,7 @@ describe("a claim that waits for several", () => {
     expect(states(callers(1))).toEqual(["pending"]);
   });
 
-  test("asks again after a failure, and all are served", async () => {
+  test("is requested again after a failure and then serves all callers", async () => {
     world.answers.acquire = () => Promise.reject(lost(false));
     const waiting = callers(2, { waitMs: 60_000 });
     await world.runtime.advance(100);
@@ -472,7 +469,7 @@ describe("a claim that waits for several", () => {
   });
 });
 
-test("a single caller that is granted at once sets no timer for its wait", async () => {
+test("a single caller that is granted immediately sets no timer for its wait", async () => {
   world.answers.acquire = async () => ({ outcome: "granted", token: TOKEN });
   const lease = await world.lock.acquire();
   expect(world.runtime.running(true)).toBe(0);
@@ -480,7 +477,7 @@ test("a single caller that is granted at once sets no timer for its wait", async
   expect(world.sent.map(({ verb }) => verb)).toEqual(["acquire", "release"]);
 });
 
-test("of a lock whose callers bring a new label each time, what nobody uses is not kept; what somebody waits in, is", () => {
+test("a local queue is dropped once its label is unused, and kept while a caller waits", () => {
   const cohorts = new LocalQueues(world.session);
   const labelled = (label: string): ResolvedOptions => ({ ...DEFAULTS, signal: undefined, amount: 1, label });
   const idle = cohorts.of(world.protocol, labelled("order 0"));
@@ -491,7 +488,7 @@ test("of a lock whose callers bring a new label each time, what nobody uses is n
   expect(cohorts.of(world.protocol, labelled("order 0"))).not.toBe(idle);
 });
 
-test("after close, callers in every place are told, and no later one is taken in", async () => {
+test("close ends the wait of callers in every place and refuses later ones", async () => {
   const waiting = callers(3);
   await world.runtime.advance(5);
   await grant();
@@ -517,7 +514,7 @@ describe("a claim that keeps its place behind a pause", () => {
     world.answers.inspect = () => seen.promise;
   });
 
-  /** One that waited before the pause began, and has heard of it. */
+  /** A caller that waited before the pause began and whose last reply reported the pause. */
   async function paused(): Promise<Watched<Lease>> {
     const [early] = callers(1);
     await world.runtime.advance(5);
@@ -529,7 +526,7 @@ describe("a claim that keeps its place behind a pause", () => {
 
   const pause = { by: "ops", label: "why", sinceAtMs: 1_000_000, untilAtMs: undefined, owner: PAUSE };
 
-  test("refuses who comes during the pause, and nobody else", async () => {
+  test("rejects only callers that arrive during the pause", async () => {
     const early = await paused();
     const [late] = callers(1);
     await world.runtime.advance(1);
@@ -541,7 +538,7 @@ describe("a claim that keeps its place behind a pause", () => {
     expect(early.state).toBe("fulfilled");
   });
 
-  test("serves in their order who came while it was unknown that the pause had ended", async () => {
+  test("keeps the order of callers that arrived before it was known that the pause had ended", async () => {
     const early = await paused();
     const [first] = callers(1);
     pauses = [];
@@ -557,7 +554,7 @@ describe("a claim that keeps its place behind a pause", () => {
     expect(states([first, second] as Watched<Lease>[])).toEqual(["fulfilled", "pending"]);
   });
 
-  test("leaves a caller its deadline and its signal while it asks about the pause, and goes when nobody is left", async () => {
+  test("honors the deadlines and signals of callers while it checks the pause, and leaves after the last", async () => {
     const early = new AbortController();
     const [waiting] = callers(1, { signal: early.signal });
     await world.runtime.advance(5);

@@ -1,11 +1,11 @@
-/** Which callers share a cohort, and which cohorts are kept. */
+/** Which callers share a local queue, and which queues are kept. */
 import { beforeEach, expect, test } from "vitest";
 import type { LocalQueue } from "../../src/core/local-queue.js";
 import { LocalQueues } from "../../src/core/local-queue.js";
 import { DEFAULTS, type ResolvedOptions } from "../../src/core/options.js";
 import { never, ScriptedLock } from "./scripted-lock.js";
 
-/** So many locks may be idle before any of them is forgotten. */
+/** This many locks may be idle before any queue is dropped. */
 const KEPT = 1_024;
 
 const OPTIONS: ResolvedOptions = { ...DEFAULTS, signal: undefined, amount: 1, waitMs: Infinity };
@@ -22,7 +22,7 @@ function cohortOf(key: string, options: Partial<ResolvedOptions> = {}): LocalQue
   return cohorts.of({ ...world.protocol, name: key, key }, { ...OPTIONS, ...options });
 }
 
-/** Somebody waits there from now on. */
+/** A queue in which a caller waits from now on. */
 function busy(key: string, options: Partial<ResolvedOptions> = {}): LocalQueue {
   const cohort = cohortOf(key, options);
   const ends = { held: () => {}, timedOut: () => {}, failed: () => {} };
@@ -31,7 +31,7 @@ function busy(key: string, options: Partial<ResolvedOptions> = {}): LocalQueue {
   return cohort;
 }
 
-test("callers of one lock share one if they want the same length, label and way to meet a pause", () => {
+test("callers of one lock share a queue if lease, label and throughPause match", () => {
   const first = cohortOf("a");
   expect(cohortOf("a")).toBe(first);
   expect(cohortOf("b")).not.toBe(first);
@@ -43,7 +43,7 @@ test("callers of one lock share one if they want the same length, label and way 
   expect(cohortOf("a")).toBe(first);
 });
 
-test("idle ones are kept until there are a thousand locks; then those go in which nobody waits", () => {
+test("idle queues are kept until there are 1024 locks, then dropped", () => {
   const [idle, waiting] = [cohortOf("idle"), busy("waiting")];
   for (let i = 2; i < KEPT; i += 1) cohortOf(`lock ${i}`);
   expect(cohortOf("idle")).toBe(idle);
@@ -54,7 +54,7 @@ test("idle ones are kept until there are a thousand locks; then those go in whic
   expect(cohortOf("idle")).not.toBe(idle);
 });
 
-test("where more than half of so many are waited in, they are looked through when they are twice as many, and not each time", () => {
+test("if many queues are busy, idle ones are kept until there are twice as many queues", () => {
   const waiting = Array.from({ length: KEPT }, (_, i) => busy(`waiting ${i}`));
   const idle = cohortOf("idle");
   for (let i = 1; i < KEPT; i += 1) cohortOf(`idle ${i}`);
@@ -64,7 +64,7 @@ test("where more than half of so many are waited in, they are looked through whe
   for (const [i, cohort] of waiting.entries()) expect(cohortOf(`waiting ${i}`)).toBe(cohort);
 });
 
-test("of one lock four are kept, however many labels it has had, and those in which somebody waits", () => {
+test("a lock keeps at most four idle queues, and every busy one", () => {
   const waiting = busy("a", { label: "waiting" });
   const labels = ["1", "2", "3"];
   const idle = labels.map((label) => cohortOf("a", { label }));

@@ -1,4 +1,4 @@
-/** Time and chance in the hands of a test: nothing moves unless it is told to. */
+/** A runtime whose clocks and random numbers are controlled by tests. */
 import type { Runtime, Timer } from "../../src/core/runtime.js";
 
 interface Pending {
@@ -7,12 +7,12 @@ interface Pending {
   readonly keepAlive: boolean;
 }
 
-/** Both clocks, all timers. A delay is rounded up to whole milliseconds, as Node does it. */
+/** Both clocks and all timers. A delay is rounded up to whole milliseconds, as in Node.js. */
 export class ManualRuntime implements Runtime {
   readonly #timers = new Set<Pending>();
   #monotonicMs = 500_000;
   #wallMs = 1_763_711_220_000;
-  /** How many timers were ever started. */
+  /** The number of timers ever started. */
   started = 0;
   random: () => number = () => 0.5;
 
@@ -36,12 +36,12 @@ export class ManualRuntime implements Runtime {
     return { cancel: () => void this.#timers.delete(timer) };
   }
 
-  /** How many timers run; with an argument, only those that do, or do not, keep the process alive. */
+  /** The number of running timers. With an argument, only those that do, or do not, keep the process alive. */
   running(keepAlive?: boolean): number {
     return [...this.#timers].filter((timer) => keepAlive === undefined || timer.keepAlive === keepAlive).length;
   }
 
-  /** Lets `ms` pass on both clocks, and fires what is due, in order, each with all that follows from it. */
+  /** Advances both clocks by `ms` and fires due timers in order, each together with everything that follows from it. */
   async advance(ms: number): Promise<void> {
     await settle();
     const endMs = this.#monotonicMs + ms;
@@ -60,12 +60,12 @@ export class ManualRuntime implements Runtime {
     await settle();
   }
 
-  /** The event loop is blocked, or the process stopped: both clocks go on and no timer fires. */
+  /** The event loop is blocked or the process is stopped: both clocks advance but no timer fires. */
   block(ms: number): void {
     this.#pass(ms);
   }
 
-  /** The host is suspended: only the wall clock goes on. Also how somebody sets that clock, forward or back. */
+  /** The host is suspended: only the wall clock advances. Also used to set that clock forward or back. */
   stepWall(ms: number): void {
     this.#wallMs += ms;
   }
@@ -76,7 +76,7 @@ export class ManualRuntime implements Runtime {
   }
 }
 
-/** Lets everything happen that waits for promises alone. */
+/** Lets all pending promise callbacks run. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate);
 }

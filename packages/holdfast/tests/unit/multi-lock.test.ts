@@ -1,4 +1,4 @@
-/** What a multi-lock sends, and what it makes of answers that do not come. */
+/** The requests of a multi-lock, and how it handles lost replies. */
 import { Keyspace } from "@holdfast/embedded";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Script } from "../../src/core/store.js";
@@ -29,14 +29,14 @@ const free = async (...names: string[]): Promise<void> => {
 };
 
 describe("round trips", () => {
-  test("mutexes that are all free are taken in one, and given back in one for each", async () => {
+  test("free mutexes are acquired in one request and released in one request each", async () => {
     const lease = await holdfast.multiLock(["a", "b", "c"]).acquire();
     expect(store.taken()).toEqual(["multi-lock/acquire"]);
     await lease.release();
     expect(store.taken()).toEqual(["mutex/release", "mutex/release", "mutex/release"]);
   });
 
-  test("tryAcquire asks once, whether or not it gets them", async () => {
+  test("tryAcquire sends one acquire request, whether or not it succeeds", async () => {
     const blocker = await rival.mutex("b").acquire();
     expect(await holdfast.multiLock(["a", "b"]).tryAcquire()).toBeNull();
     expect(store.taken()).toEqual(["multi-lock/acquire"]);
@@ -45,7 +45,7 @@ describe("round trips", () => {
     expect(store.taken()).toEqual(["multi-lock/acquire", "mutex/release", "mutex/release"]);
   });
 
-  test("when one is taken they are waited for one by one, by the order of their keys", async () => {
+  test("if one mutex is held, the mutexes are acquired one by one in key order", async () => {
     const blocker = await rival.mutex("b").acquire();
     const waiting = holdfast.multiLock(["c", "b", "a"]).acquire();
     await until(async () => (await rival.mutex("b").inspect()).waiterCount === 1, "the wait for b");
@@ -57,7 +57,7 @@ describe("round trips", () => {
     await (await waiting).release();
   });
 
-  test("one mutex alone, and other kinds, are acquired as always", async () => {
+  test("a single mutex, or several kinds of locks, are acquired without the joint script", async () => {
     await (await holdfast.multiLock(["a"]).acquire()).release();
     expect(store.taken()).toEqual(["mutex/acquire", "mutex/release"]);
     await (await holdfast.multiLock(["b", holdfast.reentrantMutex("a")]).acquire()).release();
@@ -66,7 +66,7 @@ describe("round trips", () => {
 });
 
 describe("a server or proxy that does not run the script", () => {
-  test("is asked once; from then on the mutexes are acquired one by one", async () => {
+  test("receives it once, then the mutexes are acquired one by one", async () => {
     store.fateOf = (script) => (isJoint(script) ? "refused for good" : "answered");
     const lease = await holdfast.multiLock(["b", "a"]).acquire();
     expect(lease.leases.map(({ name }) => name)).toEqual(["b", "a"]);
@@ -78,14 +78,14 @@ describe("a server or proxy that does not run the script", () => {
   });
 });
 
-describe("an answer that was lost", () => {
-  test("on the last word is an error, and what was granted is given back, each of it", async () => {
+describe("a lost reply", () => {
+  test("to the last request is an error, and every granted mutex is given back", async () => {
     store.fateOf = (script) => (isJoint(script) ? "reply lost" : "answered");
     await expect(holdfast.multiLock(["a", "b", "c"]).acquire({ waitMs: 0 })).rejects.toThrow(StoreError);
     await free("a", "b", "c");
   });
 
-  test("while there is time is followed by a second way, which gets what the first has to give back", async () => {
+  test("before the deadline leads to acquires one by one, which succeed", async () => {
     store.fateOf = (script) => (isJoint(script) ? "reply lost" : "answered");
     const lease = await holdfast.multiLock(["a", "b"]).acquire();
     for (const one of lease.leases) {
@@ -95,7 +95,7 @@ describe("an answer that was lost", () => {
     await free("a", "b");
   });
 
-  test("to one of the releases is an error, and the others are given back all the same", async () => {
+  test("to one release is an error, and the other mutexes are still released", async () => {
     const lease = await holdfast.multiLock(["a", "b"]).acquire();
     let releases = 0;
     store.fateOf = ({ name }) => {
@@ -108,7 +108,7 @@ describe("an answer that was lost", () => {
   });
 });
 
-test("one try at locks of several kinds that fails at the second gives the first back", async () => {
+test("tryAcquire of several kinds that fails at the second lock gives the first back", async () => {
   const lock = holdfast.multiLock([holdfast.mutex("a"), holdfast.semaphore("b", { permits: 1 })]);
   store.fateOf = ({ name }) => (name === "permits/acquire" ? "refused for good" : "answered");
   await expect(lock.tryAcquire()).rejects.toThrow(StoreError);
@@ -116,7 +116,7 @@ test("one try at locks of several kinds that fails at the second gives the first
   await free("a");
 });
 
-test("the same owners get the same answer again, and a lease that was lengthened meanwhile stays long", async () => {
+test("the same owners get the same reply again, and an extended lease is not shortened", async () => {
   const { multiLockAcquire } = await import("../../src/generated/scripts.js");
   const suffixes = ["", ":fence", ":queue", ":handed", ":pause"];
   const keys = ["a", "b"].flatMap((name) => suffixes.map((suffix) => `{${name}}${suffix}`));

@@ -12,7 +12,7 @@ import {
 } from "../../src/core/keys.js";
 import { clusterSlot, hashTag } from "./cluster-slot.js";
 
-/** Names made of what has a meaning in a key, mixed with anything. */
+/** Names that mix characters with a meaning in keys with arbitrary text. */
 const name = fc
   .oneof(
     fc.string({ unit: fc.constantFrom("{", "}", "%", ":", "a", "fence", "queue", ":fence", ":queue"), minLength: 1 }),
@@ -28,19 +28,19 @@ function keysOf(lockName: string): string[] {
   return SUFFIXES.map((suffix) => base + suffix);
 }
 
-describe("the slot rule used here", () => {
+describe("the test's own slot function", () => {
   test.each([
     ["123456789", 0x31c3],
     ["foo{}{bar}", clusterSlot("foo{}{bar}")],
     ["{user1000}.following", clusterSlot("user1000")],
     ["foo{{bar}}zap", clusterSlot("{bar")],
     ["foo{bar}{zap}", clusterSlot("bar")],
-  ])("gives %s slot %i", (key, slot) => {
+  ])("maps %s to slot %i", (key, slot) => {
     expect(clusterSlot(key)).toBe(slot % 16_384);
   });
 });
 
-describe("the keys of a lock", () => {
+describe("keys of a lock", () => {
   test("are readable for an ordinary name", () => {
     expect(lockKeys("hf", "mutex", "order:42")).toEqual({
       tag: "order:42",
@@ -49,7 +49,7 @@ describe("the keys of a lock", () => {
     });
   });
 
-  test("are all in the slot of its tag, whatever the name", () => {
+  test("share the hash slot of the tag for any name", () => {
     fc.assert(
       fc.property(name, (any) => {
         const { tag } = lockKeys("hf", "mutex", any);
@@ -63,7 +63,7 @@ describe("the keys of a lock", () => {
     );
   });
 
-  test("are never those of another name", () => {
+  test("never collide with the keys of another name", () => {
     fc.assert(
       fc.property(name, name, (one, other) => {
         fc.pre(one !== other);
@@ -96,7 +96,7 @@ describe("the keys of a lock", () => {
   });
 });
 
-describe("the keys of a mapped lock", () => {
+describe("keys of a mapped lock", () => {
   const key = fc
     .oneof(fc.string({ unit: fc.constantFrom("{", "}", "a", "b", ":", "mapped"), minLength: 1, maxLength: 12 }), name)
     .filter((text) => {
@@ -107,7 +107,7 @@ describe("the keys of a mapped lock", () => {
       }
     });
 
-  test("are in the slot of the key that is given", () => {
+  test("are in the hash slot of the given key", () => {
     fc.assert(
       fc.property(key, (any) => {
         const { lock, base, tag } = mappedKeys("hf", "mutex", any);
@@ -120,7 +120,7 @@ describe("the keys of a mapped lock", () => {
     );
   });
 
-  test("are never those of another key, or of a name", () => {
+  test("never collide with those of another key or of a named lock", () => {
     fc.assert(
       fc.property(key, key, name, (one, other, any) => {
         fc.pre(one !== other);
@@ -132,12 +132,12 @@ describe("the keys of a mapped lock", () => {
     expect(mappedKeys("hf", "mutex", "abc").base).not.toBe(mappedKeys("hf", "mutex", "{abc}").base);
   });
 
-  test.each(["}", "a}", "{}a", "a{}b{c}", "}{a}"])("cannot be made from %s, which is refused", (stray) => {
+  test.each(["}", "a}", "{}a", "a{}b{c}", "}{a}"])("cannot be made from the key %s", (stray) => {
     expect(() => checkKey(stray)).toThrow(RangeError);
   });
 });
 
-describe("a name", () => {
+describe("a lock name", () => {
   test("may be any text of 1 to 512 bytes", () => {
     fc.assert(
       fc.property(name, (any) => checkName(any) === any),
@@ -150,25 +150,22 @@ describe("a name", () => {
     ["é", 256],
     ["鍵", 170],
     ["🔐", 128],
-  ])("is measured in bytes: %s × %i fits, one more does not", (letter, count) => {
+  ])("is limited to 512 bytes: %s × %i fits, one more does not", (letter, count) => {
     expect(checkName(letter.repeat(count))).toHaveLength(letter.length * count);
     expect(() => checkName(letter.repeat(count + 1))).toThrow("name must be 1 to 512 bytes of UTF-8; got ");
   });
 
-  test.each(["", "\ud800", "a\udc00b", "\udc00\ud800", "🔐\ud83d"])("%j is refused", (wrong) => {
+  test.each(["", "\ud800", "a\udc00b", "\udc00\ud800", "🔐\ud83d"])("cannot be %j", (wrong) => {
     expect(() => checkName(wrong)).toThrow(RangeError);
     expect(() => checkName(wrong)).toThrow(/^name must /);
   });
 
-  test.each([undefined, null, 7, true, Symbol("s"), {}, [], () => {}, 7n])(
-    "that is no text is refused: %s",
-    (wrong) => {
-      expect(() => checkName(wrong)).toThrow(TypeError);
-      expect(() => checkName(wrong)).toThrow(/^name must be a string of 1 to 512 bytes; got /);
-    },
-  );
+  test.each([undefined, null, 7, true, Symbol("s"), {}, [], () => {}, 7n])("must be a string, not %s", (wrong) => {
+    expect(() => checkName(wrong)).toThrow(TypeError);
+    expect(() => checkName(wrong)).toThrow(/^name must be a string of 1 to 512 bytes; got /);
+  });
 
-  test("of a megabyte is refused without being measured or shown", () => {
+  test("of a megabyte is rejected without measuring or printing it", () => {
     expect(() => checkName("x".repeat(1_000_000))).toThrow("got 1000000 or more");
   });
 });
@@ -177,7 +174,7 @@ describe("labels, client names and prefixes", () => {
   test.each([
     ["label", checkLabel],
     ["clientName", checkClientName],
-  ] as const)("a %s may be any text of at most 256 bytes, or none", (option, check) => {
+  ] as const)("a %s may be empty or any text of up to 256 bytes", (option, check) => {
     expect(check("")).toBe("");
     expect(check("\n/%🔐")).toBe("\n/%🔐");
     expect(check("x".repeat(256))).toHaveLength(256);
@@ -186,16 +183,16 @@ describe("labels, client names and prefixes", () => {
     expect(() => check(1)).toThrow(TypeError);
   });
 
-  test.each(["", "a b", "{a}", "a}", "é", "a\n", "x".repeat(65), "\u007f"])("prefix %j is refused", (wrong) => {
+  test.each(["", "a b", "{a}", "a}", "é", "a\n", "x".repeat(65), "\u007f"])("prefix %j is rejected", (wrong) => {
     expect(() => checkPrefix(wrong)).toThrow(RangeError);
   });
 
-  test.each(["hf", "a:b/c|d~e", "x".repeat(64)])("prefix %j is fine", (right) => {
+  test.each(["hf", "a:b/c|d~e", "x".repeat(64)])("prefix %j is accepted", (right) => {
     expect(checkPrefix(right)).toBe(right);
   });
 });
 
-test("whatever is shown of a value is short, on one line, and never throws", () => {
+test("a value printed in an error is short, fits on one line and never throws", () => {
   const hostile = [
     "a\nb\u2028c\u0085d\u001b[31m",
     Symbol("a\nb"),

@@ -1,4 +1,4 @@
-/** How an observation ends, and that nothing of it goes on then. */
+/** How an observation ends. Nothing of it may remain afterward. */
 import { getEventListeners } from "node:events";
 import { beforeEach, describe, expect, test } from "vitest";
 import { ClosedError, StoreError } from "../../src/core/errors.js";
@@ -14,29 +14,32 @@ beforeEach(() => {
   followed = new Followed();
 });
 
-test("while it goes on there is something that ends", async () => {
+test("a running observation has a subscriber, a claim and a timer", async () => {
   await followed.begun();
   expect(followed.left).toEqual({ subscribers: 1, claims: 1, timers: 1 });
 });
 
-describe("who stops it", () => {
-  test.each(["return", "throw"] as const)("by %s() ends a next() that waits, and all of it", async (how) => {
-    const states = await followed.begun();
-    const waiting = watch(states.next());
-    const enough = new Error("enough");
-    const ending = watch(how === "return" ? states.return() : states.throw(enough));
-    await settle();
-    expect(waiting.value).toEqual(DONE);
-    expect([ending.value, ending.error]).toEqual(how === "return" ? [DONE, undefined] : [undefined, enough]);
-    expect(await states.next()).toEqual(DONE);
-    expect(followed.left).toEqual(NOTHING);
-    followed.subscriber?.push();
-    followed.world.store.reconnect("inbox");
-    await followed.world.runtime.advance(60_000);
-    expect(followed.reads).toEqual([]);
-  });
+describe("stopping an observation", () => {
+  test.each(["return", "throw"] as const)(
+    "with %s() ends the pending next() and leaves nothing running",
+    async (how) => {
+      const states = await followed.begun();
+      const waiting = watch(states.next());
+      const enough = new Error("enough");
+      const ending = watch(how === "return" ? states.return() : states.throw(enough));
+      await settle();
+      expect(waiting.value).toEqual(DONE);
+      expect([ending.value, ending.error]).toEqual(how === "return" ? [DONE, undefined] : [undefined, enough]);
+      expect(await states.next()).toEqual(DONE);
+      expect(followed.left).toEqual(NOTHING);
+      followed.subscriber?.push();
+      followed.world.store.reconnect("inbox");
+      await followed.world.runtime.advance(60_000);
+      expect(followed.reads).toEqual([]);
+    },
+  );
 
-  test("while an answer is under way is not told it, and asks no more", async () => {
+  test("discards a reply in flight and sends no more requests", async () => {
     const states = await followed.begun();
     const answer = new Answer<number>();
     followed.read = () => answer.promise;
@@ -51,7 +54,7 @@ describe("who stops it", () => {
     expect(followed.left).toEqual(NOTHING);
   });
 
-  test("before it listens listens no longer once it does", async () => {
+  test("before its subscription is confirmed closes the subscription later", async () => {
     const subscribed = new Answer<void>();
     followed.world.store.subscribe = () => subscribed.promise;
     const states = await followed.begun();
@@ -63,7 +66,7 @@ describe("who stops it", () => {
     expect(followed.reads).toEqual([]);
   });
 
-  test("between two states need not take the next one", async () => {
+  test("between two states drops the state that was not read", async () => {
     const states = await followed.begun();
     followed.state = 2;
     followed.subscriber?.push();
@@ -75,7 +78,7 @@ describe("who stops it", () => {
 });
 
 describe("a signal", () => {
-  test("that aborts rejects the next() that waits with its reason, once", async () => {
+  test("that aborts rejects the pending next() with its reason, once", async () => {
     const controller = new AbortController();
     const states = await followed.begun({ signal: controller.signal });
     const waiting = watch(states.next());
@@ -86,7 +89,7 @@ describe("a signal", () => {
     expect(followed.left).toEqual(NOTHING);
   });
 
-  test("that aborts between two states rejects the next call, though there is news", async () => {
+  test("that aborts between two states rejects the next call even if a new state is ready", async () => {
     const controller = new AbortController();
     const states = await followed.begun({ signal: controller.signal });
     followed.state = 2;
@@ -98,13 +101,13 @@ describe("a signal", () => {
     expect(await states.next()).toEqual(DONE);
   });
 
-  test("that has aborted already lets nothing begin", async () => {
+  test("that has already aborted prevents the observation from starting", async () => {
     const states = followed.observe({ signal: AbortSignal.abort("enough") });
     await expect(states.next()).rejects.toBe("enough");
     expect([followed.reads, followed.left]).toEqual([[], NOTHING]);
   });
 
-  test("that goes on is left without a listener", async () => {
+  test("has no listener left after the observation ends", async () => {
     const { signal } = new AbortController();
     const states = await followed.begun({ signal });
     expect(getEventListeners(signal, "abort")).toHaveLength(1);
@@ -119,7 +122,7 @@ describe("a failure", () => {
   test.each([
     ["for good of the server", refusal],
     ["of another kind", new TypeError("not a number")],
-  ])("%s is told to the reader, and ends it", async (_name, failure) => {
+  ])("%s rejects the reader and ends the observation", async (_name, failure) => {
     const states = await followed.begun();
     const waiting = watch(states.next());
     followed.read = () => Promise.reject(failure);
@@ -133,8 +136,8 @@ describe("a failure", () => {
   });
 });
 
-describe("the end of the Holdfast", () => {
-  test("is told to the reader as such, and need not wait for it", async () => {
+describe("closing the Holdfast", () => {
+  test("rejects the reader with ClosedError and does not wait for it", async () => {
     const states = await followed.begun();
     const waiting = watch(states.next());
     const closing = watch(followed.world.session.close());
@@ -145,7 +148,7 @@ describe("the end of the Holdfast", () => {
     expect(followed.left).toEqual(NOTHING);
   });
 
-  test("with a grace ends it at once, though others work on", async () => {
+  test("with a grace ends the observation immediately, even while a lease is held", async () => {
     const states = await followed.begun();
     const waiting = watch(states.next());
     await followed.world.lock.acquire();
@@ -155,14 +158,14 @@ describe("the end of the Holdfast", () => {
     expect(followed.left).toMatchObject({ subscribers: 0, timers: 0 });
   });
 
-  test("lets none begin", async () => {
+  test("refuses new observations", async () => {
     await followed.world.session.close();
     await expect(followed.observe().next()).rejects.toThrow(ClosedError);
     expect(followed.reads).toEqual([]);
   });
 });
 
-describe("wrong options", () => {
+describe("invalid options", () => {
   test.each([
     [null, "options must be an object; got null"],
     ["now", 'options must be an object; got "now"'],
@@ -170,7 +173,7 @@ describe("wrong options", () => {
     [new AbortController().signal, "an AbortSignal in place of { signal }"],
     [{ signal: {} }, "signal must be an AbortSignal"],
     [{ signal: null }, "signal must be an AbortSignal; got null"],
-  ])("%o are refused, and nothing is asked", async (options, says) => {
+  ])("%o are rejected without a request", async (options, says) => {
     const reading = followed.observe(options as never).next();
     await expect(reading).rejects.toThrow(TypeError);
     await expect(reading).rejects.toThrow(says);

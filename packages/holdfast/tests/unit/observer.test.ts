@@ -1,10 +1,10 @@
-/** What an observer asks and when, and what it hands out, under a clock that a test holds. */
+/** When an observer reads the state, and which states it yields. On a manual clock. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { Followed } from "./followed.js";
 import { settle } from "./manual-runtime.js";
 import { Answer, lost, ScriptedStore, watch } from "./scripted-lock.js";
 
-/** Half of the longest jitter, as chance has it in these tests. */
+/** Half of the longest jitter, because these tests fix the random number. */
 const JITTER_MS = 10;
 
 let followed: Followed;
@@ -12,8 +12,8 @@ beforeEach(() => {
   followed = new Followed();
 });
 
-describe("what is handed out", () => {
-  test("is the present state at the first call, before which nothing is asked", async () => {
+describe("an observer", () => {
+  test("reads the current state at the first next(), and sends nothing before", async () => {
     const states = followed.observe();
     await settle();
     expect([followed.reads, followed.subscribers]).toEqual([[], []]);
@@ -22,7 +22,7 @@ describe("what is handed out", () => {
     await states.return();
   });
 
-  test("is then what is news, as soon as a message says that something has changed", async () => {
+  test("yields a newer state as soon as a message reports a change", async () => {
     const states = await followed.begun();
     const next = watch(states.next());
     followed.subscriber?.push();
@@ -39,7 +39,7 @@ describe("what is handed out", () => {
     expect(other.state).toBe("pending");
   });
 
-  test("is the newest alone, for a reader that is slow", async () => {
+  test("yields only the newest state to a slow reader", async () => {
     const states = await followed.begun();
     for (const state of [2, 3, 4]) {
       followed.state = state;
@@ -50,7 +50,7 @@ describe("what is handed out", () => {
     expect(watch(states.next()).state).toBe("pending");
   });
 
-  test("is read once more where messages come while an answer is on its way, which may be older", async () => {
+  test("reads again if messages arrive during a read, because that reply may be older", async () => {
     const states = await followed.begun();
     const answers = [new Answer<number>(), new Answer<number>()];
     followed.read = () => (answers[followed.reads.length - 1] as Answer<number>).promise;
@@ -67,16 +67,16 @@ describe("what is handed out", () => {
   });
 });
 
-describe("it asks again", () => {
-  test("twice a minute while it listens, in case a message was lost", async () => {
+describe("an observer reads again", () => {
+  test("twice a minute while it is subscribed, in case a message was lost", async () => {
     await followed.begun();
     await followed.world.runtime.advance(60_000 + 2 * JITTER_MS);
     expect(followed.reads).toEqual([30_000 + JITTER_MS, 60_000 + 2 * JITTER_MS]);
-    // Whoever waits for the next state keeps the process alive.
+    // An iterator that waits for the next state keeps the process alive.
     expect(followed.world.runtime.running(true)).toBe(1);
   });
 
-  test("when the state is to change by itself, if that is sooner", async () => {
+  test("when the state is due to change, if that is sooner", async () => {
     followed.changesInMs = 4_000;
     await followed.begun();
     followed.changesInMs = 100_000;
@@ -84,7 +84,7 @@ describe("it asks again", () => {
     expect(followed.reads).toEqual([4_000 + JITTER_MS, 34_000 + 2 * JITTER_MS]);
   });
 
-  test("counted from its last question, not from the last but one", async () => {
+  test("30 s after its last read, even if a message caused that read", async () => {
     await followed.begun();
     await followed.world.runtime.advance(20_000);
     followed.subscriber?.push();
@@ -92,7 +92,7 @@ describe("it asks again", () => {
     expect(followed.reads).toEqual([20_000, 50_000 + JITTER_MS]);
   });
 
-  test("at once when a connection is back", async () => {
+  test("immediately after a reconnect", async () => {
     const states = await followed.begun();
     const next = watch(states.next());
     followed.state = 2;
@@ -101,7 +101,7 @@ describe("it asks again", () => {
     expect(next.value?.value).toBe("state 2");
   });
 
-  test("as soon as it listens, since it may have missed something before", async () => {
+  test("as soon as it is subscribed, because it may have missed a change", async () => {
     const subscribed = new Answer<void>();
     followed.world.store.subscribe = () => subscribed.promise;
     await followed.begun();
@@ -113,7 +113,7 @@ describe("it asks again", () => {
     expect(followed.reads).toHaveLength(1);
   });
 
-  test("every second where it cannot listen, and does not try to", async () => {
+  test("every second if it cannot subscribe, without trying to subscribe again", async () => {
     let tries = 0;
     followed.world.store.subscribe = () => {
       tries += 1;
@@ -126,7 +126,7 @@ describe("it asks again", () => {
     expect(tries).toBe(before);
   });
 
-  test("every second while it cannot listen yet, and tries that again too", async () => {
+  test("every second until it can subscribe, and retries the subscription", async () => {
     followed.world.store.subscribe = () => Promise.reject(lost());
     await followed.begun();
     await followed.world.runtime.advance(2_100);
@@ -139,7 +139,7 @@ describe("it asks again", () => {
     expect(followed.reads).toEqual([]);
   });
 
-  test("a second after a failure that may pass, of which its reader hears nothing", async () => {
+  test("a second after a transient failure, without an error for its reader", async () => {
     const states = await followed.begun();
     const next = watch(states.next());
     followed.read = () => Promise.reject(lost());

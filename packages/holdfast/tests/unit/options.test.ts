@@ -5,7 +5,7 @@ import { ScriptedLock, ScriptedStore } from "./scripted-lock.js";
 
 const BASE: ResolvedOptions = { ...DEFAULTS, signal: undefined, amount: 1 };
 
-/** Values of each option: what is taken, what has the wrong type, what is out of range. */
+/** Values of each option: valid values, values of a wrong type, values out of range. */
 const TABLE: Record<string, { right: unknown[]; type: unknown[]; range: unknown[]; says: string }> = {
   leaseMs: {
     right: [100, 30_000, 31_536_000_000],
@@ -43,56 +43,56 @@ const TABLE: Record<string, { right: unknown[]; type: unknown[]; range: unknown[
 };
 
 describe.each(Object.entries(TABLE))("option %s", (option, { right, type, range, says }) => {
-  test("takes every value of its range as it is", () => {
+  test("accepts every value of its range unchanged", () => {
     for (const value of right) expect(resolve({ [option]: value }, BASE)).toEqual({ ...BASE, [option]: value });
   });
 
-  test("refuses another type with its name, its range and what came", () => {
+  test("rejects a wrong type with its name, its range and the value", () => {
     for (const value of type) {
       expect(() => resolve({ [option]: value }, BASE)).toThrow(TypeError);
       expect(() => resolve({ [option]: value }, BASE)).toThrow(new RegExp(`^${option} must .*; got .+$`, "s"));
     }
   });
 
-  test("refuses a value out of range, and corrects none", () => {
+  test("rejects a value out of range and never corrects it", () => {
     for (const value of range) {
       expect(() => resolve({ [option]: value }, BASE)).toThrow(RangeError);
       expect(() => resolve({ [option]: value }, BASE)).toThrow(new RegExp(`^${option} must .*; got .+$`, "s"));
     }
   });
 
-  test("says what it would take", () => {
+  test("names its range in the error", () => {
     for (const value of [...type, ...range].slice(0, 1)) {
       expect(() => resolve({ [option]: value }, BASE)).toThrow(says);
     }
   });
 
-  test("that is undefined is the default", () => {
+  test("has its default if it is undefined", () => {
     expect(resolve({ [option]: undefined }, BASE)).toEqual(BASE);
   });
 });
 
 describe("options", () => {
-  test("are all in the table above", () => {
+  test("are all covered by the table above", () => {
     expect(Object.keys(TABLE).toSorted()).toEqual([...Object.keys(DEFAULTS), "signal"].toSorted());
   });
 
-  test("that do not exist are refused by name, with those that do", () => {
+  test("that do not exist are rejected by name", () => {
     for (const unknown of ["ttl", "timeout", "amount", "__proto__x", "toString"]) {
       expect(() => resolve({ [unknown]: 1 } as never, BASE)).toThrow(`there is no option "${unknown}"`);
     }
     expect(() => resolve({ "a\nb": 1 } as never, BASE)).toThrow(String.raw`"a\nb"`);
   });
 
-  test.each([null, 5, "x", true, () => {}])("that are no object are refused: %s", (wrong) => {
+  test.each([null, 5, "x", true, () => {}])("must be an object: %s", (wrong) => {
     expect(() => resolve(wrong as never, BASE)).toThrow(TypeError);
   });
 
-  test("that were not given cost no check", () => {
+  test("that were omitted are not checked", () => {
     expect(resolve(NONE, BASE)).toBe(BASE);
   });
 
-  test("have defaults that nobody can change", () => {
+  test("have frozen defaults", () => {
     expect(Object.isFrozen(DEFAULTS)).toBe(true);
     expect(DEFAULTS).toEqual({
       leaseMs: 30_000,
@@ -105,7 +105,7 @@ describe("options", () => {
     });
   });
 
-  test("that are wrong reject at the call, and send nothing", async () => {
+  test("that are invalid reject the call and send nothing", async () => {
     const world = new ScriptedLock();
     for (const wrong of [{ leaseMs: 1 }, { waitMs: -1 }, { what: 1 }] as never[]) {
       await expect(world.lock.acquire(wrong)).rejects.toThrow();
@@ -134,16 +134,16 @@ describe("createHoldfast", () => {
     [{ store, signal: new AbortController().signal }, /there is no option "signal"/],
     [{ store, ttl: 5 }, /there is no option "ttl"/],
     [{ redis: {} }, /redis/],
-  ])("refuses %j", (options, message) => {
+  ])("rejects %j", (options, message) => {
     expect(() => createHoldfast(options as never)).toThrow(message);
   });
 
-  test("refuses what is no object", () => {
+  test("requires an object", () => {
     for (const wrong of [undefined, null, 5, "redis://"])
       expect(() => createHoldfast(wrong as never)).toThrow(TypeError);
   });
 
-  test("makes locks that refuse wrong names and options at the call", () => {
+  test("creates locks that reject invalid names and options", () => {
     const holdfast = createHoldfast({ store });
     expect(() => holdfast.mutex("")).toThrow(RangeError);
     expect(() => holdfast.mutex(5 as never)).toThrow(TypeError);
@@ -152,7 +152,7 @@ describe("createHoldfast", () => {
     expect(holdfast.mutex("a", { key: undefined } as never).name).toBe("a");
   });
 
-  test("adopts nothing but what export returned", async () => {
+  test("adopts only what export returned", async () => {
     const holdfast = createHoldfast({ store });
     const right = {
       version: 1,
@@ -185,7 +185,7 @@ describe("createHoldfast", () => {
 });
 
 describe("forceRelease", () => {
-  test("needs to know whose, and sends nothing without", async () => {
+  test("requires an owner or a token, and sends nothing without", async () => {
     const world = new ScriptedLock();
     for (const wrong of [
       undefined,

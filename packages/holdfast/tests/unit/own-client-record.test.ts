@@ -1,4 +1,4 @@
-/** When a client writes down which process it is, under a clock that a test holds. */
+/** When a client writes its record, on a manual clock. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { type ClientRecords, OwnClientRecord } from "../../src/core/session.js";
 import { ManualRuntime } from "./manual-runtime.js";
@@ -8,7 +8,7 @@ let runtime: ManualRuntime;
 let startMs: number;
 let presence: OwnClientRecord;
 let isInUse: boolean;
-/** When the record was written, and for how long it lives. */
+/** When the record was written, and how long it lives. */
 let written: [atMs: number, keepMs: number][];
 let write: () => Promise<void>;
 
@@ -26,19 +26,19 @@ beforeEach(() => {
   presence = new OwnClientRecord(records, runtime, () => isInUse);
 });
 
-describe("the record", () => {
-  test("is written with the first claim, and outlives its lease by a minute", () => {
+describe("the client record", () => {
+  test("is written with the first claim and outlives its lease by a minute", () => {
     presence.touch(30_000);
     expect(written).toEqual([[0, 90_000]]);
   });
 
-  test("is not written for claims that come while it is fresh, if their leases are no longer", () => {
+  test("is not rewritten while it is fresh, unless a lease is longer", () => {
     presence.touch(30_000);
     for (const leaseMs of [30_000, 100, 29_999]) presence.touch(leaseMs);
     expect(written).toHaveLength(1);
   });
 
-  test("is written at once for a longer lease, and lives for the longest from then on", async () => {
+  test("is rewritten immediately for a longer lease and keeps that lifetime", async () => {
     presence.touch(1_000);
     await runtime.advance(5_000);
     presence.touch(600_000);
@@ -51,13 +51,13 @@ describe("the record", () => {
     ]);
   });
 
-  test("is written every 20 s while the client is in use", async () => {
+  test("is rewritten every 20 s while the client is in use", async () => {
     presence.touch(30_000);
     await runtime.advance(60_000);
     expect(written.map(([atMs]) => atMs)).toEqual([0, 20_000, 40_000, 60_000]);
   });
 
-  test("is left to go where the client is idle, and written with its next claim", async () => {
+  test("expires while the client is idle, and is rewritten with its next claim", async () => {
     presence.touch(30_000);
     isInUse = false;
     await runtime.advance(100_000);
@@ -69,7 +69,7 @@ describe("the record", () => {
     expect(written).toHaveLength(3);
   });
 
-  test("that could not be written is tried again in time, and nobody hears of it", async () => {
+  test("is written again after a failure, without an error", async () => {
     write = () => Promise.reject(lost());
     presence.touch(30_000);
     await runtime.advance(20_000);
@@ -82,8 +82,8 @@ describe("the record", () => {
   });
 });
 
-describe("a server that may have lost it", () => {
-  test("gets it again at once, and 20 s later", async () => {
+describe("a server that may have lost the client record", () => {
+  test("gets it again immediately, and 20 s later", async () => {
     presence.touch(30_000);
     await runtime.advance(15_000);
     presence.announce();
@@ -91,14 +91,14 @@ describe("a server that may have lost it", () => {
     expect(written.map(([atMs]) => atMs)).toEqual([0, 15_000, 35_000]);
   });
 
-  test("gets nothing of a client that was never used", async () => {
+  test("gets no record from a client that was never used", async () => {
     presence.announce();
     await runtime.advance(60_000);
     expect([written, runtime.started]).toEqual([[], 0]);
   });
 });
 
-test("after the end nothing is written any more", async () => {
+test("after close no client record is written", async () => {
   presence.touch(30_000);
   presence.close();
   expect(runtime.running()).toBe(0);

@@ -3,13 +3,13 @@ import { expect, test } from "vitest";
 import { newClaim, parseOwner } from "../../src/core/protocol.js";
 import { systemRuntime } from "../../src/core/runtime.js";
 
-/** Any text that a label may be. */
+/** Any valid label. */
 const label = fc.string({ unit: "binary", maxLength: 80 }).filter((text) => !/\p{Surrogate}/u.test(text));
 const whole = fc.integer({ min: 1, max: 1e9 });
 
 const handOff = fc.option(whole, { nil: undefined });
 
-test("an owner id gives back its client, amount and label, whatever the label is", () => {
+test("an owner id contains its client, amount and label, whatever the label is", () => {
   fc.assert(
     fc.property(label, whole, whole, handOff, (text, number, leaseMs, handOffMs) => {
       const clientId = systemRuntime.newClientId();
@@ -20,7 +20,7 @@ test("an owner id gives back its client, amount and label, whatever the label is
   );
 });
 
-test("an owner id is plain ASCII without spaces, so that it can stand in a log, a message and a pattern", () => {
+test("an owner id is plain ASCII without spaces, safe in logs, messages and patterns", () => {
   fc.assert(
     fc.property(label, handOff, (text, handOffMs) => {
       const { owner } = newClaim({
@@ -36,7 +36,7 @@ test("an owner id is plain ASCII without spaces, so that it can stand in a log, 
   );
 });
 
-test("the hand-off script reads the same fields", () => {
+test("the hand-off script parses the same fields", () => {
   // The patterns of lua/hand-off.lua: ^([^/]+)/(%d+)/(%d+)/(%d+) and ;(%d+)$
   fc.assert(
     fc.property(label, whole, whole, whole, handOff, (text, number, leaseMs, amount, handOffMs) => {
@@ -48,25 +48,25 @@ test("the hand-off script reads the same fields", () => {
   );
 });
 
-test("clients of protocol 0 read the same client, amount and lease, and show the rest as the end of the label", () => {
+test("clients of protocol 0 parse client and amount, and show the rest as part of the label", () => {
   const { owner } = newClaim({ clientId: "c", number: 1, leaseMs: 9_000, amount: 2, label: "cron", handOffMs: 3_000 });
-  // How protocol 0 parsed an owner id.
+  // This is how protocol 0 parsed an owner id.
   const [, clientId, amount, text] = /^([\w-]+)\/\d+\/\d+\/(\d+)(?:\/([^/]*))?$/.exec(owner) ?? [];
   expect([clientId, amount, text]).toEqual(["c", "2", "cron;3000"]);
 });
 
 test.each(["", "foreign", "a/b", "a/1/2", "a/1/2/3/x/y", "a/1/2/x", "a b/1/2/3", "a/1/2/3\n", "/1/2/3"])(
-  "what another kind of client wrote is no owner id: %j",
+  "text from another kind of client is not an owner id: %j",
   (text) => {
     expect(parseOwner(text)).toBeUndefined();
   },
 );
 
-test("a label that is no percent-encoding is shown as it is", () => {
+test("a label that is not valid percent-encoding is shown unchanged", () => {
   expect(parseOwner("a/1/2/3/%E0%A4%A")?.label).toBe("%E0%A4%A");
 });
 
-test("client ids do not repeat and need no escaping", () => {
+test("client ids are unique and need no escaping", () => {
   const ids = new Set(Array.from({ length: 10_000 }, () => systemRuntime.newClientId()));
   expect(ids.size).toBe(10_000);
   for (const id of ids) expect(id).toMatch(/^[\w-]{16}$/);

@@ -4,7 +4,7 @@ import type { Lease } from "../../src/core/lease.js";
 import type { AcquireOptions } from "../../src/core/options.js";
 import { Answer, lost, NOW_US, never, ScriptedLock, watch } from "./scripted-lock.js";
 
-/** What is left of a lease of 3 s, and of one of 30 s, less the allowance for drift. */
+/** What is left of a lease of 3 s and of one of 30 s after the drift allowance. */
 const SHORT_MS = 3_000 * 0.99 - 2;
 const FULL_MS = 30_000 * 0.99 - 2;
 
@@ -22,7 +22,7 @@ beforeEach(async () => {
   });
 });
 
-/** The server grants the newest claim, which takes the message a moment. */
+/** The server grants the newest claim with a message. */
 async function push(token = 99): Promise<void> {
   const us = NOW_US + (world.runtime.monotonicMs() - startMs) * 1_000;
   world.store.push(`+${world.lastNumber} ${token} ${us}`);
@@ -36,7 +36,7 @@ async function grantTo(options: AcquireOptions = {}): Promise<Lease> {
   return acquiring;
 }
 
-/** A first hold that is over at once, after which the lock counts as one that is held for a moment. */
+/** A first, very short hold. After it, Holdfast expects short holds of this lock. */
 async function holdBriefly(): Promise<void> {
   await (await grantTo()).release();
   world.sent.length = 0;
@@ -46,14 +46,14 @@ function extendsAt(): number[] {
   return world.timesOf("extend", world.runtime.monotonicMs());
 }
 
-describe("where nothing is known of how long the lock is held", () => {
-  test("the grant is confirmed before the caller hears of it, and then lasts for the whole lease", async () => {
+describe("a grant of a lock with unknown hold times", () => {
+  test("is confirmed before acquire returns, and then lasts the full lease", async () => {
     const lease = await grantTo();
     expect(extendsAt()).toEqual([0]);
     expect(lease.validForMs()).toBe(FULL_MS);
   });
 
-  test("so is it where the last hold lasted 250 ms", async () => {
+  test("is confirmed first if the last hold took 250 ms", async () => {
     const first = await grantTo();
     await world.runtime.advance(250);
     await first.release();
@@ -62,7 +62,7 @@ describe("where nothing is known of how long the lock is held", () => {
     expect(world.sentOf("extend")).toHaveLength(1);
   });
 
-  test("a confirmation without an answer is followed by the question of a waiter, whose answer grants as well", async () => {
+  test("whose confirmation fails is requested again, and that reply grants the lock", async () => {
     world.answers.extend = () => Promise.reject(lost());
     const acquiring = watch(world.lock.acquire({ waitMs: Infinity }));
     await world.runtime.advance(1);
@@ -72,7 +72,7 @@ describe("where nothing is known of how long the lock is held", () => {
     expect(acquiring.value?.validForMs()).toBeGreaterThan(20_000);
   });
 
-  test("a confirmation whose answer comes after the word of a forced release grants nothing", async () => {
+  test("is void if a force-release arrives before the reply to its confirmation", async () => {
     const confirmed = new Answer<"extended">();
     world.answers.extend = () => confirmed.promise;
     const acquiring = watch(world.lock.acquire({ waitMs: Infinity }));
@@ -87,7 +87,7 @@ describe("where nothing is known of how long the lock is held", () => {
     expect(acquiring.value?.token).toBe(100);
   });
 
-  test("a confirmation that is refused sends the caller back to wait", async () => {
+  test("whose confirmation is refused sends the caller back to wait", async () => {
     world.answers.extend = async () => "claimed";
     const acquiring = watch(world.lock.acquire({ waitMs: Infinity }));
     await world.runtime.advance(1);
@@ -98,17 +98,17 @@ describe("where nothing is known of how long the lock is held", () => {
   });
 });
 
-describe("where the lock was last held for a moment", () => {
+describe("a grant of a lock whose last hold was short", () => {
   beforeEach(holdBriefly);
 
-  test("a section that is short as well sends nothing but its release", async () => {
+  test("needs no request except the release if this hold is short too", async () => {
     const lease = await grantTo();
     await world.runtime.advance(200);
     await lease.release();
     expect(world.sent.map(({ verb }) => verb)).toEqual(["acquire", "release"]);
   });
 
-  test("validity is that of the short lease until it is confirmed after 250 ms", async () => {
+  test("is valid for the short lease until it is confirmed after 250 ms", async () => {
     const lease = await grantTo();
     expect(lease.validForMs()).toBeLessThanOrEqual(SHORT_MS);
     expect(lease.validForMs()).toBeGreaterThan(SHORT_MS - 10);
@@ -123,7 +123,7 @@ describe("where the lock was last held for a moment", () => {
     expect(world.sentOf("extend")).toHaveLength(2);
   });
 
-  test("a confirmation that is not answered is tried again, several times before the short lease is over", async () => {
+  test("retries an unanswered confirmation several times before the short lease ends", async () => {
     const lease = await grantTo();
     world.answers.extend = () => never();
     await world.runtime.advance(2_900);
@@ -134,7 +134,7 @@ describe("where the lock was last held for a moment", () => {
     expect(lease.signal.aborted).toBe(false);
   });
 
-  test("a lease that is never confirmed is lost in time", async () => {
+  test("that is never confirmed is lost in time", async () => {
     const lease = await grantTo();
     world.answers.extend = () => Promise.reject(lost());
     const { signal } = lease;
@@ -143,14 +143,14 @@ describe("where the lock was last held for a moment", () => {
     expect(lease.validForMs()).toBe(0);
   });
 
-  test("with `renew: false` it is confirmed before the caller hears of it, and never again", async () => {
+  test("with `renew: false` is confirmed before acquire returns, and only once", async () => {
     const lease = await grantTo({ renew: false });
     expect(lease.validForMs()).toBe(FULL_MS);
     await world.runtime.advance(20_000);
     expect(world.sentOf("extend")).toHaveLength(1);
   });
 
-  test("`extend` of the holder confirms it", async () => {
+  test("is confirmed by the holder's `extend`", async () => {
     const lease = await grantTo();
     await lease.extend(60_000);
     expect(lease.validForMs()).toBeGreaterThan(59_000);
@@ -158,13 +158,13 @@ describe("where the lock was last held for a moment", () => {
     expect(world.sentOf("extend")).toHaveLength(1);
   });
 
-  test("`export` asks for the whole lease first, for whoever adopts it", async () => {
+  test("is confirmed by `export` so that the lease has its full length", async () => {
     const lease = await grantTo();
     lease.export();
     expect(world.sentOf("extend")).toHaveLength(1);
   });
 
-  test("a lease of 3 s or less is confirmed by its first renewal", async () => {
+  test("for a lease of 3 s or less is confirmed by the first renewal", async () => {
     const lease = await grantTo({ leaseMs: 1_500 });
     await world.runtime.advance(490);
     expect(world.sentOf("extend")).toEqual([]);
@@ -177,7 +177,7 @@ describe("where the lock was last held for a moment", () => {
 describe("callers that share a claim", () => {
   beforeEach(holdBriefly);
 
-  test("need no confirmation while each of them is done in a moment", async () => {
+  test("need no confirmation while each hold is short", async () => {
     const callers = Array.from({ length: 5 }, () => world.lock.acquire({ waitMs: Infinity }));
     await world.runtime.advance(1);
     await push();
@@ -190,7 +190,7 @@ describe("callers that share a claim", () => {
     expect(world.sentOf("extend")).toEqual([]);
   });
 
-  test("have it confirmed 250 ms after the grant by the one that takes longer", async () => {
+  test("confirm it 250 ms after the grant if a hold takes longer", async () => {
     const callers = Array.from({ length: 3 }, () => watch(world.lock.acquire({ waitMs: Infinity })));
     await world.runtime.advance(1);
     await push();
@@ -203,7 +203,7 @@ describe("callers that share a claim", () => {
     expect(second?.validForMs()).toBeGreaterThan(FULL_MS - 400);
   });
 
-  test("have it confirmed although a close with a grace ends the batch first", async () => {
+  test("confirm it even if close with a grace ends the batch first", async () => {
     const callers = Array.from({ length: 3 }, () => watch(world.lock.acquire({ waitMs: Infinity })));
     await world.runtime.advance(1);
     await push();
@@ -218,12 +218,12 @@ describe("callers that share a claim", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("do not go on when half of the short lease is over", async () => {
+  test("are not served once half of the short lease is over", async () => {
     const first = world.lock.acquire({ waitMs: Infinity });
     const second = watch(world.lock.acquire({ waitMs: Infinity }));
     await world.runtime.advance(1);
     await push();
-    // The host slept, which the wall clock tells: half of 3 s is over, and far from half of 30 s.
+    // The host slept, which only the wall clock shows. Half of 3 s is over, but not half of 30 s.
     world.runtime.stepWall(1_600);
     await (await first).release();
     await world.runtime.advance(0);
@@ -231,7 +231,7 @@ describe("callers that share a claim", () => {
     expect(second.state).toBe("pending");
   });
 
-  test("with `renew: false` in the middle of a batch, it is confirmed as its lease begins", async () => {
+  test("confirm it when a lease with `renew: false` begins", async () => {
     const first = world.lock.acquire({ waitMs: Infinity });
     const second = watch(world.lock.acquire({ waitMs: Infinity, renew: false }));
     await world.runtime.advance(1);
@@ -245,7 +245,7 @@ describe("callers that share a claim", () => {
   });
 });
 
-test("an answer that comes after the word of a forced release is asked for once more", async () => {
+test("a grant reply that arrives after a force-release message is requested again", async () => {
   const answer = new Answer<{ outcome: "granted"; token: number }>();
   const waits = world.answers.acquire;
   world.answers.acquire = () => answer.promise;
@@ -260,7 +260,7 @@ test("an answer that comes after the word of a forced release is asked for once 
   expect(acquiring.value?.token).toBe(8);
 });
 
-test("a grant that is the answer to a question lasts for the whole lease", async () => {
+test("a grant by reply lasts the full lease", async () => {
   world.answers.acquire = async () => ({ outcome: "granted", token: 7 });
   const lease = await world.lock.acquire();
   expect(lease.validForMs()).toBe(FULL_MS);

@@ -1,8 +1,8 @@
-/** When a majority may grant again: `resumesInMs` of a QuorumError. */
+/** `resumesInMs` of a QuorumError: when a majority may be able to grant again. */
 import { expect, test } from "vitest";
 import { QuorumError, type ServerAnswer, StoreError } from "../../src/core/errors.js";
 
-/** A number is a grace that ends in so many ms; null is a server that does not answer. */
+/** A number is a server whose grace period ends after that many ms. null is a server that does not reply. */
 function resumesInMs(...servers: readonly (number | "granted" | "held" | null)[]): number | undefined {
   const answers = servers.map((one, server): ServerAnswer => {
     if (typeof one === "string") return { server, answer: one, leaseLeftMs: undefined, error: undefined };
@@ -13,7 +13,7 @@ function resumesInMs(...servers: readonly (number | "granted" | "held" | null)[]
   return new QuorumError("ledger", { answers, mayHaveRun: true, transient: true }).resumesInMs;
 }
 
-test("is the time after which enough of the servers in grace may grant", () => {
+test("resumesInMs is the time until enough servers in grace can grant", () => {
   expect(resumesInMs(900, 300, "granted")).toBe(300);
   expect(resumesInMs(900, 300, 600)).toBe(600);
   expect(resumesInMs(900, 300, null)).toBe(300);
@@ -21,7 +21,7 @@ test("is the time after which enough of the servers in grace may grant", () => {
   expect(resumesInMs(900, 300, 600, 100, null)).toBe(300);
 });
 
-test("is not said where the others are a majority, or nobody is in grace", () => {
+test("resumesInMs is undefined if the other servers are a majority or no server is in grace", () => {
   expect(resumesInMs(900, null, null)).toBeUndefined();
   expect(resumesInMs(900, "held", "granted")).toBeUndefined();
   expect(resumesInMs(null, null, null)).toBeUndefined();

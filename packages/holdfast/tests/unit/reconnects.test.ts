@@ -10,34 +10,35 @@ function scene(): { runtime: ManualRuntime; reconnects: Reconnects; toldAtMs: nu
   return { runtime, reconnects, toldAtMs };
 }
 
-it("reports a connection that came back in the same turn", () => {
+it("reports a first reconnect in the same turn", () => {
   const { reconnects, toldAtMs } = scene();
   reconnects.happened();
   expect(toldAtMs).toEqual([0]);
 });
 
-it("reports a connection that is lost again and again with pauses that grow to 1 to 2 s", async () => {
+it("reports frequent reconnects with pauses that grow to 1 to 2 s", async () => {
   const { runtime, reconnects, toldAtMs } = scene();
   for (let i = 0; i < 10_000; i += 1) {
     reconnects.happened();
     await runtime.advance(2);
   }
   const pauses = toldAtMs.map((atMs, i) => atMs - (toldAtMs[i - 1] ?? 0)).slice(1);
-  // Half of 50 ms to 2 s is without chance; whoever loses the connection every 2 ms starts the timer up to 2 ms later.
+  // The random factor is fixed, so the pauses are 38 ms to 1.5 s. A reconnect every 2 ms starts the timer up to 2 ms
+  // late.
   expect(pauses.slice(0, 6)).toEqual(pauses.slice(0, 6).toSorted((a, b) => a - b));
   expect(pauses[0]).toBeGreaterThanOrEqual(37);
   expect(pauses.length).toBeLessThan(20);
   expect(Math.max(...pauses)).toBeLessThanOrEqual(1_502);
 });
 
-it("reports the last reconnect, although no other follows", async () => {
+it("reports the last reconnect even if no other follows", async () => {
   const { runtime, reconnects, toldAtMs } = scene();
   for (let i = 0; i < 3; i += 1) reconnects.happened();
   await runtime.advance(100);
   expect(toldAtMs).toEqual([0, 38]);
 });
 
-it("reports the next reconnect immediately after a quiet time", async () => {
+it("reports the next reconnect immediately after a quiet period", async () => {
   const { runtime, reconnects, toldAtMs } = scene();
   for (let i = 0; i < 100; i += 1) {
     reconnects.happened();

@@ -32,13 +32,13 @@ describe("a majority", () => {
     [7, 4],
     [8, 5],
     [9, 5],
-  ])("of %i servers is %i, and two of them share a server", (servers, quorum) => {
+  ])("of %i servers is %i, and any two of them share a server", (servers, quorum) => {
     expect(quorumOf(servers)).toBe(quorum);
     expect(2 * quorum).toBeGreaterThan(servers);
     expect(2 * (quorum - 1)).toBeLessThanOrEqual(servers);
   });
 
-  test("is waited for as long as it can be reached, and no longer", () => {
+  test("is awaited exactly while it is still possible", () => {
     for (let servers = 1; servers <= 9; servers += 1)
       for (let granted = 0; granted <= servers; granted += 1)
         for (let pending = 0; granted + pending <= servers; pending += 1) {
@@ -81,7 +81,7 @@ describe("an attempt", () => {
     expect(decide(given)).toEqual(decision);
   });
 
-  test("has the maximum of what was granted for its token, and one outcome whatever the order", () => {
+  test("uses the largest granted number as its token, whatever the order of replies", () => {
     fc.assert(
       fc.property(answers, (given) => {
         const decision = decide(given);
@@ -94,7 +94,7 @@ describe("an attempt", () => {
     );
   });
 
-  test("that is granted at once stands at its token on a majority", () => {
+  test("granted without confirmation has its token on a majority", () => {
     fc.assert(
       fc.property(answers, (given) => {
         const decision = decide(given);
@@ -109,7 +109,7 @@ describe("an attempt", () => {
 describe("a confirmation", () => {
   const answered = fc.constantFrom<ConfirmAnswer>("pending", "confirmed", "refused");
 
-  test("counts those that stood at the token and those that were raised to it, and nobody who granted later", () => {
+  test("counts the servers at the token and those raised to it, but no later grants", () => {
     fc.assert(
       fc.property(answers, fc.array(answered, { minLength: 9, maxLength: 9 }), (given, all) => {
         const decision = decide(given);
@@ -126,7 +126,7 @@ describe("a confirmation", () => {
     );
   });
 
-  test("is waited for while it can succeed, and no longer", () => {
+  test("is awaited exactly while it can still succeed", () => {
     const decision = decide([yes(5), yes(6), yes(7), no, no]);
     if (decision.outcome !== "confirm") throw new Error("two are behind");
     expect(confirmed(decision, ["pending", "pending", "pending", "pending", "pending"])).toBe("wait");

@@ -1,4 +1,4 @@
-/** What a reentrant mutex costs: no round trip to enter again, and no async context for those who do not use it. */
+/** The cost of a reentrant mutex: no round trip to re-enter, and no async context unless it is used. */
 import { createRequire, syncBuiltinESMExports } from "node:module";
 import { Keyspace } from "@holdfast/embedded";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { channels } from "../../src/core/events.js";
 import type { createHoldfast as CreateHoldfast, Holdfast } from "../../src/index.js";
 import { WatchedStore } from "./watched-store.js";
 
-// Before anything of the library is imported, so that none can be made unseen.
+// Runs before the library is imported, so that every storage is counted.
 const asyncHooks = createRequire(import.meta.url)("node:async_hooks") as { AsyncLocalStorage: new () => object };
 const { AsyncLocalStorage } = asyncHooks;
 let storages = 0;
@@ -36,7 +36,7 @@ beforeEach(() => {
 });
 afterEach(() => holdfast.close());
 
-test("a plain mutex makes no async context, and a reentrant one makes one, at its first run", async () => {
+test("only a reentrant mutex creates an async context, once, at its first run", async () => {
   await holdfast.mutex("plain").run(() => holdfast.mutex("other").run(() => {}));
   const lease = await holdfast.reentrantMutex("explicit").acquire();
   await (await holdfast.reentrantMutex("explicit").acquire({ within: lease })).release();
@@ -48,7 +48,7 @@ test("a plain mutex makes no async context, and a reentrant one makes one, at it
   expect(storages).toBe(1);
 });
 
-test("entering again sends nothing, unless it lengthens the lease; the first acquire and the last release are one each", async () => {
+test("re-entering sends nothing unless it extends the lease", async () => {
   const mutex = holdfast.reentrantMutex("a");
   await mutex.run(async (outer) => {
     expect(store.taken()).toEqual(["mutex/acquire"]);
@@ -62,7 +62,7 @@ test("entering again sends nothing, unless it lengthens the lease; the first acq
   expect(store.taken()).toEqual(["mutex/release"]);
 });
 
-test("an acquire outside of run establishes nothing: neither what follows it nor a sibling shares its hold", async () => {
+test("an acquire outside run shares its hold with neither later nor concurrent calls", async () => {
   const mutex = holdfast.reentrantMutex("a");
   const sibling = async (): Promise<boolean> => {
     const lease = await mutex.tryAcquire();
@@ -77,7 +77,7 @@ test("an acquire outside of run establishes nothing: neither what follows it nor
   await lease.release();
 });
 
-test("a lengthening whose outcome is unknown is an error, and leaves the hold with the leases that it had", async () => {
+test("an extension with an unknown outcome rejects and leaves the hold unchanged", async () => {
   const mutex = holdfast.reentrantMutex("a");
   const outer = await mutex.acquire();
   store.fateOf = ({ name }) => (name === "mutex/extend" ? "reply lost" : "answered");
@@ -86,7 +86,7 @@ test("a lengthening whose outcome is unknown is an error, and leaves the hold wi
   expect(await outer.release()).toBe("released");
 });
 
-test("whoever enters again inside run after its lease was exported gets a hold of its own", async () => {
+test("re-entering after the outer lease was exported gets a new hold", async () => {
   const mutex = holdfast.reentrantMutex("a");
   await mutex.run(async (outer) => {
     const adopted = await holdfast.adopt(outer.export());
@@ -98,7 +98,7 @@ test("whoever enters again inside run after its lease was exported gets a hold o
   });
 });
 
-test("a lease inside another one does not say that it was released when the hold of both is over", async () => {
+test("a nested lease does not report a release after the hold was lost", async () => {
   const mutex = holdfast.reentrantMutex("a");
   const outer = await mutex.acquire();
   const inner = await mutex.acquire({ within: outer });
@@ -108,7 +108,7 @@ test("a lease inside another one does not say that it was released when the hold
   await expect(inner.release()).rejects.toThrow(LeaseLostError);
 });
 
-test("every lease is a grant and a release to whoever listens", async () => {
+test("every nested lease publishes its own grant and release", async () => {
   const seen: string[] = [];
   const hear = (message: unknown, channel: string | symbol): void => {
     const { kind, lockName } = message as { kind: string; lockName: string };

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Registry } from "../../src/core/inbox.js";
 
-test("a registry behaves as a Map does, also where numbers share a place in the ring", () => {
+test("a registry behaves like a Map, even for numbers that share a slot", () => {
   const number = fc.oneof(fc.integer({ min: 1, max: 8 }), fc.constantFrom(4_097, 8_193, 4_098, 4_096, 8_192));
   const step = fc.oneof(
     fc.record({ verb: fc.constant("set" as const), number, value: fc.integer() }),
@@ -30,7 +30,7 @@ test("a registry behaves as a Map does, also where numbers share a place in the 
   );
 });
 
-test("a number that was never added has no entry", () => {
+test("an unknown number has no entry", () => {
   expect(new Registry<object>().get(0)).toBeUndefined();
   expect(new Registry<object>().get(4_096)).toBeUndefined();
 });

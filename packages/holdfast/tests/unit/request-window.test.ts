@@ -1,4 +1,4 @@
-/** Requests that wait until enough of those before them are answered. */
+/** Requests that wait until enough earlier requests are answered. */
 import { beforeEach, expect, test } from "vitest";
 import { RequestWindow } from "../../src/core/call.js";
 import { StoreError } from "../../src/core/errors.js";
@@ -10,7 +10,7 @@ beforeEach(() => {
   runtime = new ManualRuntime();
 });
 
-/** A request for each name, whose answer a test gives. */
+/** Sends one request per lock name. Tests provide the replies. */
 function requests(window: RequestWindow, ...locks: string[]) {
   const sent: string[] = [];
   const made = locks.map((lock, i) => {
@@ -28,7 +28,7 @@ function requests(window: RequestWindow, ...locks: string[]) {
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test("are sent in order, each when one before it is answered", async () => {
+test("requests are sent in order, each after a reply to an earlier one", async () => {
   const { sent, made } = requests(new RequestWindow(2, runtime), "a", "a", "b", "a");
   expect(sent).toEqual(["a0", "a1"]);
   made[1]?.answer.resolve("yes");
@@ -43,7 +43,7 @@ test("are sent in order, each when one before it is answered", async () => {
   expect(made.map(({ end }) => end.value)).toEqual(["yes", "yes", "yes", "last"]);
 });
 
-test("fail with one before them about the same lock that was not answered, and those about others go on", async () => {
+test("an unanswered request fails later ones for the same lock, but not for other locks", async () => {
   const { sent, made } = requests(new RequestWindow(1, runtime), "a", "a", "b", "a");
   const failure = lost();
   made[0]?.answer.reject(failure);
@@ -55,7 +55,7 @@ test("fail with one before them about the same lock that was not answered, and t
   expect(made[2]?.end.value).toBe("yes");
 });
 
-test("go on after a refusal, which is an answer", async () => {
+test("a refusal counts as a reply, and later requests are sent", async () => {
   const { sent, made } = requests(new RequestWindow(1, runtime), "a", "a");
   const refusal = new StoreError("a", { mayHaveRun: false, transient: false, cause: new Error("WRONGTYPE") });
   made[0]?.answer.reject(refusal);
@@ -66,13 +66,13 @@ test("go on after a refusal, which is an answer", async () => {
   expect(made.map(({ end }) => end.state)).toEqual(["rejected", "fulfilled"]);
 });
 
-test("are not held up by a server that is silent: as many again are sent, about other locks", async () => {
+test("a silent server does not block requests for other locks: more are sent after 25 ms", async () => {
   const { sent, made } = requests(new RequestWindow(2, runtime), "a", "b", "c", "d", "e", "f", "g");
   await runtime.advance(24);
   expect(sent).toEqual(["a0", "b1"]);
   await runtime.advance(1);
   expect(sent).toEqual(["a0", "b1", "c2", "d3"]);
-  // An answer to one of the first makes no room: its place was given away.
+  // A reply to one of the first two frees no slot because its slot has been given away.
   made[0]?.answer.resolve("late");
   await runtime.advance(0);
   expect(sent).toHaveLength(4);
@@ -84,7 +84,7 @@ test("are not held up by a server that is silent: as many again are sent, about 
   expect(runtime.running()).toBe(0);
 });
 
-test("about the same lock as one that is under way wait for it all the same", async () => {
+test("requests for the same lock wait even if the server is silent", async () => {
   const { sent, made } = requests(new RequestWindow(1, runtime), "a", "a", "b", "a");
   await runtime.advance(1_000);
   expect(sent).toEqual(["a0", "b2"]);

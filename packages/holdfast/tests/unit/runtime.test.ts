@@ -8,15 +8,15 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-describe("the id of a client", () => {
+describe("a client id", () => {
   test("never begins with a dash, which a command line would read as a flag", () => {
     const ids = Array.from({ length: 2_000 }, () => systemRuntime.newClientId());
     expect(ids.filter((id) => !/^[A-Za-z0-9_][A-Za-z0-9_-]{15}$/.test(id))).toEqual([]);
   });
 });
 
-describe("a timer of this machine", () => {
-  test("longer than Node's own can be does not fire at once, but when it is due", () => {
+describe("a timer", () => {
+  test("longer than Node.js supports fires exactly when it is due", () => {
     vi.useFakeTimers();
     const max = 2 ** 31 - 1;
     for (const delayMs of [max, max + 1, 2 * max + 500, 31_536_000_000]) {
@@ -29,7 +29,7 @@ describe("a timer of this machine", () => {
     }
   });
 
-  test("of Infinity never fires, and of 0 or less not before this turn is over", () => {
+  test("of Infinity never fires, and of 0 or less fires after the current turn", () => {
     vi.useFakeTimers();
     const never = vi.fn();
     const soon = vi.fn();
@@ -41,7 +41,7 @@ describe("a timer of this machine", () => {
     expect(soon).toHaveBeenCalledTimes(1);
   });
 
-  test("can be cancelled at any time, in its later parts too, and twice", () => {
+  test("can be canceled at any time, even twice", () => {
     vi.useFakeTimers();
     const fired = vi.fn();
     const timer = systemRuntime.startTimer(fired, 2 ** 32, false);
@@ -53,7 +53,7 @@ describe("a timer of this machine", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("keeps the process alive only if it is told to, however long it is", () => {
+  test("keeps the process alive only if requested, however long it is", () => {
     const alive = (): number => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
     const before = alive();
     const idle = [5_000, 2 ** 40].map((delayMs) => systemRuntime.startTimer(() => {}, delayMs, false));
@@ -65,12 +65,12 @@ describe("a timer of this machine", () => {
   });
 });
 
-describe("timers of waiters that are due at the same time", () => {
+describe("waiter timers due at the same time", () => {
   const CALLBACK_MS = 2;
   let events: string[];
   let nowMs: number;
 
-  /** So many timers that fire in one turn, each of which takes a while by the clock that the runtime reads. */
+  /** Starts `count` timers that fire in one turn. Each callback takes a while on the runtime's clock. */
   function startTimers(count: number, onFire: (i: number) => void = () => {}): ReturnType<Runtime["startTimer"]>[] {
     return Array.from({ length: count }, (_, i) =>
       systemRuntime.startTimer(
@@ -85,7 +85,7 @@ describe("timers of waiters that are due at the same time", () => {
     );
   }
 
-  /** Blocks the event loop until they are due, and then notes each turn until all is done. */
+  /** Blocks the event loop until the timers are due, then records each turn until all have fired. */
   async function untilFired(count: number): Promise<void> {
     const untilMs = Date.now() + 20;
     while (Date.now() < untilMs);
@@ -101,7 +101,7 @@ describe("timers of waiters that are due at the same time", () => {
     vi.spyOn(performance, "now").mockImplementation(() => nowMs);
   });
 
-  test("leave a turn to the others after 5 ms, and keep their order", async () => {
+  test("yield to other work after 5 ms and keep their order", async () => {
     startTimers(10);
     await untilFired(10);
     expect(events.filter((event) => event !== "turn")).toEqual(Array.from({ length: 10 }, (_, i) => `waiter ${i}`));
@@ -110,14 +110,14 @@ describe("timers of waiters that are due at the same time", () => {
     for (const run of runs) expect(run.match(/waiter/g)?.length ?? 0).toBeLessThanOrEqual(3);
   });
 
-  test("do not hold up a timer of a held lease", async () => {
+  test("do not delay the timer of a held lease", async () => {
     startTimers(10);
     systemRuntime.startTimer(() => events.push("lease"), 1, false);
     await untilFired(10);
     expect(events.indexOf("lease")).toBeLessThan(events.indexOf("waiter 5"));
   });
 
-  test("can be cancelled while they wait for their turn", async () => {
+  test("can be canceled while they wait for their turn", async () => {
     const timers = startTimers(10, (i) => {
       if (i === 4) timers[8]?.cancel();
     });
@@ -127,7 +127,7 @@ describe("timers of waiters that are due at the same time", () => {
   });
 });
 
-test("the version that a client writes into its record is that of the package", () => {
+test("the version in the client record is the version of the package", () => {
   const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
   expect(manifest).toMatchObject({ version: VERSION });
 });

@@ -1,4 +1,4 @@
-/** A lock whose server answers what a test says: the ports of core, honestly implemented, and a diary of what was sent. */
+/** A lock whose server sends scripted replies. It implements the ports of core and records every request. */
 
 import { StoreError, UnsupportedError } from "../../src/core/errors.js";
 import { evictionQuestion, Guard, type MemoryPolicy } from "../../src/core/guard.js";
@@ -12,10 +12,10 @@ import { Session } from "../../src/core/session.js";
 import type { Inbox, Store } from "../../src/core/store.js";
 import { ManualRuntime } from "./manual-runtime.js";
 
-/** The calls that a lock makes. */
+/** The requests that a lock sends. */
 export type Verb = "acquire" | "extend" | "release" | "leave" | "adopt" | "forceRelease" | "inspect";
 
-/** One call, and when it was made on the monotonic clock. */
+/** One request, and when it was sent on the monotonic clock. */
 export interface Sent {
   readonly verb: Verb;
   readonly atMs: number;
@@ -24,7 +24,7 @@ export interface Sent {
   readonly enqueue: boolean | undefined;
 }
 
-/** What a server answers to each verb; every function is called once for each call. */
+/** The server's reply to each verb. Each function is called once per request. */
 export interface Answers {
   acquire(call: Sent): Promise<AcquireReply>;
   extend(call: Sent): Promise<"extended" | "unclaimed" | "claimed" | "forgotten">;
@@ -35,23 +35,23 @@ export interface Answers {
   inspect(call: Sent): Promise<State>;
 }
 
-/** The server's clock where a test does not care. */
+/** The server's clock in tests that do not depend on it. */
 export const NOW_US = 1_763_711_220_000_000;
 
-/** Nobody holds and nobody waits. */
+/** A free lock without waiters. */
 export const NOBODY: State = { holders: [], token: undefined, waiterCount: 0, waiters: [], ahead: undefined };
 
-/** An answer that never comes while nobody times it out. */
+/** A reply that never comes. */
 export function never<Result>(): Promise<Result> {
   return new Promise(() => {});
 }
 
-/** A failure after which the same call may succeed. */
+/** A failure after which a retry may succeed. */
 export function lost(mayHaveRun = true): StoreError {
   return new StoreError("scripted", { mayHaveRun, transient: true, cause: new Error("connection lost") });
 }
 
-/** A promise in the hands of a test. */
+/** A promise that a test settles. */
 export class Answer<Result> {
   resolve!: (result: Result) => void;
   reject!: (error: unknown) => void;
@@ -61,14 +61,14 @@ export class Answer<Result> {
   });
 }
 
-/** What has become of a promise so far. */
+/** The current state of a promise. */
 export interface Watched<Result> {
   state: "pending" | "fulfilled" | "rejected";
   value?: Result;
   error?: unknown;
 }
 
-/** Looks at a promise without waiting for it. */
+/** Watches a promise without awaiting it. */
 export function watch<Result>(promise: Promise<Result>): Watched<Result> {
   const watched: Watched<Result> = { state: "pending" };
   promise.then(
@@ -78,10 +78,10 @@ export function watch<Result>(promise: Promise<Result>): Watched<Result> {
   return watched;
 }
 
-/** A store that runs nothing; it only carries messages. */
+/** A store that runs no scripts and only delivers messages. */
 export class ScriptedStore implements Store {
   readonly kind = "scripted";
-  /** As `Inbox.reopen`. */
+  /** See `Inbox.reopen`. */
   reopen: ((timeoutMs: number) => Promise<void>) | undefined;
   /** Replaced to make a subscription fail or hang. */
   subscribe: () => Promise<void> = () => Promise.resolve();
@@ -130,7 +130,7 @@ export class ScriptedStore implements Store {
   static readonly unsupported = (): Promise<void> => Promise.reject(new UnsupportedError("scripted", "no inbox"));
 }
 
-/** One lock, and everything around it. The server grants at once and confirms everything, until told otherwise. */
+/** One lock and its environment. By default the server grants immediately and confirms every request. */
 export class ScriptedLock {
   readonly runtime = new ManualRuntime();
   readonly store = new ScriptedStore();
@@ -149,10 +149,10 @@ export class ScriptedLock {
   readonly lock: Lock;
 
   /**
-   * @param options  `readPolicy` answers what the server does when its memory is full; without it nobody asks;
-   *                 `isCluster` has an inbox for each slot besides that of the client; `takesTurns` lets callers share a claim;
-   *                 `isHandedOff` grants by message for a short time only, until that is confirmed by `extend`;
-   *                 `echo` checks the inbox, which nothing does without it
+   * @param options  `readPolicy` returns the server's eviction policy; without it, Holdfast does not ask;
+   *                 `isCluster` adds an inbox per slot; `takesTurns` lets callers share a claim;
+   *                 `isHandedOff` grants by message for a short time until `extend` confirms it;
+   *                 `echo` enables the inbox check
    */
   constructor({
     commandTimeoutMs = 2_000,
@@ -204,22 +204,22 @@ export class ScriptedLock {
     );
   }
 
-  /** The calls of one verb. */
+  /** The requests of one verb. */
   sentOf(verb: Verb): Sent[] {
     return this.sent.filter((call) => call.verb === verb);
   }
 
-  /** When the calls of one verb were made, counted from `originMs`. */
+  /** When the requests of one verb were sent, in ms after `originMs`. */
   timesOf(verb: Verb, originMs: number): number[] {
     return this.sentOf(verb).map(({ atMs }) => atMs - originMs);
   }
 
-  /** The number by which messages name the newest claim. */
+  /** The number that messages use for the newest claim. */
   get lastNumber(): number {
     return this.sent.findLast(({ claim }) => claim !== undefined)?.claim?.number ?? 0;
   }
 
-  /** As a store does it: an answer that has not come after `timeoutMs` is a failure. */
+  /** Like a real store, fails if there is no reply within `timeoutMs`. */
   #answer<Chosen extends Verb>(
     verb: Chosen,
     timeoutMs: number,
@@ -233,7 +233,7 @@ export class ScriptedLock {
       const deadline = this.runtime.startTimer(() => reject(lost()), timeoutMs, false);
       answered.then(resolve, reject).finally(() => deadline.cancel());
     });
-    // The compiler cannot follow that each verb's answer goes back to the caller of that verb.
+    // The compiler cannot see that the reply type matches the verb.
     return timed as ReturnType<Answers[Chosen]>;
   }
 }

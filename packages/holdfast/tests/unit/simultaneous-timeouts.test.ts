@@ -1,4 +1,6 @@
-/** Thousands of callers of one process whose waits end together: what they cost, and what each of them is told. */
+/**
+ * Thousands of callers of one process that time out together: how many requests they cause and what their errors say.
+ */
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { AcquireTimeoutError, PausedError, StoreError } from "../../src/core/errors.js";
 import type { Lease } from "../../src/core/lease.js";
@@ -6,13 +8,13 @@ import type { State } from "../../src/core/protocol.js";
 import { Answer, lost, NOBODY, NOW_US, never, ScriptedLock, type Watched, watch } from "./scripted-lock.js";
 
 const CROWD = 5_000;
-/** How long the server takes to answer an inspection, in ms. */
+/** How long the server takes to reply to an inspect request, in ms. */
 const ANSWER_MS = 1;
 const HOLDER = { owner: "other-client/3/30000/1/report", token: NOW_US, leaseLeftMs: 12_000 };
 const STATE: State = { ...NOBODY, holders: [HOLDER], token: NOW_US, waiterCount: 7, ahead: 2 };
-/** How many requests that give a claim up are under way at most. */
+/** The maximum number of leave requests in flight. */
 const DEPARTURES = 250;
-/** More than that. */
+/** More callers than leave requests may be in flight. */
 const GROUP = 600;
 
 let world: ScriptedLock;
@@ -36,7 +38,7 @@ function setUp(options: ConstructorParameters<typeof ScriptedLock>[0]): void {
   });
 }
 
-/** The server sees what `look` gives when it is asked, and its answer takes a moment. */
+/** The server takes its state from `look` when it receives the request. Its reply takes a moment. */
 function answerInspections(look: () => State): void {
   world.answers.inspect = () => {
     const seen = structuredClone(look());
@@ -48,7 +50,7 @@ function callers(count: number, options: Parameters<typeof world.lock.acquire>[0
   return Array.from({ length: count }, () => watch(world.lock.acquire(options)));
 }
 
-/** The error of each, which must be that of a wait that is over. */
+/** The AcquireTimeoutError of each caller. Throws if a caller failed with anything else. */
 function timeouts(watched: readonly Watched<Lease>[]): AcquireTimeoutError[] {
   return watched.map(({ error }) => {
     if (error instanceof AcquireTimeoutError) return error;
@@ -57,7 +59,7 @@ function timeouts(watched: readonly Watched<Lease>[]): AcquireTimeoutError[] {
 }
 
 describe("thousands of callers that share a claim", () => {
-  test("cost one inspection and one read of the holder's record, and each is told of holder and queue", async () => {
+  test("cause one inspect request and one record read, and every error names the holder", async () => {
     const waiting = callers(CROWD, { waitMs: 300 });
     await world.runtime.advance(300 + ANSWER_MS);
     const errors = timeouts(waiting);
@@ -71,7 +73,7 @@ describe("thousands of callers that share a claim", () => {
     }
   });
 
-  test("whose waits end later cost another inspection, which tells what is true then", async () => {
+  test("and time out later cause a second inspect request that returns the current state", async () => {
     const early = callers(3, { waitMs: 300 });
     const late = callers(3, { waitMs: 400 });
     await world.runtime.advance(300);
@@ -82,7 +84,7 @@ describe("thousands of callers that share a claim", () => {
     expect(timeouts(late).map(({ waitersAhead }) => waitersAhead)).toEqual([1, 1, 1]);
   });
 
-  test("that join a claim behind a pause cost two inspections, and each that came after the pause is refused", async () => {
+  test("and arrive during a pause cause two inspect requests, and all are rejected", async () => {
     const pause = { owner: "pause", label: "why", by: "ops", sinceAtMs: 1, untilAtMs: undefined };
     const [first] = callers(1, { waitMs: 60_000 });
     await world.runtime.advance(5);
@@ -105,8 +107,8 @@ describe("thousands of callers that share a claim", () => {
   });
 });
 
-describe("a caller that comes while the others are being refused because of a pause", () => {
-  test("is not refused by an answer that is older than its call", async () => {
+describe("a caller that arrives while others are being rejected because of a pause", () => {
+  test("is not rejected by a reply older than its call", async () => {
     const pause = { owner: "pause", label: "why", by: "ops", sinceAtMs: 1, untilAtMs: undefined };
     callers(1, { waitMs: 60_000 });
     await world.runtime.advance(5);
@@ -120,7 +122,7 @@ describe("a caller that comes while the others are being refused because of a pa
     const seen = new Answer<State>();
     world.answers.inspect = () => seen.promise;
     const [before] = callers(1, { waitMs: 60_000 });
-    // The pause ends here, and the next one calls because it knows that.
+    // The pause ends here. The next caller knows that it has ended.
     world.answers.inspect = async () => STATE;
     const [after] = callers(1, { waitMs: 60_000 });
     seen.resolve({ ...STATE, pause });
@@ -134,7 +136,7 @@ describe("thousands of callers with a claim each", () => {
     setUp({});
   });
 
-  test("cost one inspection, one read of the holder's record, and one request each to leave", async () => {
+  test("cause one inspect request and one record read, and one leave request each", async () => {
     const waiting = callers(CROWD, { waitMs: 300 });
     await world.runtime.advance(300 + ANSWER_MS);
     const errors = timeouts(waiting);
@@ -145,7 +147,7 @@ describe("thousands of callers with a claim each", () => {
     for (const { holder } of errors) expect(holder).toMatchObject({ label: "report", pid: 42 });
   });
 
-  test("are each told how many were ahead of their own claim, where the answer names it", async () => {
+  test("each get the number of waiters ahead if the reply lists their claim", async () => {
     answerInspections(() => {
       const waiters = ["other/1/30000/1", ...world.sentOf("acquire").map(({ claim }) => claim?.owner ?? "")];
       return { ...STATE, waiters: [...new Set(waiters)].slice(0, 4), waiterCount: 6, ahead: 1 };
@@ -153,11 +155,11 @@ describe("thousands of callers with a claim each", () => {
     const waiting = callers(5, { waitMs: 300 });
     await world.runtime.advance(300 + ANSWER_MS);
     const ahead = timeouts(waiting).map(({ waitersAhead }) => waitersAhead);
-    // Six wait, and four of them are named.
+    // Six waiters are in the queue, and the reply lists four of them.
     expect(ahead).toEqual([1, 2, 3, undefined, undefined]);
   });
 
-  test("send a part of their requests to leave, and the others as those are answered", async () => {
+  test("send a limited number of leave requests at a time, the rest as replies arrive", async () => {
     const left: Answer<void>[] = [];
     world.answers.leave = () => {
       const answer = new Answer<void>();
@@ -181,14 +183,14 @@ describe("thousands of callers with a claim each", () => {
     expect(world.runtime.running(true)).toBe(0);
   });
 
-  test("are not told one after the other that the server does not answer", async () => {
+  test("all fail at the same time if the server does not reply", async () => {
     const waiting = callers(GROUP, { waitMs: 300 });
     await world.runtime.advance(10);
     world.answers.leave = never;
     world.answers.inspect = never;
     await world.runtime.advance(290 + 200);
     expect(waiting.every(({ error }) => error instanceof StoreError)).toBe(true);
-    // And yet each claim is given up when the server answers again.
+    // Each claim still leaves the queue once the server replies again.
     world.answers.leave = async () => {};
     await world.runtime.advance(200_000);
     expect(new Set(world.sentOf("leave").map(({ claim }) => claim?.owner)).size).toBe(GROUP);
@@ -201,7 +203,7 @@ describe("callers that do not wait", () => {
     setUp({});
   });
 
-  test("and are refused together share an inspection that was sent after all of them had called", async () => {
+  test("and are refused together share one inspect request, sent after all of their calls", async () => {
     const answers: Answer<Awaited<ReturnType<typeof world.answers.acquire>>>[] = [];
     world.answers.acquire = () => {
       const answer = new Answer<Awaited<ReturnType<typeof world.answers.acquire>>>();
@@ -220,12 +222,12 @@ describe("callers that do not wait", () => {
     expect(recordsRead).toBe(1);
   });
 
-  test("are not told what was true before they called", async () => {
+  test("do not get a state older than their call", async () => {
     const seen = new Answer<State>();
     world.answers.inspect = () => seen.promise;
     const [early] = callers(1, { waitMs: 0 });
     await world.runtime.advance(10);
-    // The holder of then is released by force, and the next caller knows that.
+    // The holder is force-released here, and the next caller knows that.
     world.answers.inspect = async () => ({ ...STATE, holders: [] });
     const [late] = callers(1, { waitMs: 0 });
     await world.runtime.advance(1);
@@ -237,7 +239,7 @@ describe("callers that do not wait", () => {
     ]);
   });
 
-  test("share why the server did not say who holds it", async () => {
+  test("share the error of the failed inspect request", async () => {
     const cause = lost();
     world.answers.inspect = () => Promise.reject(cause);
     const refused = callers(3, { waitMs: 0 });
@@ -246,7 +248,7 @@ describe("callers that do not wait", () => {
   });
 });
 
-test("a close does not wait for one time-out after the other where a server is silent that has leases of many locks", async () => {
+test("close waits for one timeout, not one per lock, if the server does not reply", async () => {
   setUp({ commandTimeoutMs: 2_000 });
   world.answers.acquire = async () => ({ outcome: "granted", token: 7 });
   const granted = callers(2_000, {});

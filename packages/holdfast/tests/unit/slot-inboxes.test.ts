@@ -18,7 +18,7 @@ beforeEach(() => {
   inboxes = new SlotInboxes(open, "me", runtime);
 });
 
-test("an inbox is of use once it is confirmed, and is opened once for all who want it at a time", async () => {
+test("an inbox is usable once confirmed, and concurrent opens share one subscription", async () => {
   expect(inboxes.use("hf:in:{a}:")).toBeUndefined();
   const both = [inboxes.open("hf:in:{a}:", 1_000), inboxes.open("hf:in:{a}:", 1_000)];
   expect(inboxes.use("hf:in:{a}:")).toBeUndefined();
@@ -28,7 +28,7 @@ test("an inbox is of use once it is confirmed, and is opened once for all who wa
   expect(opened).toEqual(["hf:in:{a}:me"]);
 });
 
-test("it stays while somebody asks every few seconds, and is closed a while after the last has", async () => {
+test("an inbox stays open while it is used, and closes after it has been idle", async () => {
   await inboxes.open("hf:in:{a}:", 1_000);
   await inboxes.open("hf:in:{b}:", 1_000);
   for (let seconds = 0; seconds < 120; seconds += 5) {
@@ -42,13 +42,13 @@ test("it stays while somebody asks every few seconds, and is closed a while afte
   expect(runtime.running()).toBe(0);
 });
 
-test("its timer keeps no process alive", async () => {
+test("the inbox timer does not keep the process alive", async () => {
   await inboxes.open("hf:in:{a}:", 1_000);
   expect(runtime.running(true)).toBe(0);
   expect(runtime.running(false)).toBe(1);
 });
 
-test("one that is confirmed after the end is closed at once", async () => {
+test("an inbox confirmed after close is closed immediately", async () => {
   const opening = inboxes.open("hf:in:{a}:", 1_000);
   await inboxes.close();
   await opening;
@@ -56,7 +56,7 @@ test("one that is confirmed after the end is closed at once", async () => {
   expect(inboxes.use("hf:in:{a}:")).toBeUndefined();
 });
 
-test("a failure to open is told to whoever asked, and the next one tries again", async () => {
+test("a failed open rejects its caller, and the next open retries", async () => {
   let tries = 0;
   const failing = new SlotInboxes(
     async () => {

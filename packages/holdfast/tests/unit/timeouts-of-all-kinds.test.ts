@@ -1,4 +1,7 @@
-/** Waits of every kind that end together share one inspection, also if each caller has made the lock anew. */
+/**
+ * Waits of every kind that time out together share one inspect request, even if each caller creates its own lock
+ * object.
+ */
 import { embedded, Keyspace, loadInterpreter } from "@holdfast/embedded";
 import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Script } from "../../src/core/store.js";
@@ -11,7 +14,7 @@ const CALLERS = 20;
 const WAIT_MS = 300;
 const LEASE_MS = 60_000;
 
-/** With ids that differ, for several clients. */
+/** A runtime that gives each client its own id. */
 class Clients extends ManualRuntime {
   #last = 10;
 
@@ -35,7 +38,7 @@ beforeEach(() => {
     const reply = await store.run(script, ...rest);
     if (!script.name.endsWith("inspect")) return reply;
     inspections.push(script.name);
-    // An answer takes a moment, as from any server.
+    // A reply takes a moment, as with a real server.
     return new Promise((resolve) => runtime.startTimer(() => resolve(reply), 1, false));
   };
   holdfast = createHoldfastOn(runtime, {
@@ -55,7 +58,7 @@ afterEach(async () => {
   await closing;
 });
 
-/** What each kind waits with; `prepare` takes what is waited for. */
+/** How each kind waits. `prepare` takes the lock so that `wait` has to wait. */
 interface Kind {
   readonly prepare: () => Promise<unknown>;
   readonly wait: () => Promise<unknown>;
@@ -112,7 +115,7 @@ test.each(Object.entries(KINDS))("%s", async (_name, { prepare, wait: waitFor })
   expect(inspections).toHaveLength(1);
 });
 
-/** Lets time pass in steps short enough for every answer to come in its own time. */
+/** Advances the clock in steps short enough for each reply to arrive at its own time. */
 async function passes(ms: number): Promise<void> {
   for (let passedMs = 0; passedMs < ms; passedMs += 1) {
     await runtime.advance(1);

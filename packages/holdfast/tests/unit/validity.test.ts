@@ -7,7 +7,7 @@ const leaseMs = fc.integer({ min: 100, max: 31_536_000_000 });
 const ms = fc.double({ min: 0, max: 100_000_000, noNaN: true });
 
 describe("validity", () => {
-  test("is the lease less 1 % and 2 ms, on both clocks", () => {
+  test("is the lease minus 1 % and 2 ms on both clocks", () => {
     const moment = { monotonicMs: 1_000, wallMs: 2_000 };
     expect(validUntil(moment, 30_000)).toEqual({ monotonicMs: 30_698, wallMs: 31_698 });
     expect(validUntil(moment, 100)).toEqual({ monotonicMs: 1_097, wallMs: 2_097 });
@@ -21,7 +21,7 @@ describe("validity", () => {
     );
   });
 
-  test("is over by whichever clock says so first, and never below 0", () => {
+  test("ends when the first of the two clocks says so, and is never negative", () => {
     fc.assert(
       fc.property(
         leaseMs,
@@ -39,7 +39,7 @@ describe("validity", () => {
     );
   });
 
-  test("of two moments is the one that is further off by the clocks as they stand", () => {
+  test("of two leases is the one that ends later by the current clocks", () => {
     const runtime = new ManualRuntime();
     const first = validUntil(now(runtime), 30_000);
     runtime.stepWall(-3_600_000);
@@ -51,10 +51,11 @@ describe("validity", () => {
     expect(later(second, validUntil(at, 100), at)).toBe(second);
   });
 
-  test("is over here before it is over on the server, with any rates that differ by less than 1 %", () => {
+  test("ends before the server's lease if the clock rates differ by less than 1 %", () => {
     fc.assert(
       fc.property(leaseMs, fc.double({ min: 0.99, max: 1.01, noNaN: true }), ms, (length, rate, onTheWay) => {
-        // The server sets the lease `onTheWay` after the request was sent, and its clock shows `length` more at the end.
+        // The server sets the lease `onTheWay` ms after the request was sent. It ends when the server's clock is
+        // `length` ms further.
         const endsAfterMs = onTheWay + length * rate;
         expect(validUntil({ monotonicMs: 0, wallMs: 0 }, length).monotonicMs).toBeLessThan(endsAfterMs);
       }),
@@ -63,7 +64,7 @@ describe("validity", () => {
 });
 
 describe("the earliest moment of a grant", () => {
-  test("is never after the true one, for any offset of the clocks, any rates within 1 %, and any delays", () => {
+  test("is never after the true one for any clock offset, rates within 1 % and any delay", () => {
     fc.assert(
       fc.property(
         fc.record({
@@ -78,7 +79,7 @@ describe("the earliest moment of a grant", () => {
           const sampledAtMs = sentAtMs + toServer;
           const grantedAtMs = sampledAtMs + untilGrant;
           const receivedAtMs = grantedAtMs + toClient;
-          // `rate` is how much of our time passes in one unit of the server's; its clock counts whole µs.
+          // `rate` is the client time per unit of server time. The server's clock counts whole µs.
           const serverUs = (atMs: number): number => Math.floor((atMs * 1_000) / rate) + offsetUs + 2e15;
           const both = (atMs: number) => ({ monotonicMs: atMs, wallMs: atMs });
           const earliest = earliestGrant(
@@ -86,7 +87,7 @@ describe("the earliest moment of a grant", () => {
             serverUs(grantedAtMs),
             both(receivedAtMs),
           );
-          // Whole µs may add one; doubles of this size keep fewer digits than that.
+          // Rounding to whole µs may add 1 µs, and doubles of this size have fewer digits.
           expect(earliest.monotonicMs).toBeLessThanOrEqual(grantedAtMs + 0.002);
           expect(earliest.monotonicMs).toBeGreaterThanOrEqual(sentAtMs);
           expect(earliest.wallMs).toBe(earliest.monotonicMs);
@@ -96,7 +97,7 @@ describe("the earliest moment of a grant", () => {
     );
   });
 
-  test("is never after the message came, nor before the sample was asked for, whatever the server's clock says", () => {
+  test("is never after the message or before the sample request, whatever the server's clock says", () => {
     fc.assert(
       fc.property(fc.integer(), fc.integer(), ms, (sampleUs, grantUs, passed) => {
         const sentAt = { monotonicMs: 100, wallMs: 200 };

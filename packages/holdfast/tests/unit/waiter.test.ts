@@ -1,4 +1,4 @@
-/** One claim on its way to a grant, under a clock that a test holds. */
+/** One claim from its first request to its grant, on a manual clock. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { waitForGrant } from "../../src/core/acquire.js";
 import { AcquireTimeoutError, StoreError } from "../../src/core/errors.js";
@@ -14,22 +14,22 @@ beforeEach(() => {
   startMs = world.runtime.monotonicMs();
 });
 
-/** "You wait", as the server says it at this very moment. */
+/** A "you wait" reply that the server sends right now. */
 function waiting(restMs: number, outcome: "waiting" | "refused" = "waiting"): AcquireReply {
   return { outcome, restMs, nowUs: NOW_US + Math.round((world.runtime.monotonicMs() - startMs) * 1_000) };
 }
 
-/** The server's clock, so much after the start. */
+/** The server's clock, `ms` after the start. */
 function usAfter(ms: number): number {
   return NOW_US + ms * 1_000;
 }
 
-/** A server whose lock is taken: it queues whoever may queue. */
+/** A server whose lock is held: it queues every claim that asks for it. */
 function taken(restMs = 30_000): void {
   world.answers.acquire = async ({ enqueue }) => waiting(restMs, enqueue ? "waiting" : "refused");
 }
 
-test("a grant of which nothing can be made is given back, and the wait ends with what was thrown", async () => {
+test("a grant that cannot become a lease is given back, and acquire rejects with the cause", async () => {
   for (const isPushed of [false, true]) {
     world = new ScriptedLock();
     if (isPushed) taken();
@@ -50,7 +50,7 @@ test("a grant of which nothing can be made is given back, and the wait ends with
 });
 
 describe("a waiter in the queue", () => {
-  test("asks without queueing until it can be reached, then queues, and asks no more than every 3 s", async () => {
+  test("queues as soon as its inbox is open, and then re-checks every 3 s", async () => {
     taken();
     const acquiring = watch(world.lock.acquire({ waitMs: Infinity }));
     await world.runtime.advance(8_000);
@@ -61,21 +61,21 @@ describe("a waiter in the queue", () => {
     expect(world.runtime.running(true)).toBe(1);
   });
 
-  test("asks again just after the present lease ends", async () => {
+  test("re-checks just after the current lease ends", async () => {
     taken(700);
     void world.lock.acquire({ waitMs: Infinity });
     await world.runtime.advance(800);
     expect(world.timesOf("acquire", startMs)).toEqual([0, 0, 715]);
   });
 
-  test("asks every 3 s when the present lease has no end", async () => {
+  test("re-checks every 3 s if the current lease has no end", async () => {
     taken(-1);
     void world.lock.acquire({ waitMs: Infinity });
     await world.runtime.advance(6_000);
     expect(world.timesOf("acquire", startMs)).toEqual([0, 0, 3_010]);
   });
 
-  test("takes the grant that is pushed, without another question", async () => {
+  test("takes a grant message without another request", async () => {
     taken();
     const acquiring = world.lock.acquire();
     await world.runtime.advance(3_000);
@@ -84,12 +84,12 @@ describe("a waiter in the queue", () => {
     const lease = await acquiring;
     expect(lease.token).toBe(99);
     expect(world.sent).toHaveLength(sent);
-    // Dated by the server's clock, less the drift allowance on the 3 s since the sample.
+    // Dated by the server's clock, minus the drift allowance for the 3 s since the last reply.
     expect(lease.validForMs()).toBeCloseTo(29_698 - 30, 6);
     await lease.release();
   });
 
-  test("takes the grant that a re-check finds", async () => {
+  test("takes a grant found by a re-check", async () => {
     taken();
     const acquiring = world.lock.acquire();
     await world.runtime.advance(3_000);
@@ -98,7 +98,7 @@ describe("a waiter in the queue", () => {
     expect((await acquiring).token).toBe(8);
   });
 
-  test("asks at once after a reconnect", async () => {
+  test("re-checks immediately after a reconnect", async () => {
     taken();
     void world.lock.acquire({ waitMs: Infinity });
     await world.runtime.advance(1_000);
@@ -107,7 +107,7 @@ describe("a waiter in the queue", () => {
     expect(world.timesOf("acquire", startMs)).toEqual([0, 0, 1_000]);
   });
 
-  test("never has two questions under way for its connections' sake", async () => {
+  test("has one re-check in flight, however often the inbox reconnects", async () => {
     taken();
     void world.lock.acquire({ waitMs: Infinity });
     await world.runtime.advance(1_000);
@@ -123,7 +123,7 @@ describe("a waiter in the queue", () => {
     expect(world.sent).toHaveLength(before + 2);
   });
 
-  test("waits on when Infinity is asked for, without a deadline", async () => {
+  test("with waitMs Infinity never times out", async () => {
     taken();
     const acquiring = watch(world.lock.acquire({ waitMs: Infinity }));
     await world.runtime.advance(600_000);
@@ -133,7 +133,7 @@ describe("a waiter in the queue", () => {
 });
 
 describe("a grant message", () => {
-  test("before the answer to the question that queued is a grant", async () => {
+  test("before the reply to the queueing request is a grant", async () => {
     taken();
     const answer = new Answer<AcquireReply>();
     world.answers.acquire = ({ enqueue }) => (enqueue ? answer.promise : Promise.resolve(waiting(10_000, "refused")));
@@ -148,7 +148,7 @@ describe("a grant message", () => {
     expect(world.sentOf("leave")).toEqual([]);
   });
 
-  test("before any answer is dated from the first request, the earliest moment it can be from", async () => {
+  test("before any reply is dated from the first request, the earliest possible time", async () => {
     const answer = new Answer<AcquireReply>();
     await world.session.clientInbox.open(1_000);
     world.answers.acquire = () => answer.promise;
@@ -158,7 +158,7 @@ describe("a grant message", () => {
     expect((await acquiring).validForMs()).toBe(29_698 - 1_500);
   });
 
-  test("that is older than the answer `you wait` is not believed: the server is asked", async () => {
+  test("older than the last `you wait` reply is not trusted, and the waiter re-checks", async () => {
     taken();
     const acquiring = watch(world.lock.acquire());
     await world.runtime.advance(4_000);
@@ -169,7 +169,7 @@ describe("a grant message", () => {
     expect(world.sent).toHaveLength(before + 1);
   });
 
-  test("that was long on its way is asked about, and the lease begins anew if it is still ours", async () => {
+  test("that took long is re-checked, and the lease starts again if it is still held", async () => {
     taken();
     const acquiring = world.lock.acquire({ waitMs: Infinity, leaseMs: 4_000 });
     await world.runtime.advance(4_500);
@@ -179,7 +179,7 @@ describe("a grant message", () => {
     expect(lease.validForMs()).toBe(4_000 * 0.99 - 2);
   });
 
-  test("that cannot be dated, since the first answer was lost, is asked about at once, and not when that is given up", async () => {
+  test("that cannot be dated because the first reply is missing is re-checked immediately", async () => {
     const lost = new Answer<AcquireReply>();
     await world.session.clientInbox.open(1_000);
     world.answers.acquire = () => lost.promise;
@@ -192,13 +192,13 @@ describe("a grant message", () => {
     again.resolve({ outcome: "granted", token: 99 });
     const lease = await acquiring;
     expect([lease.token, lease.validForMs()]).toEqual([99, 1_000 * 0.99 - 2]);
-    // The first copy may arrive when the lease is over: it is undone then.
+    // The first request may still run after the release, so a leave undoes it.
     await lease.release();
     await world.runtime.advance(100);
     expect(world.sentOf("leave").length).toBeGreaterThan(0);
   });
 
-  test("that comes twice makes one lease", async () => {
+  test("received twice creates one lease", async () => {
     taken();
     const acquiring = world.lock.acquire();
     await world.runtime.advance(1_000);
@@ -212,7 +212,7 @@ describe("a grant message", () => {
     expect(world.sentOf("leave")).toEqual([]);
   });
 
-  test("for a claim that nobody knows is ignored", async () => {
+  test("for an unknown claim is ignored", async () => {
     const lease = await world.lock.acquire();
     world.store.push(`+4711 99 ${usAfter(0)}`);
     await world.runtime.advance(0);
@@ -222,7 +222,7 @@ describe("a grant message", () => {
 });
 
 describe("a wait", () => {
-  test("ends after waitMs to the millisecond, leaves, and says who holds the lock", async () => {
+  test("ends after exactly waitMs, leaves the queue and reports the holder", async () => {
     taken();
     world.answers.inspect = async () => ({
       ...NOBODY,
@@ -241,7 +241,7 @@ describe("a wait", () => {
     expect(world.runtime.running(true)).toBe(0);
   });
 
-  test("of any length goes on although the holder's leases are shorter", async () => {
+  test("lasts its full length even if the holder's leases are shorter", async () => {
     taken(200);
     const acquiring = watch(world.lock.acquire({ waitMs: 3_600_000 }));
     await world.runtime.advance(3_599_999);
@@ -250,7 +250,7 @@ describe("a wait", () => {
     expect(acquiring.state).toBe("rejected");
   });
 
-  test("of 0 asks once, does not queue, and asks who holds it", async () => {
+  test("of 0 ms sends one request, does not queue and reports the holder", async () => {
     taken();
     const acquiring = watch(world.lock.acquire({ waitMs: 0 }));
     await world.runtime.advance(0);
@@ -261,7 +261,7 @@ describe("a wait", () => {
     ]);
   });
 
-  test("does not come about with tryAcquire: one round trip, and null", async () => {
+  test("is not part of tryAcquire, which returns null after one round trip", async () => {
     taken();
     const acquiring = watch(world.lock.tryAcquire());
     await world.runtime.advance(0);
@@ -270,7 +270,7 @@ describe("a wait", () => {
     expect(world.runtime.running(true)).toBe(0);
   });
 
-  test("ends at once with the signal's reason, whatever it is waiting for", async () => {
+  test("ends immediately with the signal's reason at any stage", async () => {
     const reason = { why: "gone" };
     const places: Record<string, () => void> = {
       "the first answer": () => {
@@ -311,7 +311,7 @@ describe("a wait", () => {
     }
   });
 
-  test("that is aborted while its grant is on the way passes the grant on", async () => {
+  test("that is aborted while its grant is in transit gives the grant back", async () => {
     taken();
     const controller = new AbortController();
     const acquiring = watch(world.lock.acquire({ signal: controller.signal }));
@@ -349,8 +349,8 @@ describe("a wait", () => {
   });
 });
 
-describe("a lost answer", () => {
-  test("to the first question is asked for again by the same owner", async () => {
+describe("a lost reply", () => {
+  test("to the first request leads to a retry by the same owner", async () => {
     let first = true;
     world.answers.acquire = async () => {
       if (!first) return { outcome: "granted", token: 7 };
@@ -366,7 +366,7 @@ describe("a lost answer", () => {
     expect(world.sentOf("leave")).toEqual([]);
   });
 
-  test("that comes when the lease it granted is over makes no lease", async () => {
+  test("that arrives after the lease it granted is over creates no lease", async () => {
     const answers = [new Answer<AcquireReply>(), new Answer<AcquireReply>()];
     world.answers.acquire = () => (answers.shift() as Answer<AcquireReply>).promise;
     const [slow, quick] = [...answers] as [Answer<AcquireReply>, Answer<AcquireReply>];
@@ -381,7 +381,7 @@ describe("a lost answer", () => {
     expect(acquiring.value?.validForMs()).toBeGreaterThan(300);
   });
 
-  test("to tryAcquire rejects, and what may have been granted is given back until its lease would be over", async () => {
+  test("to tryAcquire rejects, and the possible grant is given back until its lease would be over", async () => {
     world.answers.acquire = () => never();
     const trying = watch(world.lock.tryAcquire({ leaseMs: 3_000 }));
     await world.runtime.advance(2_000);
@@ -394,7 +394,7 @@ describe("a lost answer", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("when the time is up rejects with the failure, not with a time-out that claims nothing is held", async () => {
+  test("at the deadline rejects with the failure, not with a timeout", async () => {
     taken();
     const acquiring = watch(world.lock.acquire({ waitMs: 6_000 }));
     await world.runtime.advance(1_000);
@@ -405,7 +405,7 @@ describe("a lost answer", () => {
     expect(acquiring.error).toMatchObject({ mayHaveRun: true });
   });
 
-  test("to the cleanup alone is a failure too", async () => {
+  test("to the cleanup alone rejects with the failure", async () => {
     taken();
     world.answers.leave = () => Promise.reject(lost());
     const acquiring = watch(world.lock.acquire({ waitMs: 1_000 }));
@@ -414,7 +414,7 @@ describe("a lost answer", () => {
     expect(String(acquiring.error)).toContain("1000 ms");
   });
 
-  test("to the look at the holder costs only what it would have said", async () => {
+  test("to the inspect request only removes the holder from the error", async () => {
     taken();
     world.answers.inspect = () => never();
     const acquiring = watch(world.lock.acquire({ waitMs: 1_000 }));
@@ -424,8 +424,8 @@ describe("a lost answer", () => {
   });
 });
 
-describe("a store that fails at once", () => {
-  test("is asked with pauses, and the wait ends after a whole lease of it", async () => {
+describe("a store that fails immediately", () => {
+  test("is retried with pauses until a whole lease has passed", async () => {
     world.answers.acquire = () => Promise.reject(lost(false));
     const acquiring = watch(world.lock.acquire({ waitMs: Infinity }));
     await world.runtime.advance(29_000);
@@ -437,14 +437,14 @@ describe("a store that fails at once", () => {
     expect(world.runtime.running(true)).toBe(0);
   });
 
-  test("for good ends the wait at the first answer", async () => {
+  test("and permanently ends the wait at the first reply", async () => {
     const failure = new StoreError("scripted", { mayHaveRun: false, transient: false, cause: "NOPERM" });
     world.answers.acquire = () => Promise.reject(failure);
     await expect(world.lock.acquire({ waitMs: Infinity })).rejects.toBe(failure);
     expect(world.sent).toHaveLength(1);
   });
 
-  test("with what is not a StoreError ends the wait with that, even undefined", async () => {
+  test("with a non-StoreError ends the wait with that value, even undefined", async () => {
     for (const thrown of [undefined, null, "text", 7, new Error("not mine")]) {
       world.answers.acquire = () => Promise.reject(thrown);
       const acquiring = watch(world.lock.acquire());
@@ -456,7 +456,7 @@ describe("a store that fails at once", () => {
 });
 
 describe("a client without an inbox", () => {
-  test("never queues, and asks after pauses of 10 to 500 ms that differ", async () => {
+  test("never queues, and polls after random pauses of 10 to 500 ms", async () => {
     world.store.subscribe = ScriptedStore.unsupported;
     let seed = 0;
     world.runtime.random = () => {
@@ -469,14 +469,14 @@ describe("a client without an inbox", () => {
     expect(world.sentOf("acquire").every(({ enqueue }) => enqueue === false)).toBe(true);
     const times = world.timesOf("acquire", startMs);
     const pauses = times.slice(1).map((time, i) => time - (times[i] as number));
-    // The first refusal and the failed subscription cost one question without a pause at most.
+    // At most the first refusal and the failed subscription cause a request without a pause.
     expect(pauses.filter((pause) => pause < 10)).toEqual([]);
     expect(Math.max(...pauses)).toBeLessThanOrEqual(500);
     expect(new Set(pauses.slice(10)).size).toBeGreaterThan(50);
     expect(world.store.subscriptions).toBe(1);
   });
 
-  test("whose first subscription fails polls meanwhile, and queues as soon as one succeeds", async () => {
+  test("whose first subscription fails polls until one succeeds, then queues", async () => {
     world.store.subscribe = () => Promise.reject(lost());
     taken();
     void world.lock.acquire({ waitMs: Infinity });
@@ -491,7 +491,7 @@ describe("a client without an inbox", () => {
     expect(world.sent.length - before).toBeLessThanOrEqual(1);
   });
 
-  test("whose subscription hangs asks now and then, and keeps the process alive", async () => {
+  test("whose subscription hangs polls occasionally and keeps the process alive", async () => {
     world.store.subscribe = () => never();
     taken();
     void world.lock.acquire({ waitMs: Infinity });

@@ -1,17 +1,17 @@
-/** The embedded store with a subscriber connection at its door: what is sent, and answers that a test takes away. */
+/** An embedded store that records the scripts it runs. Tests decide the fate of each call. */
 import { type EmbeddedStore, embedded, type Keyspace } from "@holdfast/embedded";
 import { StoreError } from "../../src/core/errors.js";
 import type { Inbox, Reply, Script, Store } from "../../src/core/store.js";
 
-/** What becomes of one call. */
+/** The outcome of one call. */
 export type Fate = "answered" | "reply lost" | "refused for good";
 
-/** See the file header. */
+/** Wraps an embedded store. */
 export class WatchedStore implements Store {
   readonly kind = "watched";
-  /** Names of the scripts that were sent, in order; client records and questions about the server are left out. */
+  /** Names of the scripts that were sent, in order, except those for client records and server state. */
   readonly sent: string[] = [];
-  /** Replaced by a test. */
+  /** Replaced by tests. */
   fateOf: (script: Script) => Fate = () => "answered";
   readonly #store: EmbeddedStore;
 
@@ -19,7 +19,7 @@ export class WatchedStore implements Store {
     this.#store = embedded({ keyspace });
   }
 
-  /** What was sent since the last time that this was asked. */
+  /** Returns the scripts sent since the last call. */
   taken(): string[] {
     return this.sent.splice(0);
   }

@@ -1,4 +1,4 @@
-/** Kinds that wait for a message, on a client that can never be told. */
+/** Waits on a client that cannot receive messages. */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createHoldfast, type Holdfast, type Leader, type Store, UnsupportedError } from "../../src/index.js";
@@ -7,7 +7,7 @@ import { LONG_MS, until } from "../../src/testing/delays.js";
 let deaf: Holdfast;
 let other: Holdfast;
 
-/** A store with everything but a way to listen, like a pool without a factory. */
+/** A store without an inbox, like a pool without a factory. */
 function deafStore(keyspace: Keyspace): Store {
   const store = embedded({ keyspace });
   return {
@@ -28,7 +28,7 @@ afterEach(async () => {
   await Promise.all([deaf.close(), other.close()]);
 });
 
-test("a wait for a signal is refused, and the mutex stays held", async () => {
+test("a condition wait is rejected, and the mutex stays held", async () => {
   const mutex = deaf.mutex("m");
   const lease = await mutex.acquire();
   await expect(mutex.condition("c").wait(lease)).rejects.toThrow(UnsupportedError);
@@ -37,14 +37,14 @@ test("a wait for a signal is refused, and the mutex stays held", async () => {
   expect(await lease.release()).toBe("released");
 });
 
-test("a latch is asked again and again until it is open", async () => {
+test("a latch is polled until it opens", async () => {
   await other.countDownLatch("l").trySetCount(1);
   const waiting = deaf.countDownLatch("l").await({ waitMs: LONG_MS });
   await other.countDownLatch("l").countDown();
   await waiting;
 });
 
-test("a party arrives all the same, and asks until all have", async () => {
+test("a party arrives and polls until all parties have arrived", async () => {
   const waiting = deaf.barrier("b", { parties: 2 }).arrive({ waitMs: LONG_MS });
   const barrier = other.barrier("b", { parties: 2 });
   await until(async () => (await barrier.inspect()).arrived.length === 1, "the deaf party");
@@ -53,7 +53,7 @@ test("a party arrives all the same, and asks until all have", async () => {
   await expect(deaf.barrier("b", { parties: 2 }).arrive({ waitMs: 0 })).rejects.toThrow(/has not arrived/);
 });
 
-test("an observer looks again and again", async () => {
+test("an observer polls for new states", async () => {
   const leadership = await other.election("e").campaign("first");
   const seen: (Leader | null)[] = [];
   const controller = new AbortController();

@@ -25,14 +25,20 @@ export const ACQUIRING: readonly Tooth[] = [
         "return (this.#firstSentAt ??= sentAt);",
       ),
     ],
-    catcher: test("unit/waiter.test.ts", "a lost answer that comes when the lease it granted is over makes no lease"),
+    catcher: test(
+      "unit/waiter.test.ts",
+      "a lost reply that arrives after the lease it granted is over creates no lease",
+    ),
   },
   {
     id: "validity-from-the-answer",
     bugs: ["B03"],
     mistake: "validity counts from the answer",
     patches: [patch(QUESTIONS, "this.#answered(answer, sentAt);", "this.#answered(answer, this.#moment.sent());")],
-    catcher: test("unit/waiter.test.ts", "a lost answer that comes when the lease it granted is over makes no lease"),
+    catcher: test(
+      "unit/waiter.test.ts",
+      "a lost reply that arrives after the lease it granted is over creates no lease",
+    ),
   },
   {
     id: "lease-from-the-answer",
@@ -52,7 +58,10 @@ export const ACQUIRING: readonly Tooth[] = [
         'attempt.outcome === "granted" && this.#claim.leaseMs < 0 &&',
       ),
     ],
-    catcher: test("unit/waiter.test.ts", "a lost answer that comes when the lease it granted is over makes no lease"),
+    catcher: test(
+      "unit/waiter.test.ts",
+      "a lost reply that arrives after the lease it granted is over creates no lease",
+    ),
   },
   {
     id: "own-key-is-a-stranger",
@@ -72,7 +81,7 @@ export const ACQUIRING: readonly Tooth[] = [
         "if (value === undefined || value === 0) continue;",
       ),
     ],
-    catcher: test("unit/waiter.test.ts", "a wait of 0 asks once, does not queue, and asks who holds it"),
+    catcher: test("unit/waiter.test.ts", "a wait of 0 ms sends one request, does not queue and reports the holder"),
   },
   {
     id: "no-attempts-is-success",
@@ -98,7 +107,7 @@ export const ACQUIRING: readonly Tooth[] = [
         "if (!this.#isQueued && !this.#serverMayHaveChanged.isUncertain) return true;",
       ),
     ],
-    catcher: test("unit/cleanup.test.ts", "a departure takes a late grant for what it is, and passes it on at once"),
+    catcher: test("unit/cleanup.test.ts", "a cleanup gives a late grant back immediately"),
   },
   {
     id: "error-in-the-wait-is-lost",
@@ -133,10 +142,7 @@ export const ACQUIRING: readonly Tooth[] = [
         "Math.min(30_000, Math.max(leastMs, this.leftMs())), true)",
       ),
     ],
-    catcher: test(
-      "unit/waiter.test.ts",
-      "a waiter in the queue waits on when Infinity is asked for, without a deadline",
-    ),
+    catcher: test("unit/waiter.test.ts", "a waiter in the queue with waitMs Infinity never times out"),
   },
   {
     id: "shared-owner",
@@ -176,7 +182,7 @@ export const ACQUIRING: readonly Tooth[] = [
     ],
     catcher: test(
       "unit/hold.test.ts",
-      "renewal that hangs does not use up the lease: there are three tries at least, and the loss is in time",
+      "renewal that hangs is tried at least three times, and the loss is reported in time",
     ),
   },
 ];

@@ -14,7 +14,7 @@ export const CLIENTS: readonly Tooth[] = [
         "const base = `${prefix}:${kind}:${escaped}`;",
       ),
     ],
-    catcher: test("unit/names.test.ts", "are all in the slot of its tag, whatever the name"),
+    catcher: test("unit/names.test.ts", "share the hash slot of the tag for any name"),
   },
   {
     id: "script-selects-a-database",
@@ -29,7 +29,7 @@ export const CLIENTS: readonly Tooth[] = [
     ],
     catcher: test(
       "regressions/database-of-the-caller.test.ts",
-      "a lock is kept in the database that the caller chose, and in no other",
+      "a lock is kept only in the database that the caller chose",
     ),
   },
   {
@@ -43,7 +43,7 @@ export const CLIENTS: readonly Tooth[] = [
         "  lossesOf.set(redis, losses);\n  Object.assign(redis, { release: () => {} });\n",
       ),
     ],
-    catcher: test("stores/contract.test.ts", "ioredis 6 nothing is defined on the caller's client"),
+    catcher: test("stores/contract.test.ts", "ioredis 6 a store defines no property on the caller's client"),
   },
   {
     id: "free-on-error",
@@ -58,7 +58,7 @@ export const CLIENTS: readonly Tooth[] = [
     ],
     catcher: test(
       "peer-bugs/a-acquire.test.ts",
-      "A17: asking who holds a lock rejects when the server is down; it never says that the lock is free",
+      "A17: inspect rejects when the server is down, and never reports the lock as free",
     ),
   },
   {
@@ -66,10 +66,7 @@ export const CLIENTS: readonly Tooth[] = [
     bugs: ["B65"],
     mistake: "timers keep a process alive that has nothing to do",
     patches: [patch("core/runtime.ts", "    if (!this.#keepAlive) timeout.unref();\n", "")],
-    catcher: test(
-      "unit/runtime.test.ts",
-      "a timer of this machine keeps the process alive only if it is told to, however long it is",
-    ),
+    catcher: test("unit/runtime.test.ts", "a timer keeps the process alive only if requested, however long it is"),
   },
   {
     id: "closes-the-callers-client",
@@ -84,7 +81,7 @@ export const CLIENTS: readonly Tooth[] = [
     ],
     catcher: test(
       "stores/contract.test.ts",
-      "ioredis 6 close ends only what the store opened, and leaves no listener on the caller's client",
+      "ioredis 6 close() ends only what the store opened, and leaves no listener on the caller's client",
     ),
   },
   {
@@ -100,7 +97,7 @@ export const CLIENTS: readonly Tooth[] = [
     ],
     catcher: test(
       "stores/contract.test.ts",
-      "ioredis 6 a script that the server has forgotten is loaded, and later calls cost one command",
+      "ioredis 6 a script missing on the server is loaded, and later calls send one command",
     ),
   },
 ];

@@ -24,10 +24,7 @@ export const COUNTING: readonly Tooth[] = [
         "this.#protocol.countDown(newRequest(), caller,",
       ),
     ],
-    catcher: test(
-      "regressions/count-down-sent-again.test.ts",
-      "a count-down that is sent again counts once: anonymous",
-    ),
+    catcher: test("regressions/count-down-sent-again.test.ts", "a count-down that is resent counts once: anonymous"),
   },
   {
     id: "zero-tells-the-first",
@@ -64,7 +61,7 @@ export const COUNTING: readonly Tooth[] = [
     patches: [patch("barrier/arrive.lua", "    if enqueue == '2' then", "    if enqueue == '3' then")],
     catcher: test(
       "regressions/late-copy-of-a-refused-arrival.test.ts",
-      "a late copy of an arrival that did not wait does not arrive when it would be the last",
+      "a late copy of an arrival with waitMs 0 does not complete the barrier",
     ),
   },
 ];

@@ -39,7 +39,7 @@ export const ENDING: readonly Tooth[] = [
     ],
     catcher: test(
       "contract/embedded.test.ts",
-      "mutex on embedded run passes the work's own error on, even when the lease was lost",
+      "mutex on embedded run fails with the error of the work, even if the lease was lost",
     ),
   },
   {
@@ -55,7 +55,7 @@ export const ENDING: readonly Tooth[] = [
     ],
     catcher: test(
       "unit/cleanup.test.ts",
-      "a release that the server never answers rejects in bounded time and goes on by itself until the lease is over",
+      "a release without a reply rejects in bounded time and continues in the background until the lease is over",
     ),
   },
   {
@@ -67,7 +67,7 @@ export const ENDING: readonly Tooth[] = [
     ],
     catcher: test(
       "unit/cleanup.test.ts",
-      "a release whose first answer was lost and whose second says `not held` is a release",
+      "a release counts as released if the first reply is lost and the second says `not held`",
     ),
   },
   {
@@ -88,7 +88,7 @@ export const ENDING: readonly Tooth[] = [
         "    return Promise.resolve(true);\n",
       ),
     ],
-    catcher: test("unit/waiter.test.ts", "a wait that is aborted while its grant is on the way passes the grant on"),
+    catcher: test("unit/waiter.test.ts", "a wait that is aborted while its grant is in transit gives the grant back"),
   },
   {
     id: "nobody-leaves",
@@ -110,7 +110,7 @@ export const ENDING: readonly Tooth[] = [
     ],
     catcher: test(
       "contract/embedded.test.ts",
-      "mutex on embedded an expired lease cannot release, extend or shorten the next holder's",
+      "mutex on embedded an expired lease cannot release, extend or shorten the next holder's lease",
     ),
   },
   {
@@ -126,7 +126,7 @@ export const ENDING: readonly Tooth[] = [
     ],
     catcher: test(
       "unit/multi-lock.test.ts",
-      "an answer that was lost to one of the releases is an error, and the others are given back all the same",
+      "a lost reply to one release is an error, and the other mutexes are still released",
     ),
   },
   {
@@ -142,7 +142,7 @@ export const ENDING: readonly Tooth[] = [
     ],
     catcher: test(
       "unit/multi-lock.test.ts",
-      "round trips when one is taken they are waited for one by one, by the order of their keys",
+      "round trips if one mutex is held, the mutexes are acquired one by one in key order",
     ),
   },
   {
@@ -158,7 +158,7 @@ export const ENDING: readonly Tooth[] = [
     ],
     catcher: test(
       "unit/multi-lock.test.ts",
-      "one try at locks of several kinds that fails at the second gives the first back",
+      "tryAcquire of several kinds that fails at the second lock gives the first back",
     ),
   },
   {
@@ -168,7 +168,7 @@ export const ENDING: readonly Tooth[] = [
     patches: [patch("mutex/force-release.lua", "after - block >= 0", "after - block > 0")],
     catcher: test(
       "regressions/forced-release-by-token.test.ts",
-      "a hold is not ended by the token of the grant before it: mutex",
+      "the token of the previous grant does not force-release the current hold: mutex",
     ),
   },
 ];

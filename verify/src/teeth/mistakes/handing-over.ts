@@ -52,7 +52,7 @@ export const HANDING_OVER: readonly Tooth[] = [
     ],
     catcher: test(
       PROVISIONAL,
-      "where the lock was last held for a moment a confirmation that is not answered is tried again, several times before the short lease is over",
+      "a grant of a lock whose last hold was short retries an unanswered confirmation several times before the short lease ends",
     ),
   },
   {
@@ -67,7 +67,7 @@ export const HANDING_OVER: readonly Tooth[] = [
       ),
       patch(BATCH, "(provisionalMs ?? claim.leaseMs) / 2", "claim.leaseMs / 2"),
     ],
-    catcher: test(PROVISIONAL, "callers that share a claim do not go on when half of the short lease is over"),
+    catcher: test(PROVISIONAL, "callers that share a claim are not served once half of the short lease is over"),
   },
   ...(
     [

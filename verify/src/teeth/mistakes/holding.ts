@@ -16,7 +16,7 @@ export const HOLDING: readonly Tooth[] = [
         "provisionalMs >= leaseMs ? this.#session.runtime.monotonicMs() + leaseMs / 3 : Infinity",
       ),
     ],
-    catcher: test("unit/hold.test.ts", "renewal starts from before the acquire was sent, not from its answer"),
+    catcher: test("unit/hold.test.ts", "renewal is scheduled from the moment the acquire was sent, not from its reply"),
   },
   {
     id: "extension-plants-anew",
@@ -62,7 +62,7 @@ export const HOLDING: readonly Tooth[] = [
     ],
     catcher: test(
       "unit/hold.test.ts",
-      "renewal that succeeds after many failures keeps the lease, and the next comes a third later",
+      "renewal that succeeds after many failures keeps the lease and schedules the next a third later",
     ),
   },
   {
@@ -98,7 +98,7 @@ export const HOLDING: readonly Tooth[] = [
     ],
     catcher: test(
       "unit/hold.test.ts",
-      "renewal that succeeds after many failures keeps the lease, and the next comes a third later",
+      "renewal that succeeds after many failures keeps the lease and schedules the next a third later",
     ),
   },
   {
@@ -152,10 +152,7 @@ export const HOLDING: readonly Tooth[] = [
     bugs: ["B34"],
     mistake: "a timer beyond 2^31 ms fires at once",
     patches: [patch("core/runtime.ts", "delayMs > TIMER_MAX_MS\n", "delayMs > Infinity\n")],
-    catcher: test(
-      "unit/runtime.test.ts",
-      "a timer of this machine longer than Node's own can be does not fire at once, but when it is due",
-    ),
+    catcher: test("unit/runtime.test.ts", "a timer longer than Node.js supports fires exactly when it is due"),
   },
   {
     id: "renewal-hot-loop",
@@ -164,7 +161,7 @@ export const HOLDING: readonly Tooth[] = [
     patches: [patch("core/renewal.ts", "Math.min(this.#retryMs, leaseMs / 12)", "1")],
     catcher: test(
       "unit/hold.test.ts",
-      "a store that fails at once is asked a bounded number of times while a lease is held",
+      "a store that fails immediately receives a bounded number of renewals while a lease is held",
     ),
   },
   {
@@ -185,7 +182,7 @@ export const HOLDING: readonly Tooth[] = [
     ],
     catcher: test(
       "contract/embedded.test.ts",
-      "reentrant-mutex on embedded a re-entry may lengthen the lease for all, and never shortens it",
+      "reentrant-mutex on embedded a nested acquire can lengthen the shared lease but never shortens it",
     ),
   },
   {
@@ -193,7 +190,7 @@ export const HOLDING: readonly Tooth[] = [
     bugs: ["B37"],
     mistake: "maxHoldMs does not end a hold that is renewed",
     patches: [patch(RENEWER, "if (this.validity.heldMs() >= this.#options.maxHoldMs) {", "if (false) {")],
-    catcher: test("unit/hold.test.ts", "loss maxHoldMs ends the hold to the millisecond, in spite of renewal"),
+    catcher: test("unit/hold.test.ts", "loss maxHoldMs ends the hold at exactly that time despite renewal"),
   },
   {
     id: "extension-in-seconds",
@@ -206,7 +203,7 @@ export const HOLDING: readonly Tooth[] = [
         "    redis.call('PEXPIRE', KEYS[1], math.floor(leaseMs / 1000) * 1000)",
       ),
     ],
-    catcher: test("regressions/extension-in-milliseconds.test.ts", "an extension lasts its milliseconds on the server"),
+    catcher: test("regressions/extension-in-milliseconds.test.ts", "an extension keeps its milliseconds on the server"),
   },
   {
     id: "lease-shorter-than-told",
@@ -227,7 +224,7 @@ export const HOLDING: readonly Tooth[] = [
         "moment.wallMs - at.wallMs",
       ),
     ],
-    catcher: test("unit/hold.test.ts", "loss a wall clock that is set back lengthens nothing"),
+    catcher: test("unit/hold.test.ts", "loss setting the wall clock back does not lengthen a lease"),
   },
   {
     id: "monotonic-clock-only",
@@ -247,6 +244,9 @@ export const HOLDING: readonly Tooth[] = [
     bugs: [],
     mistake: "of leases that are renewed together one that is refused passes for renewed",
     patches: [patch("core/renewal.ts", "if (refused.has(place)) lease.open();", "if (refused.has(-1)) lease.open();")],
-    catcher: test("unit/bulk-renewal.test.ts", "one that somebody has ended is told so, and the others go on"),
+    catcher: test(
+      "unit/bulk-renewal.test.ts",
+      "do not lose each other: one deleted lease is lost, the others are renewed",
+    ),
   },
 ];

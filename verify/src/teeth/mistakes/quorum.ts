@@ -28,10 +28,7 @@ export const QUORUM: readonly Tooth[] = [
         "this.#startDeadline();\n    this.#tellWait();",
       ),
     ],
-    catcher: test(
-      TOKENS,
-      "of 3 servers, with a network of its own pace for each message (seed 1): all get their turns",
-    ),
+    catcher: test(TOKENS, "all get their turns on 3 servers with random network delays (seed 1)"),
   },
   {
     id: "undone-where-granted-only",
@@ -44,7 +41,7 @@ export const QUORUM: readonly Tooth[] = [
         'this.#servers.filter(({ index }) => this.#ballot.votes[index]?.outcome === "granted");',
       ),
     ],
-    catcher: test(RULES, "also on those that said no or nothing, and at once where a grant was not heard of"),
+    catcher: test(RULES, "including servers that refused, did not reply, or whose grant reply was lost"),
   },
   {
     id: "waits-for-the-slowest-server",
@@ -57,7 +54,7 @@ export const QUORUM: readonly Tooth[] = [
         'if (decision.outcome === "wait" || this.#votes.includes(undefined)) return;',
       ),
     ],
-    catcher: test(RULES, "of 5 servers 1 hang: no time is lost"),
+    catcher: test(RULES, "a quorum of 5 servers with 1 hung loses no time"),
   },
   {
     id: "failed-extension-gives-up-the-rest",
@@ -70,7 +67,7 @@ export const QUORUM: readonly Tooth[] = [
         "return whyLost(claim, token, timeoutMs);\n      await quorumCleanups.cleanUp(ballot, timeoutMs);\n      throw",
       ),
     ],
-    catcher: test(RULES, "a minority of answers is no loss while time remains, and no renewal either"),
+    catcher: test(RULES, "replies from a minority neither lose nor renew the lease"),
   },
   {
     id: "semaphore-by-majority",
@@ -92,7 +89,7 @@ export const QUORUM: readonly Tooth[] = [
     patches: [
       patch(BALLOT, 'if (decision.outcome === "granted") this.#elect();', "if (this.#token > 0) this.#elect();"),
     ],
-    catcher: test(TOKENS, "is not given when nobody knows whether a server of its majority was raised"),
+    catcher: test(TOKENS, "is not issued if it is unknown whether a server of its majority was raised"),
   },
   {
     id: "majority-too-late",
@@ -104,7 +101,7 @@ export const QUORUM: readonly Tooth[] = [
     ],
     catcher: test(
       RULES,
-      "K6: answers that waited while the process stood still are not believed, and what they granted is given back",
+      "K6: replies read after a stall beyond the lease are not trusted, and their grants are released",
     ),
   },
   {
@@ -112,7 +109,7 @@ export const QUORUM: readonly Tooth[] = [
     bugs: [],
     mistake: "the next attempt has the owner id of the last, whose release may still be on its way",
     patches: [patch(WAITER, "this.#nextClaim = undefined;\n", "this.#nextClaim = claim;\n")],
-    catcher: test(RULES, "a new attempt never has the id of an earlier one"),
+    catcher: test(RULES, "a new attempt never reuses an owner id"),
   },
   {
     id: "crowd-without-a-gate",
@@ -122,7 +119,10 @@ export const QUORUM: readonly Tooth[] = [
       patch("redlock/attempt-delay.ts", "if (this.#isFirstFree()) return this.#line.firstServer;", ""),
       patch("redlock/attempt-delay.ts", "this.#isMajorityFree() ? undefined : this.#line.whereFirst", "undefined"),
     ],
-    catcher: test("redlock/crowd.test.ts", "of 5 servers, 30 processes meet at one, and so do not foil each other"),
+    catcher: test(
+      "redlock/crowd.test.ts",
+      "with 5 servers, 30 processes contend at one server first and rarely split the votes",
+    ),
   },
   {
     id: "gate-asked-for-ever",
@@ -137,7 +137,7 @@ export const QUORUM: readonly Tooth[] = [
     ],
     catcher: test(
       "redlock/crowd.test.ts",
-      "whatever a crash has left at the server where they meet keeps nobody away from a free majority",
+      "a stale grant at the first server does not keep a waiter from a free majority",
     ),
   },
   {
@@ -151,7 +151,10 @@ export const QUORUM: readonly Tooth[] = [
         "",
       ),
     ],
-    catcher: test("redlock/crowd.test.ts", "who comes back at once, 20 ms away, does not keep the others out"),
+    catcher: test(
+      "redlock/crowd.test.ts",
+      "a client that reacquires immediately, 20 ms away, does not starve the other client",
+    ),
   },
   {
     id: "foiled-call-each-other-back",
@@ -166,7 +169,7 @@ export const QUORUM: readonly Tooth[] = [
     ],
     catcher: test(
       "redlock/crowd.test.ts",
-      "attempts that fail behind the server where they meet do not call each other back to it",
+      "attempts that fail after the first server do not trigger each other's retries",
     ),
   },
   {
@@ -185,7 +188,7 @@ export const QUORUM: readonly Tooth[] = [
         "this.#underWay[server.index] ??= 0;",
       ),
     ],
-    catcher: test(RULES, "what a straggler grants after the release is given back"),
+    catcher: test(RULES, "a grant that a slow server makes after the release is released"),
   },
   {
     id: "forgotten-length",
@@ -195,7 +198,7 @@ export const QUORUM: readonly Tooth[] = [
     patches: [patch("server/lineage.lua", "place == 'voter' and marker[7] ~= run and heard ~= run", "false")],
     catcher: test(
       "redlock/restart.test.ts",
-      "a lease much longer than those of the others keeps a server out that forgot it",
+      "a server that forgot an unusually long lease grants nothing while that lease is held",
     ),
   },
   {
@@ -205,7 +208,7 @@ export const QUORUM: readonly Tooth[] = [
     patches: [patch("redlock/memories.ts", "if (remember(words) < this.#majority && !areMostAlone) return;", "")],
     catcher: test(
       MEMORIES,
-      "a server that forgot is told the longest lease when enough were asked: one of two that cannot be asked may be the only one to know",
+      "a server that lost its memory gets the longest lease once enough others have replied: one of two that cannot be asked may be the only one to know",
     ),
   },
   {
@@ -222,7 +225,7 @@ export const QUORUM: readonly Tooth[] = [
     ],
     catcher: test(
       MEMORIES,
-      "a vote counts only of a server that knew how long the lease is before the first was asked: it was told only with the request for its vote",
+      "a vote counts only if its server knew the lease length before the first request: it was told only with the request for its vote",
     ),
   },
 ];

@@ -65,7 +65,7 @@ export const SHARING: readonly Tooth[] = [
         "",
       ),
     ],
-    catcher: test("unit/local-queue.test.ts", "hears from the next grant that the last of it has lost its lease"),
+    catcher: test("unit/local-queue.test.ts", "reports the loss of its last lease when the next grant arrives"),
   },
   {
     id: "claim-stays-behind",
@@ -92,10 +92,7 @@ export const SHARING: readonly Tooth[] = [
         "    const exported = this.hold.handOver();\n",
       ),
     ],
-    catcher: test(
-      "unit/reentrant-mutex.test.ts",
-      "whoever enters again inside run after its lease was exported gets a hold of its own",
-    ),
+    catcher: test("unit/reentrant-mutex.test.ts", "re-entering after the outer lease was exported gets a new hold"),
   },
   {
     id: "inner-release-of-a-lost-hold",
@@ -108,9 +105,6 @@ export const SHARING: readonly Tooth[] = [
         "if (this.#entries.size > 0)",
       ),
     ],
-    catcher: test(
-      "unit/reentrant-mutex.test.ts",
-      "a lease inside another one does not say that it was released when the hold of both is over",
-    ),
+    catcher: test("unit/reentrant-mutex.test.ts", "a nested lease does not report a release after the hold was lost"),
   },
 ];

@@ -50,7 +50,7 @@ export const WAITING: readonly Tooth[] = [
     ],
     catcher: test(
       "stores/contract.test.ts",
-      "ioredis 6 a closed inbox is deaf, the server counts it no more, and the others still hear",
+      "ioredis 6 a closed inbox receives nothing and is unsubscribed, and the others still receive",
     ),
   },
   {
@@ -87,7 +87,7 @@ export const WAITING: readonly Tooth[] = [
     ],
     catcher: test(
       "contract/embedded.test.ts",
-      "mutex on embedded a wait lasts its full time although the holder's lease is shorter",
+      "mutex on embedded a wait can outlast the leaseMs of a holder that renews",
     ),
   },
   {
@@ -103,7 +103,7 @@ export const WAITING: readonly Tooth[] = [
     ],
     catcher: test(
       "stores/contract.test.ts",
-      "ioredis 6 a killed listening connection comes back, hears again, and only then is the store's user told",
+      "ioredis 6 a killed subscriber connection reconnects, resubscribes and only then reports it",
     ),
   },
   {
@@ -160,7 +160,7 @@ export const WAITING: readonly Tooth[] = [
     ],
     catcher: test(
       "contract/embedded.test.ts",
-      "read-write-lock on embedded a writer that becomes a reader keeps its token, lets waiting readers in, and no writer",
+      "read-write-lock on embedded a downgrade keeps the token and grants waiting readers, but no writer",
     ),
   },
 ];

@@ -1,5 +1,5 @@
 // @ts-check
-/** A party of a barrier in a process of its own. */
+/** A process that is a party of a barrier. */
 import { createHoldfast } from "holdfast";
 import { Redis } from "ioredis";
 import { args, serve } from "../../faults/programs/serve.mjs";
@@ -8,13 +8,13 @@ const holdfast = createHoldfast({ redis: new Redis({ port: args.port }), clientN
 const barrier = holdfast.barrier(args.name, { parties: args.parties });
 
 serve({
-  /** Answers as soon as the process runs. */
+  /** Resolves as soon as the process runs. */
   ready() {},
 
   /** @param {{ leaseMs?: number, label?: string }} options */
   arrive: (options) => barrier.arrive({ waitMs: 30_000, ...options }),
 
-  /** Arrives again and again. @param {{ generations: number }} input */
+  /** Arrives once per generation. @param {{ generations: number }} input */
   async march({ generations }) {
     const passed = [];
     for (let i = 0; i < generations; i += 1) passed.push((await barrier.arrive({ waitMs: 30_000 })).generation);

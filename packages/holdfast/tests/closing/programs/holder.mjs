@@ -1,5 +1,5 @@
 // @ts-check
-/** Work under many leases in a process of its own, which closes when a signal comes. */
+/** A process that works under many leases and closes Holdfast when it receives a signal. */
 import process from "node:process";
 import { closeOnSignal, createHoldfast } from "holdfast";
 import { Redis } from "ioredis";
@@ -12,14 +12,14 @@ closeOnSignal(holdfast, ["SIGTERM", "SIGINT"], {
   graceMs: args.graceMs,
   async onClosed({ released, unsettled }) {
     await tell("closed", { released: released.length, unsettled: unsettled.map(({ name }) => name) });
-    // Whatever else is open: nothing of the library's keeps the process alive from now on.
+    // After this, only the library could keep the process alive.
     redis.disconnect();
     process.disconnect();
   },
 });
 
 serve({
-  /** Waits for a lock that it never gets. @param {{ name: string }} input */
+  /** Waits for a lock that it never acquires. @param {{ name: string }} input */
   wait({ name }) {
     void holdfast
       .mutex(name)

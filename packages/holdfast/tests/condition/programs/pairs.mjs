@@ -1,5 +1,5 @@
 // @ts-check
-/** Callers of one process who wait for a condition, and callers who signal it, all on one mutex. */
+/** Callers of one process that wait for a condition or signal it, all on one mutex. */
 import { createHoldfast } from "holdfast";
 import { Redis } from "ioredis";
 import { args, serve } from "../../faults/programs/serve.mjs";
@@ -38,7 +38,7 @@ serve({
     }
   },
 
-  /** Signals until so many waiters were signalled, one to three in a hold. @param {{ signals: number }} input */
+  /** Signals `signals` waiters in total, one to three under each lease. @param {{ signals: number }} input */
   async signal({ signals }) {
     let signalled = 0;
     let calls = 0;

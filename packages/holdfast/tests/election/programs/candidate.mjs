@@ -1,5 +1,5 @@
 // @ts-check
-/** A candidate in a process of its own. */
+/** A process that campaigns in an election. */
 import { createHoldfast } from "holdfast";
 import { Redis } from "ioredis";
 import { args, serve } from "../../faults/programs/serve.mjs";
@@ -8,7 +8,7 @@ const holdfast = createHoldfast({ redis: new Redis({ port: args.port }) });
 const election = holdfast.election(args.name);
 
 serve({
-  /** Answers as soon as the process runs. */
+  /** Resolves as soon as the process runs. */
   ready() {},
 
   /** @param {{ value: string, leaseMs: number }} input */

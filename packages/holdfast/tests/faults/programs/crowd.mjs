@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Many callers of one process who all want one mutex. Each section adds 1 to a counter in Redis by reading and
- * writing it, on another connection, so that only the mutex keeps the count right.
+ * Many callers of one process that compete for one mutex. Each section increments a counter in Redis with a read and a
+ * write on another connection, so only the mutex keeps the count right.
  */
 import { createHoldfast } from "holdfast";
 import { Redis } from "ioredis";
@@ -16,7 +16,7 @@ serve({
     await holdfast.mutex(`warm:${name}`).run(async () => counter.ping());
   },
 
-  /** Answers with four numbers for each section: caller, token, begin and end by the shared clock. */
+  /** Returns four numbers for each section: caller, token, begin and end on the shared clock. */
   async work({ name, counterKey, callers, startAtMs, forMs }) {
     const mutex = holdfast.mutex(name);
     /** @type {number[]} */

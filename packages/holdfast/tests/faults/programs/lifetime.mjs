@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * A process that uses a lock once and then has nothing more to do. Whether it ends by itself, and when, is what
- * its test looks at. Prints one JSON line for each step.
+ * A process that uses a lock once and then has nothing more to do. The test checks whether and when it exits by itself.
+ * Prints one JSON line for each step.
  */
 import process from "node:process";
 import { createHoldfast } from "holdfast";
@@ -37,7 +37,7 @@ async function connect() {
   };
 }
 
-/** What keeps the process alive besides its standard streams. */
+/** Resources, other than the standard streams, that keep the process alive. */
 function resources() {
   return process
     .getActiveResourcesInfo()
@@ -58,7 +58,7 @@ if (scenario === "released") {
   print({ owner: lease.owner });
   disconnect();
 } else if (scenario === "waiting") {
-  // Nothing but the wait itself keeps the process alive.
+  // Only the wait itself keeps the process alive.
   unref();
   const startedAtMs = performance.now();
   await mutex
@@ -70,7 +70,7 @@ if (scenario === "released") {
   const other = holdfast.mutex(`other:${name}`);
   await other.run(() => {});
   await holdfast.close();
-  // Closing a connection takes the library and the kernel a few turns.
+  // Closing a connection takes the client library and the kernel a few event loop turns.
   const giveUpAtMs = performance.now() + 3_000;
   while (String(resources()) !== String(before) && performance.now() < giveUpAtMs) {
     await new Promise((resolve) => setTimeout(resolve, 5));

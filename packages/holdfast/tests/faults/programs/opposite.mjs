@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * One of several processes that want the same locks, each in an order of its own. Each section adds 1 to a
- * counter for each lock, by reading and writing it on another connection, so that only the locks keep it right.
+ * One of several processes that acquire the same locks, each in its own order. Each section increments a counter per
+ * lock with a read and a write on another connection, so only the locks keep the counts right.
  */
 import { createHoldfast } from "holdfast";
 import { Redis } from "ioredis";
@@ -12,12 +12,12 @@ const counters = new Redis({ port: args.port });
 const holdfast = createHoldfast({ redis });
 
 serve({
-  /** Warms up, so that all processes begin together. */
+  /** Warms up so that all processes begin together. */
   async ready() {
     await holdfast.mutex("warm").run(() => counters.ping());
   },
 
-  /** Answers with the longest wait, in ms. */
+  /** Returns the longest wait in ms. */
   async work({ names, sections, callers, waitMs }) {
     const lock = holdfast.multiLock(names);
     let longestMs = 0;

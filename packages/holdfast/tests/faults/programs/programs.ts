@@ -1,12 +1,12 @@
-/** The programs that fault tests run in processes of their own. They use the built library, as a user does. */
+/** The programs that fault tests run in their own processes. They use the built library, as a user does. */
 import { type Program, startProgram } from "../../../../../tests/support/program.js";
 
-/** What a worker answers to `acquire`. */
+/** A worker's reply to `acquire`. */
 export interface Acquired {
   readonly token: number;
   readonly owner: string;
   readonly validForMs: number;
-  /** When, on a clock that all processes share. */
+  /** When the lock was granted, on a clock that all processes share. */
   readonly atMs: number;
 }
 
@@ -15,7 +15,7 @@ export function startWorker(port: number): Program {
   return startProgram(new URL("./worker.mjs", import.meta.url), { port });
 }
 
-/** Milliseconds of the same clock as `Acquired.atMs`. */
+/** Milliseconds on the clock of `Acquired.atMs`. */
 export function sharedClockMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }

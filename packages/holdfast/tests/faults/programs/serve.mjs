@@ -1,8 +1,8 @@
 // @ts-check
-/** The other end of tests/support/program.ts: answers calls until the test hangs up. */
+/** The counterpart of tests/support/program.ts: replies to calls until the test disconnects. */
 import process from "node:process";
 
-/** What the test gave to `startProgram`. @type {any} */
+/** Input that the test passed to `startProgram`. @type {any} */
 export const args = JSON.parse(process.argv[2] ?? "{}");
 
 /** @param {Record<string, (input: any) => unknown>} verbs */
@@ -21,17 +21,17 @@ export function serve(verbs) {
   process.on("disconnect", () => process.exit());
 }
 
-/** Tells the test something that it did not ask for; resolves when that is on its way. @param {string} name */
+/** Sends the test an unsolicited message; resolves when it has been written. @param {string} name */
 export function tell(name, value = {}) {
   return new Promise((resolve) => process.send?.({ name, value }, undefined, undefined, () => resolve(undefined)));
 }
 
-/** Milliseconds of a clock that all processes of this machine share. */
+/** Milliseconds on a clock that all processes of this machine share. */
 export function sharedClockMs() {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-/** Resolves when it has aborted, which it may have by now. @param {AbortSignal} signal */
+/** Resolves when the signal has aborted, even if it already has. @param {AbortSignal} signal */
 export function aborted(signal) {
   return new Promise((resolve) => {
     signal.addEventListener("abort", resolve);

@@ -1,5 +1,5 @@
 // @ts-check
-/** A process that acquires, holds and waits as it is told, so that it can be killed or frozen while it does. */
+/** A process that acquires, holds and waits on request, so that a test can kill or freeze it meanwhile. */
 import process from "node:process";
 import { createHoldfast } from "holdfast";
 import { Redis } from "ioredis";
@@ -11,7 +11,7 @@ const holdfast = createHoldfast({ redis });
 /** @type {Map<string, { lease: import("holdfast").Lease, aborts: number }>} */
 const held = new Map();
 
-/** Refuses a token that is lower than one it has seen: the resource that a lock protects. */
+/** The resource that a lock protects: rejects a token lower than one it has seen. */
 const FENCED_WRITE = `
 local highest = redis.call('HGET', KEYS[1], 'token')
 if highest and highest - ARGV[1] > 0 then return 0 end
@@ -26,7 +26,7 @@ function entry(as) {
 }
 
 serve({
-  /** Answers as soon as the process runs. */
+  /** Replies as soon as the process runs. */
   ready() {},
 
   async acquire({ name, as, options }) {
@@ -39,7 +39,7 @@ serve({
     return { token: lease.token, owner: lease.owner, validForMs: lease.validForMs(), atMs: sharedClockMs() };
   },
 
-  /** Queues callers that nobody waits for. */
+  /** Queues callers without waiting for them. */
   queue({ name, count, options }) {
     for (let n = 0; n < count; n += 1)
       void holdfast
@@ -52,14 +52,14 @@ serve({
   state: ({ as }) => ({ aborts: entry(as).aborts, validForMs: entry(as).lease.validForMs() }),
 
   /**
-   * Works without giving the event loop a turn until the process has been paused, and asks the lease at once:
-   * no timer and no message can have run in between.
+   * Blocks the event loop until the process has been frozen and resumed, then checks the lease immediately: no timer
+   * and no message can have run in between.
    */
   workThroughPause({ as, pauseMs }) {
     const found = entry(as);
     const heldBefore = found.lease.validForMs() > 0;
     let last = sharedClockMs();
-    // Written to the pipe before the call returns, so the pause can come at any moment from here on.
+    // Written to the pipe before the call returns, so the freeze can come at any moment from here on.
     void tell("working");
     for (let now = last; now - last < pauseMs; now = sharedClockMs()) last = now;
     const pausedMs = sharedClockMs() - last;

@@ -1,4 +1,4 @@
-/** One service on each framework, so that a case is written once and played on all of them, over real sockets. */
+/** One service per framework, so that each test case is written once and runs on all of them over real sockets. */
 import { createServer, type RequestListener, type Server } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
@@ -19,48 +19,48 @@ import type { OnceLease } from "../../../src/recipes/index.js";
 
 const express4 = createRequire(import.meta.url)("express4") as typeof express5;
 
-/** What a handler of a case gets. */
+/** The request as the handler of a test case sees it. */
 export interface Ask {
   readonly id: string;
   readonly body: unknown;
   readonly lease: OnceLease | undefined;
-  /** Breaks the connection off. */
+  /** Destroys the connection. */
   readonly destroy: () => void;
 }
 
-/** What it says; `chunks` are written one by one. */
+/** The response of the handler. `chunks` are written one by one. */
 export interface Said {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string | string[]>>;
   readonly body?: string | Buffer | object;
   readonly chunks?: AsyncIterable<string>;
-  /** Nothing at all. */
+  /** Sends no response. */
   readonly never?: boolean;
 }
 
-/** The options of a case; `scope` and `fingerprint` name a header. */
+/** Options of a test case. `scope` and `fingerprint` are names of headers. */
 export type CaseOptions = Omit<IdempotencyOptions, "scope" | "fingerprint"> & {
   readonly scope?: string;
   readonly fingerprint?: string;
 };
 
-/** A service of a case. */
+/** The service that a test case starts. */
 export interface Plan {
   readonly options?: CaseOptions;
   readonly handle: (ask: Ask) => Said | Promise<Said>;
-  /** Where something compresses: around the middleware, or between it and the handler. */
+  /** Where compression is installed: before the idempotency middleware, or between it and the handler. */
   readonly gzip?: "before" | "after";
 }
 
-/** A service that listens. */
+/** A running service. */
 export interface Site {
   readonly url: string;
-  /** How many clients there are. */
+  /** The number of open connections. */
   connections(): Promise<number>;
   close(): Promise<void>;
 }
 
-/** A framework. */
+/** A framework under test. */
 export interface Adapter {
   readonly name: string;
   serve(holdfast: Holdfast, plan: Plan): Promise<Site>;
@@ -79,7 +79,7 @@ function optionsFor<Req>(
   };
 }
 
-/** Lets a listener of node:http serve on a free port. */
+/** Serves a `node:http` listener on a free port. */
 export async function listen(listener: RequestListener): Promise<Site> {
   return await site(createServer(listener).listen(0, "127.0.0.1"));
 }
@@ -140,7 +140,7 @@ async function sayOnExpress(response: ExpressResponse, said: Said): Promise<void
   else response.send(body);
 }
 
-/** As the usual middleware does it: what is written goes through a stream of zlib, and comes back to the methods there were before. */
+/** Compresses like common middleware: pipes what is written through zlib, then calls the original methods. */
 const gzipOnNode: RequestHandler = (request, response, next) => {
   if (!/gzip/.test(request.get("accept-encoding") ?? "")) return next();
   const { writeHead, write, end } = response;
@@ -255,7 +255,7 @@ function sayOnHono(c: Context, said: Said): Response | Promise<Response> {
   return Buffer.isBuffer(body) ? c.body(new Uint8Array(body)) : c.json(body);
 }
 
-/** All of them. */
+/** All supported frameworks. */
 export const ADAPTERS: readonly Adapter[] = [
   expressAdapter("express 5", express5),
   expressAdapter("express 4", express4),

@@ -1,4 +1,4 @@
-/** Bodies of requests: parsed, not yet read, and read by somebody who has not left them. */
+/** Request bodies: parsed, unread, or consumed by other middleware that did not keep them. */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createRequire } from "node:module";
@@ -61,7 +61,7 @@ describe.each([
     return made;
   }
 
-  test("a body that nobody has read is compared, and is there for whoever reads it next", async () => {
+  test("an unread body is compared and stays readable for the handler", async () => {
     const made = app();
     made.post(
       "/payments/:id",
@@ -72,7 +72,7 @@ describe.each([
       },
     );
     const url = opened(await listen(made));
-    // In one piece, in many, and none at all.
+    // A body in one chunk, a body in many chunks, and an empty body.
     for (const body of ["x".repeat(10), "y".repeat(300_000), ""]) {
       const first = await post(url, { key: `${key}${body.length}`, body, headers: { "content-type": "text/plain" } });
       if (body !== "") expect(JSON.parse(first.text)).toEqual({ length: body.length });
@@ -88,7 +88,7 @@ describe.each([
     }
   });
 
-  test("one that is longer than is read by itself is refused with 413", async () => {
+  test("an unread body over the size limit is refused with 413", async () => {
     const made = app();
     const handle = vi.fn();
     made.post("/payments/:id", forExpress(holdfast), handle);
@@ -100,7 +100,7 @@ describe.each([
     expect(handle).not.toHaveBeenCalled();
   });
 
-  test("one that does not say how long it is is refused as well, and the next request on its connection is answered", async () => {
+  test("a chunked body over the size limit is refused with 413 and its connection stays usable", async () => {
     const made = app();
     made.post("/payments/:id", forExpress(holdfast), vi.fn());
     made.get("/health", (_request, response) => void response.send("well"));
@@ -131,8 +131,8 @@ describe.each([
     expect(handle).toHaveBeenCalledTimes(2);
   });
 
-  test("one that was read and not left is an error, unless it is said what stands for it", async () => {
-    // As a parser of uploads does it.
+  test("a body that was consumed and not kept is an error unless `fingerprint` is set", async () => {
+    // Consumes the body like an upload parser.
     const swallow: RequestHandler = (request, _response, next) => {
       request.resume();
       request.once("end", () => next());
@@ -153,7 +153,7 @@ describe.each([
     expect(handle).toHaveBeenCalledTimes(1);
   });
 
-  test("`next(error)` and an error that is thrown are answered by what handles errors, and tried again", async () => {
+  test("`next(error)` and thrown errors reach the error handler, and the key can be retried", async () => {
     let tries = 0;
     const made = app(express.json());
     made.post("/payments/:id", forExpress(holdfast), (_request, response, next) => {
@@ -179,7 +179,7 @@ describe.each([
     ]);
   });
 
-  test("a second answer is refused as Node refuses it, and the first one is sent", async () => {
+  test("a second response throws `ERR_HTTP_HEADERS_SENT`, and the first one is sent", async () => {
     const errors: unknown[] = [];
     const made = app(express.json());
     made.post("/payments/:id", forExpress(holdfast), (_request, response) => {
@@ -197,7 +197,7 @@ describe.each([
     expect((await post(url, { key, body: {} })).status).toBe(201);
   });
 
-  test("on all routes at once the key is one of the path", async () => {
+  test("middleware on all routes scopes the key to the path", async () => {
     const made = app(express.json(), forExpress(holdfast));
     made.post("/payments/:id", (request, response) => void response.json({ id: request.params.id }));
     const url = opened(await listen(made));
@@ -207,7 +207,7 @@ describe.each([
   });
 });
 
-test("fastify: a body that its parser has made a stream of is an error", async () => {
+test("fastify: a body that its parser turns into a stream is compared and stays readable", async () => {
   const app = fastify();
   app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
   const handle = vi.fn();
@@ -219,14 +219,14 @@ test("fastify: a body that its parser has made a stream of is an error", async (
   await app.listen({ port: 0, host: "127.0.0.1" });
   open.push(() => app.close());
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-  // It is unread here, and so it is compared, and read by the handler.
+  // The stream is unread, so the middleware compares it and the handler can still read it.
   const headers = { "content-type": "application/pdf" };
   expect((await post(url, { key, body: "abc", headers })).status).toBe(200);
   expect((await post(url, { key, body: "abd", headers })).status).toBe(422);
   expect(handle).toHaveBeenCalledTimes(1);
 });
 
-test("hono: what was read before is compared, unless it cannot be known any more", async () => {
+test("hono: a body that was read earlier is compared, unless its content is no longer available", async () => {
   const app = new Hono();
   app.use("/json/:id", async (c, next) => {
     await c.req.json();
@@ -260,7 +260,7 @@ test("hono: what was read before is compared, unless it cannot be known any more
   ]);
 });
 
-test("fastify: a body that is null is a body", async () => {
+test("fastify: a `null` body counts as a body", async () => {
   const app = fastify();
   const handle = vi.fn();
   app.post("/payments/:id", { preHandler: forFastify(holdfast) }, async (request) => {
@@ -276,7 +276,7 @@ test("fastify: a body that is null is a body", async () => {
   expect(handle).toHaveBeenCalledTimes(1);
 });
 
-test("hono: a key is one of its own route, whatever else matches the request", async () => {
+test("hono: a key is scoped to its own route even if other routes match the request", async () => {
   const app = new Hono();
   app.use("/api/*", forHono(holdfast));
   for (const name of ["a", "b"]) {
@@ -284,7 +284,7 @@ test("hono: a key is one of its own route, whatever else matches the request", a
     app.post(`/api/${name}/:id`, (c) => c.json({ name }));
   }
   app.all("/api/all/:id", (c) => c.json({ name: "l" }));
-  // As most services have it in the end.
+  // Most services end with such a catch-all route.
   app.all("*", (c) => c.text("there is no such thing", 404));
   const headers = { "idempotency-key": key };
   for (const path of ["/a/:id", "/b/:id", "/api/a/:id", "/api/b/:id", "/api/all/:id"]) {
@@ -302,7 +302,7 @@ test("hono: a key is one of its own route, whatever else matches the request", a
 test.each([
   ["says how long it is", true],
   ["does not say how long it is", false],
-])("in Hono a body that nobody has read is read up to a limit, where it %s", async (_, saysLength) => {
+])("hono: the size limit applies to an unread body that %s", async (_, saysLength) => {
   const app = new Hono();
   const handle = vi.fn();
   app.post("/notes", forHono(holdfast, { requestBytesMax: 1_000 }), async (c) => {
@@ -325,7 +325,7 @@ test.each([
   expect(handle).toHaveBeenCalledExactlyOnceWith("x".repeat(1_000));
 });
 
-test.each(ADAPTERS)("$name: a request whose body never comes begins nothing", async (adapter) => {
+test.each(ADAPTERS)("$name: a request with an incomplete body runs nothing and stores nothing", async (adapter) => {
   const handle = vi.fn();
   const site = await adapter.serve(holdfast, { handle });
   open.push(() => site.close());
@@ -367,17 +367,17 @@ test.each([
   [{ strict: "yes" }, "strict"],
   [{ fingerprint: 5 }, "fingerprint"],
   [{ ttl: 5 }, "ttl"],
-])("a wrong option is refused by its name, at once: %o", (options, name) => {
+])("an invalid option throws an error that names it: %o", (options, name) => {
   for (const make of [forExpress, forFastify, forHono]) expect(() => make(holdfast, options as object)).toThrow(name);
 });
 
-test("what is no Holdfast, or is on several servers, is refused at once, and not at the first request", async () => {
+test("a wrong `holdfast` argument or a quorum throws immediately, not at the first request", async () => {
   const clients = [1, 2, 3].map(() => new Redis({ port: server.port }));
   const quorum = createHoldfast({ redlock: clients });
   for (const make of [forExpress, forFastify, forHono]) {
     expect(() => make(redis as never)).toThrow("holdfast must be what createHoldfast returned");
     expect(() => make(quorum)).toThrow(UnsupportedError);
-    // It is no lock of another system.
+    // The error must name the several servers as the reason.
     expect(() => make(quorum)).toThrow("cannot be on several independent servers");
   }
   await quorum.close();

@@ -1,30 +1,30 @@
-/** Requests as clients send them, header by header. */
+/** An HTTP client with control over every header. */
 import { Agent, type ClientRequest, type IncomingMessage, request as send } from "node:http";
 
-/** What came back. */
+/** A response. */
 export interface Reply {
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
   readonly body: Buffer;
-  /** As text. */
+  /** The body as text. */
   readonly text: string;
 }
 
-/** A request. */
+/** Options of a request. */
 export interface Post {
   readonly method?: string;
   readonly path?: string;
-  /** One line of the header for each. */
+  /** An array sends one header line per value. */
   readonly key?: string | readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** JSON, unless it is text. */
+  /** Serialized as JSON unless it is a string. */
   readonly body?: unknown;
   readonly agent?: Agent;
-  /** What is on its way. */
+  /** Called when the request has been sent. */
   readonly onSent?: (request: ClientRequest) => void;
 }
 
-/** Sends one and waits for all of its answer. @throws Error  the connection was broken off */
+/** Sends a request and waits for the complete response. @throws Error  the connection closed early */
 export function post(url: string, options: Post = {}): Promise<Reply> {
   const { method = "POST", path = "/payments/7", key, headers = {}, body, agent, onSent } = options;
   const bytes = body === undefined ? undefined : Buffer.from(typeof body === "string" ? body : JSON.stringify(body));

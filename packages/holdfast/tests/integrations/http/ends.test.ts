@@ -1,4 +1,4 @@
-/** How answers end: sent when they are recorded, passed on where they are streams, and never a key that is stuck. */
+/** How responses end: recorded before they are sent, passed through if they stream, and never with a stuck key. */
 import { randomUUID } from "node:crypto";
 import { channel } from "node:diagnostics_channel";
 import { Agent } from "node:http";
@@ -21,7 +21,7 @@ let server: RedisServer;
 let proxy: TcpProxy;
 let clients: Redis[];
 let holdfast: Holdfast;
-/** Behind the proxy. */
+/** Connected through the proxy. */
 let far: Holdfast;
 let key: string;
 let open: (() => Promise<unknown>)[];
@@ -71,8 +71,8 @@ describe.each(ADAPTERS)("$name", (adapter) => {
     return site;
   }
 
-  describe("an answer", () => {
-    test("leaves when it is recorded, and not before", async () => {
+  describe("a response", () => {
+    test("is sent only after it is recorded", async () => {
       const { url } = await serveFar(() => ({ status: 201, body: { paid: true } }));
       await post(url, { key: `${key}-warm`, body: {} });
       const settle = proxy.hold(new RegExp(`^evalsha ${recipesOnceSettle.sha1}`, "i"));
@@ -88,7 +88,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect(await stateOf()).toBe("done");
     });
 
-    test("is recorded once where the reply to that is lost", async () => {
+    test("is recorded once even if the server's reply is lost", async () => {
       const handle = vi.fn(() => ({ status: 201, body: { paid: true } }));
       const { url } = await serveFar(handle);
       await post(url, { key: `${key}-warm`, body: {} });
@@ -102,13 +102,13 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect(handle).toHaveBeenCalledTimes(3);
     });
 
-    test("that could not be recorded is sent, and says so", async () => {
+    test("that cannot be recorded is sent and marked as unstored", async () => {
       const heard: IdempotencyEvent[] = [];
       const listener = (event: unknown): void => void heard.push(event as IdempotencyEvent);
       channel("holdfast:idempotency").subscribe(listener);
       open.push(async () => channel("holdfast:idempotency").unsubscribe(listener));
       const { url } = await serve(async ({ lease }) => {
-        // The server has forgotten it, as after a restart.
+        // The server loses the record, as after a restart without persistence.
         await clients[0]?.del(`hf:once:{/${onceKeyOf("POST", "/payments/:id", key)}}`);
         return { status: 201, body: { token: lease?.token } };
       });
@@ -120,7 +120,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       ]);
     });
 
-    test("of several requests on one connection comes in turn, and one without a body is given again without", async () => {
+    test("on a reused connection arrives in order, and a 204 is replayed without a body", async () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const { url } = await serve(({ id }) => (id === "204" ? { status: 204 } : { status: 200, body: { id } }));
       const statuses = [];
@@ -143,7 +143,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
     });
 
     test.each(["before", "after"] as const)(
-      "that is compressed %s it is given again, to who cannot read that too",
+      "compressed %s the middleware is replayed, also to clients that do not accept gzip",
       async (gzip) => {
         const text = "paid ".repeat(2_000);
         const handle = vi.fn((): Said => ({ headers: { "content-type": "text/plain" }, body: text }));
@@ -162,7 +162,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
   });
 
   describe("a stream", () => {
-    test("passes as it is written, and is recorded as carried out before its first byte", async () => {
+    test("is sent as it is written, and uses up its key before the first byte", async () => {
       const seen = deferred<void>();
       async function* chunks(): AsyncIterable<string> {
         yield "one ";
@@ -194,7 +194,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect(handle).toHaveBeenCalledTimes(1);
     });
 
-    test("of events passes", async () => {
+    test("of server-sent events is passed through and not kept", async () => {
       const headers = { "content-type": "text/event-stream" };
       const { url } = await serve(() => ({ headers, body: "data: 1\n\n" }));
       const first = await post(url, { key, body: {} });
@@ -202,7 +202,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect((await post(url, { key, body: {} })).status).toBe(409);
     });
 
-    test("longer than is kept passes whole", async () => {
+    test("longer than `bodyBytesMax` is sent in full and not kept", async () => {
       const parts = Array.from({ length: 40 }, (_, at) => String(at).padEnd(1_000, "."));
       const headers = { "content-length": "40000" };
       const { url } = await serve(() => ({ headers, chunks: written(...parts) }), { bodyBytesMax: 10_000 });
@@ -210,7 +210,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect([first.text, first.headers["idempotency-status"]]).toEqual([parts.join(""), "ignored"]);
     });
 
-    test("whose length is known is recorded", async () => {
+    test("with a known length is recorded", async () => {
       const headers = { "content-length": "6", "content-type": "text/plain" };
       const { url } = await serve(() => ({ headers, chunks: written("abc", "def") }));
       for (const replayed of [undefined, "true"]) {
@@ -232,7 +232,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect(handle).toHaveBeenCalledTimes(2);
     });
 
-    test("when the handler fails after a recovery point, which the next try finds", async () => {
+    test("when the handler fails after a recovery point, which the retry receives", async () => {
       const found: unknown[] = [];
       vi.spyOn(console, "error").mockImplementation(() => {});
       const { url } = await serve(async ({ lease }) => {
@@ -247,7 +247,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect(found).toEqual([undefined, { charged: "r-1" }]);
     });
 
-    test("when the client leaves before the end: what it did not wait for is recorded", async () => {
+    test("when the client disconnects early: the response is still recorded", async () => {
       const began = deferred<void>();
       const end = deferred<void>();
       const handle = vi.fn(async (): Promise<Said> => {
@@ -268,7 +268,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect(handle).toHaveBeenCalledTimes(1);
     });
 
-    test("when a client that waits for another one leaves: nothing is carried out for it", async () => {
+    test("when a waiting client disconnects: its request never runs", async () => {
       const began = deferred<void>();
       const end = deferred<void>();
       const handle = vi.fn(async (): Promise<Said> => {
@@ -293,7 +293,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect(handle).toHaveBeenCalledTimes(2);
     });
 
-    test("when the handler never answers: `maxHoldMs`", async () => {
+    test("when the handler never responds: `maxHoldMs` ends its lease", async () => {
       const handle = vi.fn().mockReturnValueOnce({ never: true }).mockReturnValue({ status: 201 });
       const { url } = await serve(handle, { leaseMs: 1_500, maxHoldMs: 300 });
       let leave = (): void => {};
@@ -305,7 +305,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       leave();
     });
 
-    test("when it answers too late: that is sent, marked, and the second one's answer is kept", async () => {
+    test("when the handler responds too late: its response is unstored, and the retry's is kept", async () => {
       const end = deferred<void>();
       const late = async (): Promise<Said> => {
         await end.promise;
@@ -330,9 +330,9 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect(handle).toHaveBeenCalledTimes(2);
     });
 
-    // A handler of Hono has no connection in its hands.
+    // A Hono handler cannot access the connection.
     if (adapter.name === "hono 4") return;
-    test("when the handler breaks the connection off", async () => {
+    test("when the handler destroys the connection", async () => {
       const handle = vi.fn(({ destroy }): Said => {
         if (handle.mock.calls.length > 1) return { status: 201 };
         destroy();
@@ -345,7 +345,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
     });
   });
 
-  test("the handler gets the lease: its token rises from attempt to attempt", async () => {
+  test("the handler gets a lease whose token rises with each attempt", async () => {
     const { url } = await serve(({ lease }) => ({
       status: lease?.attempt === 1 ? 503 : 200,
       body: { attempt: lease?.attempt, token: lease?.token, isHeld: lease?.signal.aborted === false },
@@ -362,7 +362,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
   test.each([
     ["a promise, which would keep every answer", async () => false],
     ["nothing, which would keep none", () => undefined],
-  ])("what `keep` does not say clearly blocks the key: %s", async (_, keep) => {
+  ])("an invalid result of `keep` blocks the key: %s", async (_, keep) => {
     const heard: IdempotencyEvent[] = [];
     const listener = (event: unknown): void => void heard.push(event as IdempotencyEvent);
     channel("holdfast:idempotency").subscribe(listener);
@@ -374,7 +374,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
     expect((await post(url, { key, body: {} })).text).toContain("urn:holdfast:idempotency:blocked");
   });
 
-  test("what `keep` throws blocks the key, and the answer is sent all the same", async () => {
+  test("an error in `keep` blocks the key, and the response is still sent", async () => {
     const keep = (): never => {
       throw new Error("a bug in keep");
     };

@@ -1,4 +1,4 @@
-/** Servers that forget, fail over or stay silent, under requests with a key. */
+/** Requests with a key while the server loses its data, fails over or drops messages. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -32,7 +32,7 @@ function holdfastOn(redis: Redis): Holdfast {
   return holdfast;
 }
 
-/** Works until it is told to end. */
+/** A handler that runs until `end` is called. */
 function held(): { handle: ReturnType<typeof vi.fn>; began: Promise<void>; end: () => void } {
   const [began, ended] = [deferred<void>(), deferred<void>()];
   const handle = vi.fn(async () => {
@@ -50,7 +50,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
     return site.url;
   }
 
-  test("a waiter that is told nothing gets the answer all the same", async () => {
+  test("a waiter whose notification is lost still gets the recorded response", async () => {
     const server = await startRedis();
     const proxy = await startProxy(server.port);
     open.push(
@@ -75,7 +75,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
     await vi.waitFor(() => expect(proxy.counts.droppedMessages).toBeGreaterThan(0), { timeout: 15_000 });
   });
 
-  test("a server that came back empty has forgotten the key: the answer is sent, and says that it is not kept", async () => {
+  test("if the server restarts empty, the response is sent and marked as unstored", async () => {
     const server = await startRedis();
     open.push(() => server.stop());
     const { handle, began, end } = held();
@@ -91,7 +91,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
     expect([reply.status, reply.headers["idempotency-status"]]).toEqual([201, "unstored"]);
   });
 
-  test("after a failover the new master gives the recorded answer", { timeout: 60_000 }, async () => {
+  test("after a failover, the new master replays the recorded response", { timeout: 60_000 }, async () => {
     const topology = await startSentinel({ replicas: 1, downAfterMs: 60_000 });
     onTestFinished(() => topology.stop());
     const redis = new Redis({ sentinels: [...topology.addresses], name: topology.name });
@@ -111,7 +111,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       },
       { timeout: 45_000, interval: 100 },
     );
-    // Until it may grant again, and while there was none, it was 503, and nothing else.
+    // Every reply is 503 until the new master is up and grants again.
     expect(answered.slice(0, -1).every(({ status }) => status === 503)).toBe(true);
     expect(answered.at(-1)?.text).toBe('{"run":1}');
     expect(handle).toHaveBeenCalledTimes(1);

@@ -1,4 +1,4 @@
-/** HTTP/2, where a request need not say that it has a body; and what a replay makes of headers that come several times. */
+/** HTTP/2, where a request need not announce its body, and replays of repeated headers. */
 import { once } from "node:events";
 import { connect } from "node:http2";
 import { fastify } from "fastify";
@@ -25,7 +25,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-test("the same key with another body is refused, although its length is not told", async () => {
+test("the same key with another body is refused even without a content-length", async () => {
   const app = fastify({ http2: true });
   app.post("/payments", { preHandler: idempotency(holdfast) }, async (request, reply) =>
     reply.code(201).send(request.body),
@@ -54,7 +54,7 @@ test("the same key with another body is refused, although its length is not told
   }
 });
 
-test("a header that came several times has all of its values", () => {
+test("a repeated header keeps all of its values", () => {
   expect(
     grouped([
       ["link", "</a>"],

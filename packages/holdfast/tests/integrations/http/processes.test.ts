@@ -1,4 +1,4 @@
-/** Services as processes: with many requests at once, and some that die or stand still with one in their hands. */
+/** Services in separate processes, with concurrent requests; some crash or freeze while they handle one. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -31,9 +31,9 @@ afterEach(async () => {
   programs = [];
 });
 
-/** A process takes its time to start on a machine that does something else as well. */
+/** The timeout is long because processes start slowly on a busy machine. */
 describe.each(ADAPTERS)("$name", { timeout: 60_000 }, ({ name: framework }) => {
-  /** Its handler works for so long, or until `finish` is called. */
+  /** Starts a service whose handler runs for `workMs`, or until `finish` is called. */
   async function start(mark: string, workMs?: number, leaseMs = LEASE_MS): Promise<{ program: Program; url: string }> {
     const args = { port: server.port, framework, leaseMs, mark, workMs };
     const program = startProgram(new URL("./server.mjs", import.meta.url), args);
@@ -42,7 +42,7 @@ describe.each(ADAPTERS)("$name", { timeout: 60_000 }, ({ name: framework }) => {
     return { program, url };
   }
 
-  /** Tries again while the first is running, as a client does that heeds `Retry-After`, only sooner. */
+  /** Retries while the first request runs, like a client that honors `Retry-After`, but sooner. */
   async function untilAnswered(url: string): Promise<Reply> {
     return await vi.waitFor(
       async () => {
@@ -59,7 +59,7 @@ describe.each(ADAPTERS)("$name", { timeout: 60_000 }, ({ name: framework }) => {
     return Number(await redis.hget(record, "until")) / 1_000;
   }
 
-  test("one that was killed is followed on another, after its lease and not before", async () => {
+  test("if a process is killed, another one runs the request after its lease ends, not earlier", async () => {
     const [dying, next] = await Promise.all([start("dying", 60_000), start("next", 0)]);
     const began = dying.program.heard("began");
     const lost = post(dying.url, { key, body: {} }).catch(() => "gone");
@@ -78,7 +78,7 @@ describe.each(ADAPTERS)("$name", { timeout: 60_000 }, ({ name: framework }) => {
     expectTakeover(second as number, { leaseMs, askedMs });
   });
 
-  test("one that stood still beyond its lease answers unstored, and the other's answer is kept", async () => {
+  test("a process that freezes past its lease responds as unstored; the other response is kept", async () => {
     const [late, next] = await Promise.all([start("late"), start("next", 0)]);
     const began = late.program.heard("began");
     const first = post(late.url, { key, body: {} });
@@ -94,7 +94,7 @@ describe.each(ADAPTERS)("$name", { timeout: 60_000 }, ({ name: framework }) => {
     expect((await post(late.url, { key, body: {} })).text).toBe(reply.text);
   });
 
-  test("fifty requests at once with one key, over three of them, are one run; the others hear that it goes on, or get its answer", async () => {
+  test("fifty concurrent requests with one key run once; the others get 409 or the response", async () => {
     const services = await Promise.all(["a", "b", "c"].map((mark) => start(mark, 50, 600_000)));
     const fifty = (): Promise<Reply[]> =>
       Promise.all(Array.from({ length: 50 }, (_, at) => post(services[at % 3]?.url ?? "", { key, body: {} })));
@@ -107,7 +107,7 @@ describe.each(ADAPTERS)("$name", { timeout: 60_000 }, ({ name: framework }) => {
       if (status === 200) expect(text).toBe(answer);
       else expect([status, headers["retry-after"], JSON.parse(text).type]).toEqual([409, "1", RUNNING]);
     }
-    // Now there is nothing that runs.
+    // Nothing is running anymore, so every request gets the recorded response.
     for (const { status, headers, text } of await fifty()) {
       expect([status, headers["idempotency-replayed"], text]).toEqual([200, "true", answer]);
     }

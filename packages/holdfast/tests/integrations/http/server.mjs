@@ -1,5 +1,5 @@
 // @ts-check
-/** A service in a process of its own, on each framework. Every run of its handler is counted on the server. */
+/** A service in its own process, on any of the frameworks. Records every run of its handler in Redis. */
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { serve as serveHono } from "@hono/node-server";
@@ -14,7 +14,7 @@ import { Redis } from "ioredis";
 import { args, serve, tell } from "../../faults/programs/serve.mjs";
 
 const redis = new Redis({ port: args.port });
-// On a machine that is slow many requests at once take their time.
+// Many concurrent requests take long on a slow machine.
 const holdfast = createHoldfast({ redis, commandTimeoutMs: 30_000 });
 const { leaseMs, workMs, mark } = args;
 

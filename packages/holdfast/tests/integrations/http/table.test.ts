@@ -1,4 +1,4 @@
-/** What a request with an `Idempotency-Key` is answered, on every framework. */
+/** The response to a request with an `Idempotency-Key`, on every framework. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -53,7 +53,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
     return site;
   }
 
-  /** A service that counts. */
+  /** A service that counts its runs. */
   function counted(
     options: CaseOptions = {},
     said: (run: number, ask: Ask) => Said | Promise<Said> = numbered,
@@ -74,7 +74,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
   }
 
   describe("the header", () => {
-    test("that is absent is refused where it is required, and passes where it is not", async () => {
+    test("may be missing unless `required` is set", async () => {
       const strict = counted({ required: true });
       expectProblem(await post((await serve(strict.plan)).url, { body: {} }), 400, "missing");
       expect(strict.handle).not.toHaveBeenCalled();
@@ -92,13 +92,13 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       ["two Strings that a proxy has joined", '"a", "b"'],
       ["a String without its end", '"abc'],
       ["with a tab inside", "a\tb"],
-    ])("that is %s is malformed", async (_, value) => {
+    ])("is malformed if it is %s", async (_, value) => {
       const { plan, handle } = counted();
       expectProblem(await post((await serve(plan)).url, { key: value, body: {} }), 400, "malformed");
       expect(handle).not.toHaveBeenCalled();
     });
 
-    test("is the same key in quotes and without, and in Latin-1; but with `strict` it must be a String", async () => {
+    test("means the same key with and without quotes, and in Latin-1; `strict` requires a String", async () => {
       const { plan } = counted();
       const { url } = await serve(plan);
       const runs: number[] = [];
@@ -113,7 +113,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect((await post(strict.url, { key: `"${key}"`, body: {} })).status).toBe(201);
     });
 
-    test("of other methods means nothing", async () => {
+    test("is ignored for GET and HEAD", async () => {
       const { plan, handle } = counted({ required: true });
       const { url } = await serve(plan);
       for (const _ of [1, 2])
@@ -125,7 +125,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
   });
 
   describe("a key", () => {
-    test("that is done gets the first answer: status, some headers, and the bytes of the body", async () => {
+    test("that is done replays the status, some headers and the exact body of the first response", async () => {
       const bytes = Buffer.from([0, 255, 128, 10, 13]);
       const headers = {
         "content-type": "application/octet-stream",
@@ -151,7 +151,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect(handle).toHaveBeenCalledTimes(1);
     });
 
-    test("pressed twice at once is carried out once, wherever the presses land", async () => {
+    test("sent in twenty concurrent requests to two services runs once", async () => {
       const { plan, handle } = counted({ whenRunning: { waitMs: 60_000 } });
       const urls = [(await serve(plan)).url, (await serve(plan, other)).url];
       const presses = Array.from({ length: 20 }, (_, at) => post(urls[at % 2] ?? "", { key, body: { a: 1 } }));
@@ -161,7 +161,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect(handle).toHaveBeenCalledTimes(1);
     });
 
-    test("that is running gets 409 and when to try again, or waits for the answer", async () => {
+    test("that is running gets 409 with `Retry-After`, or waits for the response", async () => {
       const began = deferred<void>();
       const end = deferred<void>();
       const { plan, handle } = counted({}, async (run) => {
@@ -185,7 +185,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
     });
 
     test.each(["running", "abandoned", "done", "released", "without its answer", "blocked"])(
-      "of another request that is %s is a mismatch",
+      "reused for another request is a mismatch when the first is %s",
       async (state) => {
         const end = deferred<void>();
         const began = deferred<void>();
@@ -200,7 +200,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
         if (state === "running") await began.promise;
         else await first;
         if (state === "abandoned") {
-          // As if its process had died before it could record anything.
+          // Simulates a process that crashed before it recorded a result.
           const record = `hf:once:{/${onceKeyOf("POST", "/payments/:id", key)}}`;
           await clients[0]?.hset(record, { state: "running", until: 1 });
         }
@@ -219,7 +219,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       },
     );
 
-    test("that is blocked gets 409 until somebody has said how it ended", async () => {
+    test("that is blocked gets 409 until `resolveOnce` sets its result", async () => {
       const { plan, handle } = counted({ keep: (status) => (status === 504 ? "block" : true) }, () => ({
         status: 504,
       }));
@@ -236,7 +236,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect(handle).toHaveBeenCalledTimes(1);
     });
 
-    test("whose answer was too long gets 409, and it was sent with a mark", async () => {
+    test("gets 409 if the first response was too long to keep, and so marked as ignored", async () => {
       const long = "x".repeat(1_001);
       const { plan, handle } = counted({ bodyBytesMax: 1_000 }, () => ({ body: long }));
       const { url } = await serve(plan);
@@ -248,7 +248,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect(handle).toHaveBeenCalledTimes(1);
     });
 
-    test("is one of its tenant, its method and its route", async () => {
+    test("is scoped to its tenant and method", async () => {
       const { plan, handle } = counted({ scope: "x-tenant" });
       const { url } = await serve(plan);
       const asTenant = (tenant: string, method = "POST"): Promise<Reply> =>
@@ -267,7 +267,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
       expect(handle).toHaveBeenCalledTimes(3);
     });
 
-    test("means the same request, whatever the order of its properties", async () => {
+    test("means the same request regardless of the order of its properties", async () => {
       const { plan, handle } = counted();
       const { url } = await serve(plan);
       const first = await post(url, { key, body: '{"a":1,"b":{"c":[1,2],"d":null}}' });
@@ -282,7 +282,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
     });
 
     test.each([400, 404, 422, 401, 403, 408, 409, 425, 429, 500, 503])(
-      "answered with %i is kept or tried again",
+      "answered with %i is kept or runs again, depending on the status",
       async (status) => {
         const { plan, handle } = counted({}, () => ({ status, body: "no" }));
         const { url } = await serve(plan);
@@ -293,7 +293,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
   });
 
   describe("without Redis", () => {
-    test("nothing is carried out, unless that was chosen", async () => {
+    test("requests get 503 unless `whenUnavailable` is `pass`", async () => {
       const proxy = await startProxy(server.port);
       const client = new Redis({ port: proxy.port, retryStrategy: () => 20, maxRetriesPerRequest: 0 });
       client.on("error", () => {});
@@ -320,7 +320,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
     });
   });
 
-  test("nothing is left but records that end", async () => {
+  test("every stored record expires", async () => {
     const { url } = await serve(counted().plan);
     await post(url, { key, body: {} });
     await vi.waitFor(async () => {

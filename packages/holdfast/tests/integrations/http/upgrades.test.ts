@@ -1,4 +1,4 @@
-/** Answers that change the protocol, over real sockets: they pass, and their key is used up. */
+/** Responses that switch protocols, over real sockets: they pass through, and their key is used up. */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
@@ -41,7 +41,7 @@ beforeEach(() => {
   key = randomUUID();
 });
 
-/** As a handler changes the protocol: the head, and then whatever it likes on the socket. */
+/** Switches protocols like a handler does: writes the head, then its own data to the socket. */
 function change(response: ServerResponse): void {
   response.writeHead(101, HEADERS);
   response.flushHeaders();
@@ -79,7 +79,7 @@ const SITES: Readonly<Record<string, (handle: Handler) => Promise<Site>>> = {
   },
 };
 
-/** Asks for another protocol. @returns the head of the answer, and what came on the socket after it */
+/** Requests an upgrade. @returns the head of the response, and the text that follows it on the socket */
 async function upgrade(url: string): Promise<readonly [IncomingMessage, string]> {
   const asked = request(`${url}/feeds/7`, { method: "POST", headers: { ...HEADERS, "idempotency-key": key } });
   asked.end();
@@ -97,9 +97,9 @@ async function upgrade(url: string): Promise<readonly [IncomingMessage, string]>
 test.each([
   ["express", "ignored"],
   ["fastify", "ignored"],
-  // Its head is written past Hono, where nothing can be added to it.
+  // The handler writes the head past Hono, so the middleware cannot add a header to it.
   ["hono", undefined],
-])("in %s an upgrade passes, and its key is used up", { timeout: 120_000 }, async (name, mark) => {
+])("in %s, an upgrade succeeds and uses up its key", { timeout: 120_000 }, async (name, mark) => {
   const handle = vi.fn(change);
   const site = await SITES[name]?.(handle);
   if (site === undefined) throw new Error("no such framework");

@@ -1,4 +1,4 @@
-/** Holdfast in real applications of Nest: routes, guards, requests, cron, shutdown. */
+/** Holdfast in real Nest applications: routes, guards, requests, cron, shutdown. */
 import { randomUUID } from "node:crypto";
 import {
   type ArgumentsHost,
@@ -74,7 +74,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** The address of an application that listens. */
+/** Starts an application and returns its URL. */
 async function listening(metadata: ModuleMetadata): Promise<string> {
   @Module({ ...metadata, imports: [HoldfastModule.forRoot({ redis }), ...(metadata.imports ?? [])] })
   class App {}
@@ -153,21 +153,24 @@ describe("over HTTP", () => {
 
   const metadata = { controllers: [Invoices], providers: [PerRequest, Closed, APP_WIDE] };
 
-  test.each(["above", "below"])("a route that is written %s is locked, with its parameters", async (where) => {
-    const url = await listening(metadata);
-    const response = await fetch(`${url}/invoices/${id}/${where}?note=paid`, { method: "POST" });
-    expect(response.status).toBe(202);
-    expect(await response.json()).toEqual({ id, note: "paid", lock: `invoice:${id}`, held: true });
-  });
+  test.each(["above", "below"])(
+    "a route decorator %s the lock works, and the route keeps its parameters",
+    async (where) => {
+      const url = await listening(metadata);
+      const response = await fetch(`${url}/invoices/${id}/${where}?note=paid`, { method: "POST" });
+      expect(response.status).toBe(202);
+      expect(await response.json()).toEqual({ id, note: "paid", lock: `invoice:${id}`, held: true });
+    },
+  );
 
-  test("a guard below stays, and is asked before the lock is", async () => {
+  test("a guard below the lock decorator still runs, before the lock is acquired", async () => {
     const url = await listening(metadata);
     const lease = await direct.mutex("guarded").acquire();
     expect((await fetch(`${url}/invoices/guarded`)).status).toBe(403);
     await lease.release();
   });
 
-  test("an instance of one request is locked", async () => {
+  test("a request-scoped instance is locked", async () => {
     const url = await listening(metadata);
     const path = `/invoices/${id}/request`;
     const expected = { id, url: path, lock: `invoice:${id}` };
@@ -178,7 +181,7 @@ describe("over HTTP", () => {
     expect(await (await fetch(url + path)).json()).toEqual(expected);
   });
 
-  test("who finds it held gets 409, and nothing about who holds it", async () => {
+  test("a request for a held lock gets 409, with no details about the holder", async () => {
     const url = await listening(metadata);
     const lease = await direct.mutex(`invoice:${id}`).acquire({ label: "secret import" });
     const response = await fetch(`${url}/invoices/${id}/above`, { method: "POST" });
@@ -190,7 +193,7 @@ describe("over HTTP", () => {
     await lease.release();
   });
 
-  test("who has waited, or meets a pause, gets 503 and when to come again", async () => {
+  test("a request that times out or meets a pause gets 503 and `Retry-After`", async () => {
     const url = await listening(metadata);
     const lease = await direct.mutex(`invoice:${id}`).acquire();
     const waited = await fetch(`${url}/invoices/${id}/waits`);
@@ -210,7 +213,7 @@ describe("over HTTP", () => {
     await direct.resume(`invoice:${id}`, { by: "ana" });
   });
 
-  test("a lease that was lost is 500, also with a filter that Nest has not made", async () => {
+  test("a lost lease is answered with 500, also by a filter that Nest did not create", async () => {
     @Module({ imports: [HoldfastModule.forRoot({ redis })], controllers: [Invoices], providers: [PerRequest, Closed] })
     class App {}
     const app = await NestFactory.create(App, { logger: false, abortOnError: false });
@@ -236,7 +239,7 @@ describe("the filter", () => {
     ["QuorumError", () => new QuorumError("a", { ...store, answers: [] }), 503, "1"],
     ["EvictionError", () => new EvictionError("a", { policy: "allkeys-lru", maxmemoryBytes: 1 }), 500, null],
     ["UnsupportedError", () => new UnsupportedError("a", "Never."), 500, null],
-  ])("answers a %s", async (_, make, status, retryAfter) => {
+  ])("answers a %s with its status", async (_, make, status, retryAfter) => {
     @Controller()
     class Throwing {
       @Get("throws")
@@ -249,7 +252,7 @@ describe("the filter", () => {
     expect([response.status, response.headers.get("retry-after")]).toEqual([status, retryAfter]);
   });
 
-  test("ends an answer that has begun, and Nest logs what happened", async () => {
+  test("ends a response that has already begun, and Nest logs the error", async () => {
     @Controller()
     class Streaming {
       @Get("stream")
@@ -270,7 +273,7 @@ describe("the filter", () => {
     expect(logged.mock.calls.flat().join("\n")).toContain("This Holdfast has been closed");
   });
 
-  test("leaves what is not of HTTP to Nest, which throws it on: the same object", async () => {
+  test("leaves errors outside HTTP to Nest, which rethrows them unchanged", async () => {
     const thrown = refused();
     @Injectable()
     class Resolver {
@@ -289,12 +292,12 @@ describe("the filter", () => {
     await expect((invoice as () => Promise<never>)()).rejects.toBe(thrown);
   });
 
-  // What a filter throws there ends the process, in some versions, and in others nobody hears of it.
-  test.each(["rpc", "ws"])("throws nothing at what delivers messages: %s", (type) => {
+  // An error thrown here crashes the process in some versions of Nest, and is swallowed in others.
+  test.each(["rpc", "ws"])("throws nothing for message transports: %s", (type) => {
     const logged = vi.spyOn(Logger.prototype, "error").mockImplementation(() => {});
     const host = { getType: () => type } as unknown as ArgumentsHost;
     expect(new HoldfastExceptionFilter().catch(refused(), host)).toBeUndefined();
-    // Elsewhere Nest makes the answer, and logs it.
+    // For `rpc`, Nest builds the reply and logs the error itself.
     const words =
       type === "ws" ? [[expect.stringContaining('"a" was not acquired immediately'), expect.any(String)]] : [];
     expect(logged.mock.calls).toEqual(words);
@@ -302,7 +305,7 @@ describe("the filter", () => {
   });
 });
 
-test.each<["above" | "below"]>([["above"], ["below"]])("a cron job is locked with @Cron %s", async (where) => {
+test.each<["above" | "below"]>([["above"], ["below"]])("a cron job is locked with @Cron %s @Locked", async (where) => {
   const name = `cron:${id}`;
   const ran: (string | undefined)[] = [];
 
@@ -350,7 +353,7 @@ describe("the module", () => {
     }
   }
 
-  test("takes its options from what is injected, and leaves the client connected", async () => {
+  test("takes its options from injected providers, and leaves the client connected", async () => {
     const CLIENT = Symbol("redis");
     const client = new Redis({ port: server.port });
 
@@ -383,7 +386,7 @@ describe("the module", () => {
     client.disconnect();
   });
 
-  test("closes with the application: work is told, and keeps its lock until it has ended", async () => {
+  test("closes with the application: work is notified and keeps its lock until it ends", async () => {
     @Module({ imports: [HoldfastModule.forRoot({ redis })], providers: [Slow] })
     class App {}
     const app = await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
@@ -402,7 +405,7 @@ describe("the module", () => {
     expect((await direct.mutex(`slow:${id}`).inspect()).holders).toEqual([]);
   });
 
-  test("waits no longer than its grace, and takes no lock away from work that goes on", async () => {
+  test("waits at most its grace period, and takes no lock away from running work", async () => {
     @Module({ imports: [HoldfastModule.forRoot({ redis, graceMs: 50 })], providers: [Slow] })
     class App {}
     const app = await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
@@ -427,7 +430,7 @@ describe("the module", () => {
     await made.close();
   });
 
-  test("shares a store of the test's own", async () => {
+  test("can share a store that the test provides", async () => {
     const store = embedded();
     const beside = createHoldfast({ store });
     const imports = [HoldfastModule.forTest({ store })];

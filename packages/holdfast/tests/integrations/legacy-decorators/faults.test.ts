@@ -1,4 +1,4 @@
-/** Locked methods whose process dies while they run, or whose server's reply is lost. */
+/** Locked methods whose process crashes or freezes while they run, or whose server's reply is lost. */
 import { Injectable, Module } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { Redis } from "ioredis";
@@ -21,7 +21,7 @@ afterEach(async () => {
 class Invoices {
   readonly tokens: number[] = [];
 
-  // Whoever does not get the grant that it has missed would wait in vain for that lease to end.
+  // The lease is long, so a waiter that misses its grant cannot pass by outwaiting the lease.
   @Locked({ name: (id: string) => `invoice:${id}`, leaseMs: 600_000, waitMs: 60_000 })
   async close(id: string, @HeldLease() lease?: Lease): Promise<string> {
     lease?.assertHeld();
@@ -41,7 +41,7 @@ async function invoicesOn(port: number): Promise<Invoices> {
   return app.get(Invoices);
 }
 
-test("a method whose process is killed is followed when its lease is over, and soon after", async () => {
+test("if the process of a locked method is killed, the next caller runs when its lease ends", async () => {
   const { server, redis, holdfast, name: id } = scene;
   const invoices = await invoicesOn(server.port);
   const url = new URL("../programs/nest-service.mjs", import.meta.url);
@@ -62,7 +62,7 @@ test("a method whose process is killed is followed when its lease is over, and s
   expectTakeover(token, { leaseMs, askedMs });
 });
 
-test("a method whose grant was answered by a lost reply runs once, and leaves nothing behind", async () => {
+test("a method whose grant reply is lost runs once and leaves nothing behind", async () => {
   const { server, redis, holdfast, name: id } = scene;
   const proxy = await startProxy(server.port);
   closing.push(() => proxy.close());
@@ -76,7 +76,7 @@ test("a method whose grant was answered by a lost reply runs once, and leaves no
   for (const key of await redis.keys("hf:*")) expect(await redis.pttl(key), key).toBeGreaterThan(0);
 });
 
-test("a method that stands still beyond its lease is told that it is too late", async () => {
+test("a method that freezes past its lease fails with WorkLostError", async () => {
   const { server, holdfast, name: id } = scene;
   const url = new URL("../programs/nest-service.mjs", import.meta.url);
   const late = startProgram(url, { port: server.port, leaseMs: 500 });
@@ -93,7 +93,7 @@ test("a method that stands still beyond its lease is told that it is too late", 
   await lease.release();
 });
 
-test("a method that waits and is not told of its turn finds out by itself", async () => {
+test("a waiting method whose notification is lost still gets the lock", async () => {
   const { server, holdfast, name: id } = scene;
   const proxy = await startProxy(server.port);
   closing.push(() => proxy.close());
@@ -109,7 +109,7 @@ test("a method that waits and is not told of its turn finds out by itself", asyn
   expect((await lock.inspect()).holders).toEqual([]);
 });
 
-test("a method that waits while its application shuts down is not called, and leaves no place in the queue", async () => {
+test("a waiting method is not called after its application shuts down, and leaves the queue", async () => {
   const { server, holdfast, name: id } = scene;
   const invoices = await invoicesOn(server.port);
   const lock = holdfast.mutex(`invoice:${id}`);
@@ -125,7 +125,7 @@ test("a method that waits while its application shuts down is not called, and le
   expect((await lock.inspect()).holders).toEqual([]);
 });
 
-test("a method that ends after its lease, while no server answers, has lost it, with its value", async () => {
+test("a method that outlives its lease during an outage fails with its value", async () => {
   const { server, name: id } = scene;
   const proxy = await startProxy(server.port);
   closing.push(() => proxy.close());

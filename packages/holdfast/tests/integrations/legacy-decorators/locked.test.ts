@@ -1,4 +1,4 @@
-/** Methods under locks, with the decorators of TypeScript's `experimentalDecorators`, in real applications of Nest. */
+/** Methods under locks, with TypeScript's `experimentalDecorators`, in real Nest applications. */
 import { randomUUID } from "node:crypto";
 import { Injectable, Module, type Type } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
@@ -45,7 +45,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** An application with these providers, and the first of them. */
+/** Starts an application with these providers and returns the first of them. */
 async function appWith<First>(
   providers: [Type<First>, ...Type[]],
   options: HoldfastModuleOptions = { redis },
@@ -124,7 +124,7 @@ class Invoices {
 }
 
 describe("a locked method", () => {
-  test("gets the lease, and keeps its arguments, its `this` and its value", async () => {
+  test("gets the lease, and keeps its arguments, its `this` and its return value", async () => {
     const invoices = await appWith([Invoices]);
     expect(await invoices.close(id)).toBe(`closed ${id}`);
     const [lease] = invoices.leases;
@@ -135,7 +135,7 @@ describe("a locked method", () => {
     expect(await invoices.count()).toBe(1);
   });
 
-  test("is run by one caller at a time for each name, in all applications", async () => {
+  test("runs for one caller at a time per name, across all applications", async () => {
     const one = await appWith([Invoices]);
     const other = await appWith([Invoices], { redis: new Redis({ port: server.port }).on("ready", keep) });
     const tokens: number[] = [];
@@ -160,7 +160,7 @@ describe("a locked method", () => {
     closing.push(async () => this.disconnect());
   }
 
-  test("does not keep those of other names waiting", async () => {
+  test("does not block calls with other names", async () => {
     const invoices = await appWith([Invoices]);
     const both = (): Promise<unknown> => vi.waitFor(() => expect(invoices.most).toBe(2), eventually);
     const done = deferred<void>();
@@ -171,7 +171,7 @@ describe("a locked method", () => {
     expect(invoices.most).toBe(2);
   });
 
-  test("may have another lock than a mutex", async () => {
+  test("can use a lock other than a mutex", async () => {
     const invoices = await appWith([Invoices]);
     const both = (): Promise<unknown> => vi.waitFor(() => expect(invoices.most).toBe(2), eventually);
     await Promise.all(Array.from({ length: 6 }, () => invoices.two(id, both)));
@@ -181,13 +181,13 @@ describe("a locked method", () => {
   test.each<[string, unknown]>([
     ["an error", Object.assign(new RangeError("card refused"), { code: "E_CARD" })],
     ["what is no error", { status: 402 }],
-  ])("throws %s that is the same object, and gives the lock back", async (_, error) => {
+  ])("rethrows %s unchanged, and releases the lock", async (_, error) => {
     const invoices = await appWith([Invoices]);
     await expect(invoices.fail(id, error)).rejects.toBe(error);
     expect((await direct.mutex(`invoice:${id}`).inspect()).holders).toEqual([]);
   });
 
-  test("hears of the loss of its lease while it runs", async () => {
+  test("is notified of a lost lease while it runs", async () => {
     const invoices = await appWith([Invoices]);
     const began = deferred<void>();
     const watching = invoices.watch(id, began.resolve, true);
@@ -200,7 +200,7 @@ describe("a locked method", () => {
     });
   });
 
-  test("fails with its value if it goes on without the lease", async () => {
+  test("fails with its value if it finishes without the lease", async () => {
     const invoices = await appWith([Invoices]);
     const began = deferred<void>();
     const watching = invoices.watch(id, began.resolve, false);
@@ -217,7 +217,7 @@ describe("a locked method", () => {
     await lock.forceRelease({ token: holder?.token as number, by: "ana", reason: "stuck" });
   }
 
-  test("says who has the lock, as an error or as an answer", async () => {
+  test("reports the holder, as an error or as a return value", async () => {
     const invoices = await appWith([Invoices]);
     const lease = await direct.mutex(`invoice:${id}`).acquire({ label: "ana's import" });
     await expect(invoices.insist(id)).rejects.toMatchObject({
@@ -232,7 +232,7 @@ describe("a locked method", () => {
     expect(await invoices.skip(id)).toBe("ran");
   });
 
-  test("keeps nothing of the names it was called with", { timeout: 120_000 }, async () => {
+  test("does not retain the names it was called with", { timeout: 120_000 }, async () => {
     const invoices = await appWith([Invoices], { redis, prefix: "memory" });
     const collect = await collector();
     const call = async (from: number): Promise<number> => {
@@ -244,7 +244,7 @@ describe("a locked method", () => {
     };
     const before = await call(0);
     const after = await call(10_000);
-    // One object each would be a megabyte and more.
+    // One retained object per name would add more than a megabyte.
     expect(after - before).toBeLessThan(1_000_000);
   });
 
@@ -256,7 +256,7 @@ describe("a locked method", () => {
   }
 });
 
-test("a method may call another of the same name, with a lock that may be acquired again", async () => {
+test("a method may call another of the same name under a reentrant lock", async () => {
   const lock: MakeLock = (holdfast, name) => holdfast.reentrantMutex(name);
 
   @Injectable()
@@ -275,7 +275,7 @@ test("a method may call another of the same name, with a lock that may be acquir
   expect(await nested.outer(id)).toBe("outer inner");
 });
 
-test("an Observable is refused, since its work would run without the lock", async () => {
+test("an Observable is refused because its work would run without the lock", async () => {
   @Injectable()
   class Lazy {
     @Locked({ name: "lazy", noLease: true })
@@ -286,7 +286,7 @@ test("an Observable is refused, since its work would run without the lock", asyn
   await expect((await appWith([Lazy])).watch()).rejects.toThrow("it returned an Observable");
 });
 
-describe("classes of classes", () => {
+describe("inheritance", () => {
   @Injectable()
   class Base {
     readonly calls: string[] = [];
@@ -329,7 +329,7 @@ describe("classes of classes", () => {
       .run(() => expect(derived.inherited(id)).rejects.toThrow("was not acquired immediately"));
   });
 
-  test("an overridden method has the lock that it is decorated with, or none", async () => {
+  test("an overriding method uses its own lock, or none without a decorator", async () => {
     const derived = await appWith([Derived]);
     expect(await derived.bare(id)).toBe(`undefined ${id}`);
     expect(await derived.both(id)).toBe(`derived:${id} base:${id}`);
@@ -349,7 +349,7 @@ describe("a class is refused", () => {
     }).toThrow(/@Locked on close: the method must get its lease/);
   });
 
-  test("that says it twice", () => {
+  test("that specifies its lease or its lock twice", () => {
     expect(() => {
       class Twice {
         @Locked({ ...open, leaseAt: 0 })
@@ -374,7 +374,7 @@ describe("a class is refused", () => {
     }).toThrow("@Locked on close: it already has @Locked");
   });
 
-  test("whose method is none of an instance", () => {
+  test("whose locked method is static", () => {
     expect(() => {
       class Static {
         @Locked({ name: "a", noLease: true })
@@ -386,23 +386,23 @@ describe("a class is refused", () => {
     }).toThrow("@Locked is for instance methods; close is not one");
   });
 
-  test("whose method does not fit the name, or may not return a refusal, by the compiler", () => {
+  test("by the compiler, if its method does not fit the name or may not return a refusal", () => {
     class Typed {
-      // @ts-expect-error the name is made of a number
+      // @ts-expect-error the name function takes a number
       @Locked({ name: (id: number) => `invoice:${id}`, noLease: true })
       async wrong(_id: string): Promise<void> {}
 
-      // @ts-expect-error the name needs two
+      // @ts-expect-error the name function takes two arguments
       @Locked({ name: (id: string, part: string) => `invoice:${id}/${part}`, noLease: true })
       async few(_id: string): Promise<void> {}
 
-      // @ts-expect-error it does not say that it may be refused
+      // @ts-expect-error the return type lacks the refusal
       @Locked({ name: "a", noLease: true, whenBusy: "skip" })
       async sure(): Promise<string> {
         return "";
       }
 
-      // @ts-expect-error it returns no promise
+      // @ts-expect-error the method returns no promise
       @Locked({ name: "a", noLease: true })
       now(): string {
         return "";
@@ -424,7 +424,7 @@ describe("a class is refused", () => {
     [{ name: "a", signal: AbortSignal.abort() }, "signal"],
     [{ name: "a", leaseAt: -1 }, "leaseAt"],
     [{ name: "a", noLease: 1 }, "noLease"],
-  ])("with a wrong option, by its name: %o", (options, message) => {
+  ])("with an invalid option, in an error that names it: %o", (options, message) => {
     expect(() => {
       class Wrong {
         @Locked({ ...(options as { name: string }) })
@@ -434,7 +434,7 @@ describe("a class is refused", () => {
     }).toThrow(message);
   });
 
-  test("in an application without the module, when that starts", async () => {
+  test("in an application without the module, when the application starts", async () => {
     @Module({ providers: [Invoices] })
     class App {}
     const starting = NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
@@ -446,7 +446,7 @@ describe("a class is refused", () => {
     await expect(count()).rejects.toThrow("count is locked and was called without its instance");
   });
 
-  test("as an instance that Nest has not made", async () => {
+  test("as an instance that Nest did not create", async () => {
     await expect(new Invoices().count()).rejects.toThrow("let Nest make the instance");
   });
 });

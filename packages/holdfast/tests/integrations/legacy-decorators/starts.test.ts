@@ -1,4 +1,4 @@
-/** Methods that one of many applications of Nest runs: as the leader, or because a schedule fired everywhere. */
+/** Methods that run in one of many Nest applications: as the leader, or because a schedule fired in all of them. */
 import { randomUUID } from "node:crypto";
 import { type DynamicModule, Injectable, type LoggerService, Module, Scope, type Type } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
@@ -67,7 +67,7 @@ async function start<Provider>(
 }
 
 describe("a leading method", () => {
-  /** Each class of its own, since a class has one election. */
+  /** Every test needs its own class because a class has one election. */
   function leader(name: string) {
     @Injectable()
     class Leader {
@@ -89,7 +89,7 @@ describe("a leading method", () => {
     return Leader;
   }
 
-  test("is run by one application, and by the next when that shuts down", async () => {
+  test("runs in one application, and in the next one when that shuts down", async () => {
     const Leader = leader(`scheduler:${id}`);
     const first = await start(Leader);
     await vi.waitFor(() => expect(first.provider.terms).toHaveLength(1), eventually);
@@ -104,7 +104,7 @@ describe("a leading method", () => {
     expect((await direct.election(`scheduler:${id}`).inspect()).holders).toEqual([]);
   });
 
-  test("that loses its lease is told, and leads again", async () => {
+  test("is notified when it loses its lease, and leads again", async () => {
     const name = `scheduler:${id}`;
     const { provider } = await start(leader(name));
     await vi.waitFor(() => expect(provider.terms).toHaveLength(1), eventually);
@@ -115,7 +115,7 @@ describe("a leading method", () => {
     expect(provider.reason).toMatchObject({ reason: "force-released" });
   });
 
-  test("that fails is logged, and leads again", async () => {
+  test("is logged when it fails, and leads again", async () => {
     const name = `scheduler:${id}`;
     let runs = 0;
 
@@ -135,7 +135,7 @@ describe("a leading method", () => {
     expect(said).toContain("no route to the feed");
   });
 
-  test("is refused in a class of many instances, when the application starts", async () => {
+  test("is refused in a request-scoped class when the application starts", async () => {
     @Injectable({ scope: Scope.REQUEST })
     class PerRequest {
       @Leading("scheduler", { noLease: true })
@@ -144,7 +144,7 @@ describe("a leading method", () => {
     await expect(start(PerRequest)).rejects.toThrow("@Leading on PerRequest.lead: its class has one instance per");
   });
 
-  test("is refused in a class that is made twice, when the application starts", async () => {
+  test("is refused in a class that is instantiated twice when the application starts", async () => {
     const Leader = leader(`scheduler:${id}`);
     @Module({ providers: [Leader] })
     class One {}
@@ -164,7 +164,7 @@ describe("a leading method", () => {
     [{ signal: AbortSignal.abort(), noLease: true }, "signal"],
     [{ noLease: true, unknown: 1 }, "unknown"],
     [{}, "the method must get its lease"],
-  ])("with a wrong option is refused by its name, when the class is defined: %o", (options, message) => {
+  ])("is refused with an invalid option when the class is defined: %o", (options, message) => {
     expect(() => {
       class Wrong {
         @Leading("a", { ...options })
@@ -191,7 +191,7 @@ describe("a scheduled method", () => {
     return Nightly;
   }
 
-  test("is run by one application in each period, and the others say why not", async () => {
+  test("runs in one application per period, and the others report why they did not run", async () => {
     const Nightly = nightly(`nightly:${id}`);
     const apps = [await start(Nightly), await start(Nightly), await start(Nightly)];
     const found = await Promise.all(apps.map(({ provider }) => provider.report()));
@@ -201,7 +201,7 @@ describe("a scheduled method", () => {
     expect(await apps[0]?.provider.report()).toMatchObject({ outcome: "refused", reason: "already-done" });
   });
 
-  test("throws the same object", async () => {
+  test("rethrows an error unchanged", async () => {
     const error = new Error("no data");
 
     @Injectable()
@@ -215,7 +215,7 @@ describe("a scheduled method", () => {
     await expect(provider.report()).rejects.toBe(error);
   });
 
-  test.each<["above" | "below"]>([["above"], ["below"]])("is fired by @Cron %s", async (where) => {
+  test.each<["above" | "below"]>([["above"], ["below"]])("is fired by @Cron %s @Scheduled", async (where) => {
     const name = `cron:${id}`;
     const ran: unknown[] = [];
 
@@ -252,7 +252,7 @@ describe("a scheduled method", () => {
     [{ everyMs: 1, noLease: true }, "everyMs"],
     [{ everyMs: 60_000, signal: AbortSignal.abort(), noLease: true }, "signal"],
     [{ everyMs: 60_000 }, "the method must get its lease"],
-  ])("with a wrong option is refused by its name, when the class is defined: %o", (options, message) => {
+  ])("is refused with an invalid option when the class is defined: %o", (options, message) => {
     expect(() => {
       class Wrong {
         @Scheduled("a", { ...options } as never)
@@ -264,7 +264,7 @@ describe("a scheduled method", () => {
     }).toThrow(message);
   });
 
-  test("has one lease, and no second decorator for another", () => {
+  test("has one lease, so a second decorator is refused", () => {
     expect(() => {
       class Both {
         @Locked({ name: "a", noLease: true })

@@ -1,4 +1,4 @@
-/** Decorated methods where the servers of their locks fail. */
+/** Decorated methods while the servers of their locks fail. */
 import { randomUUID } from "node:crypto";
 import { Injectable, Module, type Type } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
@@ -15,16 +15,16 @@ import {
 import { failingServers } from "../../recipes/failing-servers.js";
 import { eventually, held } from "../../recipes/queue-scene.js";
 
-// Longer than servers are away, on a slow machine too: who waits gives up when it had no answer for a whole lease.
+// Longer than any outage here, even on a slow machine. A waiter without a reply for a full lease gives up.
 const leaseMs = 10_000;
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
   await Promise.allSettled(closing.splice(0).map((close) => close()));
 });
 
-/** Notes who is inside, and that nobody else is who may believe to hold it. */
+/** Counts how often two leases are valid inside at the same time. */
 class Room {
-  /** Told here, since of what a leader throws nobody hears. */
+  /** A counter instead of an error because errors of a leader are not reported to the test. */
   clashes = 0;
   readonly #inside = new Set<Lease>();
 
@@ -53,7 +53,7 @@ describe.each(failingServers)("$name", { timeout: 120_000 }, (servers) => {
     return app.get(provider);
   }
 
-  test("@Locked: one at a time, and whoever has lost the lock is told", async () => {
+  test("@Locked runs one at a time, and reports a lost lock to its holder", async () => {
     const room = new Room();
     @Injectable()
     class Invoices {
@@ -79,7 +79,7 @@ describe.each(failingServers)("$name", { timeout: 120_000 }, (servers) => {
     expect(room.clashes).toBe(0);
   });
 
-  test("@Scheduled: no second run while the first goes on, and then at most one where the servers have forgotten that", async () => {
+  test("@Scheduled starts no second run during the first, and one later only if servers lose data", async () => {
     const room = new Room();
     const first = held<string>();
     let runs = 0;
@@ -97,7 +97,7 @@ describe.each(failingServers)("$name", { timeout: 120_000 }, (servers) => {
     const [one, other] = [await appWith(Nightly), await appWith(Nightly)];
     const report = (): Promise<unknown> => one.report().catch((error: unknown) => (error as Error).name);
     let running = report();
-    // A server that has just taken over from another refuses at first.
+    // A server that has just been promoted refuses at first.
     await vi.waitFor(async () => {
       const refused = await Promise.race([first.began, running]);
       if (refused !== undefined) running = report();
@@ -105,7 +105,7 @@ describe.each(failingServers)("$name", { timeout: 120_000 }, (servers) => {
     }, eventually);
     expect(await other.report()).toMatchObject({ outcome: "refused", reason: "already-done" });
     await servers.fail();
-    // What it finds while servers change is a refusal, or a run that follows one that was lost.
+    // During the change, this call is refused, or runs because the first run was lost.
     const meanwhile = await other.report();
     first.end("first");
     const ended = await running;
@@ -116,7 +116,7 @@ describe.each(failingServers)("$name", { timeout: 120_000 }, (servers) => {
     expect(room.clashes).toBe(0);
   });
 
-  test("@Leading: there is a leader again, and at no time are there two that believe it", async () => {
+  test("@Leading elects a leader again, and two valid leaders never overlap", async () => {
     const room = new Room();
     const name = `scheduler:${randomUUID()}`;
     const told: (readonly [app: string, token: number])[] = [];
@@ -138,7 +138,7 @@ describe.each(failingServers)("$name", { timeout: 120_000 }, (servers) => {
     await vi.waitFor(() => expect(told).toHaveLength(1), eventually);
     await appWith(leader("other"));
     await servers.fail();
-    // The leader steps down by itself, and either of them follows in a higher term.
+    // Either application may lead after the failure. Closing the first one forces the other to lead, in a higher term.
     await closing[0]?.();
     await vi.waitFor(() => expect(told.at(-1)?.[0]).toBe("other"), eventually);
     const tokens = told.map(([, token]) => token);

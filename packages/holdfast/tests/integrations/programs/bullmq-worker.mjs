@@ -1,5 +1,5 @@
 // @ts-check
-/** A worker of BullMQ in a process of its own. */
+/** A BullMQ worker in its own process. */
 import { Worker } from "bullmq";
 import { createHoldfast } from "holdfast";
 import { withLock } from "holdfast/bullmq";
@@ -33,7 +33,7 @@ serve({
       },
       { leaseMs },
     );
-    // What the processor comes to is told here: BullMQ has lost sight of a job that stood still, and has no event for it.
+    // Reports the outcome directly because BullMQ emits no event for a job that stalled.
     /** @type {typeof run} */
     const told = async (job, token, signal) => {
       try {

@@ -1,5 +1,5 @@
 // @ts-check
-/** A service that uses every integration, in a process of its own; each call comes at the moment that the test names, with those of other processes. */
+/** A service that uses every integration, in its own process. Processes start a call at the time that the test sets. */
 import { Injectable, Module } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { Worker } from "bullmq";
@@ -13,18 +13,18 @@ import { aborted, args, serve } from "../../faults/programs/serve.mjs";
 
 const redis = new Redis({ port: args.port });
 const jobs = new Redis({ port: args.port, maxRetriesPerRequest: null });
-// On a machine that is slow many requests at once take their time, and asking again does not help.
+// Many concurrent requests take long on a slow machine, and retries would only add load.
 const options = { redis, commandTimeoutMs: 60_000 };
 const holdfast = createHoldfast(options);
-/** Longer than any test: whoever waits for a lease to end is seen. */
+/** Longer than any test, so that a caller that waits for a lease to expire makes the test fail. */
 const leaseMs = 600_000;
-/** What ends with the test. @type {(() => unknown)[]} */
+/** Cleanups for the end of the test. @type {(() => unknown)[]} */
 const closing = [];
 
 /** @param {number} ms */
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Notes the begin and the end of the work at the server, which puts those of all processes in order. @param {string} name */
+/** Records the start and end of the work in Redis, which orders those of all processes. @param {string} name */
 async function visit(name, mark = "") {
   await redis.rpush(`${name}:visits`, `begin ${mark}`);
   await sleep(1);
@@ -32,7 +32,7 @@ async function visit(name, mark = "") {
 }
 
 /**
- * An application of Nest with one method, decorated as TypeScript's `experimentalDecorators` do it.
+ * Starts a Nest application with one method, decorated like TypeScript's `experimentalDecorators` does it.
  *
  * @param {any} decorator
  * @param {(...args: any[]) => Promise<unknown>} run
@@ -60,7 +60,7 @@ let service;
 let coordinator;
 
 serve({
-  /** Has its connection. */
+  /** Resolves when the client is connected. */
   ready: () => redis.ping(),
 
   /** @param {{ name: string }} input */
@@ -76,7 +76,11 @@ serve({
     closing.push(() => worker.close());
   },
 
-  /** Whether it runs each of those fires. @param {{ name: string, keys: string[], atMs: number }} input */
+  /**
+   * Returns whether this process runs each of these fires.
+   *
+   * @param {{ name: string, keys: string[], atMs: number }} input
+   */
   async fire({ name, keys, atMs }) {
     coordinator = runCoordinator(holdfast, { name });
     await sleep(atMs - Date.now());
@@ -86,7 +90,7 @@ serve({
   /** @param {{ keys: string[] }} input */
   complete: ({ keys }) => Promise.all(keys.map((key) => coordinator.onComplete(key))),
 
-  /** The library itself fires each second. @param {{ name: string }} input */
+  /** Lets node-cron fire every second. @param {{ name: string }} input */
   schedule({ name }) {
     const task = schedule("* * * * * *", ({ date }) => redis.rpush(`${name}:runs`, date.toISOString()), {
       name: "feed",
@@ -110,13 +114,17 @@ serve({
     service = await application(decorator, () => visit(name));
   },
 
-  /** What the method comes to, called at that moment. @param {{ atMs: number }} input */
+  /** Calls the method at that time and returns its result. @param {{ atMs: number }} input */
   async call({ atMs }) {
     await sleep(atMs - Date.now());
     return await service.run();
   },
 
-  /** Leads for a moment, again and again; and for as long as it may, if that is the term. @param {{ name: string, terms: number }} input */
+  /**
+   * Leads briefly again and again. In the last term it leads until its signal aborts.
+   *
+   * @param {{ name: string, terms: number }} input
+   */
   async lead({ name, terms }) {
     /** @param {import("holdfast").Leadership} lease */
     const run = async ({ term, signal }) => {

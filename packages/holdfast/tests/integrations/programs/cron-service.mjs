@@ -1,5 +1,5 @@
 // @ts-check
-/** An instance of a service whose fires node-cron asks about, in a process of its own. */
+/** A service instance in its own process that coordinates its node-cron fires. */
 import { createHoldfast } from "holdfast";
 import { runCoordinator } from "holdfast/node-cron";
 import { Redis } from "ioredis";

@@ -1,5 +1,5 @@
 // @ts-check
-/** An application of Nest in a process of its own; its decorators are called as TypeScript's `experimentalDecorators` calls them. */
+/** A Nest application in its own process. It applies decorators like TypeScript's `experimentalDecorators`. */
 import { Injectable, Module } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { HoldfastModule, Locked } from "holdfast/nestjs";

@@ -1,15 +1,15 @@
-/** What a shared lock must do with every protocol, in both directions, whatever the numbers of its defects are. */
+/** Behavior of a shared lock with every protocol, in both directions. */
 import { expect, vi } from "vitest";
 import { endOf, eventually, expired, NEVER_MS } from "./rows.js";
 import type { Row, Scene } from "./scene.js";
 
-/** How often both sides race for an expired lock here; the runs with the real programs do it more often. */
+/** Number of races for an expired lock. Runs with the real programs have more. */
 const RACES = 60;
 const ROUNDS = 25;
 
 const EXPIRE = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end";
 
-/** Ends a hold of the other side, whatever their release does. */
+/** Ends a hold of the other side, independently of its release function. */
 async function ends(scene: Scene): Promise<void> {
   if (scene.dialect.unit === "none") await scene.redis.del(scene.key);
   else await expired(scene);
@@ -59,7 +59,7 @@ export const COMMON: readonly Row[] = [
       expect(await scene.lock({}, "second").forceRelease({ owner: "somebody else" })).toBe(false);
       expect(await scene.lock({}, "second").forceRelease({ token: lease.token })).toBe(true);
       await vi.waitFor(() => expect(lease.signal.aborted).toBe(true), eventually);
-      // Told by a message, unless a look at the value, where others may overwrite it, is first to find it gone.
+      // A message notifies the holder, unless its periodic check of the value finds the deletion first.
       expect(lease.signal.reason).toMatchObject({ reason: expect.stringMatching(/^(?:force-released|server-lost)$/) });
       expect(await scene.redis.exists(scene.key)).toBe(0);
       await scene.peer().tryLock();
@@ -94,7 +94,7 @@ export const COMMON: readonly Row[] = [
         await scene.redis.set(counter, value + 1);
       };
       const ours = async (which: "first" | "second"): Promise<void> => {
-        // What one of theirs has written that came too late would stay for its lease, and nobody here overruns one.
+        // "delete" is safe because no client overruns its lease here. A late value would otherwise stay for a lease.
         const options = { retryDelayMs: 10, overwritten: "delete" } as const;
         for (let i = 0; i < ROUNDS; i += 1) await scene.lock(options, which).run(add, { waitMs: NEVER_MS });
       };
@@ -105,7 +105,7 @@ export const COMMON: readonly Row[] = [
           const value = await scene.redis.get(key);
           await add();
           await peer.unlock();
-          // Where their release leaves it, as it may in time, its expiry is cut short.
+          // Some foreign releases leave the key until it expires, so delete it here.
           await scene.redis.eval(EXPIRE, 1, key, value ?? "");
         }
       };
@@ -115,13 +115,13 @@ export const COMMON: readonly Row[] = [
   },
 ];
 
-/** Their lock functions read what we write, and compare it right. */
+/** Foreign lock functions parse the values that Holdfast writes and compare them correctly. */
 export async function valueIsReadByThem(scene: Scene): Promise<void> {
   const lease = await scene.lock().acquire({ renew: false });
   const value = await scene.redis.get(scene.key);
   const unitMs = scene.dialect.unit === "s" ? 1_000 : 1;
   const endsAtMs = endOf(scene, value);
-  // One unit before its end, and one after.
+  // One time unit before the end of the value, and one after.
   expect(await scene.peer({ atMs: endsAtMs - unitMs }).tryLock()).toBe(false);
   expect(await scene.peer({ atMs: endsAtMs + unitMs }).tryLock()).toBe(true);
   await lease.release().catch(() => {});

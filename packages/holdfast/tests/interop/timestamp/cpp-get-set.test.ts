@@ -1,4 +1,4 @@
-/** The C++ lock of SETNX and GETSET: what it does by itself, row by row, and what it does to us and we to it. */
+/** The C++ lock with SETNX and GETSET, row by row: its own defects, and its effects on Holdfast and vice versa. */
 import { expect, test, vi } from "vitest";
 import { cppGetSet, ForeignValueError } from "../../../src/interop/timestamp/index.js";
 import { COMMON, valueIsReadByThem } from "./common-rows.js";
@@ -22,7 +22,7 @@ import { type Row, useScene } from "./scene.js";
 
 const scene = useScene(cppGetSet, cppGetSetPeer);
 
-/** In the words of docs/interop.md. */
+/** The rows of docs/interop.md, in its words. */
 export const ROWS: readonly Row[] = [
   ...COMMON,
   { id: "value", says: "whatever parses whole seconds reads what we write", play: valueIsReadByThem },
@@ -87,7 +87,7 @@ export const ROWS: readonly Row[] = [
         const nowS = Math.floor((await scene.nowMs()) / 1_000);
         await scene.redis.set(scene.key, nowS);
         const ours = await scene.lock().tryAcquire();
-        // Not in that very second; unless it went by meanwhile.
+        // Holdfast does not take over within the same second. The check is skipped if that second has passed.
         if (Math.floor((await scene.nowMs()) / 1_000) === nowS) expect(ours).toBeNull();
         await ours?.release();
         await expired(scene, 2_000);

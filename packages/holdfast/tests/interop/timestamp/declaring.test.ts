@@ -1,4 +1,4 @@
-/** What a dialect and a lock may be told, and what is refused at the call, by name. */
+/** Dialects and lock options. Invalid ones are refused at the call with an error that names them. */
 import { embedded } from "@holdfast/embedded";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -45,7 +45,7 @@ const thrown = (make: () => unknown): Error => {
 };
 
 test.each([phpSetGet, phpLua, javaGetSet, cppGetSet, javaUuid])(
-  "a dialect is data that cannot be changed",
+  "a dialect is frozen, and a modified copy is used as given",
   (dialect) => {
     expect(Object.isFrozen(dialect)).toBe(true);
     const own: TimestampDialect = { ...dialect, prefix: "own:" };
@@ -65,19 +65,19 @@ const minutes: DeadlineDialect = {
   losersWrite: false,
 };
 
-test("a dialect of one's own is spoken as it is declared", async () => {
+test("a custom dialect behaves as declared", async () => {
   const lock = timestampLock(holdfast, "nightly", minutes);
   const lease = await lock.acquire();
   const value = await redis.get("job/nightly/until");
   expect(value).toMatch(/^\d{13}$/);
   expect(Number(value)).toBeGreaterThan(Date.now() + minutes.leaseMs - 60_000);
   await lease.release();
-  // Reached is over, by its own rule.
+  // A reached time is over because takeoverWhen is "reached".
   await redis.set(lock.key, Date.now());
   expect(await lock.tryAcquire()).not.toBeNull();
 });
 
-describe("a wrong dialect is refused", () => {
+describe("an invalid dialect is refused", () => {
   test.each<[string, object, string, string]>([
     ["unit", { unit: "m" }, "TypeError", 'dialect.unit must be "s", "ms" or "none"; got "m"'],
     [
@@ -131,12 +131,12 @@ describe("a wrong dialect is refused", () => {
     expect(error.message).toContain(message);
   });
 
-  test("or none at all", () => {
+  test("a missing dialect", () => {
     expect(thrown(() => timestampLock(holdfast, "a", undefined as never)).message).toContain("dialect must be");
   });
 });
 
-describe("a wrong option is refused", () => {
+describe("an invalid option is refused", () => {
   test.each<[TimestampOptions | object, string]>([
     [{ maxClockSkewMs: 999 }, "maxClockSkewMs must be a whole number from 1000 to 86400000; got 999"],
     [{ takeoverMarginMs: -1 }, "takeoverMarginMs must be a whole number from 0 to 86400000; got -1"],
@@ -151,7 +151,7 @@ describe("a wrong option is refused", () => {
     expect(thrown(() => timestampLock(holdfast, "a", phpLua, options as TimestampOptions)).message).toContain(message);
   });
 
-  test("so are a name that makes no key, and a Holdfast that is none or is on several servers", async () => {
+  test("an invalid name, an object that is not a Holdfast, and a quorum are refused as well", async () => {
     expect(thrown(() => timestampLock(holdfast, "a}b", phpLua))).toBeInstanceOf(RangeError);
     expect(thrown(() => timestampLock(holdfast, "", phpLua))).toBeInstanceOf(RangeError);
     expect(thrown(() => timestampLock({} as Holdfast, "a", phpLua)).message).toContain("what createHoldfast returned");
@@ -172,7 +172,7 @@ test.each(BRACES)("the keys of %j are in one slot of a cluster", (key) => {
 });
 
 test.each(["a}b", "{}x", "}{", "}", "a{}b", "{}", "a}{b}", "{}{a}"])("the key %j is refused at the call", (key) => {
-  // Braces around it would not make its own slot the hash tag of what stands beside it.
+  // No hash tag could put the record and the fence of such a key in the slot of the key.
   const error = thrown(() => timestampLock(holdfast, key, phpLua));
   expect(error).toBeInstanceOf(RangeError);
   expect(error.message).toContain(
@@ -180,7 +180,7 @@ test.each(["a}b", "{}x", "}{", "}", "a{}b", "{}", "a}{b}", "{}{a}"])("the key %j
   );
 });
 
-test("no two keys share what stands beside them, and locks of both are held side by side", async () => {
+test("two keys never share a record or a fence, and their locks can be held simultaneously", async () => {
   const beside = BRACES.flatMap((key) => Object.values(ownKeys(key)));
   expect(new Set(beside).size).toBe(beside.length);
   const plain = timestampLock(holdfast, "side", javaUuid);
@@ -194,7 +194,7 @@ test("no two keys share what stands beside them, and locks of both are held side
   expect(await second.release()).toBe("released");
 });
 
-test("the embedded store runs it as well", async () => {
+test("timestamp locks work on the embedded store", async () => {
   const own = createHoldfast({ store: embedded() });
   for (const dialect of [phpSetGet, phpLua, javaGetSet, cppGetSet, javaUuid]) {
     const lock = timestampLock(own, "embedded", dialect);
@@ -211,7 +211,7 @@ test("the embedded store runs it as well", async () => {
   await own.close();
 });
 
-test("what a client left that was configured with another unit is in nobody's way once its lock is gone", async () => {
+test("the record of a client with another unit blocks no other client once its lock is gone", async () => {
   const seconds: TimestampDialect = { ...minutes, unit: "s", prefix: "mixed/" };
   await timestampLock(holdfast, "a", { ...minutes, prefix: "mixed/" }).acquire({ renew: false });
   await expect(timestampLock(holdfast, "a", seconds).acquire()).rejects.toBeInstanceOf(ForeignValueError);
@@ -219,13 +219,13 @@ test("what a client left that was configured with another unit is in nobody's wa
   await (await timestampLock(holdfast, "a", seconds).acquire()).release();
 });
 
-test("its leases cannot move to another process", async () => {
+test("a timestamp lease cannot be exported to another process", async () => {
   const lease = await timestampLock(holdfast, "moving", phpLua).acquire();
   expect(() => lease.export()).toThrow(UnsupportedError);
   await lease.release();
 });
 
-test("it can be a part of a multi-lock, beside locks of our own", async () => {
+test("a timestamp lock can be a member of a multi-lock, together with a Holdfast mutex", async () => {
   const shared = timestampLock(holdfast, "part", javaGetSet);
   const both = holdfast.multiLock([shared, "own"]);
   const lease = await both.acquire();
@@ -234,7 +234,7 @@ test("it can be a part of a multi-lock, beside locks of our own", async () => {
   expect(await redis.exists("part_lock", "hf:mutex:{own}")).toBe(0);
 });
 
-test("a margin leaves an expired lock to its holder for so much longer", async () => {
+test("takeoverMarginMs delays the takeover of an expired lock", async () => {
   const lock = timestampLock(holdfast, "margin", javaGetSet, { takeoverMarginMs: 60_000, wake: false });
   await redis.set(lock.key, Date.now() - 30_000);
   expect(await lock.tryAcquire()).toBeNull();

@@ -1,4 +1,4 @@
-/** What a forced release says about a lock that two sides have written to, and whose names `inspect` shows for it. */
+/** Force-releases of a lock that two sides have written to, and the holders that `inspect` shows for it. */
 import { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
 import { createHoldfast, type Lease } from "../../../src/index.js";
@@ -9,10 +9,10 @@ import { useScene } from "./scene.js";
 
 const scene = useScene(javaGetSet, javaGetSetPeer);
 
-/** A value of theirs that is good for so long. */
+/** A value of another client that is valid for `forMs`. */
 const theirs = async (forMs = 60_000): Promise<string> => String(Math.floor(await scene.nowMs()) + forMs);
 
-/** A holder of ours that has died: it puts nothing right any more. */
+/** A crashed Holdfast holder, which no longer corrects the value. */
 async function deadHolder(): Promise<Lease> {
   const client = new Redis({ port: scene.server.port });
   const holdfast = createHoldfast({ redis: client });
@@ -21,11 +21,11 @@ async function deadHolder(): Promise<Lease> {
   return lease;
 }
 
-describe("where the value of another client has taken the place of ours", () => {
+describe("a force-release of a lock that another client has overwritten", () => {
   test.each([
     ["a client that came too late", 60_000],
     ["one that has the lock", 3_600_000],
-  ])("of %s: nothing is done and nothing claimed; each is ended by its own name", async (_who, forMs) => {
+  ])("by %s: does nothing to the Holdfast holder until the other client's value is released", async (_who, forMs) => {
     const lock = scene.lock();
     const lease = await deadHolder();
     const value = await theirs(forMs);
@@ -48,7 +48,7 @@ describe("where the value of another client has taken the place of ours", () => 
     expect(await (await scene.lock({}, "second").acquire()).release()).toBe("released");
   });
 
-  test("and whose time is over: ours is ended, and the lock is free", async () => {
+  test("with an expired value: ends the Holdfast holder, and the lock is free", async () => {
     const lock = scene.lock();
     const lease = await deadHolder();
     await expired(scene);
@@ -58,7 +58,7 @@ describe("where the value of another client has taken the place of ours", () => 
     expect(await scene.lock({}, "second").tryAcquire()).not.toBeNull();
   });
 
-  test("and that is no time, or of another type: nothing is done", async () => {
+  test("with a value that is not a time, or another key type: does nothing", async () => {
     const lock = scene.lock();
     for (const spoil of [() => scene.redis.set(scene.key, "somebody"), () => scene.redis.hset(scene.key, "owner", 1)]) {
       await scene.redis.flushall();
@@ -71,7 +71,7 @@ describe("where the value of another client has taken the place of ours", () => 
   });
 });
 
-test("a lock of ours that another client has deleted is ended for good, so that others of ours go in", async () => {
+test("a force-release of a lock that another client has deleted lets other Holdfast clients in", async () => {
   const lock = scene.lock();
   const lease = await deadHolder();
   await scene.redis.del(scene.key);

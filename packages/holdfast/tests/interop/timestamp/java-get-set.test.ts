@@ -1,4 +1,4 @@
-/** The Java lock of SETNX and GETSET: what it does by itself, row by row, and what it does to us and we to it. */
+/** The Java lock with SETNX and GETSET, row by row: its own defects, and its effects on Holdfast and vice versa. */
 import { Redis } from "ioredis";
 import { expect, test, vi } from "vitest";
 import { startProxy } from "../../../../../tests/support/tcp-proxy.js";
@@ -26,7 +26,7 @@ import { type Row, useScene } from "./scene.js";
 
 const scene = useScene(javaGetSet, javaGetSetPeer);
 
-/** In the words of docs/interop.md. */
+/** The rows of docs/interop.md, in its words. */
 export const ROWS: readonly Row[] = [
   ...COMMON,
   { id: "value", says: "parseLong reads what we write", play: valueIsReadByThem },
@@ -74,7 +74,7 @@ export const ROWS: readonly Row[] = [
       const object = scene.peer();
       expect(await object.tryLock()).toBe(true);
       expect(await object.tryLock()).toBe(false);
-      // In its `finally`.
+      // The unlock in its `finally` block.
       await object.unlock();
       expect(await scene.redis.exists(scene.key)).toBe(0);
 
@@ -91,7 +91,7 @@ export const ROWS: readonly Row[] = [
     id: "C8",
     says: "a client with another key serializer uses another key; a canary shows it before it matters",
     async play() {
-      // As Java's own serialization spells it.
+      // The key as Java serialization encodes it.
       const elsewhere = `\u00ac\u00ed\u0000\u0005t\u0000${scene.key}`;
       const canary = timestampLock(scene.holdfast, scene.name, javaGetSet);
       await javaGetSetPeer(scene.redis, elsewhere).tryLock();
@@ -122,7 +122,7 @@ export const ROWS: readonly Row[] = [
       theirs.on("error", () => {});
       await theirs.ping();
       const cut = proxy.cutBeforeReply(/^setnx/i);
-      // "Busy", as its catch block says.
+      // Its catch block treats the error as "busy".
       expect(
         await javaGetSetPeer(theirs, scene.key)
           .tryLock()
@@ -137,7 +137,7 @@ export const ROWS: readonly Row[] = [
       redis.on("error", () => {});
       const holdfast = createHoldfast({ redis });
       const lock = timestampLock(holdfast, scene.name, javaGetSet);
-      // The script is known by then, so that what is cut is the attempt.
+      // Loads the script first, so that the cut hits the attempt.
       await (await lock.acquire()).release();
       const struck = proxy.cutBeforeReply((words) => words[0]?.toLowerCase() === "evalsha" && words[3] === scene.key);
       const lease = await lock.acquire();
@@ -180,7 +180,7 @@ export const ROWS: readonly Row[] = [
       expect(await scene.peer({ atMs }).tryLock()).toBe(false);
       const lease = await scene.lock().acquire({ waitMs: NEVER_MS });
       const record = await scene.redis.get(`{${scene.key}}:holdfast:owner`);
-      // When it was taken over, by the server's clock.
+      // The record holds the time of the takeover by the server's clock.
       expect(Number(record?.split(" ")[1])).toBeGreaterThan(atMs);
       await lease.release();
     },
@@ -219,7 +219,7 @@ export const ROWS: readonly Row[] = [
 
 test.each(ROWS)("$id: $says", { timeout: eventually.timeout * 2 }, (row) => row.play(scene));
 
-test("the pauses of those who wait are between a quarter of `retryDelayMs` and all of it", async () => {
+test("a waiter pauses between a quarter of `retryDelayMs` and all of it", async () => {
   const { systemRuntime } = await import("../../../src/simulation.js");
   const { createHoldfastOn } = await import("../../../src/holdfast.js");
   const redis = new Redis({ port: scene.server.port });
@@ -256,24 +256,24 @@ test("the pauses of those who wait are between a quarter of `retryDelayMs` and a
   redis.disconnect();
 });
 
-test("what one of ours may still rely on keeps others of ours out, though clients of theirs have deleted the lock and left another", async () => {
+test("a valid Holdfast lease keeps other Holdfast clients out, even if foreign clients replace the lock", async () => {
   const holder = await scene.lock({ leaseMs: 300_000 }).acquire({ renew: false });
-  // Long ago.
+  // Dates the grant 200 s back.
   const record = `{${scene.key}}:holdfast:owner`;
   const [value, , token, owner] = String(await scene.redis.get(record)).split(" ");
   const sinceMs = Math.round(await scene.nowMs()) - 200_000;
   await scene.redis.set(record, `${value} ${sinceMs} ${token} ${owner}`, "KEEPTTL");
-  // A client of theirs that overran deletes it; another takes it, and dies.
+  // A foreign client that overran deletes the lock, and another one takes it and crashes.
   await scene.redis.set(scene.key, String(Math.round(await scene.nowMs()) - 50));
   expect(await scene.lock().tryAcquire()).toBeNull();
   expect(holder.validForMs()).toBeGreaterThan(0);
   await holder.release().catch(() => {});
 });
 
-test("whoever comes too late some time after a grant is found out, also where nobody renews", async () => {
+test("a late overwrite some time after a grant is corrected, even without renewal", async () => {
   const lease = await scene.lock({ leaseMs: 3_000 }).acquire({ renew: false });
   const ours = await scene.redis.get(scene.key);
-  // Computed before our grant, and written when the first look is over.
+  // The late client computed its value before the grant and writes it after the first check.
   await new Promise((resolve) => setTimeout(resolve, 150));
   await scene.redis.set(scene.key, String(Math.round(await scene.nowMs()) + 500));
   await vi.waitFor(async () => expect(await scene.redis.get(scene.key)).toBe(ours), eventually);

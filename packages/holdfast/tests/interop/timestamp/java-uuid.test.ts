@@ -1,4 +1,4 @@
-/** The Java lock with a UUID: what it does by itself, row by row, and what it does to us and we to it. */
+/** The Java lock with a UUID, row by row: its own defects, and its effects on Holdfast and vice versa. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { Redis } from "ioredis";
 import { expect, test, vi } from "vitest";
@@ -14,7 +14,7 @@ import { type Row, useScene } from "./scene.js";
 const scene = useScene(javaUuid, javaUuidPeer);
 const peer = (): UuidPeer => scene.peer() as UuidPeer;
 
-/** Plays behind a proxy, with a lock on either side of it. */
+/** Runs `play` with a Holdfast lock and a Java lock behind one proxy. */
 async function behindProxy(
   play: (proxy: TcpProxy, ours: TimestampLock, theirs: UuidPeer) => Promise<void>,
 ): Promise<void> {
@@ -38,7 +38,7 @@ async function behindProxy(
   }
 }
 
-/** In the words of docs/interop.md. */
+/** The rows of docs/interop.md, in its words. */
 export const ROWS: readonly Row[] = [
   ...COMMON,
   {
@@ -68,7 +68,7 @@ export const ROWS: readonly Row[] = [
       expect(await theirs.tryLock()).toBe(true);
       await scene.redis.del(scene.key);
       const lease = await scene.lock().acquire({ leaseMs: 100, renew: false });
-      // The process stands still for longer than its lease, and no timer has run since.
+      // Blocks the process for longer than its lease, so that no timer runs.
       const endAtMs = performance.now() + 150;
       while (performance.now() < endAtMs);
       expect(() => lease.assertHeld()).toThrow(LeaseLostError);
@@ -126,7 +126,7 @@ export const ROWS: readonly Row[] = [
         await expect(lease.release()).rejects.toMatchObject({ code: "ERR_LOCK_STORE" });
         expect(lease.validForMs()).toBe(0);
         proxy.refuse(false);
-        // Given back as soon as the server is there again, or ended by itself: it is not kept alive.
+        // The lock is released when the server is reachable again, or expires. No renewal keeps it alive.
         await vi.waitFor(async () => expect(await scene.redis.exists(scene.key)).toBe(0), eventually);
       });
     },
@@ -195,7 +195,7 @@ export const ROWS: readonly Row[] = [
         return true;
       };
       const paused = await scene.lock().acquire({ renew: false });
-      // Its lease is over, as the server sees it: both keys are gone.
+      // Simulates the end of the lease on the server: both keys are gone.
       await scene.redis.del(scene.key, `{${scene.key}}:holdfast:owner`);
       const next = await scene.lock({}, "second").acquire();
       expect(accept(next.token)).toBe(true);

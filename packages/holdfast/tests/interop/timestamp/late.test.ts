@@ -1,4 +1,4 @@
-/** What happens to a shared lock behind the back of its holder, and what the holder hears of it, or does about it, and when. */
+/** Changes that other clients make to a held lock, and how and when its holder notices and reacts. */
 import { describe, expect, test, vi } from "vitest";
 import { LeaseLostError } from "../../../src/index.js";
 import { javaGetSet, phpLua, timestampLock } from "../../../src/interop/timestamp/index.js";
@@ -13,9 +13,9 @@ const kinds = (): string[] => scene.told.map(({ what }) => what);
 
 describe("a lock that another client has deleted", () => {
   test.each(["release", "extend"] as const)(
-    "before its time is told as that, and to its holder: found out by %s",
+    "before its end is reported as deleted, and its holder loses the lease: found by %s",
     async (by) => {
-      // Of a kind that nobody looks after in between.
+      // With phpLua no background check finds the deletion first.
       const lock = timestampLock(scene.holdfast, scene.name, { ...phpLua, suffix: javaGetSet.suffix });
       const lease = await lock.acquire({ leaseMs: LONG_MS, renew: false });
       expect(await scene.redis.del(scene.key)).toBe(1);
@@ -25,12 +25,12 @@ describe("a lock that another client has deleted", () => {
     },
   );
 
-  test("after its time is nothing to tell of: it was theirs to take, and whoever had it has released it", async () => {
+  test("after its end is not reported because another client may have taken and released it", async () => {
     const lease = await scene.lock().acquire({ leaseMs: 100, renew: false });
     const record = `{${scene.key}}:holdfast:owner`;
     await vi.waitFor(() => expect(lease.signal.aborted).toBe(true), eventually);
     const [value = ""] = ((await scene.redis.get(record)) ?? "").split(" ");
-    // By the server's clock, and by any that may be behind it.
+    // From here on, a client whose clock is a second ahead may take the lock over.
     await vi.waitFor(async () => expect(await scene.nowMs()).toBeGreaterThan(Number(value) - 1_000), eventually);
     expect(await scene.redis.del(scene.key)).toBe(1);
     await expect(lease.release()).rejects.toBeInstanceOf(LeaseLostError);
@@ -38,8 +38,8 @@ describe("a lock that another client has deleted", () => {
   });
 });
 
-test("while one of ours may still work, others of ours stay out, whatever value stands in its place", async () => {
-  // Where no client of theirs comes too late, any other value is a grant.
+test("other Holdfast clients stay out while a holder may still work, whatever value replaced its own", async () => {
+  // In phpLua no client overwrites the value of another, so any other value is a grant.
   const first = timestampLock(scene.holdfast, scene.name, phpLua);
   const lease = await first.acquire({ leaseMs: LONG_MS, renew: false });
   await scene.redis.set(first.key, Math.floor((await scene.nowMs()) / 1_000) - 5);
@@ -47,9 +47,9 @@ test("while one of ours may still work, others of ours stay out, whatever value 
   await expect(lease.extend(LONG_MS)).rejects.toBeInstanceOf(LeaseLostError);
 });
 
-describe("whoever comes too late to take the lock over", () => {
-  test("is looked for until none can come, and its value is put right each time", async () => {
-    // Looks come every third of the lock's lease; this holder has one of its own, and renews nothing.
+describe("a client that comes too late to take the lock over", () => {
+  test("is watched for until none can come, and its value is corrected each time", async () => {
+    // The value is checked every third of the lock's lease. This holder's own lease is longer and is not renewed.
     const lease = await scene.lock({ leaseMs: 600 }).acquire({ leaseMs: LONG_MS, renew: false });
     const ours = await scene.redis.get(scene.key);
     for (let late = 1; late <= 3; late += 1) {
@@ -68,7 +68,7 @@ describe("whoever comes too late to take the lock over", () => {
     expect(await lease.release()).toBe("released");
   });
 
-  test("is looked for also where nothing was taken over: it may have read a lock that its holder has released", async () => {
+  test("is watched for without a takeover too because it may have read a released lock", async () => {
     const lease = await scene.lock({ leaseMs: 600 }).acquire({ leaseMs: LONG_MS, renew: false });
     expect(kinds()).toEqual([]);
     await scene.redis.set(scene.key, String(Math.floor(await scene.nowMs()) + 20_000));
@@ -76,7 +76,7 @@ describe("whoever comes too late to take the lock over", () => {
     expect(await lease.release()).toBe("released");
   });
 
-  test("costs the fence nothing of its life, which is longer than the lease", async () => {
+  test("does not shorten the TTL of the fence", async () => {
     const hourMs = 3_600_000;
     const lease = await scene.lock().acquire({ leaseMs: hourMs, renew: false });
     await scene.redis.set(scene.key, String(Math.floor(await scene.nowMs()) + 20_000));

@@ -1,29 +1,29 @@
 /**
- * The clients of other systems, as models: the commands of the published algorithms, one by one, against a real server.
+ * Models of the clients of other systems. They send the commands of the published algorithms to a real server.
  *
- * A test asks for no more than `TimestampPeer`, so that the same rows can be played by the real programs.
+ * Tests use only `TimestampPeer`, so that the same rows can run with the real programs.
  */
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
 
-/** What the peer's own clock shows. */
+/** Clock of a peer. */
 export interface PeerClock {
-  /** Ahead of the right time by so much; below 0: behind. */
+  /** How far the clock is ahead of the right time. Negative if it is behind. */
   readonly aheadMs?: number;
-  /** It stands still at this time, in ms since 1970. */
+  /** Stops the clock at this time, in ms since 1970. */
   readonly atMs?: number;
 }
 
-/** One client of another system, at one lock. */
+/** One client of another system, with one lock. */
 export interface TimestampPeer {
-  /** Its lock function, with whatever it waits left out. */
+  /** Its lock function without the waiting. */
   tryLock(): Promise<boolean>;
-  /** The same, up to its takeover: it has read the old value, and goes on when it is told to. */
+  /** Like `tryLock`, but halts before its takeover, when it has read the old value. `finish` continues it. */
   tryLockUpToTakeover(): Promise<HaltedTry>;
   unlock(): Promise<void>;
 }
 
-/** See `TimestampPeer.tryLockUpToTakeover`. */
+/** A try that has halted before its takeover. */
 export interface HaltedTry {
   finish(): Promise<boolean>;
 }
@@ -54,7 +54,7 @@ function peer(tryOnce: (halt: Halt) => Promise<boolean>, unlock: () => Promise<v
         isThere();
         return released;
       });
-      // Whoever never comes to a takeover has an answer before.
+      // A try without a takeover ends by itself.
       await Promise.race([reached, ended]);
       return {
         finish: () => {
@@ -66,7 +66,7 @@ function peer(tryOnce: (halt: Halt) => Promise<boolean>, unlock: () => Promise<v
   };
 }
 
-/** What PHP makes of a value: the number it begins with, or 0. */
+/** PHP's int cast: the leading number of a value, or 0. */
 function phpInt(value: string | null): number {
   return Number.parseInt(value ?? "", 10) || 0;
 }
@@ -107,7 +107,7 @@ const PHP_LUA_RELEASE = `
   local ends = redis.call('get', KEYS[1])
   if ends and tonumber(ends) <= tonumber(ARGV[1]) then redis.call('del', KEYS[1]) end`;
 
-/** PHP with a Lua script. Its pause of 0.3 s is cut to none, as it is there. */
+/** PHP with a Lua script. Its pause of 0.3 s becomes 0, as in the published code. */
 export const phpLuaPeer: MakePeer = (redis, key, clock) => {
   const now = clockOf(clock);
   const nowS = (): number => Math.floor(now() / 1_000);
@@ -126,13 +126,13 @@ export const phpLuaPeer: MakePeer = (redis, key, clock) => {
   );
 };
 
-/** What Java's Long.parseLong makes of a value. @throws Error  NumberFormatException */
+/** Java's Long.parseLong. @throws Error  NumberFormatException */
 function parseLong(value: string): number {
   if (!/^[+-]?\d+$/.test(value)) throw new Error(`NumberFormatException: ${value}`);
   return Number(value);
 }
 
-/** Java, SETNX and GETSET: one round of its wait. One object, which all threads share that use it. */
+/** Java, SETNX and GETSET: one round of its wait, with one object that all threads share. */
 export const javaGetSetPeer: MakePeer = (redis, key, clock) => {
   const now = clockOf(clock);
   let locked = false;
@@ -159,7 +159,7 @@ export const javaGetSetPeer: MakePeer = (redis, key, clock) => {
   );
 };
 
-/** C++, SETNX and GETSET. `isOver` is how the article may be read where the times are equal. */
+/** C++, SETNX and GETSET. `isOver` decides what equal times mean because the article is ambiguous. */
 export function cppGetSetPeerOf(isOver: (ends: number, nowS: number) => boolean): MakePeer {
   return (redis, key, clock) => {
     const now = clockOf(clock);
@@ -178,17 +178,17 @@ export function cppGetSetPeerOf(isOver: (ends: number, nowS: number) => boolean)
   };
 }
 
-/** C++, as it is read here. */
+/** C++, in the reading that Holdfast follows: equal times are not over. */
 export const cppGetSetPeer: MakePeer = cppGetSetPeerOf((ends, nowS) => ends < nowS);
 
 const UUID_LEASE_MS = 30_000;
 
-/** One object of the Java lock with a UUID, as one thread uses it: reentrant by a count of its own. */
+/** One object of the Java lock with a UUID, used by one thread. A local count makes it reentrant. */
 export class UuidPeer implements TimestampPeer {
   readonly #redis: Redis;
   readonly #key: string;
   #held: { readonly uuid: string; count: number } | undefined;
-  /** Whether its schedule still renews; it runs every 10 s there, and when it is told to here. */
+  /** Whether its schedule still renews. The original runs every 10 s; this model runs when `renew` is called. */
   isRenewing = false;
   isInterrupted = false;
 
@@ -223,13 +223,13 @@ export class UuidPeer implements TimestampPeer {
     this.isRenewing = false;
   }
 
-  /** One run of its schedule, by a thread that has read what it renews before. */
+  /** One run of its schedule, by a thread that has read the UUID before. */
   async renew(uuid: string = this.#held?.uuid ?? ""): Promise<void> {
     if (!this.isRenewing) return;
     try {
       if (!(await this.#compareAnd("PEXPIRE", uuid))) this.isInterrupted = true;
     } catch {
-      // A schedule at a fixed rate ends with the first exception, without a word.
+      // A fixed-rate schedule ends silently with the first exception.
       this.isRenewing = false;
     }
   }

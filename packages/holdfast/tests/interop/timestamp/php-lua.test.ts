@@ -1,4 +1,4 @@
-/** The PHP lock with a Lua script: what it does by itself, row by row, and what it does to us and we to it. */
+/** The PHP lock with a Lua script, row by row: its own defects, and its effects on Holdfast and vice versa. */
 import { expect, test } from "vitest";
 import { startMonitor } from "../../../../../tests/support/monitor.js";
 import { ForeignValueError, phpLua, timestampLock } from "../../../src/interop/timestamp/index.js";
@@ -18,7 +18,7 @@ import { type Row, useScene } from "./scene.js";
 
 const scene = useScene(phpLua, phpLuaPeer);
 
-/** How often the lock was asked for by scripts that name it. */
+/** Counts the script calls for the lock's key. */
 async function asked(play: () => Promise<void>): Promise<number> {
   const monitor = await startMonitor(scene.server);
   await play();
@@ -27,7 +27,7 @@ async function asked(play: () => Promise<void>): Promise<number> {
   return sent.filter(([command = "", , , key]) => command.startsWith("eval") && key === scene.key).length;
 }
 
-/** In the words of docs/interop.md. */
+/** The rows of docs/interop.md, in its words. */
 export const ROWS: readonly Row[] = [
   ...COMMON,
   { id: "value", says: "tonumber reads what we write", play: valueIsReadByThem },
@@ -42,11 +42,11 @@ export const ROWS: readonly Row[] = [
       expect(await scene.redis.pttl(scene.key)).toBeLessThanOrEqual(4_000);
       expect(await scene.lock().tryAcquire()).toBeNull();
       expect(await scene.redis.exists(scene.key)).toBe(1);
-      // What is left of their four seconds, cut short.
+      // Shortens the rest of the four seconds.
       const waiting = scene.lock().acquire({ waitMs: NEVER_MS });
       await scene.redis.pexpire(scene.key, 60);
       const lease = await waiting;
-      // It was gone by its expiry, and not taken over.
+      // The key has expired and was not taken over.
       expect(scene.told).toEqual([]);
       await lease.release();
       expect(await scene.peer().tryLock()).toBe(true);
@@ -64,7 +64,7 @@ export const ROWS: readonly Row[] = [
         expect(lock.acquire({ waitMs: NEVER_MS })).rejects.toMatchObject({ code: "ERR_LOCK_ACQUIRE_TIMEOUT" }),
       );
       expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(2 * 60);
-      // The last one looks who has it, for the message.
+      // One more call looks up the holder for the error message.
       expect(tries).toBe(3 + 1);
     },
   },

@@ -1,4 +1,4 @@
-/** The PHP lock of SETNX and SET … GET: what it does by itself, row by row, and what it does to us and we to it. */
+/** The PHP lock with SETNX and SET … GET, row by row: its own defects, and its effects on Holdfast and vice versa. */
 import { describe, expect, test } from "vitest";
 import * as scripts from "../../../src/generated/timestamp-scripts.js";
 import { ForeignValueError, phpSetGet } from "../../../src/interop/timestamp/index.js";
@@ -20,7 +20,7 @@ import { type Row, useScene } from "./scene.js";
 
 const scene = useScene(phpSetGet, phpSetGetPeer);
 
-/** In the words of docs/interop.md. */
+/** The rows of docs/interop.md, in its words. */
 export const ROWS: readonly Row[] = [
   ...COMMON,
   { id: "value", says: "the int cast reads what we write", play: valueIsReadByThem },
@@ -37,7 +37,7 @@ export const ROWS: readonly Row[] = [
       await scene.redis.set(scene.key, nowS);
       expect(await scene.peer({ atMs: nowS * 1_000 }).tryLock()).toBe(false);
       expect(await scene.redis.get(scene.key)).toBe(`${nowS + 30}`);
-      // Again and again, for whoever polls: it is never taken over.
+      // Each poll postpones the end again, so the lock is never taken over.
       expect(await scene.peer({ atMs: (nowS + 30) * 1_000 }).tryLock()).toBe(false);
       expect(await scene.redis.get(scene.key)).toBe(`${nowS + 60}`);
 

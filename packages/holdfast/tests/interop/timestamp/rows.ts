@@ -1,4 +1,4 @@
-/** What is the same for every protocol with a deadline in the value; the rows of each name these by their own numbers. */
+/** Checks shared by all protocols with a deadline in the value. Each protocol numbers them in its own rows. */
 import { expect, vi } from "vitest";
 import { LeaseLostError } from "../../../src/index.js";
 import type { DeadlineDialect, TimestampLock } from "../../../src/interop/timestamp/index.js";
@@ -7,7 +7,7 @@ import type { Scene } from "./scene.js";
 
 /** Longer than any test. */
 export const NEVER_MS = 600_000;
-/** Time enough for whatever takes the pauses of a waiter, or a second of a clock that counts seconds. */
+/** Long enough for the pauses of a waiter, or for the next second of a clock that counts seconds. */
 export const eventually = { timeout: 15_000, interval: 10 };
 
 /** The time in a value, in ms. */
@@ -15,7 +15,7 @@ export function endOf({ dialect }: Scene, value: string | null): number {
   return Math.floor(Number(value)) * (dialect.unit === "s" ? 1_000 : 1);
 }
 
-/** A value of the other system that was over so long ago, and its digits. */
+/** Writes a value of the other system that ended `agoMs` ago, and returns it. */
 export async function expired(scene: Scene, agoMs = 5_000): Promise<string> {
   const unitMs = scene.dialect.unit === "s" ? 1_000 : 1;
   const value = `${Math.floor(((await scene.nowMs()) - agoMs) / unitMs)}`;
@@ -23,7 +23,7 @@ export async function expired(scene: Scene, agoMs = 5_000): Promise<string> {
   return value;
 }
 
-/** When time has passed: a client of theirs for which our lease is over. */
+/** Clock of a foreign client for which the Holdfast lease is over. */
 export function later(lock: TimestampLock, { dialect }: Scene): { aheadMs: number } {
   expect(lock.key).not.toBe("");
   return { aheadMs: 3 * dialect.leaseMs + 10_000 };
@@ -38,13 +38,13 @@ export async function keyHasAnExpiry(scene: Scene): Promise<void> {
   await scene.lock().acquire();
   const leftMs = await scene.redis.pttl(scene.key);
   expect(leftMs).toBeGreaterThan(0);
-  // Never before its value: an expiry that comes first would make the lock free while the value says held.
+  // The key must not expire before its value, or the lock would be free while the value says held.
   expect((await scene.nowMs()) + leftMs).toBeGreaterThanOrEqual(endOf(scene, await scene.redis.get(scene.key)));
 }
 
-/** A3, C2, D3: a client of theirs that read the expired value before us comes too late. */
+/** A3, C2, D3: a foreign client that read the expired value before Holdfast comes too late. */
 export async function overwrittenByALoser(scene: Scene): Promise<void> {
-  // Never the value of the winner, however late that one is: a second behind in whole seconds, where ahead it may be the next.
+  // The offset keeps the late value different from the winner's. A clock ahead could write the same whole second.
   const clock = { aheadMs: scene.dialect.unit === "s" ? -1_000 : 1_000 };
   await expired(scene);
   const theirs = await scene.peer(clock).tryLockUpToTakeover();
@@ -61,7 +61,7 @@ export async function overwrittenByALoser(scene: Scene): Promise<void> {
   expect(await late.finish()).toBe(false);
   const overwritten = await scene.redis.get(scene.key);
   expect(overwritten).not.toBe(ours);
-  // Looked after by itself, long before the first renewal.
+  // Holdfast checks the value on its own, long before the first renewal.
   await vi.waitFor(
     () => expect(scene.told.at(-1)).toMatchObject({ what: "overwritten", value: overwritten }),
     eventually,
@@ -74,7 +74,7 @@ export async function overwrittenByALoser(scene: Scene): Promise<void> {
   expect(await scene.redis.exists(scene.key)).toBe(0);
 }
 
-/** 7.5 (3): what to do with the value of one that came too late, when we are done. */
+/** 7.5 (3): a release leaves or deletes the value of a client that came too late. */
 export async function overwrittenAtRelease(scene: Scene): Promise<void> {
   for (const overwritten of ["leave", "delete"] as const) {
     await expired(scene);
@@ -88,7 +88,7 @@ export async function overwrittenAtRelease(scene: Scene): Promise<void> {
   }
 }
 
-/** A4, C5, D4, first half: their late release deletes whatever is there. */
+/** A4, C5, D4, first half: a late foreign release deletes any value. */
 export async function theirLateReleaseIsALoss(scene: Scene): Promise<void> {
   const late = scene.peer();
   const next = scene.peer();
@@ -104,7 +104,7 @@ export async function theirLateReleaseIsALoss(scene: Scene): Promise<void> {
   const lease = await scene.lock().acquire();
   await late.unlock();
   expect(await scene.redis.exists(scene.key)).toBe(0);
-  // One of ours does not go in beside a holder that has yet to hear of it.
+  // Another Holdfast client stays out until the holder has learned of the loss.
   expect(await scene.lock({}, "second").tryAcquire()).toBeNull();
   await expect(lease.extend(scene.dialect.leaseMs)).rejects.toBeInstanceOf(LeaseLostError);
   expect(lease.signal.aborted).toBe(true);
@@ -114,7 +114,7 @@ export async function theirLateReleaseIsALoss(scene: Scene): Promise<void> {
   await (await scene.lock({}, "second").acquire()).release();
 }
 
-/** A4, C5, D4, second half: ours deletes nothing but its own. */
+/** A4, C5, D4, second half: a late Holdfast release deletes only its own value. */
 export async function ourLateReleaseDeletesNothing(scene: Scene): Promise<void> {
   const lock = scene.lock();
   const lease = await lock.acquire({ renew: false });
@@ -124,17 +124,17 @@ export async function ourLateReleaseDeletesNothing(scene: Scene): Promise<void> 
   expect(await scene.redis.get(scene.key)).toBe(theirs);
 }
 
-/** A5, B6, C12, D6: how far ahead a clock must be to take a live lock, and what our holder then hears. */
+/** A5, B6, C12, D6: how far ahead a clock must be to take a live lock, and how the Holdfast holder notices. */
 export async function clockAhead(scene: Scene): Promise<void> {
   const { leaseMs, paddingMs } = scene.dialect as DeadlineDialect;
   await scene.peer().tryLock();
-  // More than the lease, and more than rounding.
+  // More than the lease plus rounding.
   expect(await scene.peer({ aheadMs: leaseMs + paddingMs + 2_000 }).tryLock()).toBe(true);
   await scene.redis.del(scene.key);
 
   const lock = scene.lock();
   const lease = await lock.acquire();
-  // Within the lease and the skew that is allowed for.
+  // Within the lease plus the allowed skew.
   expect(await scene.peer({ aheadMs: leaseMs + paddingMs }).tryLock()).toBe(false);
   const aheadMs = leaseMs + paddingMs + 5_000;
   expect(await scene.peer({ aheadMs }).tryLock()).toBe(true);
@@ -146,7 +146,7 @@ export async function clockAhead(scene: Scene): Promise<void> {
   expect(scene.told.at(-1)?.ms).toBeLessThanOrEqual(aheadMs);
 }
 
-/** A6, B9, D7, C14: what is written twice in one unit of time says nothing of who wrote it. */
+/** A6, B9, D7, C14: two clients that write in the same unit of time write the same value. */
 export async function sameMoment(scene: Scene): Promise<void> {
   const atMs = await scene.nowMs();
   const values = [];
@@ -160,9 +160,9 @@ export async function sameMoment(scene: Scene): Promise<void> {
   const { leaseMs } = scene.dialect;
   const first = await scene.lock().acquire({ renew: false });
   const ours = await scene.redis.get(scene.key);
-  // Rounding never shortens it.
+  // Rounding never shortens the lease.
   expect(endOf(scene, ours)).toBeGreaterThanOrEqual(atMs + leaseMs);
-  // Whatever the value is: a claim that the record does not name deletes nothing.
+  // A claim that the record does not name deletes nothing, even if the value matches.
   await scene.redis.set(`{${scene.key}}:holdfast:owner`, `${ours} 1700000000000 1 another/1/30000/1`);
   await expect(first.release()).rejects.toBeInstanceOf(LeaseLostError);
   expect(await scene.redis.get(scene.key)).toBe(ours);
@@ -190,11 +190,11 @@ export async function longWork(scene: Scene): Promise<void> {
   const endsAtMs = endOf(scene, await scene.redis.get(scene.key));
   await vi.waitFor(() => expect(unrenewed.signal.aborted).toBe(true), eventually);
   expect(unrenewed.validForMs()).toBe(0);
-  // What it was told to rely on was over before its value; see the row on clocks for by how much.
+  // The lease ended before its value, so that clients with fast clocks do not overlap.
   expect(unrenewed.acquiredAt.getTime() + 200).toBeLessThan(endsAtMs);
 }
 
-/** C3, D2: a lock that nobody holds, left behind by one that came too late to a key that was gone. */
+/** C3, D2: a lock without a holder, left behind by a client that came too late to a deleted key. */
 export async function ghost(scene: Scene): Promise<void> {
   await scene.peer().tryLock();
   await expired(scene);
@@ -214,7 +214,7 @@ export async function ghost(scene: Scene): Promise<void> {
   expect(scene.told).toMatchObject([{ what: "taken-over", value: over, owner: undefined }]);
 }
 
-/** Nothing is written by whoever does not get the lock. */
+/** A Holdfast client that does not get the lock writes nothing. */
 export async function nothingWrittenOnALoss(scene: Scene): Promise<void> {
   await scene.peer().tryLock();
   const value = await scene.redis.get(scene.key);

@@ -1,4 +1,4 @@
-/** Two clients of this library and any number of the other system, on one real server, at a lock of each test's own. */
+/** Two Holdfast clients and any number of foreign clients on one real server. Each test has its own lock. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
@@ -13,34 +13,34 @@ import {
 } from "../../../src/interop/timestamp/index.js";
 import type { MakePeer, PeerClock, TimestampPeer } from "./peers.js";
 
-/** What every row is played on. */
+/** Environment of a row. */
 export interface Scene {
   readonly server: RedisServer;
-  /** A connection of the test's own, with which it also writes what time would have made. */
+  /** A separate connection. Tests also use it to write states that would need time to develop. */
   readonly redis: Redis;
   readonly holdfast: Holdfast;
   readonly dialect: TimestampDialect;
-  /** Of this test. */
+  /** Name of this test's lock. */
   readonly name: string;
   readonly key: string;
   /** A client of the other system. */
   peer(clock?: PeerClock): TimestampPeer;
-  /** The lock through a Holdfast; through another one if it is told so. */
+  /** The lock through the first or the second Holdfast. */
   lock(options?: TimestampOptions, which?: "first" | "second"): TimestampLock;
-  /** What was told on `holdfast:peer` of this lock. */
+  /** Events of this lock on the `holdfast:peer` channel. */
   readonly told: readonly PeerEvent[];
   /** The server's clock, in ms since 1970. */
   nowMs(): Promise<number>;
 }
 
-/** One numbered row of docs/interop.md: what it says, and how it is shown. */
+/** One numbered row of docs/interop.md: its text and its test. */
 export interface Row {
   readonly id: string;
   readonly says: string;
   play(scene: Scene): Promise<void>;
 }
 
-/** Sets the scene for a file. */
+/** Starts the server and the clients for a test file. */
 export function useScene(dialect: TimestampDialect, makePeer: MakePeer): Scene {
   const clients: Redis[] = [];
   const holdfasts: Holdfast[] = [];

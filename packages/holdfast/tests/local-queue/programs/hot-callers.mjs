@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * Callers of one process who all want one mutex, with nothing to do while they have it, until they are told to stop.
+ * Callers of one process that acquire and release one mutex without doing any work until the test stops them.
  *
- * Each lease is five numbers in a file, written in portions before more is asked for, so that most is known even of a process
- * that is killed at any moment: caller, token, and when it called, began and ended, on the clock of the machine.
+ * Each lease is logged as five numbers: the caller, the token, and the times of the call, the grant and the end on the
+ * clock of the machine. They are written in batches, so a process that is killed loses at most one batch.
  */
 import { openSync, writeSync } from "node:fs";
 import { createHoldfast } from "holdfast";
@@ -35,7 +35,7 @@ async function work(caller) {
     const lease = await mutex.acquire({ leaseMs, waitMs });
     const beginMs = sharedClockMs();
     const validMs = lease.validForMs();
-    // Nobody holds for longer than it may, also where the process stands still between two lines.
+    // A hold ends with the lease, even if the process freezes between two statements.
     const endMs = Math.min(sharedClockMs(), beginMs + validMs);
     if (validMs > 0) {
       portion.set([caller, lease.token, calledMs, beginMs, endMs], filled);
@@ -54,7 +54,7 @@ serve({
     for (const caller of working) caller.catch(() => {});
   },
 
-  /** Answers when every caller has had the turn that it was waiting for. */
+  /** Resolves when every caller has finished its current turn. */
   async stop() {
     isStopping = true;
     await Promise.all(working);

@@ -1,5 +1,5 @@
 // @ts-check
-/** A caller of a cache in a process of its own. */
+/** A caller of a cache in a separate process. */
 import { createHoldfast } from "holdfast";
 import { cache } from "holdfast/recipes";
 import { Redis } from "ioredis";
@@ -21,10 +21,11 @@ const finished = new Promise((resolve) => {
 
 serve({
   /**
-   * So many calls at once; each load counts itself, says that it has begun, and takes so long, or until `finish`.
+   * Makes `calls` calls at the same time. Each load counts itself, reports that it has begun, and takes `loadMs` or
+   * until `finish` is called.
    *
    * @param {{ key: string, calls: number, leaseMs: number, loadMs?: number, value: string, waitMs?: number }} input
-   * @returns how often each value was got
+   * @returns how often each value was returned
    */
   async get({ key, calls, leaseMs, loadMs, value, waitMs = 120_000 }) {
     const users = cache(holdfast, "user", { leaseMs });
@@ -43,7 +44,7 @@ serve({
 
   finish: () => finish(),
 
-  /** So that nothing is timed that belongs to the start of a process. */
+  /** Connects first, so that the start of the process does not count in measured times. */
   async connect() {
     await Promise.all([redis.ping(), effects.ping()]);
   },

@@ -1,5 +1,5 @@
 // @ts-check
-/** A caller of every recipe in a process of its own; each call comes at the moment that the test names, with those of other processes. */
+/** A caller of every recipe in a separate process. All processes make a call at the same moment. */
 import { createHoldfast } from "holdfast";
 import {
   cache,
@@ -19,9 +19,9 @@ import { Redis } from "ioredis";
 import { aborted, args, serve } from "../../faults/programs/serve.mjs";
 
 const redis = new Redis({ port: args.port });
-// On a machine that is slow many requests at once take their time, and asking again does not help.
+// Long, because many simultaneous requests are slow on a slow machine, and retries do not help.
 const holdfast = createHoldfast({ redis, commandTimeoutMs: 60_000 });
-/** Longer than any test: whoever waits for a lease to end is seen. */
+/** Longer than any test, so that a test that waits for a lease to expire times out. */
 const leaseMs = 600_000;
 /** @type {import("holdfast/recipes").WorkerSlot | undefined} */
 let slot;
@@ -29,7 +29,7 @@ let slot;
 /** @param {number} ms */
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Notes the begin and the end of the work at the server, which puts those of all processes in order. @param {string} name */
+/** Records begin and end of the work on the server, which orders them across all processes. @param {string} name */
 async function visit(name, mark = "", workMs = 1) {
   await redis.rpush(`${name}:visits`, `begin ${mark}`);
   await sleep(workMs);
@@ -48,7 +48,7 @@ const calls = {
     return { value, replayed, attempt };
   },
 
-  /** Leads for a moment; or until it resigns, if its term is the last one. @param {{ name: string, terms: number }} input */
+  /** Leads briefly, or until it resigns if its term is the last one. @param {{ name: string, terms: number }} input */
   async lead({ name, terms }) {
     const election = holdfast.election(name);
     await lead(
@@ -87,7 +87,7 @@ const calls = {
     return outcome;
   },
 
-  /** Writes with what it was granted before, however late that is. @param {{ name: string, token: number }} input */
+  /** Writes with a token that was granted earlier. @param {{ name: string, token: number }} input */
   async fence({ name, token }) {
     try {
       await fencedSet(redis, { key: `${name}:data`, value: String(token), lease: { name, token } });
@@ -131,16 +131,16 @@ const calls = {
 };
 
 serve({
-  /** Has its connection. */
+  /** Resolves when the client is connected. */
   ready: () => redis.ping(),
 
-  /** Calls at that moment, or at once if it is past. @param {{ recipe: string, atMs: number }} input */
+  /** Calls the recipe at `atMs`, or immediately if that has passed. @param {{ recipe: string, atMs: number }} input */
   async call({ recipe, atMs, ...input }) {
     await sleep(Math.max(0, atMs - Date.now()));
     return await calls[recipe]?.(input);
   },
 
-  /** What it is granted in its turn. @param {{ name: string }} input */
+  /** Acquires the mutex and returns its token. @param {{ name: string }} input */
   token: ({ name }) => holdfast.mutex(name).run(({ token }) => token, { waitMs: Infinity, leaseMs }),
 
   /** @param {{ name: string }} input */

@@ -1,12 +1,12 @@
 // @ts-check
-/** A caller of `coalesce` in a process of its own. */
+/** A caller of `coalesce` in a separate process. */
 import { createHoldfast } from "holdfast";
 import { coalesce } from "holdfast/recipes";
 import { Redis } from "ioredis";
 import { args, serve, tell } from "../../faults/programs/serve.mjs";
 
 const redis = new Redis({ port: args.port });
-// On a machine that is slow many requests at once take their time, and asking again does not help.
+// Long, because many simultaneous requests are slow on a slow machine, and retries do not help.
 const holdfast = createHoldfast({ redis, commandTimeoutMs: 30_000 });
 
 /** @type {() => void} */
@@ -22,13 +22,13 @@ function told(error) {
 }
 
 serve({
-  /** From then on it can be told of its turn. @param {{ name: string }} input */
+  /** Opens the inbox, so that later calls can receive messages. @param {{ name: string }} input */
   async ready({ name }) {
     await Promise.all([1, 2].map(() => coalesce(holdfast, name, () => redis.ping())));
   },
 
   /**
-   * One call, which says when it begins, and works until `finish` is called.
+   * Makes one call that reports when it begins and runs until `finish` is called.
    *
    * @param {{ name: string, mark: string, leaseMs: number, mode?: "newest" | "join", cancelRunning?: boolean }} input
    */
@@ -46,11 +46,10 @@ serve({
   finish: () => finish(),
 
   /**
-   * So many calls, so many of them on their way at once. Each wants done what had come by when it called, and runs count who is
-   * inside.
+   * Makes `calls` calls, `atOnce` of them at a time. Each run records how many calls had arrived and counts overlaps.
    *
    * @param {{ name: string, calls: number, atOnce: number, mode: "newest" | "join" }} input
-   * @returns {Promise<Record<string, number>>} how often each outcome
+   * @returns {Promise<Record<string, number>>} how often each outcome occurred
    */
   async many({ name, calls, atOnce, mode }) {
     /** @type {Record<string, number>} */

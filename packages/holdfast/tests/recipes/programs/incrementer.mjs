@@ -1,5 +1,5 @@
 // @ts-check
-/** Counts in a versioned value, in a process of its own. */
+/** Increments a versioned value in a separate process. */
 import { createHoldfast } from "holdfast";
 import { versioned } from "holdfast/recipes";
 import { Redis } from "ioredis";
@@ -11,7 +11,7 @@ const holdfast = createHoldfast({ redis, commandTimeoutMs: 60_000, leaseMs: args
 
 serve({
   /**
-   * So many writers at once, each of which counts one on so many times.
+   * Runs `writers` writers at the same time, each of which increments `times` times.
    *
    * @param {{ name: string, writers: number, times: number, promoteAfter: number }} input
    * @returns the versions that they wrote
@@ -32,7 +32,7 @@ serve({
     return versions;
   },
 
-  /** Counts without end, and says so after the first time. @param {{ name: string }} input */
+  /** Increments forever and reports after the first time. @param {{ name: string }} input */
   async countOn({ name }) {
     const total = versioned(holdfast, name);
     for (let n = 0; ; n += 1) {
@@ -42,10 +42,10 @@ serve({
   },
 
   /**
-   * Counts one on, comes under the mutex with that, is stopped there by its own hand, and writes when somebody lets it go on.
+   * Increments after a conflict and so with the mutex, freezes itself there, and writes when it is resumed.
    *
    * @param {{ name: string, attemptsMax: number }} input
-   * @returns what it has seen in each attempt, and what became of it
+   * @returns the value that each attempt read, and the outcome
    */
   async countLate({ name, attemptsMax }) {
     const total = versioned(holdfast, name);
@@ -55,7 +55,7 @@ serve({
     const change = async (old) => {
       const count = Number(old ?? 0);
       seen.push(count);
-      // Another one is first, in its own process: it comes under the mutex with the second attempt.
+      // Causes a conflict in the first attempt, so that the second one takes the mutex.
       if (seen.length === 1) await total.update(() => count + 1);
       if (seen.length === 2) {
         await tell("promoted");

@@ -1,12 +1,12 @@
 // @ts-check
-/** A receiver of webhooks in a process of its own. */
+/** A receiver of webhooks in a separate process. */
 import { createHoldfast } from "holdfast";
 import { keyed } from "holdfast/recipes";
 import { Redis } from "ioredis";
 import { args, serve, tell } from "../../faults/programs/serve.mjs";
 
 const redis = new Redis({ port: args.port });
-// On a machine that is slow many requests at once take their time, and asking again does not help.
+// Long, because many simultaneous requests are slow on a slow machine, and retries do not help.
 const holdfast = createHoldfast({ redis, commandTimeoutMs: 30_000 });
 const objects = keyed(holdfast, "test");
 
@@ -20,13 +20,13 @@ const finished = new Promise((resolve) => {
 const applied = (mark, object) => redis.rpush(`${object}:applied`, mark);
 
 serve({
-  /** From then on it can be told of its turn. @param {{ object: string }} input */
+  /** Opens the inbox, so that later calls can receive messages. @param {{ object: string }} input */
   async ready({ object }) {
     await Promise.all([1, 2].map(() => objects.run(object, () => redis.ping())));
   },
 
   /**
-   * One event: says that it has begun, works until `finish` is called, and applies it.
+   * Applies one event: reports that it has begun, and works until `finish` is called.
    *
    * @param {{ object: string, mark: string, leaseMs: number, eventId?: string }} input
    */
@@ -51,10 +51,10 @@ serve({
   finish: () => finish(),
 
   /**
-   * So many events of each object, so many of each on their way at once; each notes whose turn it was.
+   * Delivers `events` events of each object, `atOnce` of them at a time. Each records its owner.
    *
    * @param {{ objects: string[], events: number, atOnce: number }} input
-   * @returns {Promise<Record<string, number>>} how often each outcome
+   * @returns {Promise<Record<string, number>>} how often each outcome occurred
    */
   async deliver({ objects: all, events, atOnce }) {
     /** @type {Record<string, number>} */

@@ -1,5 +1,5 @@
 // @ts-check
-/** A process that leads by `lead`, and resigns on SIGTERM. */
+/** A process that leads with `lead` and resigns on SIGTERM. */
 import process from "node:process";
 import { createHoldfast } from "holdfast";
 import { lead } from "holdfast/recipes";
@@ -19,7 +19,7 @@ process.on("SIGTERM", () => {
 
 serve({
   /**
-   * Leads until it resigns or loses, and tells when it does.
+   * Leads until it resigns or loses its lease, and reports when it begins.
    *
    * @param {{ value: string, leaseMs: number, delayMaxMs?: number, mark: string, spins?: boolean }} input
    */
@@ -30,7 +30,7 @@ serve({
         async (leadership) => {
           await tell("leading", leadership.term);
           if (spins) {
-            // No timer runs; it is stopped meanwhile, and what comes then is the first line after that.
+            // A busy loop, so that no timer runs. The test freezes the process here.
             for (const beganMs = Date.now(); Date.now() - beganMs < leaseMs; );
             const isHeld = leadership.validForMs() > 0;
             const { role } = election.health(60_000);

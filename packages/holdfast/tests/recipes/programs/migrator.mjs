@@ -1,5 +1,5 @@
 // @ts-check
-/** A pod that migrates the database when it starts, and then serves. */
+/** A pod that migrates the database when it starts and then serves. */
 import { createHoldfast } from "holdfast";
 import { once } from "holdfast/recipes";
 import { Redis } from "ioredis";

@@ -1,5 +1,5 @@
 // @ts-check
-/** A caller of `once` in a process of its own. */
+/** A caller of `once` in a separate process. */
 import { createHoldfast } from "holdfast";
 import { once } from "holdfast/recipes";
 import { Redis } from "ioredis";
@@ -19,7 +19,7 @@ const finished = new Promise((resolve) => {
 
 serve({
   /**
-   * Runs the call: counts that it did, saves a recovery point, says that it has, and works on for so long, or until `finish`.
+   * Runs the call: records the run, saves a recovery point, reports that, and works for `workMs` or until `finish`.
    *
    * @param {{ key: string, leaseMs: number, workMs?: number, mark: string }} input
    */
@@ -46,7 +46,7 @@ serve({
   finish: () => finish(),
 
   /**
-   * Many calls, each at once with others of other processes. If it `stalls`, the first that runs here says so, and never ends.
+   * Makes many calls at the same time. With `stalls`, the first call that runs here reports that and never ends.
    *
    * @param {{ keys: string[], leaseMs: number, stalls?: boolean }} input
    */

@@ -1,5 +1,5 @@
 // @ts-check
-/** An instance of a service with scheduled jobs, in a process of its own. */
+/** An instance of a service with scheduled jobs in a separate process. */
 import { createHoldfast } from "holdfast";
 import { scheduled } from "holdfast/recipes";
 import { Redis } from "ioredis";
@@ -13,7 +13,7 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 serve({
   /**
-   * Calls the job once: it says that it has begun, and works for so long, whatever its signal says.
+   * Calls the job once. It reports that it has begun, and works for `workMs` even if its signal aborts.
    *
    * @param {{ name: string, workMs: number, options: import("holdfast/recipes").ScheduledOptions }} input
    */
@@ -38,7 +38,7 @@ serve({
   },
 
   /**
-   * Many jobs, each called several times at once.
+   * Calls many jobs, each `callers` times at the same time.
    *
    * @param {{ names: string[], callers: number, everyMs: number }} input
    */
@@ -50,7 +50,7 @@ serve({
     return (await Promise.all(calls)).map((result) => (result.outcome === "ran" ? "ran" : result.reason));
   },
 
-  /** Runs a job, and is done with everything: the process ends unless something is left behind. */
+  /** Runs a job and closes everything. The process then exits unless something is left behind. */
   async finish({ name }) {
     const job = scheduled(holdfast, name, () => {}, { everyMs: 60_000, minHoldMs: 5_000, history: true });
     const { outcome } = await job();

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * One of several instances of a service, with a clock of its own: a job on timers by `scheduled`, and one of node-cron by
- * its coordinator. What it does is in lists on the server, so that it is known of the dead too.
+ * One of several instances of a service, each with its own clock. It runs one job on timers with `scheduled` and one of
+ * node-cron with its coordinator. It records everything in lists on the server, which survive a crash.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe } from "node:diagnostics_channel";
@@ -19,7 +19,7 @@ const { Redis } = await import("ioredis");
 const { schedule, setRunCoordinator } = await import("node-cron");
 
 const redis = new Redis({ port });
-// What is slow here is the machine: no server goes away.
+// Long, because the machine may be slow and no server fails in this test.
 const holdfast = createHoldfast({ redis, clientName: instance, commandTimeoutMs: 60_000 });
 
 /** @param {number} ms @param {AbortSignal} [signal] */
@@ -36,8 +36,8 @@ const sleep = (ms, signal) =>
 const note = (list, entry) => redis.rpush(list, JSON.stringify({ instance, ...entry }));
 
 /**
- * Which call of the job this is, for what is told of it, and its tick by the clock of the server, to which it is a call of that
- * tick however late the work begins.
+ * Number of the call of the job, which its records contain, and its tick in server time. The server fixes the tick when
+ * the call arrives, even if the work begins late.
  *
  * @type {AsyncLocalStorage<{ call: number, tick?: number }>}
  */
@@ -65,12 +65,12 @@ const job = scheduled(
   { everyMs, history: true, jitterMaxMs: Math.floor(everyMs / 100) },
 );
 
-/** Which tick this host thinks that it is. */
+/** The current tick by the clock of this host. */
 function nominal() {
   return Math.round(Date.now() / everyMs);
 }
 
-/** As any scheduler: at whole multiples of the period, by its own clock. */
+/** Like any scheduler, calls the job at whole multiples of the period by its own clock. */
 function arm() {
   const nextAtMs = (Math.floor((Date.now() + everyMs / 4) / everyMs) + 1) * everyMs;
   setTimeout(() => {
@@ -82,7 +82,7 @@ function arm() {
 }
 
 const coordinator = runCoordinator(holdfast, { history: true, jitterMaxMs: 50 });
-/** The key of a fire, by its time. @type {Map<string, string>} */
+/** Maps the time of a fire to its key. @type {Map<string, string>} */
 const keys = new Map();
 setRunCoordinator({
   ...coordinator,

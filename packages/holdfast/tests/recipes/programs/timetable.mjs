@@ -1,5 +1,5 @@
 // @ts-check
-/** A host with a wrong clock that calls many scheduled jobs by one timetable, and notes what came of each call. */
+/** A host with a wrong clock that calls many scheduled jobs by a timetable and records the outcome of each call. */
 import { subscribe } from "node:diagnostics_channel";
 import { createHoldfast } from "holdfast";
 import { scheduled } from "holdfast/recipes";
@@ -11,7 +11,7 @@ setClock(args.offsetMs);
 const redis = new Redis({ port: args.port });
 const holdfast = createHoldfast({ redis, commandTimeoutMs: 60_000 });
 
-/** When the last call of each job came, by the clock of the server. @type {Map<string, number>} */
+/** Server time of the last call of each job. @type {Map<string, number>} */
 const calledAtMs = new Map();
 for (const channel of ["holdfast:run:started", "holdfast:run:skipped"]) {
   subscribe(channel, (message) => {
@@ -21,13 +21,13 @@ for (const channel of ["holdfast:run:started", "holdfast:run:skipped"]) {
 }
 
 serve({
-  /** Has its connection, and the server has the scripts. */
+  /** Connects and loads the scripts into the server. */
   async ready() {
     await scheduled(holdfast, `warm:${process.pid}`, () => {}, { everyMs: 1_000 })();
   },
 
   /**
-   * The ticks go round the jobs, one every so often; here each comes a little sooner or later than that.
+   * Calls one job per tick in rotation. This host calls each of them `shiftMs` early or late.
    *
    * @param {{ jobs: string[], ticks: number, tickMs: number, startAtMs: number, shiftMs: number }} input
    */
@@ -41,9 +41,9 @@ serve({
         return token;
       };
       await new Promise((resolve) => setTimeout(resolve, startAtMs + tick * tickMs + shiftMs - realMs()));
-      // Nobody is to be thought dead who is only slow.
+      // A long lease, so that a slow holder does not count as dead.
       const result = await scheduled(holdfast, job, start, { everyMs, leaseMs: 60_000 })();
-      // The clock of the server is that of this machine; what it says is rounded down.
+      // The server uses the clock of this machine. Its time is rounded down, so add one.
       const endedAtMs = realMs() + 1;
       return { job, tick, atMs: calledAtMs.get(job), endedAtMs, result: { ...result, error: undefined } };
     };

@@ -1,24 +1,24 @@
 // @ts-check
-/** A process of workers with numbers, which make ids of their clock, their number and a count. */
+/** A process of workers with numbers. They generate ids from their clock, their number and a counter. */
 import { appendFileSync } from "node:fs";
 import { createHoldfast } from "holdfast";
 import { workerSlot } from "holdfast/recipes";
 import { Redis } from "ioredis";
 import { args, serve, tell } from "../../faults/programs/serve.mjs";
 
-/** What this process takes for the time; steps of the wall clock are played with it. */
+/** Offset of the clock of this process, which simulates jumps of the wall clock. */
 let offsetMs = args.offsetMs ?? 0;
 const wallMs = Date.now.bind(Date);
 Date.now = () => Math.floor(wallMs() + offsetMs);
 
 const redis = new Redis({ port: args.port });
-// What is slow here is the machine.
+// Long, because the machine may be slow.
 const holdfast = createHoldfast({ redis, commandTimeoutMs: 30_000 });
 /** @type {import("holdfast/recipes").WorkerSlot[]} */
 let slots = [];
 const giveUp = new AbortController();
 
-/** Ids as many write them: `<ms>-<number>-<count>`, none of a time that its number may have had before. */
+/** Generates ids as `<ms>-<number>-<count>`, but none for a time at which an earlier worker may have had the number. */
 class Ids {
   /** @param {import("holdfast/recipes").WorkerSlot} slot */
   constructor(slot) {
@@ -27,7 +27,7 @@ class Ids {
     this.count = 0;
   }
 
-  /** @returns {string | undefined} undefined while its clock has not come so far */
+  /** @returns {string | undefined} undefined until the clock has passed that time */
   next() {
     const nowMs = Date.now();
     this.slot.assertHeld();
@@ -40,7 +40,7 @@ class Ids {
 
 serve({
   /**
-   * Takes so many numbers at once.
+   * Takes `many` numbers at the same time.
    *
    * @param {{ name: string, count: number, many: number, leaseMs?: number, restMs?: number, waitMs: number }} input
    */
@@ -56,7 +56,7 @@ serve({
     };
   },
 
-  /** Who has none yet waits no longer. */
+  /** Aborts all pending requests for numbers. */
   giveUp() {
     giveUp.abort(new Error("gave up"));
   },
@@ -65,7 +65,7 @@ serve({
     await Promise.all(slots.map((slot) => slot.release()));
   },
 
-  /** Which are held at the first line after it was stopped for that long. @param {{ forMs: number }} input */
+  /** Blocks for `forMs`, then returns for each number whether it is still held. @param {{ forMs: number }} input */
   async spin({ forMs }) {
     await tell("spinning");
     for (const beganMs = wallMs(); wallMs() - beganMs < forMs; );
@@ -73,15 +73,15 @@ serve({
   },
 
   /**
-   * Makes ids with a number, again and again with another one when that is lost, and writes them down before anybody may use
-   * them; until it is told to stop, or killed.
+   * Generates ids and writes them to a file until the process is killed. If the number is lost or given up, the worker
+   * takes another one.
    *
    * @param {{ name: string, count: number, leaseMs: number, restMs: number, file: string }} input
    */
   async generate({ name, file, ...how }) {
     let made = 0;
     for (;;) {
-      // A connection of its own, so that who leaves without a word is not heard of again.
+      // A separate connection, so that a worker can vanish without a release.
       const own = new Redis({ port: args.port });
       own.on("error", () => {});
       const alone = createHoldfast({ redis: own, commandTimeoutMs: 30_000 });

@@ -1,5 +1,5 @@
 // @ts-check
-/** A holder in a process of its own that looks at its lease, stands still, and then writes. */
+/** A holder in a separate process that checks its lease, freezes, and then writes. */
 import process from "node:process";
 import { createHoldfast } from "holdfast";
 import { fence } from "holdfast/pg";
@@ -19,7 +19,7 @@ function outcomeOf(error) {
 
 serve({
   /**
-   * Holds the lock; sees that it does; is stopped by its own hand, in that very moment; and when somebody lets it go on, writes.
+   * Acquires the lock, checks its lease, freezes itself immediately after that, and writes when it is resumed.
    *
    * @param {{ name: string, key: string, leaseMs: number, how: "plain" | "fenced" }} input
    */
@@ -38,13 +38,13 @@ serve({
   },
 
   /**
-   * The same with a row of PostgreSQL, and the stop before the mark is raised, or after.
+   * The same with a row of PostgreSQL. The process freezes before or after the fence mark is raised.
    *
    * @param {{ name: string, resource: string, leaseMs: number, how: "plain" | "fenced", stop: "before" | "after" }} input
    */
   async update({ name, resource, leaseMs, how, stop }) {
     const client = new pg.Client({ connectionString: args.databaseUrl });
-    // A server that ends the session says so here as well.
+    // A server that ends the session also emits an error on the client.
     client.on("error", () => {});
     await client.connect();
     const lease = await holdfast.mutex(name).acquire({ leaseMs });
@@ -67,7 +67,7 @@ serve({
   },
 
   /**
-   * Takes from a counter, one request after the other.
+   * Takes from a counter, one request at a time.
    *
    * @param {{ name: string, requests: string[] }} input
    */

@@ -1,5 +1,5 @@
 // @ts-check
-/** A host whose clock is wrong: what it takes for the time, as soon as it says so. */
+/** Simulates a host with a wrong clock by replacing `Date`. */
 const RealDate = Date;
 
 /** @param {number} offsetMs */
@@ -8,7 +8,7 @@ export function setClock(offsetMs) {
     class extends RealDate {
       /** @param {any[]} given */
       constructor(...given) {
-        // @ts-expect-error whatever a Date takes
+        // @ts-expect-error Any arguments that Date accepts.
         super(...(given.length === 0 ? [RealDate.now() + offsetMs] : given));
       }
       /** @override */
@@ -19,5 +19,5 @@ export function setClock(offsetMs) {
   );
 }
 
-/** What the time is in truth, in ms since 1970. */
+/** The real time in milliseconds since 1970. */
 export const realMs = () => RealDate.now();

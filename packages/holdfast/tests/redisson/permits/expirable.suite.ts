@@ -1,4 +1,4 @@
-/** Redisson's semaphore of permits with ids and leases, with somebody on the other side. */
+/** Redisson's semaphore whose permits have ids and leases, shared with a Java peer. */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { LeaseLostError } from "../../../src/index.js";
@@ -9,7 +9,7 @@ const NEVER = 922_337_203_685_477;
 /** Longer than any test. */
 const LONG_MS = 600_000;
 
-/** Every permit that is held: its id, and the end of its lease. */
+/** All held permits: id and end of the lease. */
 async function held({ redis }: Pick<TwoSides, "redis">, timeout: string): Promise<Map<string, number>> {
   const flat = await redis.zrangeBuffer(timeout, "0", "-1", "WITHSCORES");
   const entries = new Map<string, number>();
@@ -27,7 +27,7 @@ export function expirableSuite(sides: () => TwoSides): void {
     ["a name without braces", (id: string) => id, (id: string) => `{${id}}:timeout`],
     ["a hash tag at the end", (id: string) => `${id}:{42}`, (id: string) => `${id}:{42}:timeout`],
     ["a hash tag in front", (id: string) => `{${id}}x`, (id: string) => `{${id}}x:timeout`],
-  ])("permits are 16 raw bytes with a whole number for a deadline: %s", async (_, nameOf, timeoutOf) => {
+  ])("permits are stored as 16 raw bytes with an integer deadline: %s", async (_, nameOf, timeoutOf) => {
     const { peer, redis, process } = sides();
     const name = nameOf(randomUUID());
     const timeout = timeoutOf(/[\da-f-]{36}/.exec(name)?.[0] ?? "");
@@ -56,7 +56,7 @@ export function expirableSuite(sides: () => TwoSides): void {
     expect([...(await held({ redis }, timeout)).keys()].sort()).toEqual([theirs, endless].sort());
   });
 
-  test("an id that one side acquired is released by the other", async () => {
+  test("a permit id acquired on one side can be released on the other", async () => {
     const { peer, redis, process, heard } = sides();
     const name = randomUUID();
     const channel = `redisson_sc:{${name}}`;
@@ -76,7 +76,7 @@ export function expirableSuite(sides: () => TwoSides): void {
     expect(await redis.exists(`{${name}}:timeout`)).toBe(0);
   });
 
-  test("several ids are released all or none", async () => {
+  test("releasing several ids is all or nothing", async () => {
     const { peer, process, heard } = sides();
     const name = randomUUID();
     const semaphore = process().redisson.permitExpirableSemaphore(name);
@@ -86,7 +86,7 @@ export function expirableSuite(sides: () => TwoSides): void {
     expect(await semaphore.tryReleaseAll([...ids, "00".repeat(16)])).toBe(false);
     expect(await semaphore.acquiredPermits()).toBe(3);
     expect(await semaphore.tryReleaseAll(ids)).toBe(true);
-    // How many came back, not how many there are.
+    // The message is the number of released permits, not of available ones.
     expect(await heard()).toEqual([`redisson_sc:{${name}} 3`]);
     const lease = await semaphore.acquire({ permits: 2, leaseMs: LONG_MS });
     await peer.call("permit.releaseSome", { name, permitIds: lease.permitIds });
@@ -95,13 +95,13 @@ export function expirableSuite(sides: () => TwoSides): void {
     expect(await semaphore.availablePermits()).toBe(5);
   });
 
-  test("what is over is reaped by either side, whoever had it, and its holder is told so", async () => {
+  test("either side reclaims an expired permit, and its holder's release fails", async () => {
     const { peer, redis, process } = sides();
     const name = randomUUID();
     const semaphore = process().redisson.permitExpirableSemaphore(name, BY_MESSAGE);
     await semaphore.trySetPermits(1);
     const ours = await semaphore.acquire({ leaseMs: 150, renew: false });
-    // Only the end of that lease can wake it: nothing is published.
+    // Only the end of that lease can wake the waiter because nothing is published.
     const theirs = await peer.call<string>("permit.tryAcquire", { name, waitMs: 20_000, leaseMs: 150 });
     expect(theirs).toMatch(/^[\da-f]{32}$/);
     await expect(ours.release()).rejects.toThrow(LeaseLostError);
@@ -112,7 +112,7 @@ export function expirableSuite(sides: () => TwoSides): void {
     expect(await redis.get(name)).toBe("1");
   });
 
-  test("a release after the end comes back once, and is told to be late", async () => {
+  test("a permit released after its lease ended comes back once, and the release reports `late`", async () => {
     const { peer, redis, process, heard } = sides();
     const name = randomUUID();
     const semaphore = process().redisson.permitExpirableSemaphore(name);
@@ -124,7 +124,7 @@ export function expirableSuite(sides: () => TwoSides): void {
     const unnoticed = await peer.call<string>("permit.tryAcquire", { name, leaseMs: 40 });
     await untilOver(unnoticed);
     await heard();
-    // Whoever counts takes it back, and tells those who wait.
+    // Counting the permits reclaims it and notifies waiters.
     expect(await semaphore.acquiredPermits()).toBe(0);
     expect(await heard()).toEqual([`redisson_sc:{${name}} 2`]);
     expect(await semaphore.tryRelease(unnoticed)).toBe("not-held");
@@ -139,7 +139,7 @@ export function expirableSuite(sides: () => TwoSides): void {
   });
 
   test(
-    "a lease of ours is renewed for as long as it is held, and the other side never gets in",
+    "a Node lease is renewed while it is held, and the other side never gets in",
     () =>
       withLeaseInTime(async (leaseMs) => {
         const { peer, redis, process } = sides();
@@ -156,7 +156,7 @@ export function expirableSuite(sides: () => TwoSides): void {
     60_000,
   );
 
-  test("a release wakes who waits on the other side, and no message is missed", async () => {
+  test("a release wakes a waiter on the other side every time", async () => {
     const { peer, redis, process, rounds } = sides();
     const name = randomUUID();
     const channel = `redisson_sc:{${name}}`;
@@ -175,7 +175,7 @@ export function expirableSuite(sides: () => TwoSides): void {
     }
   });
 
-  test("the end of a lease is moved from either side, also to never and back", async () => {
+  test("either side can move the end of a lease, also to never and back", async () => {
     const { peer, redis, process } = sides();
     const name = randomUUID();
     const timeout = `{${name}}:timeout`;
@@ -189,14 +189,14 @@ export function expirableSuite(sides: () => TwoSides): void {
     const lease = await semaphore.acquire({ leaseMs: LONG_MS });
     expect(await peer.call("permit.updateLeaseTime", { name, permitId: lease.owner, leaseMs: 3 * LONG_MS })).toBe(true);
     expect(await semaphore.getLeaseTime(lease.owner)).toBeGreaterThan(2 * LONG_MS);
-    // A renewal never ends it sooner.
+    // A renewal never shortens the lease.
     await lease.extend(LONG_MS);
     expect(await semaphore.getLeaseTime(lease.owner)).toBeGreaterThan(2 * LONG_MS);
     expect(await semaphore.updateLeaseTime("11".repeat(16), LONG_MS)).toBe(false);
     await lease.release();
   });
 
-  test("both sides count alike, before and after the number of permits is changed", async () => {
+  test("both sides report the same counts before and after the number of permits changes", async () => {
     const { peer, process, heard } = sides();
     const name = randomUUID();
     const semaphore = process().redisson.permitExpirableSemaphore(name);
@@ -234,7 +234,7 @@ export function expirableSuite(sides: () => TwoSides): void {
     await lease.release();
   });
 
-  test("no more are inside than there are permits, however both sides contend, and nobody is left behind", async () => {
+  test("under contention from both sides, the permit limit holds and every worker gets a turn", async () => {
     const { peer, process, contendMs, tell } = sides();
     const name = randomUUID();
     const one = process().redisson.permitExpirableSemaphore(name, BY_MESSAGE);

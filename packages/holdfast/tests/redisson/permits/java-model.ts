@@ -1,6 +1,6 @@
 /**
- * What a Java service with Redisson 4.7 does with its semaphores and latches, step by step as the wire reference states it, and
- * written from that alone: with its defects, and without anything of ours.
+ * Semaphores and latches of a Java service with Redisson 4.7, written from the wire reference alone. The model has
+ * Redisson's defects and shares no code with Holdfast.
  */
 import { randomBytes } from "node:crypto";
 import type { Redis } from "ioredis";
@@ -37,7 +37,7 @@ const REAP = `
     local value = redis.call('INCRBY', KEYS[1], #gone)
     if value > 0 then redis.call('PUBLISH', ARGV[1], value) end
   end`;
-/** And ARGV deadline, count, ids…: OK, \`:\` and the score to wait for, or nil. */
+/** Additional ARGV deadline, count, ids…: returns OK, `:` and the score to wait for, or nil. */
 const TAKE = `${REAP}
   local count = redis.call('GET', KEYS[1])
   if count and count - ARGV[5] >= 0 then
@@ -107,7 +107,7 @@ const DELETE_LATCH = `
 type Values = Readonly<Record<string, unknown>>;
 type Argument = string | number | Buffer;
 
-/** What stands for one JVM: all its waiters share a subscriber connection, and a message wakes as many of them as it says. */
+/** Models one JVM. Its waiters share a subscriber connection. The number in a message is how many waiters it wakes. */
 export class JavaModel implements PermitPeer {
   readonly #redis: Redis;
   readonly #subscriber: Redis;
@@ -135,7 +135,7 @@ export class JavaModel implements PermitPeer {
         : kind === "permit"
           ? this.#permit(rest, name, values)
           : this.#semaphore(rest, name, values);
-    // The test that calls a verb knows what the model answers.
+    // The calling test knows the result type of the verb.
     return (await answer) as Answer;
   }
 
@@ -247,7 +247,7 @@ export class JavaModel implements PermitPeer {
     }
   }
 
-  /** Redisson's wait: try, subscribe, and then try again at each message, or when the lease is over that the answer named. */
+  /** Redisson's wait: tries, subscribes, and tries again at each message or when the lease named in the reply ends. */
   async #until<Answer>(
     channel: string,
     attempt: () => Promise<Answer>,
@@ -286,7 +286,7 @@ export class JavaModel implements PermitPeer {
 
   #heard(channel: string, message: string): void {
     const waiters = [...(this.#waiters.get(channel) ?? [])];
-    // Whoever hears that a latch was set or deleted goes on waiting, whatever the count says by then.
+    // A waiter that hears that a latch was set or deleted keeps waiting, whatever the count is.
     const most = channel.startsWith("redisson_countdownlatch__") ? (message === "0" ? Infinity : 0) : Number(message);
     for (const wake of waiters.slice(0, most)) wake();
   }

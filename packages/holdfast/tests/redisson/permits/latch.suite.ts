@@ -1,4 +1,4 @@
-/** Redisson's count-down latch with somebody on the other side. */
+/** Redisson's count-down latch, shared with a Java peer. */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { WaitTimeoutError } from "../../../src/index.js";
@@ -10,7 +10,7 @@ export function latchSuite(sides: () => TwoSides): void {
     ["a name without braces", (id: string) => id],
     ["a hash tag at the end", (id: string) => `${id}:{42}`],
     ["a hash tag in front", (id: string) => `{${id}}x`],
-  ])("both sides count, and either reaches zero for all who wait: %s", async (_, nameOf) => {
+  ])("either side can count down to zero and wake all waiters: %s", async (_, nameOf) => {
     const { peer, redis, process, heard } = sides();
     const name = nameOf(randomUUID());
     const channel = `redisson_countdownlatch__channel__{${name}}`;
@@ -24,7 +24,7 @@ export function latchSuite(sides: () => TwoSides): void {
       expect(await redis.get(name)).toBe("2");
       const theirs = peer.call("latch.await", { name, waitMs: 20_000 });
       const ours = [latch.await(), latch.await(), process().redisson.countDownLatch(name, BY_MESSAGE).await()];
-      // A subscriber connection for each process.
+      // Each process has one subscriber connection.
       await untilHeard({ redis }, channel, 3);
       expect(await latch.countDown()).toBe(1);
       expect(await latch.getCount()).toBe(1);
@@ -38,7 +38,7 @@ export function latchSuite(sides: () => TwoSides): void {
     }
   });
 
-  test("a wait ends at its bound on either side", async () => {
+  test("a wait ends at its time limit on either side", async () => {
     const { peer, process } = sides();
     const name = randomUUID();
     const latch = process().redisson.countDownLatch(name);
@@ -48,7 +48,7 @@ export function latchSuite(sides: () => TwoSides): void {
     await expect(latch.await({ signal: AbortSignal.timeout(30) })).rejects.toThrow("aborted");
   });
 
-  test("to count down what is not there changes nothing, and nobody hears of it", async () => {
+  test("counting down a missing latch changes nothing and publishes nothing", async () => {
     const { peer, redis, process, heard } = sides();
     const name = randomUUID();
     const latch = process().redisson.countDownLatch(name);
@@ -60,7 +60,7 @@ export function latchSuite(sides: () => TwoSides): void {
     expect(await latch.delete()).toBe(false);
   });
 
-  test("whoever waits goes on when ours is deleted, on both sides; and ours also when the other side deletes it", async () => {
+  test("deleting a latch in Node wakes waiters on both sides, and deleting it in Java wakes Node's waiters", async () => {
     const { peer, redis, process } = sides();
     const name = randomUUID();
     const channel = `redisson_countdownlatch__channel__{${name}}`;
@@ -80,7 +80,7 @@ export function latchSuite(sides: () => TwoSides): void {
     await again;
   });
 
-  test("opens again and again for all who wait, whoever of either side sets it and counts, at random", async () => {
+  test("opens for all waiters every time, with both sides setting and counting at random", async () => {
     const { peer, process, contendMs, tell } = sides();
     const name = randomUUID();
     const one = process().redisson.countDownLatch(name, BY_MESSAGE);

@@ -1,4 +1,4 @@
-/** What Redisson's semaphores and latches come to when replies and messages are lost, keys go, and names mean something else. */
+/** Redisson's semaphores and latches with lost replies and messages, deleted keys, and names used for other types. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -19,7 +19,7 @@ beforeEach(() => sides.heard());
 afterEach(() => sides.end());
 afterAll(() => sides?.stop());
 
-/** A process of ours that hears no answer to the next requests of the script of that name, although they are carried out. */
+/** A Node process that loses the replies to the next requests of a given script after the script has run. */
 function hardOfHearing(): ReturnType<OpenSides["process"]> & {
   misses(script: string, times?: number): void;
   sent(): number;
@@ -57,7 +57,7 @@ function hardOfHearing(): ReturnType<OpenSides["process"]> & {
   };
 }
 
-describe("a request whose answer was lost", () => {
+describe("a request whose reply was lost", () => {
   test("takes permits of a plain semaphore once", async () => {
     const name = randomUUID();
     const process = hardOfHearing();
@@ -88,7 +88,7 @@ describe("a request whose answer was lost", () => {
     expect(await redis.get(name)).toBe("5");
   });
 
-  test("and that was given up leaves no permit behind", async () => {
+  test("leaves no permit behind after the caller has given up", async () => {
     const name = randomUUID();
     const process = hardOfHearing();
     for (const [semaphore, script] of [
@@ -106,7 +106,7 @@ describe("a request whose answer was lost", () => {
     ["release", "semaphore/add", 6],
     ["addPermits", "semaphore/add", 6],
     ["drainPermits", "semaphore/drain", 0],
-  ] as const)("counts once: %s", async (verb, script, left) => {
+  ] as const)("is applied once: %s", async (verb, script, left) => {
     const name = randomUUID();
     const process = hardOfHearing();
     const semaphore = process.redisson.semaphore(name);
@@ -118,7 +118,7 @@ describe("a request whose answer was lost", () => {
     if (verb === "drainPermits") expect(answer).toBe(5);
   });
 
-  test("counts once: permits that were set, added, changed or released by their ids", async () => {
+  test("is applied once: permits set, added, changed or released by id", async () => {
     const name = randomUUID();
     const process = hardOfHearing();
     const semaphore = process.redisson.permitExpirableSemaphore(name);
@@ -138,7 +138,7 @@ describe("a request whose answer was lost", () => {
     expect(await redis.get(name)).toBe("9");
   });
 
-  test("counts once: a latch that was set, counted down or deleted", async () => {
+  test("is applied once: a latch set, counted down or deleted", async () => {
     const name = randomUUID();
     const process = hardOfHearing();
     const latch = process.redisson.countDownLatch(name);
@@ -150,7 +150,7 @@ describe("a request whose answer was lost", () => {
     expect(await redis.get(name)).toBe("2");
     process.misses("latch/delete");
     expect(await latch.delete()).toBe(true);
-    // What is remembered goes by itself, and is in the slot of the key.
+    // The stored replies expire and are in the slot of the key.
     for (const key of (await redis.keys(`*${name}*`)).filter((one) => one !== name)) {
       expect(key).toContain(`{${name}}`);
       expect(await redis.pttl(key)).toBeGreaterThan(0);
@@ -158,8 +158,8 @@ describe("a request whose answer was lost", () => {
   });
 });
 
-describe("where nothing is published", () => {
-  test("a waiter finds free permits when it looks again", async () => {
+describe("without any message", () => {
+  test("a waiter finds free permits at its next re-check", async () => {
     const name = randomUUID();
     const { redisson } = sides.process();
     for (const semaphore of [
@@ -174,7 +174,7 @@ describe("where nothing is published", () => {
     }
   });
 
-  test("a waiter finds the count of a latch to be zero when it looks again", async () => {
+  test("a waiter finds the latch at zero at its next re-check", async () => {
     const name = randomUUID();
     const latch = sides.process().redisson.countDownLatch(name, { recheckMs: 50 });
     await latch.trySetCount(1);
@@ -184,7 +184,7 @@ describe("where nothing is published", () => {
     await waiting;
   });
 
-  test("a waiter goes on when a lease of ours is over, without a message and before it looks again", async () => {
+  test("a waiter is granted when a Node lease ends, before its next re-check", async () => {
     const name = randomUUID();
     const semaphore = sides.process().redisson.semaphore(name, BY_MESSAGE);
     await semaphore.trySetPermits(1);
@@ -193,8 +193,8 @@ describe("where nothing is published", () => {
   });
 });
 
-describe("the life of a count", () => {
-  test("is kept by all that changes a plain semaphore, and so is that of the record beside it", async () => {
+describe("the TTL of a count", () => {
+  test("is kept by every change to a plain semaphore, and its lease record follows it", async () => {
     const name = randomUUID();
     const semaphore = sides.process().redisson.semaphore(name);
     await semaphore.trySetPermits(3, { ttlMs: LONG_MS });
@@ -209,18 +209,18 @@ describe("the life of a count", () => {
     expect(await semaphore.drainPermits()).toBe(5);
     expect(await left()).toBeGreaterThan(LONG_MS / 2);
 
-    // Java's way to add takes the life away: a record that kept it would leave permits that nobody knows of.
+    // Java's addPermits removes the TTL. A record that kept its TTL would expire first, and its permits would be lost.
     await sides.peer.call("semaphore.addPermits", { name, permits: 1 });
     expect(await left()).toBe(-1);
     await lease.extend(1_000);
-    // As long as it may be needed; see below.
+    // The record outlives the lease; the tests of the lease record below check for how long.
     for (const key of record) expect(await redis.pttl(key)).toBeGreaterThan(LONG_MS);
     await lease.release();
     expect(await redis.exists(...record)).toBe(0);
     expect(await redis.get(name)).toBe("2");
   });
 
-  test("is that of the leases of permits that expire, and changes to the number keep it", async () => {
+  test("applies to the leases of expirable permits too, and survives changes to the number", async () => {
     const name = randomUUID();
     const semaphore = sides.process().redisson.permitExpirableSemaphore(name);
     await semaphore.trySetPermits(3, { ttlMs: LONG_MS });
@@ -236,8 +236,8 @@ describe("the life of a count", () => {
   });
 });
 
-describe("a semaphore that is deleted", () => {
-  test("takes its leases with it, and is not made again by them", async () => {
+describe("a deleted semaphore", () => {
+  test("loses its leases, and they do not re-create it", async () => {
     const name = randomUUID();
     const { redisson } = sides.process();
     for (const semaphore of [redisson.semaphore(name), redisson.permitExpirableSemaphore(`${name}2`)]) {
@@ -251,7 +251,7 @@ describe("a semaphore that is deleted", () => {
       expect(first.signal.reason).toBeInstanceOf(LeaseLostError);
       await expect(second.release()).rejects.toThrow(LeaseLostError);
       expect(await redis.exists(semaphore.name)).toBe(0);
-      // And what is made anew has all of its own.
+      // A semaphore created again under the name starts empty.
       await semaphore.trySetPermits(1);
       expect(await semaphore.availablePermits()).toBe(1);
       expect((await semaphore.inspect()).holders).toEqual([]);
@@ -259,7 +259,7 @@ describe("a semaphore that is deleted", () => {
   });
 });
 
-test("a holder that is released by force loses its lease, and its permits come back once", async () => {
+test("a force-released holder loses its lease, and its permits come back once", async () => {
   const name = randomUUID();
   const { redisson } = sides.process();
   const plain = redisson.semaphore(name);
@@ -283,14 +283,14 @@ test("a holder that is released by force loses its lease, and its permits come b
   expect(await redis.get(`${name}2`)).toBe("1");
 });
 
-test("of thousands of holders each can be released by force, by its owner or by its token", async () => {
+test("each of thousands of holders can be force-released by owner or by token", async () => {
   const name = randomUUID();
   const base = `hf:redisson-semaphore:mapped:{${name}}`;
   const semaphore = sides.process().redisson.semaphore(name);
   await semaphore.trySetPermits(2);
   const first = await semaphore.acquire({ leaseMs: LONG_MS });
   const second = await semaphore.acquire({ leaseMs: LONG_MS });
-  // Others whose leases end sooner, so that these two are named last of all.
+  // The other leases end sooner, so that these two holders are last in the list.
   const others = Array.from({ length: 1_500 }, (_, i) => `other/${i}/1000/1`);
   await redis.zadd(`${base}:leases`, ...others.flatMap((owner, i) => [i + 1, owner]));
   await redis.hset(`${base}:grants`, Object.fromEntries(others.map((owner, i) => [owner, `1/${i + 1}`])));
@@ -303,12 +303,12 @@ test("of thousands of holders each can be released by force, by its owner or by 
   for (const lease of [first, second]) await expect(lease.release()).rejects.toThrow(LeaseLostError);
 });
 
-describe("what is recorded beside the count of a plain semaphore", () => {
+describe("the lease record of a plain semaphore", () => {
   const HUNDRED_DAYS_MS = 100 * 86_400_000;
   const keysOf = (name: string): string[] =>
     ["leases", "grants"].map((key) => `hf:redisson-semaphore:mapped:{${name}}:${key}`);
 
-  test("ends by itself long after the last lease, since nobody tells when Java deletes the semaphore", async () => {
+  test("expires long after the last lease because Java announces no deletion", async () => {
     const name = randomUUID();
     const semaphore = sides.process().redisson.semaphore(name);
     await semaphore.trySetPermits(3);
@@ -320,12 +320,12 @@ describe("what is recorded beside the count of a plain semaphore", () => {
       expect(leftMs, "after the lease that is longest").toBeGreaterThan(HUNDRED_DAYS_MS + LONG_MS);
       expect(leftMs).toBeLessThanOrEqual(HUNDRED_DAYS_MS + 2 * LONG_MS);
     }
-    // Whoever still uses it does not leave it to that.
+    // The next use by a Node client deletes it earlier.
     await expect(lease.extend(LONG_MS)).rejects.toThrow(LeaseLostError);
     expect(await redis.exists(...keysOf(name))).toBe(0);
   });
 
-  test("goes as soon as somebody of ours looks for permits of a semaphore that is gone", async () => {
+  test("is deleted when a Node client uses a semaphore that is gone", async () => {
     for (const look of ["tryAcquire", "availablePermits", "trySetPermits"] as const) {
       const name = randomUUID();
       const semaphore = sides.process().redisson.semaphore(name);
@@ -338,7 +338,7 @@ describe("what is recorded beside the count of a plain semaphore", () => {
     }
   });
 
-  test("follows the life of the count as that is given and taken away", async () => {
+  test("follows the TTL of the count as that is set and removed", async () => {
     const name = randomUUID();
     const semaphore = sides.process().redisson.semaphore(name);
     await semaphore.trySetPermits(1, { ttlMs: LONG_MS });
@@ -354,7 +354,7 @@ describe("what is recorded beside the count of a plain semaphore", () => {
   });
 });
 
-test("thousands that are over are reaped a part at a time, and all of them when they are counted", async () => {
+test("thousands of expired permits are reclaimed in batches, and all of them by a count", async () => {
   const name = randomUUID();
   const timeout = `{${name}}:timeout`;
   const semaphore = sides.process().redisson.permitExpirableSemaphore(name);
@@ -368,7 +368,7 @@ test("thousands that are over are reaped a part at a time, and all of them when 
   await lease.release();
 });
 
-test("permits of hundreds of dead holders of a plain semaphore come back when they are needed, or counted", async () => {
+test("permits of hundreds of crashed holders come back when they are needed or counted", async () => {
   const name = randomUUID();
   const semaphore = sides.process().redisson.semaphore(name);
   await semaphore.trySetPermits(450);
@@ -376,7 +376,7 @@ test("permits of hundreds of dead holders of a plain semaphore come back when th
   const leases = `hf:redisson-semaphore:mapped:{${name}}:leases`;
   const over = (await redis.zrange(leases, "0", "-1")).flatMap((owner) => [1, owner]);
   await redis.zadd(leases, "XX", ...over);
-  // More than one part is needed for this.
+  // This acquire needs more than one batch.
   const many = await semaphore.tryAcquire({ permits: 250 });
   expect(many?.permits).toBe(250);
   expect(await semaphore.availablePermits()).toBe(200);
@@ -384,7 +384,7 @@ test("permits of hundreds of dead holders of a plain semaphore come back when th
   expect(await many?.release()).toBe("released");
 });
 
-test("where a renewal counts once replicas have it, so does a grant", async () => {
+test("a store that confirms grants gets an extend after each acquire", async () => {
   const name = randomUUID();
   const sent: string[] = [];
   const client = new Redis({ port: sides.server.port });
@@ -419,10 +419,10 @@ test("where a renewal counts once replicas have it, so does a grant", async () =
   ]);
 });
 
-describe("a name that means something else", () => {
+describe("a name used for something else", () => {
   const clear = /its key "[^"]+" (?:is of another type|holds a text|belongs to)/;
 
-  test("is refused by every verb where its key is a lock's, or holds a text", async () => {
+  test("is refused by every verb if its key is a lock or holds text", async () => {
     const { redisson } = sides.process();
     for (const spoil of [(name: string) => redis.hset(name, "owner", 1), (name: string) => redis.set(name, "owner")]) {
       const name = randomUUID();
@@ -460,7 +460,7 @@ describe("a name that means something else", () => {
     }
   });
 
-  test("is refused where the other sort of semaphore is in use", async () => {
+  test("is refused if the other kind of semaphore uses it", async () => {
     const { redisson } = sides.process();
     const mixed = { cause: { message: expect.stringMatching(clear) } };
     const first = randomUUID();

@@ -1,11 +1,11 @@
-/** Whoever is on the other side: a Java service, or a model of one. Verbs and values are those of the Java peer. */
+/** The other side: a Java service or a model of one, with the verbs and values of the Java peer. */
 import type { Redis } from "ioredis";
 import type { Holdfast } from "../../../src/index.js";
 import type { RecheckOptions, Redisson } from "../../../src/interop/redisson/index.js";
 
 /**
- * Names are `semaphore.…`, `permit.…` and `latch.…`; each takes the `name` of the object. What takes `waitMs` answers false, or
- * null in place of an id, when that is over; what waits without it waits for ever.
+ * Verbs are `semaphore.…`, `permit.…` and `latch.…`, and each takes the `name` of the object. A wait with `waitMs` that
+ * times out returns false, or null in place of an id. A wait without `waitMs` has no time limit.
  */
 export interface PermitPeer {
   call<Answer = boolean>(verb: string, values: Readonly<Record<string, unknown>>): Promise<Answer>;
@@ -14,35 +14,35 @@ export interface PermitPeer {
 /** Both sides on one server. */
 export interface TwoSides {
   readonly peer: PermitPeer;
-  /** A client of its own, for what nobody else would do. */
+  /** A separate client for direct access to the server. */
   readonly redis: Redis;
-  /** Of one process of ours; each call makes another one. */
+  /** Makes a new Node process. */
   process(): { readonly redisson: Redisson; readonly holdfast: Holdfast };
-  /** What was published since the last call, as `<channel> <message>`, in order. */
+  /** Messages published since the last call, as `<channel> <message>`, in order. */
   heard(): Promise<string[]>;
-  /** How often what is repeated to be sure is repeated. */
+  /** Number of rounds in tests that repeat their steps. */
   readonly rounds: number;
   /** How long both sides contend. */
   readonly contendMs: number;
-  /** Says what that came to. */
+  /** Reports the result of the contention. */
   tell?(what: string, report: object): void;
 }
 
-/** Waiters that only a message or the end of a lease can wake while a test lasts. */
+/** Re-checks so rarely that only a message or the end of a lease can wake a waiter during a test. */
 export const BY_MESSAGE: RecheckOptions = { recheckMs: 60_000 };
 
-/** Waits until so many of either side listen to that channel. */
+/** Waits until the channel has at least `least` subscribers. */
 export async function untilHeard({ redis }: Pick<TwoSides, "redis">, channel: string, least: number): Promise<void> {
   while (Number((await redis.pubsub("NUMSUB", channel))[1]) < least) await new Promise((go) => setTimeout(go, 5));
 }
 
-/** What a worker of either side does: waits for permits, and returns how to give them back. */
+/** Waits for permits and returns a function that releases them. */
 export type Worker = () => Promise<() => Promise<unknown>>;
 
 /**
- * Workers take permits and give them back in turn, for so long; each has one.
+ * Lets all workers acquire and release permits concurrently for `forMs`.
  *
- * @returns how many were inside at the same time at most, how often anybody was, and how long the longest wait was
+ * @returns the maximum number of concurrent holders, the number of turns of each worker, and the longest wait
  */
 export async function contend(
   workers: readonly Worker[],

@@ -1,4 +1,4 @@
-/** Redisson's plain semaphore with somebody on the other side: who holds, who waits, who is woken, in both directions. */
+/** Redisson's plain semaphore, shared with a Java peer: holding, waiting and waking in both directions. */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { LeaseLostError } from "../../../src/index.js";
@@ -10,7 +10,7 @@ export function semaphoreSuite(sides: () => TwoSides): void {
     ["a name without braces", (id: string) => id, (id: string) => `redisson_sc:{${id}}`],
     ["a hash tag at the end", (id: string) => `${id}:{42}`, (id: string) => `redisson_sc:${id}:{42}`],
     ["a hash tag in front", (id: string) => `{${id}}x`, (id: string) => `redisson_sc:{${id}}x`],
-  ])("what either side takes is missing for the other, and is written alike: %s", async (_, nameOf, channelOf) => {
+  ])("both sides take permits from one count and write it in the same way: %s", async (_, nameOf, channelOf) => {
     const { peer, redis, process, heard } = sides();
     const name = nameOf(randomUUID());
     const channel = channelOf(/[\da-f-]{36}/.exec(name)?.[0] ?? "");
@@ -37,7 +37,7 @@ export function semaphoreSuite(sides: () => TwoSides): void {
     ]);
   });
 
-  test("a release on either side wakes who waits on the other, and no message is missed", async () => {
+  test("a release on either side wakes a waiter on the other every time", async () => {
     const { peer, redis, process, rounds } = sides();
     const name = randomUUID();
     const channel = `redisson_sc:{${name}}`;
@@ -56,7 +56,7 @@ export function semaphoreSuite(sides: () => TwoSides): void {
     }
   });
 
-  test("release(n) wakes n, on both sides, and no more go on", async () => {
+  test("release(n) wakes n waiters on both sides, and no more", async () => {
     const { peer, redis, process } = sides();
     const name = randomUUID();
     await process().redisson.semaphore(name).trySetPermits(0);
@@ -65,7 +65,7 @@ export function semaphoreSuite(sides: () => TwoSides): void {
     );
     const theirs = Array.from({ length: 2 }, () => peer.call("semaphore.tryAcquire", { name, waitMs: 20_000 }));
     const late = process().redisson.semaphore(name, BY_MESSAGE);
-    // One subscriber connection for each process of ours, and one for theirs.
+    // Each Node process and the Java peer have one subscriber connection.
     await untilHeard({ redis }, `redisson_sc:{${name}}`, 4);
     await peer.call("semaphore.release", { name, permits: 5 });
     await Promise.all(ours);
@@ -78,7 +78,7 @@ export function semaphoreSuite(sides: () => TwoSides): void {
     expect(await Promise.all(again)).toEqual([true, true]);
   });
 
-  test("a wait ends at its bound on either side, and leaves nothing behind", async () => {
+  test("a wait ends at its time limit on either side and leaves nothing behind", async () => {
     const { peer, redis, process } = sides();
     const name = randomUUID();
     const { redisson, holdfast } = process();
@@ -93,12 +93,12 @@ export function semaphoreSuite(sides: () => TwoSides): void {
     await lease.release();
     await holdfast.close();
     expect(await redis.get(name)).toBe("1");
-    // What is left is the answers to requests, which expire, and nobody's permits.
+    // Only the stored replies to requests are left. They expire and hold no permits.
     const left = (await redis.keys(`*${name}*`)).filter((key) => !key.includes(":request:"));
     expect(left).toEqual([name]);
   });
 
-  test("permits may be taken away, and then nobody is told of a count below one", async () => {
+  test("permits can be removed, and a count below one is not published", async () => {
     const { peer, process, heard } = sides();
     const name = randomUUID();
     const semaphore = process().redisson.semaphore(name);
@@ -116,7 +116,7 @@ export function semaphoreSuite(sides: () => TwoSides): void {
     expect(await peer.call<number>("semaphore.availablePermits", { name })).toBe(0);
   });
 
-  test("either side may drain, and what was leased comes back on top", async () => {
+  test("either side can drain the semaphore, and leased permits come back afterwards", async () => {
     const { peer, process } = sides();
     const name = randomUUID();
     const semaphore = process().redisson.semaphore(name);
@@ -131,7 +131,7 @@ export function semaphoreSuite(sides: () => TwoSides): void {
     expect(await semaphore.releaseIfExists.call(process().redisson.semaphore(randomUUID()))).toBe(false);
   });
 
-  test("permits of a holder of ours that died come back, and whoever waits on the other side is told", async () => {
+  test("permits of a crashed Node holder come back, and a waiter on the other side is notified", async () => {
     const { peer, redis, process } = sides();
     const name = randomUUID();
     const semaphore = process().redisson.semaphore(name, { recheckMs: 20 });
@@ -139,7 +139,7 @@ export function semaphoreSuite(sides: () => TwoSides): void {
     const dead = await process().redisson.semaphore(name).acquire({ permits: 2, leaseMs: 150, renew: false });
     const theirs = peer.call("semaphore.tryAcquire", { name, waitMs: 20_000 });
     await untilHeard({ redis }, `redisson_sc:{${name}}`, 1);
-    // Both are asked for by the same end of the same lease: ours takes it back, and the other hears of it.
+    // The Node waiter reclaims both permits when the lease ends, and the Java waiter is notified.
     const ours = await semaphore.acquire();
     expect(await theirs).toBe(true);
     await expect(dead.release()).rejects.toThrow(LeaseLostError);
@@ -148,7 +148,7 @@ export function semaphoreSuite(sides: () => TwoSides): void {
     expect(await redis.get(name)).toBe("1");
   });
 
-  test("no more are inside than there are permits, however both sides contend, and nobody is left behind", async () => {
+  test("under contention from both sides, the permit limit holds and every worker gets a turn", async () => {
     const { peer, process, contendMs, tell } = sides();
     const name = randomUUID();
     const one = process().redisson.semaphore(name, BY_MESSAGE);

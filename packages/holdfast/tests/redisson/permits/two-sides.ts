@@ -1,4 +1,4 @@
-/** A redis-server with a model of a Java service on one side and processes of ours on the other. */
+/** A redis-server with a model of a Java service on one side and Node processes on the other. */
 import { Redis } from "ioredis";
 import { type RedisServer, startRedis } from "../../../../../tests/support/redis-server.js";
 import { createHoldfast, type Holdfast, type HoldfastOptions } from "../../../src/index.js";
@@ -6,10 +6,10 @@ import { type RedissonOptions, redisson } from "../../../src/interop/redisson/in
 import { JavaModel } from "./java-model.js";
 import type { PermitPeer, TwoSides } from "./peer.js";
 
-/** What `openSides` made. */
+/** Result of `openSides`. */
 export interface OpenSides extends TwoSides {
   readonly server: RedisServer;
-  /** As `process`, with options of its own. */
+  /** Like `process`, with custom options. */
   processWith(
     holdfast: Partial<HoldfastOptions>,
     options?: RedissonOptions,
@@ -19,7 +19,7 @@ export interface OpenSides extends TwoSides {
   stop(): Promise<void>;
 }
 
-/** @param makePeer  the other side; the model of a Java service unless it is said */
+/** @param makePeer  makes the other side; by default the model of a Java service */
 export async function openSides(
   makePeer?: (server: RedisServer) => Promise<{ readonly peer: PermitPeer; stop(): Promise<unknown> }>,
   { rounds = 20, contendMs = 1_000, ...rest }: Partial<Pick<TwoSides, "rounds" | "contendMs" | "tell">> = {},
@@ -61,7 +61,7 @@ export async function openSides(
     processWith,
     process: () => processWith({}),
     async heard() {
-      // On the same connection, so after all that was published before.
+      // Replies arrive in order on one connection, so all earlier messages have arrived.
       await subscriber.ping();
       return messages.splice(0);
     },

@@ -1,4 +1,4 @@
-/** Redisson's semaphores and latches on every client and on the embedded store, on clusters, and with names that are mapped. */
+/** Redisson's semaphores and latches on every client, the embedded store and clusters, and with mapped names. */
 import { randomUUID } from "node:crypto";
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { GlideClient } from "@valkey/valkey-glide";
@@ -62,29 +62,32 @@ const clients: readonly (readonly [string, Client])[] = [
   ],
 ];
 
-test.each(clients)("permits are the bytes of their ids, and come back by them, through %s", async (_, connect) => {
-  const { options, close } = await connect();
-  const holdfast = createHoldfast(options);
-  const name = randomUUID();
-  const semaphore = redisson(holdfast).permitExpirableSemaphore(name, BY_MESSAGE);
-  await semaphore.trySetPermits(3);
-  const lease = await semaphore.acquire({ permits: 3 });
-  const members = await sides.redis.zrangeBuffer(`{${name}}:timeout`, "0", "-1");
-  expect(members.map((member) => member.toString("hex")).sort()).toEqual([...lease.permitIds].sort());
-  expect(members.every(({ length }) => length === 16)).toBe(true);
-  expect((await semaphore.inspect()).holders.map(({ owner }) => owner).sort()).toEqual([...lease.permitIds].sort());
-  const waiting = semaphore.acquire();
-  await untilHeard(sides, `redisson_sc:{${name}}`, 1);
-  const theirs = await Promise.all(
-    lease.permitIds.map((permitId) => sides.peer.call("permit.tryRelease", { name, permitId })),
-  );
-  expect(theirs).toEqual([true, true, true]);
-  await (await waiting).release();
-  await holdfast.close();
-  await close();
-});
+test.each(clients)(
+  "permits are stored as the bytes of their ids and released by id, through %s",
+  async (_, connect) => {
+    const { options, close } = await connect();
+    const holdfast = createHoldfast(options);
+    const name = randomUUID();
+    const semaphore = redisson(holdfast).permitExpirableSemaphore(name, BY_MESSAGE);
+    await semaphore.trySetPermits(3);
+    const lease = await semaphore.acquire({ permits: 3 });
+    const members = await sides.redis.zrangeBuffer(`{${name}}:timeout`, "0", "-1");
+    expect(members.map((member) => member.toString("hex")).sort()).toEqual([...lease.permitIds].sort());
+    expect(members.every(({ length }) => length === 16)).toBe(true);
+    expect((await semaphore.inspect()).holders.map(({ owner }) => owner).sort()).toEqual([...lease.permitIds].sort());
+    const waiting = semaphore.acquire();
+    await untilHeard(sides, `redisson_sc:{${name}}`, 1);
+    const theirs = await Promise.all(
+      lease.permitIds.map((permitId) => sides.peer.call("permit.tryRelease", { name, permitId })),
+    );
+    expect(theirs).toEqual([true, true, true]);
+    await (await waiting).release();
+    await holdfast.close();
+    await close();
+  },
+);
 
-test("all of it is done by the embedded store as well, byte for byte", async () => {
+test("the embedded store supports semaphores and latches, byte for byte", async () => {
   const keyspace = new Keyspace();
   const holdfast = createHoldfast({ store: embedded({ keyspace }) });
   const { semaphore, permitExpirableSemaphore, countDownLatch } = redisson(holdfast);
@@ -132,7 +135,7 @@ test("all of it is done by the embedded store as well, byte for byte", async () 
   await holdfast.close();
 });
 
-test("a count is published with both commands where both are in use", async () => {
+test("a count is published with both commands if publish is `both`", async () => {
   const name = randomUUID();
   const channel = `redisson_sc:{${name}}`;
   const subscriber = new Redis({ port: sides.server.port });
@@ -160,7 +163,7 @@ test("a count is published with both commands where both are in use", async () =
   subscriber.disconnect();
 });
 
-test("a mapped name is what Java calls it, and a prefix of the client is refused", async () => {
+test("a mapped name is the name that Java uses, and a client with a keyPrefix is refused", async () => {
   const id = randomUUID();
   const name = `app:${id}`;
   const mapped = sides.processWith({}, { nameMapper: (given) => `app:${given}` }).redisson;
@@ -190,7 +193,7 @@ test("a mapped name is what Java calls it, and a prefix of the client is refused
   client.disconnect();
 });
 
-test("on a cluster a name is refused whose keys or channel are in another slot", async () => {
+test("a cluster refuses a name whose keys or channel are in another slot", async () => {
   const inner = embedded();
   const store: Store = {
     kind: "cluster",
@@ -207,7 +210,7 @@ test("on a cluster a name is refused whose keys or channel are in another slot",
     expect(() => semaphore(name)).toThrow(RangeError);
     expect(() => permitExpirableSemaphore(name)).toThrow(RangeError);
   }
-  // Where a waiter hears the plain and the sharded channel, one message is enough.
+  // A waiter that subscribes to the plain and the sharded channel needs only one message.
   const permits = semaphore("{t}x", BY_MESSAGE);
   await permits.trySetPermits(1);
   const lease = await permits.acquire();
@@ -218,7 +221,7 @@ test("on a cluster a name is refused whose keys or channel are in another slot",
   await holdfast.close();
 });
 
-test("nothing is slept through when the scripts are forgotten and the subscriber connection is cut off", async () => {
+test("a waiter is woken after a script flush and the loss of its subscriber connection", async () => {
   const name = randomUUID();
   const semaphore = sides.process().redisson.semaphore(name, BY_MESSAGE);
   const other = sides.process().redisson.semaphore(name);
@@ -232,7 +235,7 @@ test("nothing is slept through when the scripts are forgotten and the subscriber
   await (await waiting).release();
 });
 
-test("a service whose clock is ahead takes back permits of ours too early, and their holder is told", async () => {
+test("a Java service whose clock is ahead reclaims a permit too early, and its holder is notified", async () => {
   const name = randomUUID();
   const ahead = new JavaModel(sides.redis, 60_000);
   const semaphore = sides.process().redisson.permitExpirableSemaphore(name);
@@ -248,7 +251,7 @@ test("a service whose clock is ahead takes back permits of ours too early, and t
   ahead.close();
 });
 
-test("what cannot be is refused before anything is sent", async () => {
+test("invalid arguments are refused before anything is sent", async () => {
   const { redisson: made } = sides.process();
   const name = randomUUID();
   const plain = made.semaphore(name);

@@ -1,4 +1,4 @@
-/** Semaphores and latches of Redisson with a model of the Java side, which is written from the reference. */
+/** Redisson's semaphores and latches, shared with a model of the Java side that is written from the reference. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe } from "vitest";
 import { expirableSuite } from "./expirable.suite.js";
 import { latchSuite } from "./latch.suite.js";

@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * Callers of one process who all want permits of one semaphore, in random portions, until they are told to stop.
+ * Callers of one process that acquire random numbers of permits of one semaphore until the test stops them.
  *
- * What they do is written to a file before anything else happens, so that it is known even of a process that is
- * killed at any moment: a line when permits are had, and one before they are given back.
+ * Each caller logs a line to a file when it gets permits and another before it releases them. The lines are written
+ * synchronously so that the log is complete even if the process is killed.
  */
 import { openSync, writeSync } from "node:fs";
 import { createHoldfast } from "holdfast";
@@ -23,7 +23,7 @@ function write(line) {
   writeSync(file, `${JSON.stringify(line)}\n`);
 }
 
-/** Numbers from 0 up to 1, the same for the same seed. @param {number} state */
+/** Pseudo-random numbers from 0 up to 1, repeatable with the same seed. @param {number} state */
 function randomFrom(state) {
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -40,7 +40,7 @@ async function work(caller) {
     const id = `${lease.owner} ${lease.token}`;
     write({ id, caller, permits: lease.permits, slots: lease.slots, beginMs: sharedClockMs() });
     await new Promise((resolve) => setTimeout(resolve, random() * 10));
-    // A lease that a stalled machine has cost us is not held any more, for however long nobody has known it.
+    // If the machine stalls, the lease may have expired earlier than this process noticed.
     const isHeld = lease.validForMs() > 0;
     write(isHeld ? { id, endMs: sharedClockMs() } : { id, isLost: true });
     await lease.release().catch((error) => {
@@ -55,7 +55,7 @@ serve({
     for (const caller of working) caller.catch(() => {});
   },
 
-  /** Answers when every caller has finished the turn that it was waiting for. */
+  /** Resolves when every caller has finished its current turn. */
   async stop() {
     isStopping = true;
     await Promise.all(working);
