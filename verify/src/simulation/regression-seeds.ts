@@ -320,4 +320,10 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "kills",
     was: "a waiter for two locks was expected to say that it had the first one before it had both",
   },
+  {
+    seed: 927116238,
+    kind: "reentrant-mutex",
+    profile: "promised",
+    was: "after a suspension of the host, an expired lease was reported as server-lost when the next grant arrived",
+  },
 ];

@@ -294,7 +294,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   ended(): void {
-    this.lose("server-lost");
+    // If the lease has expired, `validForMs` reports that. The host may have been suspended until now.
+    if (this.validForMs() > 0) this.lose("server-lost");
   }
 
   reconnected(connection: "commands" | "inbox"): void {

@@ -235,6 +235,19 @@ describe("a batch", () => {
     },
   );
 
+  test("reports an expired lease as expired if the next grant arrives first after a suspension of the host", async () => {
+    const waiting = callers(2, { renew: false });
+    await world.runtime.advance(5);
+    await grant();
+    await world.runtime.advance(1);
+    callers(1, { renew: false });
+    await world.runtime.advance(1);
+    const { signal } = leaseOf(waiting[0]);
+    world.runtime.stepWall(60_000);
+    await grant(60_007, TOKEN + 100);
+    expect(signal.reason).toMatchObject({ reason: "expired", token: TOKEN });
+  });
+
   test("reports the loss of its last lease when the next grant arrives", async () => {
     const [last] = callers(1, { renew: false });
     await world.runtime.advance(5);
