@@ -80,7 +80,7 @@ describe("redisson()", () => {
   test.each([
     [{ prefix: "a" }, /there is no option "prefix"; the options are nameMapper, publish, watchdogMs, fairWaitMs/],
     [{ publish: "loud" }, /publish must be "plain", "sharded" or "both"; got "loud"/],
-    [{ publish: "sharded" }, /publish must be "plain" or "both" where there is no cluster/],
+    [{ publish: "sharded" }, /publish must be "plain" or "both" without a cluster/],
     [{ nameMapper: "svc:" }, /nameMapper must be a function from a name to a name; got "svc:"/],
     [{ watchdogMs: 5 }, /watchdogMs must be a whole number from 100 to 31536000000; got 5/],
     [{ fairWaitMs: "1" }, /fairWaitMs must be a whole number/],
