@@ -19,11 +19,11 @@ export {
   channels,
   type DeedEvent,
   idOf,
+  type PublishedCall,
   publishAcquire,
+  publishingEnds,
   publishUngranted,
   serverOf,
-  type ToldCall,
-  tellingEnds,
 } from "./core/events.js";
 export { Hold, hold } from "./core/hold.js";
 export { describe, describeClaim, describeHolder, type RecordReader } from "./core/inspection.js";

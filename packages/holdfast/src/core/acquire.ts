@@ -1,7 +1,7 @@
 /** The operations that create a lease: acquire, tryAcquire, run and adopt. All held kinds share them. */
 
 import { AcquireTimeoutError, LeaseLostError, PausedError, StoreError } from "./errors.js";
-import { publishAcquire, publishUngranted, type ToldCall, tellingEnds } from "./events.js";
+import { type PublishedCall, publishAcquire, publishingEnds, publishUngranted } from "./events.js";
 import { Hold, hold } from "./hold.js";
 import { firstHolder } from "./inspection.js";
 import type { ExportedLease, Lease } from "./lease.js";
@@ -81,7 +81,7 @@ export async function timeoutError(
   calledAtMs: number,
 ): Promise<AcquireTimeoutError | PausedError> {
   // A call that did not wait has not inspected the lock yet, because `tryAcquire` does not need the state.
-  const { state, unseen } = waitMs > 0 ? end : await looked(session, protocol, calledAtMs);
+  const { state, unseen } = waitMs > 0 ? end : await inspected(session, protocol, calledAtMs);
   const pause = standingPause(session, state);
   if (pause !== undefined && !throughPause) return new PausedError(protocol.name, pause);
   const holder = await firstHolder(session, state);
@@ -97,7 +97,7 @@ export async function timeoutError(
 }
 
 /** Inspects the lock for the error message. Returns the state, or why it cannot be read. Never rejects. */
-async function looked(session: Session, protocol: WaitProtocol, calledAtMs: number): Promise<TimedOut> {
+async function inspected(session: Session, protocol: WaitProtocol, calledAtMs: number): Promise<TimedOut> {
   try {
     return { state: await session.inspections.inspect(protocol, { calledAtMs, timeoutMs: session.commandTimeoutMs }) };
   } catch (unseen) {
@@ -223,8 +223,8 @@ export function waitForGrant<Kept = Granted>(
     const isHandedOff = protocol.confirmHandOff !== undefined;
     const claim = session.newClaim(protocol.name, options.leaseMs, options.amount, options.label, isHandedOff);
     const { runtime } = session;
-    const call: ToldCall = { protocol, options, runtime, claim: () => claim, startedAt: () => waiter.startedAt };
-    const ends = tellingEnds({ timedOut: resolve, failed: reject }, call);
+    const call: PublishedCall = { protocol, options, runtime, claim: () => claim, startedAt: () => waiter.startedAt };
+    const ends = publishingEnds({ timedOut: resolve, failed: reject }, call);
     const waiter = new Waiter(session, protocol, options, claim, {
       ...ends,
       granted(granted) {

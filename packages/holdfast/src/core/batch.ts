@@ -2,7 +2,7 @@
  * Batches: a granted claim that serves several callers of this process, one after the other.
  */
 
-import { tellingEnds } from "./events.js";
+import { publishingEnds } from "./events.js";
 import { type Hold, hold, type SharedClaim } from "./hold.js";
 import type { ResolvedOptions } from "./options.js";
 import type { Granted, LockProtocol, TimedOut } from "./protocol.js";
@@ -195,7 +195,13 @@ export class Caller {
     this.options = options;
     this.deadline = new Deadline(runtime, options, onEnd);
     const { startedAt } = this.deadline;
-    this.ends = tellingEnds(ends, { protocol, options, runtime, claim: () => this.claim, startedAt: () => startedAt });
+    this.ends = publishingEnds(ends, {
+      protocol,
+      options,
+      runtime,
+      claim: () => this.claim,
+      startedAt: () => startedAt,
+    });
   }
 
   /** Whether it has stopped waiting: it was served, it gave up, or its signal has aborted in this turn. */

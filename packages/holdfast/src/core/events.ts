@@ -235,14 +235,14 @@ export const channels: {
 };
 
 /** The lock that an event is about. */
-export interface ToldLock {
+export interface PublishedLock {
   readonly kind: string;
   readonly name: string;
   readonly mode?: "read" | "write" | undefined;
 }
 
 /** Returns the members of every lock event. Leaves out `mode` if it is undefined, because most locks have none. */
-export function aboutLock({ kind, name: lockName, mode }: ToldLock, owner: string): LockEvent {
+export function aboutLock({ kind, name: lockName, mode }: PublishedLock, owner: string): LockEvent {
   return mode === undefined ? { kind, lockName, owner } : { kind, lockName, owner, mode };
 }
 
@@ -252,7 +252,7 @@ interface Named {
 }
 
 /** Publishes that callers wait with this claim. @param call  the call that waits; undefined for all calls so far */
-export function publishWait(lock: ToldLock, claim: Named, queued: boolean, call?: object): void {
+export function publishWait(lock: PublishedLock, claim: Named, queued: boolean, call?: object): void {
   if (!channels.wait.hasSubscribers) return;
   const event: WaitEvent = { ...aboutLock(lock, claim.owner), queued, ...(call && { call }) };
   channels.wait.publish(event);
@@ -269,7 +269,7 @@ export function serverOf(store: Pick<Store, "server"> | undefined): ServerAddres
 
 /** Publishes that an acquire with this claim begins. @param store  its store; undefined if there are several servers */
 export function publishAcquire(
-  lock: ToldLock,
+  lock: PublishedLock,
   claim: Named,
   { waitMs, leaseMs }: { waitMs: number; leaseMs: number },
   call: object,
@@ -284,8 +284,8 @@ export function publishAcquire(
 // --- Events about calls that end without a lease.
 
 /** A call that events report. */
-export interface ToldCall {
-  readonly protocol: ToldLock;
+export interface PublishedCall {
+  readonly protocol: PublishedLock;
   readonly options: { readonly waitMs: number; readonly signal: AbortSignal | undefined };
   readonly runtime: Runtime;
   /** Returns the claim that the call waits with. Called when the call has ended. */
@@ -301,7 +301,7 @@ interface Ends {
 }
 
 /** Wraps the callbacks so that they publish `holdfast:ungranted` first, if it has subscribers now. */
-export function tellingEnds<Told extends Ends>(ends: Told, call: ToldCall): Told {
+export function publishingEnds<Told extends Ends>(ends: Told, call: PublishedCall): Told {
   if (!channels.ungranted.hasSubscribers) return ends;
   const { waitMs, signal } = call.options;
   return {
@@ -320,7 +320,7 @@ export function tellingEnds<Told extends Ends>(ends: Told, call: ToldCall): Told
 
 /** Publishes that a call has ended without a lease. */
 export function publishUngranted(
-  { protocol, runtime, claim, startedAt }: ToldCall,
+  { protocol, runtime, claim, startedAt }: PublishedCall,
   outcome: UngrantedOutcome,
   error?: unknown,
 ): void {

@@ -318,16 +318,16 @@ const PAUSE_MAX_MS = 2_000;
  */
 export class Reconnects {
   readonly #runtime: Runtime;
-  readonly #tell: () => void;
+  readonly #notify: () => void;
   readonly #timer: SharedTimer;
   #lastAtMs = -Infinity;
   #pauseMs = 0;
 
-  /** @param tell  called once for one reconnect, or for several in a row */
-  constructor(runtime: Runtime, tell: () => void) {
+  /** @param notify  called once for one reconnect, or for several in a row */
+  constructor(runtime: Runtime, notify: () => void) {
     this.#runtime = runtime;
-    this.#tell = tell;
-    this.#timer = new SharedTimer(runtime, tell);
+    this.#notify = notify;
+    this.#timer = new SharedTimer(runtime, notify);
   }
 
   /** Called for each reconnect. */
@@ -338,7 +338,7 @@ export class Reconnects {
     if (isCalm) {
       this.#pauseMs = 0;
       this.#timer.cancel();
-      this.#tell();
+      this.#notify();
     } else if (!this.#timer.isRunning) {
       this.#pauseMs = Math.min(Math.max(this.#pauseMs * 2, PAUSE_MIN_MS), PAUSE_MAX_MS);
       // Jitter, so that processes do not all ask at the same moment.

@@ -265,7 +265,7 @@ export class LocalQueue {
       caller.ends.failed(caller.options.signal?.reason);
     } else {
       const { timedOut, failed } = caller.ends;
-      (last === undefined ? this.#look(caller, waiter) : last.giveUp(caller.options.waitMs)).then(timedOut, failed);
+      (last === undefined ? this.#inspect(caller, waiter) : last.giveUp(caller.options.waitMs)).then(timedOut, failed);
     }
   }
 
@@ -283,7 +283,7 @@ export class LocalQueue {
   }
 
   /** Inspects the lock for a caller that timed out while its claim continues for other callers. @throws StoreError */
-  async #look({ protocol, deadline }: Caller, waiter: Waiter | undefined): Promise<TimedOut> {
+  async #inspect({ protocol, deadline }: Caller, waiter: Waiter | undefined): Promise<TimedOut> {
     if (waiter?.failure !== undefined) throw waiter.failure;
     const timeoutMs = Math.min(this.#session.commandTimeoutMs, SHORTEST_CALL_MS);
     const asker = { owner: waiter?.owner, calledAtMs: deadline.startedAt.monotonicMs, timeoutMs };

@@ -115,7 +115,7 @@ export class UncertainReply {
    * Returns the error for the caller. It is marked as uncertain if the claim is in the queue or any earlier request may
    * have run, even if the last one certainly has not.
    */
-  told(error: unknown, isQueued: boolean, lockName: string): unknown {
+  errorFor(error: unknown, isQueued: boolean, lockName: string): unknown {
     const isInDoubt = this.isUncertain || isQueued;
     return error instanceof StoreError && isInDoubt ? asUncertain(error, lockName) : error;
   }

@@ -9,18 +9,18 @@ import { answerInMs, publishRenew, RenewalSchedule } from "./renewal.js";
 import type { Timer } from "./runtime.js";
 import type { Session } from "./session.js";
 import { type Moment, now, Validity, validUntil } from "./time.js";
-import { confirmAtMs, LOOK_MS, type Unconfirmed, type Watched } from "./watchdog.js";
+import { CHECK_MS, confirmAtMs, type Unconfirmed, type Watched } from "./watchdog.js";
 
 /**
  * Only events within this time, in ms, need a timer. For later ones the watchdog looks again in time, even if it is
  * late.
  */
-const NEAR_MS = 2 * LOOK_MS;
+const NEAR_MS = 2 * CHECK_MS;
 /**
  * How much before its due time a lease may be renewed in bulk, in ms, so that the nearest look of the watchdog renews
  * it.
  */
-const EARLY_MS = LOOK_MS / 2;
+const EARLY_MS = CHECK_MS / 2;
 /** Shortest lease that is renewed in bulk, in ms. */
 const BULK_LEASE_MS = 15_000;
 
@@ -140,7 +140,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   }
 
   /** Called by the watchdog once a second. Usually returns early because no event is near. */
-  look(at: Moment, isCrowded: boolean): void {
+  checkClocks(at: Moment, isCrowded: boolean): void {
     const leftMs = this.validity.leftMs(at);
     if (leftMs <= 0) {
       this.#kept.validForMs();
@@ -148,7 +148,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     }
     // A timer that should have fired before the last look is lost: a test may fake timers and then restore the real
     // ones.
-    if (this.#timer !== undefined && at.monotonicMs <= this.#timerDueAtMs + LOOK_MS) return;
+    if (this.#timer !== undefined && at.monotonicMs <= this.#timerDueAtMs + CHECK_MS) return;
     const endsInMs = Math.min(leftMs, this.#options.maxHoldMs - this.validity.heldMs(at.monotonicMs));
     const dueInMs = this.#renewal.dueInMs(at.monotonicMs);
     if (Math.min(endsInMs, dueInMs) > NEAR_MS) return;

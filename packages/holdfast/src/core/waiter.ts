@@ -51,7 +51,7 @@ export class Waiter implements Occupant, Listening {
   #isQueued = false;
   #hasQueued = false;
   #pause: string | undefined;
-  #hasTold = false;
+  #hasPublishedWait = false;
   #isConfirming = false;
   /** The claim was force-released while a reply was on its way. That reply may be older than the release. */
   #isRevoked = false;
@@ -110,7 +110,7 @@ export class Waiter implements Occupant, Listening {
   /** The error with which the wait would fail if it ended now. Undefined while the server replies. */
   get failure(): unknown {
     const { last } = this.#uncertain;
-    return last === undefined ? undefined : this.#told(last);
+    return last === undefined ? undefined : this.#errorFor(last);
   }
 
   /**
@@ -195,7 +195,7 @@ export class Waiter implements Occupant, Listening {
     const session = this.#session;
     const protocol = this.#protocol;
     const goWithout = (): void => {
-      if (!this.#isSettled) this.#tellWait();
+      if (!this.#isSettled) this.#publishWait();
       this.poll();
     };
     if (this.#askAgain) {
@@ -261,10 +261,10 @@ export class Waiter implements Occupant, Listening {
   #abort(): void {
     if (this.#isSettled) return;
     const cleanedUp = this.abandon();
-    const tell = (): void => this.#ends.failed(this.#options.signal?.reason);
+    const notify = (): void => this.#ends.failed(this.#options.signal?.reason);
     // For kinds that hold nothing: a caller that returns immediately could find its own old claim and mistake it for another's.
-    if (this.#protocol.holdsNothing === true) void cleanedUp.then(tell);
-    else tell();
+    if (this.#protocol.holdsNothing === true) void cleanedUp.then(notify);
+    else notify();
   }
 
   /** Ends the wait without notifying the caller. Resolves to true if it is certain that the server keeps nothing of it. */
@@ -309,7 +309,7 @@ export class Waiter implements Occupant, Listening {
     }
     if (isFirst) this.#startDeadline();
     const isLeftToWait = this.#isQueued || this.#protocol.asksAgain === true;
-    if (isLeftToWait) this.#tellWait();
+    if (isLeftToWait) this.#publishWait();
     if (isLeftToWait) this.#queued(attempt.restMs);
     else this.#queueOrPoll();
   }
@@ -324,9 +324,9 @@ export class Waiter implements Occupant, Listening {
   }
 
   /** Publishes the wait event once: when the claim is in the queue, or when it is clear that it cannot queue. */
-  #tellWait(): void {
-    if (this.#hasTold) return;
-    this.#hasTold = true;
+  #publishWait(): void {
+    if (this.#hasPublishedWait) return;
+    this.#hasPublishedWait = true;
     publishWait(this.#protocol, this.#claim, this.#isQueued);
   }
 
@@ -353,7 +353,7 @@ export class Waiter implements Occupant, Listening {
     const isPastDeadline = failingMs >= this.#claim.leaseMs || this.#deadline.leftMs() <= 0;
     if (!(error instanceof StoreError) || !error.transient || this.#options.waitMs === 0 || isPastDeadline) {
       this.#settle();
-      this.#ends.failed(this.#told(error));
+      this.#ends.failed(this.#errorFor(error));
       void this.#cleanUp(this.#session.commandTimeoutMs);
       return;
     }
@@ -363,8 +363,8 @@ export class Waiter implements Occupant, Listening {
     else this.poll();
   }
 
-  #told(error: unknown): unknown {
-    return this.#uncertain.told(error, this.#isQueued, this.#protocol.name);
+  #errorFor(error: unknown): unknown {
+    return this.#uncertain.errorFor(error, this.#isQueued, this.#protocol.name);
   }
 
   #grant(token: number, setAt: Moment, slots: readonly number[]): void {
@@ -470,7 +470,7 @@ export class Waiter implements Occupant, Listening {
     // Sent before `leave` so that it still finds this claim in the queue.
     const { owner } = this.#claim;
     const calledAtMs = this.startedAt.monotonicMs;
-    const looking: Promise<TimedOut> = this.#session.inspections
+    const inspecting: Promise<TimedOut> = this.#session.inspections
       .inspect(this.#protocol, { owner, calledAtMs, timeoutMs })
       .then(
         (state) => ({ state }),
@@ -480,7 +480,7 @@ export class Waiter implements Occupant, Listening {
     const onRefused = (error: unknown): void => {
       refusal = error;
     };
-    if (await this.#cleanUp(timeoutMs, onRefused)) return looking;
+    if (await this.#cleanUp(timeoutMs, onRefused)) return inspecting;
     if (refusal instanceof StoreError) {
       const { cause, transient, missingPermission } = refusal;
       throw new StoreError(this.#protocol.name, { mayHaveRun: true, transient, cause, missingPermission });

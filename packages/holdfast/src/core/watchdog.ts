@@ -9,7 +9,7 @@ import { type Moment, now } from "./time.js";
  * Longest time until an expired lease is noticed while the process runs, in ms. The documentation of `Lease` promises
  * it.
  */
-export const LOOK_MS = 1_000;
+export const CHECK_MS = 1_000;
 
 /** Smallest number of leases that are renewed in bulk. Fewer leases each send their own request, at their own time. */
 const CROWD = 256;
@@ -22,11 +22,11 @@ export interface Watched {
    * @param at         the current time of both clocks
    * @param isCrowded  whether there are so many leases that they should be renewed in bulk
    */
-  look(at: Moment, isCrowded: boolean): void;
+  checkClocks(at: Moment, isCrowded: boolean): void;
 }
 
 /**
- * Checks all held leases against both clocks every `LOOK_MS`.
+ * Checks all held leases against both clocks every `CHECK_MS`.
  *
  * A timer follows the monotonic clock, which stops on a suspended host and does not follow jumps of the wall clock. So
  * the watchdog must compare the clocks to find leases that have expired by the wall clock. All leases share one timer,
@@ -42,13 +42,13 @@ export class Watchdog {
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
-    this.#timer = new SharedTimer(runtime, () => this.#lookAtAll());
+    this.#timer = new SharedTimer(runtime, () => this.#checkAll());
   }
 
-  /** Calls `watched.look` every `LOOK_MS` from now on. @param number  number of the claim */
+  /** Calls `watched.checkClocks` every `CHECK_MS` from now on. @param number  number of the claim */
   join(number: number, watched: Watched): void {
     this.#watched.set(number, watched);
-    this.#timer.ensure(LOOK_MS);
+    this.#timer.ensure(CHECK_MS);
   }
 
   /** Undoes `join`, unless another object has joined with the same number since. */
@@ -61,11 +61,11 @@ export class Watchdog {
     this.#timer.cancel();
   }
 
-  #lookAtAll(): void {
-    if (this.#watched.size > 0) this.#timer.start(LOOK_MS);
+  #checkAll(): void {
+    if (this.#watched.size > 0) this.#timer.start(CHECK_MS);
     const at = now(this.#runtime);
     const isCrowded = this.#watched.size >= CROWD;
-    for (const watched of this.#watched.values()) watched.look(at, isCrowded);
+    for (const watched of this.#watched.values()) watched.checkClocks(at, isCrowded);
   }
 }
 
@@ -109,7 +109,7 @@ export class Confirmations {
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
-    this.#timer = new SharedTimer(runtime, () => this.#look());
+    this.#timer = new SharedTimer(runtime, () => this.#check());
   }
 
   /** Adds a grant, which is confirmed when that is due. */
@@ -133,7 +133,7 @@ export class Confirmations {
     this.#timer.start(Math.max(0, inMs));
   }
 
-  #look(): void {
+  #check(): void {
     const nowMs = this.#runtime.monotonicMs();
     let nextAtMs = Infinity;
     for (const one of [...this.#waiting]) {

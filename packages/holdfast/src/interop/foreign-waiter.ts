@@ -9,13 +9,13 @@ import {
   type Claim,
   Deadline,
   type Occupant,
+  type PublishedCall,
   publishAcquire,
+  publishingEnds,
   publishUngranted,
   type ResolvedOptions,
   type Session,
   SHORTEST_CALL_MS,
-  type ToldCall,
-  tellingEnds,
   type WaitEnds,
   Waiter,
   type WaitProtocol,
@@ -62,7 +62,7 @@ export interface ForeignWait {
 export class ForeignWaiter implements Occupant, InLine {
   readonly #wait: ForeignWait;
   readonly #ends: WaitEnds;
-  readonly #call: ToldCall;
+  readonly #call: PublishedCall;
   readonly #claim: Claim;
   readonly #deadline: Deadline;
   /** Set once this caller is at the front of its line. */
@@ -89,7 +89,7 @@ export class ForeignWaiter implements Occupant, InLine {
     const { startedAt } = this.#deadline;
     const { runtime } = session;
     this.#call = { protocol, options, runtime, claim: () => this.#claim, startedAt: () => startedAt };
-    this.#ends = tellingEnds(wait.ends, this.#call);
+    this.#ends = publishingEnds(wait.ends, this.#call);
     publishAcquire(protocol, this.#claim, options, startedAt, session.store);
     session.admit(this.#claim, this);
     line.join(this);

@@ -8,7 +8,7 @@
  */
 
 import { ClosedError, StoreError } from "../core/errors.js";
-import { publishAcquire, publishWait, tellingEnds } from "../core/events.js";
+import { publishAcquire, publishingEnds, publishWait } from "../core/events.js";
 import type { ResolvedOptions } from "../core/options.js";
 import { SHORTEST_CALL_MS } from "../core/polling.js";
 import type { Claim, LockProtocol, WaitEnds } from "../core/protocol.js";
@@ -52,7 +52,7 @@ export class RedlockWaiter implements Occupant, InLine {
   #hasStood = false;
   #failingSinceMs: number | undefined;
   #failure: unknown;
-  #hasTold = false;
+  #hasPublishedWait = false;
   #isSettled = false;
 
   /**
@@ -75,7 +75,7 @@ export class RedlockWaiter implements Occupant, InLine {
     });
     const { startedAt } = this.#deadline;
     const { runtime } = session;
-    this.#ends = tellingEnds(ends, {
+    this.#ends = publishingEnds(ends, {
       protocol,
       options,
       runtime,
@@ -259,7 +259,7 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#hasFailed = true;
     void this.#cleanUp(ballot, this.#session.commandTimeoutMs);
     this.#startDeadline();
-    this.#tellWait();
+    this.#publishWait();
     this.#rest?.begin(ballot);
   }
 
@@ -288,9 +288,9 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#ends.waiting?.();
   }
 
-  #tellWait(): void {
-    if (this.#hasTold) return;
-    this.#hasTold = true;
+  #publishWait(): void {
+    if (this.#hasPublishedWait) return;
+    this.#hasPublishedWait = true;
     publishWait(this.#protocol, this.#claim, false);
   }
 

@@ -67,7 +67,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
    * The longest lease, in ms, that was reported to any server. Scripts that do not grant run with leases up to this length, even
    * on servers that were not asked yet.
    */
-  #toldMs = 0;
+  #reportedMs = 0;
   #changes = 0;
   #isHidden = false;
 
@@ -95,21 +95,21 @@ export class ClusterFailoverGuard implements FailoverGuard {
     if (this.#isHidden) return script;
     const leaseMs = leaseOf(script, args);
     if (leaseMs > this.#longestMs) this.#longestMs = leaseMs;
-    if (script.grants !== true && (leaseMs > this.#toldMs || readsMarker(script))) return undefined;
+    if (script.grants !== true && (leaseMs > this.#reportedMs || readsMarker(script))) return undefined;
     if (script.grants !== true && leaseMs === 0) return script;
     const slot = clusterSlot(keys[0] ?? "");
     const known = this.#slots.get(slot);
     const nowMs = performance.now();
     if (script.grants !== true) {
       // The marker forgets a lease length that is not reported again.
-      const isTold = known !== undefined && nowMs - known.run.toldAtMs <= TOLD_MS;
-      if (!isTold) void this.#found(slot, timeoutMs).catch(() => {});
+      const isReported = known !== undefined && nowMs - known.run.reportedAtMs <= TOLD_MS;
+      if (!isReported) void this.#found(slot, timeoutMs).catch(() => {});
       return script;
     }
     if (known === undefined) return undefined;
     const { run, atMs } = known;
     const age = Math.max((nowMs - run.heardAtMs) / TRUSTED_MS, (nowMs - atMs) / SLOT_TRUSTED_MS);
-    if (leaseMs > run.toldMs || age > 1) return undefined;
+    if (leaseMs > run.reportedMs || age > 1) return undefined;
     if (age > 0.5) void this.#found(slot, timeoutMs).catch(() => {});
     return textFor(script, run);
   }
@@ -192,17 +192,17 @@ export class ClusterFailoverGuard implements FailoverGuard {
   /** One attempt of `#find`. Undefined if servers changed meanwhile, or do not show what is needed. */
   async #tryToFind(slot: number, timeoutMs: number): Promise<Found> {
     const marker = this.#markerOf(slot);
-    const { run: heard, standing } = await this.#look(marker, "", false, timeoutMs);
+    const { run: heard, standing } = await this.#inspect(marker, "", false, timeoutMs);
     if (standing === undefined || heard === undefined) return undefined;
     const leaseMs = this.#longestMs;
-    const isTold = leaseMs <= heard.toldMs && performance.now() - heard.toldAtMs < TOLD_MS;
+    const isReported = leaseMs <= heard.reportedMs && performance.now() - heard.reportedAtMs < TOLD_MS;
     if (standing.outcome === "whole") {
       heard.isSettled = true;
-      if (!isTold) await this.#tell(marker, heard, timeoutMs);
-      if (leaseMs > heard.toldMs) return undefined;
+      if (!isReported) await this.#report(marker, heard, timeoutMs);
+      if (leaseMs > heard.reportedMs) return undefined;
       return this.#note(slot, heard);
     }
-    const { run, standing: seen } = await this.#look(marker, "", true, timeoutMs);
+    const { run, standing: seen } = await this.#inspect(marker, "", true, timeoutMs);
     if (run !== heard || seen === undefined) return undefined;
     const restMs = await this.#settle(run, seen.home, timeoutMs);
     if (restMs === undefined || restMs > 0) return restMs === undefined ? undefined : { restMs };
@@ -210,10 +210,10 @@ export class ClusterFailoverGuard implements FailoverGuard {
     if (othersMs.includes(undefined)) return undefined;
     const longestMs = Math.max(0, ...othersMs.map((otherMs) => otherMs ?? 0));
     if (longestMs > 0) return { restMs: longestMs };
-    const { run: last, standing: vouched } = await this.#look(marker, run.id, false, timeoutMs);
+    const { run: last, standing: vouched } = await this.#inspect(marker, run.id, false, timeoutMs);
     if (last !== run || vouched?.outcome !== "whole") return undefined;
-    if (leaseMs > run.toldMs) await this.#tell(marker, run, timeoutMs);
-    return leaseMs > run.toldMs ? undefined : this.#note(slot, run);
+    if (leaseMs > run.reportedMs) await this.#report(marker, run, timeoutMs);
+    return leaseMs > run.reportedMs ? undefined : this.#note(slot, run);
   }
 
   #note(slot: number, run: Run): Found {
@@ -222,7 +222,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
   }
 
   /** Asks the server of a slot about the slot and about its own run. */
-  async #look(
+  async #inspect(
     marker: string,
     vouched: string,
     withOthers: boolean,
@@ -246,11 +246,11 @@ export class ClusterFailoverGuard implements FailoverGuard {
     timeoutMs: number,
   ): Promise<number | undefined> {
     const marker = this.#markerOf(home);
-    const { run, standing } = await this.#look(marker, "", false, timeoutMs);
+    const { run, standing } = await this.#inspect(marker, "", false, timeoutMs);
     if (run === undefined || standing?.id !== id) return undefined;
     if (standing.outcome === "whole") run.isSettled = true;
     if (run.isSettled) return 0;
-    const { run: same, standing: seen } = await this.#look(marker, "", true, timeoutMs);
+    const { run: same, standing: seen } = await this.#inspect(marker, "", true, timeoutMs);
     return same === run && seen?.id === id ? this.#settle(run, seen.home, timeoutMs) : undefined;
   }
 
@@ -258,7 +258,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
   async #settle(run: Run, home: number, timeoutMs: number): Promise<number | undefined> {
     if (run.isSettled) return 0;
     const restMs = run.quietUntilMs - performance.now();
-    if (restMs > 0 && this.#longestMs <= run.toldMs) return restMs;
+    if (restMs > 0 && this.#longestMs <= run.reportedMs) return restMs;
     const marker = this.#homeOf(home);
     const standing = await this.#ask(marker, run, "", timeoutMs);
     if (standing?.outcome === "settled") {
@@ -276,8 +276,8 @@ export class ClusterFailoverGuard implements FailoverGuard {
   }
 
   /** Reports the longest lease to a run that may grant. */
-  async #tell(marker: string, run: Run, timeoutMs: number): Promise<void> {
-    const { run: same, standing } = await this.#look(marker, "", true, timeoutMs);
+  async #report(marker: string, run: Run, timeoutMs: number): Promise<void> {
+    const { run: same, standing } = await this.#inspect(marker, "", true, timeoutMs);
     if (same === run && standing !== undefined) await this.#ask(this.#homeOf(standing.home), run, run.id, timeoutMs);
   }
 
@@ -294,10 +294,10 @@ export class ClusterFailoverGuard implements FailoverGuard {
       return undefined;
     }
     if (standing.run !== run.id) return undefined;
-    run.toldMs = standing.longestMs;
-    run.toldAtMs = sentAtMs;
+    run.reportedMs = standing.longestMs;
+    run.reportedAtMs = sentAtMs;
     run.quietUntilMs = standing.outcome === "quiet" ? performance.now() + standing.restMs : -Infinity;
-    this.#toldMs = Math.max(this.#toldMs, standing.longestMs);
+    this.#reportedMs = Math.max(this.#reportedMs, standing.longestMs);
     return standing;
   }
 }

@@ -18,9 +18,9 @@ import { unrefSleep, within } from "./timeout.js";
 /** Longest wait for a confirmation before the hub tries another connection. */
 const ANSWER_MS = 1_000;
 /** How often to check whether the client knows a new owner of a slot. A master that became a replica keeps its subscribers. */
-const LOOK_MS = 250;
+const CHECK_MS = 250;
 /** Every n-th check also asks the servers whether they are alive and who owns the slot. */
-const LOOKS_PER_PROBE = 8;
+const CHECKS_PER_PROBE = 8;
 /** Pauses between attempts to follow a channel, doubled each time. A failover takes seconds; a moved slot takes no time. */
 const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 250;
@@ -97,7 +97,7 @@ export class ClusterHub {
   readonly #replacedAtMs = new Map<string, number>();
   /** Unsubscriptions in progress, by channel. A new subscription to the same channel waits for them. */
   readonly #leaving = new Map<string, Promise<void>>();
-  #telling: NodeJS.Timeout | undefined;
+  #notifying: NodeJS.Timeout | undefined;
   readonly #forbidden = new ForbiddenChannels();
   #isClosed = false;
 
@@ -144,7 +144,7 @@ export class ClusterHub {
       void this.#leave(channel, listener);
       if (cause instanceof LockError) throw cause;
       const transient = !this.#isClosed && !refusesForGood(cause);
-      const missing = this.#forbidden.tell(cause, name);
+      const missing = this.#forbidden.warn(cause, name);
       throw new StoreError(name, { mayHaveRun: false, transient, cause, missingPermission: missing });
     }
     return {
@@ -160,7 +160,7 @@ export class ClusterHub {
   /** Closes all connections. A second call does nothing. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearTimeout(this.#telling);
+    clearTimeout(this.#notifying);
     this.#channels.clear();
     await Promise.all([...this.#posts.values()].map((post) => this.#end(post)));
   }
@@ -200,7 +200,7 @@ export class ClusterHub {
           post.channels.add(channel);
           channel.attaching = undefined;
           this.#watch(post);
-          if (channel.isMissed) this.#tell();
+          if (channel.isMissed) this.#notify();
           channel.isMissed = false;
           return;
         }
@@ -259,19 +259,19 @@ export class ClusterHub {
   }
 
   /** Checks the connection periodically: a server may stop replying, or become a replica, without any event. */
-  #watch(post: Post, looks = 1): void {
+  #watch(post: Post, checks = 1): void {
     if (post.watch !== undefined || !post.isUp) return;
-    post.watch = outsideRequests(() => setTimeout(() => void this.#look(post, looks), LOOK_MS));
+    post.watch = outsideRequests(() => setTimeout(() => void this.#check(post, checks), CHECK_MS));
     post.watch.unref();
   }
 
-  async #look(post: Post, looks: number): Promise<void> {
-    if (looks % LOOKS_PER_PROBE === 0) await this.#probe(post);
+  async #check(post: Post, checks: number): Promise<void> {
+    if (checks % CHECKS_PER_PROBE === 0) await this.#probe(post);
     post.watch = undefined;
     const elsewhere = [...post.channels].filter((channel) => !this.#isRight(channel, post));
     this.#followAgain(elsewhere);
     for (const channel of elsewhere) void this.#unsubscribe(channel, post);
-    if (post.channels.size > 0) this.#watch(post, looks + 1);
+    if (post.channels.size > 0) this.#watch(post, checks + 1);
   }
 
   async #probe(post: Post): Promise<void> {
@@ -343,14 +343,14 @@ export class ClusterHub {
     }
   }
 
-  #tell(): void {
-    if (this.#telling !== undefined || this.#isClosed) return;
-    this.#telling = setTimeout(() => {
-      this.#telling = undefined;
+  #notify(): void {
+    if (this.#notifying !== undefined || this.#isClosed) return;
+    this.#notifying = setTimeout(() => {
+      this.#notifying = undefined;
       this.#onReconnect();
     }, GATHER_MS);
     // Waiters have their own timers. Without waiters, no notification is needed.
-    this.#telling.unref();
+    this.#notifying.unref();
   }
 
   async #leave(channel: Channel, listener: (message: string) => void): Promise<void> {
@@ -375,7 +375,7 @@ export class ClusterHub {
       );
     } catch (cause) {
       // Usually the connection is gone, and the subscription with it. The user may also lack the permission: then warn.
-      this.#forbidden.tell(cause, channel.name);
+      this.#forbidden.warn(cause, channel.name);
     }
   }
 }

@@ -3,7 +3,7 @@
  * copies or versions of a library can be used side by side.
  *
  * To support a new library, add a file with a store and a subscriber connection, and one case in each of `storeFor` and
- * `earFor`.
+ * `subscriberFor`.
  */
 
 import type { Store } from "../core/store.js";
@@ -48,7 +48,7 @@ const CLUSTER_LISTENS = "Holdfast opens its own subscriber connection to each of
  */
 export function storeFor(redis: unknown, { subscriber, conditions }: StoreForOptions = {}): Store {
   const openSubscriber: OpenSubscriber | undefined =
-    subscriber && (async (events) => earFor(await subscriber(), "what `subscriber` made", events));
+    subscriber && (async (events) => subscriberFor(await subscriber(), "what `subscriber` made", events));
   if (isStore(redis)) return redis;
   refuseMode(redis);
   if (isIoredisCluster(redis) || isNodeRedisCluster(redis)) {
@@ -90,7 +90,7 @@ function unusable(what: string, fix: string): TypeError {
   return new TypeError(`The option \`redis\` must be a client that can run scripts; got ${what}: ${fix}.`);
 }
 
-function earFor(client: unknown, what: string, events: SubscriberEvents): Subscriber {
+function subscriberFor(client: unknown, what: string, events: SubscriberEvents): Subscriber {
   if (isIoredis(client)) return ioredisSubscriber(client, events);
   if (isNodeRedis(client) && has(client, "subscribe")) return nodeRedisSubscriber(client, events);
   if (isGlide(client)) return glideSubscriber(client, events);

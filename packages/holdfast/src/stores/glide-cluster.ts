@@ -69,7 +69,7 @@ function isObject(value: unknown): value is object {
  */
 const SLOTS_PER_CHECK = 1_024;
 /** How often to ask the masters whether they count a channel. */
-const LOOK_MS = 1_000;
+const CHECK_MS = 1_000;
 /** Longest wait for each reply. */
 const ANSWER_MS = 1_000;
 
@@ -82,7 +82,7 @@ class ClusterSubscriber implements Inboxes {
   readonly #sharded = new Map<string, number>();
   /** Channels that no master counted at the last check. */
   readonly #uncounted = new Set<string>();
-  #looking: NodeJS.Timeout | undefined;
+  #checking: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   constructor(glide: GlideClient, openSubscriber: OpenSubscriber, onReconnect: () => void) {
@@ -100,7 +100,7 @@ class ClusterSubscriber implements Inboxes {
     if (!this.#sharded.has(channel)) this.#sharded.set(channel, 0);
     const inbox = await this.#hub.open(channel, onMessage, timeoutMs);
     this.#count(channel, 1);
-    this.#look();
+    this.#checkLater();
     let isOpen = true;
     return {
       ...inbox,
@@ -115,7 +115,7 @@ class ClusterSubscriber implements Inboxes {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearTimeout(this.#looking);
+    clearTimeout(this.#checking);
     await this.#hub.close();
   }
 
@@ -123,22 +123,22 @@ class ClusterSubscriber implements Inboxes {
     this.#sharded.set(channel, (this.#sharded.get(channel) ?? 0) + change);
   }
 
-  #look(): void {
-    if (this.#looking !== undefined || this.#isClosed) return;
-    this.#looking = outsideRequests(() => setTimeout(() => void this.#mend(), LOOK_MS));
-    this.#looking.unref();
+  #checkLater(): void {
+    if (this.#checking !== undefined || this.#isClosed) return;
+    this.#checking = outsideRequests(() => setTimeout(() => void this.#check(), CHECK_MS));
+    this.#checking.unref();
   }
 
-  async #mend(): Promise<void> {
+  async #check(): Promise<void> {
     const listened = [...this.#sharded].flatMap(([channel, listeners]) => (listeners > 0 ? [channel] : []));
-    const mended = await Promise.all(listened.map((channel) => this.#isMended(channel).catch(() => false)));
-    if (mended.includes(true) && !this.#isClosed) this.#onReconnect();
-    this.#looking = undefined;
-    if (listened.length > 0) this.#look();
+    const back = await Promise.all(listened.map((channel) => this.#isBack(channel).catch(() => false)));
+    if (back.includes(true) && !this.#isClosed) this.#onReconnect();
+    this.#checking = undefined;
+    if (listened.length > 0) this.#checkLater();
   }
 
   /** Whether the master counts the channel again after it did not at the last check. */
-  async #isMended(channel: string): Promise<boolean> {
+  async #isBack(channel: string): Promise<boolean> {
     // Only a command makes the subscriber client notice a new master; then its subscription follows.
     await within(ANSWER_MS, this.#hub.refresh(channel)).catch(() => {});
     const asking = this.#glide.customCommand(["PUBSUB", "SHARDNUMSUB", channel], {

@@ -93,7 +93,7 @@ export class InboxHub {
     } catch (cause) {
       void this.#leave(name, channel, listener);
       if (cause instanceof LockError) throw cause;
-      const missing = this.#forbidden.tell(cause, name);
+      const missing = this.#forbidden.warn(cause, name);
       throw new StoreError(name, { mayHaveRun: false, transient: !this.#isClosed, cause, missingPermission: missing });
     }
     return {
@@ -244,7 +244,7 @@ export class InboxHub {
       await this.#line?.subscriber?.unsubscribe(name);
     } catch (cause) {
       // Usually the connection is gone, and the subscription with it. The user may also lack the permission: then warn.
-      this.#forbidden.tell(cause, name);
+      this.#forbidden.warn(cause, name);
     }
   }
 }

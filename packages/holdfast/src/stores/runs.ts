@@ -8,9 +8,9 @@ export interface Run {
   isSettled: boolean;
   /** When the last question that it answered was sent; -Infinity if that answer no longer counts. */
   heardAtMs: number;
-  /** The longest lease that its marker knows, in ms. `toldAtMs` is when it was last reported. */
-  toldMs: number;
-  toldAtMs: number;
+  /** The longest lease that its marker knows, in ms. `reportedAtMs` is when it was last reported. */
+  reportedMs: number;
+  reportedAtMs: number;
   /** When its quiet time ends; -Infinity if it may grant. */
   quietUntilMs: number;
   /** The texts of scripts that grant, as loaded for this run. */
@@ -38,7 +38,13 @@ export class Runs {
       this.#byId.clear();
       this.#onForgotten();
     }
-    const nothing = { isSettled: false, heardAtMs: -Infinity, toldMs: 0, toldAtMs: -Infinity, quietUntilMs: -Infinity };
+    const nothing = {
+      isSettled: false,
+      heardAtMs: -Infinity,
+      reportedMs: 0,
+      reportedAtMs: -Infinity,
+      quietUntilMs: -Infinity,
+    };
     const run: Run = { id, ...nothing, texts: new Map() };
     this.#byId.set(id, run);
     return run;

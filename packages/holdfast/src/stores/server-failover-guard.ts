@@ -42,7 +42,7 @@ export class ServerFailoverGuard implements FailoverGuard {
   /** When the last question was sent, if the answer was yes; -Infinity if it was no, or if the connection is new. */
   #settledAtMs = -Infinity;
   /** The longest lease that the marker knows, in ms. */
-  #toldMs = 0;
+  #reportedMs = 0;
   /** The longest lease requested since the last report to the marker, in ms. */
   #seenMs = 0;
   /** The longest lease that this store has ever requested, in ms. */
@@ -124,10 +124,10 @@ export class ServerFailoverGuard implements FailoverGuard {
       this.#seenMs = leaseMs;
       if (leaseMs > this.#longestMs) this.#longestMs = leaseMs;
     }
-    const isRenewal = script.grants !== true && leaseMs <= this.#toldMs;
+    const isRenewal = script.grants !== true && leaseMs <= this.#reportedMs;
     if (isRenewal && leaseMs === 0) return true;
     const ageMs = performance.now() - this.#settledAtMs;
-    if (!isRenewal && (ageMs > TRUSTED_MS || leaseMs > this.#toldMs)) return false;
+    if (!isRenewal && (ageMs > TRUSTED_MS || leaseMs > this.#reportedMs)) return false;
     // Applies to renewals too, because the marker forgets a lease length that is not reported again.
     if (ageMs > TRUSTED_MS / 2 && this.#asking === undefined) void this.#standing(timeoutMs).catch(() => {});
     return true;
@@ -137,7 +137,7 @@ export class ServerFailoverGuard implements FailoverGuard {
   async #standing(timeoutMs: number): Promise<Standing> {
     for (;;) {
       const untilMs = this.#quietUntilMs - performance.now();
-      if (untilMs > 0 && this.#last !== undefined && this.#seenMs <= this.#toldMs) {
+      if (untilMs > 0 && this.#last !== undefined && this.#seenMs <= this.#reportedMs) {
         const { standing } = this.#last;
         return standing.outcome === "quiet" ? { ...standing, restMs: untilMs } : standing;
       }
@@ -146,7 +146,7 @@ export class ServerFailoverGuard implements FailoverGuard {
       });
       const standing = await this.#asking;
       // Ask again if a longer lease was requested after the question was sent.
-      if (standing !== undefined && this.#seenMs <= this.#toldMs) return standing;
+      if (standing !== undefined && this.#seenMs <= this.#reportedMs) return standing;
     }
   }
 
@@ -176,7 +176,7 @@ export class ServerFailoverGuard implements FailoverGuard {
     if (standing.outcome === "hidden") {
       this.#named = undefined;
       this.#last = undefined;
-      this.#toldMs = Infinity;
+      this.#reportedMs = Infinity;
       this.#settledAtMs = Infinity;
       return;
     }
@@ -184,7 +184,7 @@ export class ServerFailoverGuard implements FailoverGuard {
     // The run id of a promoted server consists of two ids, separated by a slash (lua/run-id.lua).
     this.#named = run.includes("/") || this.memory !== undefined ? this.#runs.of(run) : undefined;
     this.#last = { standing, askedAtMs: sentAtMs };
-    this.#toldMs = longestMs;
+    this.#reportedMs = longestMs;
     if (standing.outcome === "settled") {
       this.#settledAtMs = sentAtMs;
       this.#quietUntilMs = -Infinity;

@@ -24,8 +24,8 @@ export const QUORUM: readonly Tooth[] = [
     patches: [
       patch(
         WAITER,
-        "void this.#cleanUp(ballot, this.#session.commandTimeoutMs);\n    this.#startDeadline();\n    this.#tellWait();",
-        "this.#startDeadline();\n    this.#tellWait();",
+        "void this.#cleanUp(ballot, this.#session.commandTimeoutMs);\n    this.#startDeadline();\n    this.#publishWait();",
+        "this.#startDeadline();\n    this.#publishWait();",
       ),
     ],
     catcher: test(TOKENS, "all get their turns on 3 servers with random network delays (seed 1)"),
