@@ -203,9 +203,7 @@ export class LocalQueue {
 
   #granted(granted: Granted, protocol: LockProtocol): void {
     this.#waiter = undefined;
-    // This grant shows that the previous claim has ended. Its holder may not know that yet.
     this.#waiting.unshift(...(this.#batch?.end() ?? []));
-    if (this.#lastClaim !== undefined) this.#session.ended(this.#lastClaim);
     const most = Math.min(granted.claim.amount, this.#waiting.length);
     // Callers ahead of the one that requested the claim called even earlier.
     const asker = this.#asker === undefined ? -1 : this.#waiting.indexOf(this.#asker);
@@ -214,6 +212,8 @@ export class LocalQueue {
     this.#isCrowd = isCrowd(served, granted.claim.amount);
     const callers = this.#waiting.splice(0, served);
     this.#asker = undefined;
+    // This grant shows that the previous claim has ended. Its holder may not know that yet, and what it does then may add callers.
+    if (this.#lastClaim !== undefined) this.#session.ended(this.#lastClaim);
     if (this.#serve(granted, callers)) {
       this.#lastClaim = granted.claim;
       // If the first reply was the grant, no deadline timer runs yet. The waiter no longer keeps the process alive, so they must.

@@ -83,6 +83,8 @@ interface Post {
   readonly channels: Set<Channel>;
   watch: NodeJS.Timeout | undefined;
   isUp: boolean;
+  /** When it replaced another connection, in ms on the monotonic clock; -Infinity if it did not. */
+  replacedAtMs: number;
 }
 
 /** Opens inboxes in a cluster. Calls `onReconnect` when channels are subscribed again after a loss. */
@@ -93,8 +95,8 @@ export class ClusterHub {
   readonly #channels = new Map<string, Channel>();
   /** By `channelKey` of their addresses. */
   readonly #posts = new Map<string, Post>();
-  /** When each connection was last replaced, in ms on the monotonic clock. Same keys as `#posts`. */
-  readonly #replacedAtMs = new Map<string, number>();
+  /** How many replacements of connections are in progress. */
+  #replacing = 0;
   /** Unsubscriptions in progress, by channel. A new subscription to the same channel waits for them. */
   readonly #leaving = new Map<string, Promise<void>>();
   #notifying: NodeJS.Timeout | undefined;
@@ -248,6 +250,7 @@ export class ClusterHub {
       channels: new Set(),
       watch: undefined,
       isUp: true,
+      replacedAtMs: this.#replacing > 0 ? performance.now() : -Infinity,
     };
     post.subscriber.catch(() => void this.#end(post));
     this.#posts.set(channelKey(address, isSharded), post);
@@ -313,21 +316,28 @@ export class ClusterHub {
     const { post } = channel;
     // Without a post, the channel is already moving to another connection.
     if (post === undefined) return within(timeoutMs, this.#attach(channel));
+    if (performance.now() - post.replacedAtMs < YOUNG_MS) return;
     const key = channelKey(post.address, post.isSharded);
-    const replacedAtMs = this.#replacedAtMs.get(key) ?? -Infinity;
-    if (performance.now() - replacedAtMs < YOUNG_MS) return;
-    this.#replacedAtMs.set(key, performance.now());
     if (this.#posts.get(key) === post) this.#posts.delete(key);
     const moved = [...post.channels];
+    this.#replacing += 1;
     try {
       // The old connection stays open until the new one is subscribed, so that it can still deliver messages.
       this.#followAgain(moved);
-      await within(timeoutMs, Promise.all(moved.map((one) => this.#attach(one))));
-    } catch (cause) {
-      this.#replacedAtMs.delete(key);
-      throw cause;
+      await within(timeoutMs, Promise.all(moved.map((one) => this.#attachIfUsed(one))));
+      for (const { post: current } of moved) if (current !== undefined) current.replacedAtMs = performance.now();
     } finally {
+      this.#replacing -= 1;
       void this.#end(post);
+    }
+  }
+
+  /** Like `#attach`, but does not fail if the last listener leaves meanwhile. */
+  async #attachIfUsed(channel: Channel): Promise<void> {
+    try {
+      await this.#attach(channel);
+    } catch (cause) {
+      if (channel.listeners.size > 0) throw cause;
     }
   }
 

@@ -82,6 +82,7 @@ export function ioredisClusterStore(redis: IoredisCluster, conditions: GrantCond
   };
 
   function watch(onBack: () => void): () => void {
+    if (redis.status === "ready") said.error = "";
     // The client removes a node immediately when its connection is lost, and resends commands in flight to the slot's new owner.
     redis.on("-node", onBack);
     redis.on("+node", onBack);

@@ -121,6 +121,7 @@ export function ioredisStore(
 
   function watch(onBack: () => void): () => void {
     let isLost = false;
+    if (redis.status === "ready") losses.lastError = undefined;
     const onClose = (): void => {
       losses.count += 1;
       isLost = true;

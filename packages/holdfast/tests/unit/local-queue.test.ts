@@ -235,6 +235,26 @@ describe("a batch", () => {
     },
   );
 
+  test("serves only earlier callers, even if the holder it ends acquires again in its abort listener", async () => {
+    const [last] = callers(1, { renew: false });
+    await world.runtime.advance(5);
+    await grant();
+    await world.runtime.advance(1);
+    const [early] = callers(1, { renew: false });
+    await world.runtime.advance(1);
+    const grantedMs = world.runtime.monotonicMs() - startMs;
+    await world.runtime.advance(1);
+    const [late] = callers(1, { renew: false });
+    const again: Watched<Lease>[] = [];
+    leaseOf(last).signal.addEventListener("abort", () => again.push(...callers(1, { renew: false })));
+    await grant(grantedMs, TOKEN + 100);
+    expect(states([early, late, ...again] as Watched<Lease>[])).toEqual(["fulfilled", "pending", "pending"]);
+    await leaseOf(early).release();
+    await world.runtime.advance(0);
+    await grant(undefined, TOKEN + 200);
+    expect(states([late, ...again] as Watched<Lease>[])).toEqual(["fulfilled", "pending"]);
+  });
+
   test("reports an expired lease as expired if the next grant arrives first after a suspension of the host", async () => {
     const waiting = callers(2, { renew: false });
     await world.runtime.advance(5);

@@ -59,11 +59,8 @@ export const SHARING: readonly Tooth[] = [
     bugs: [],
     mistake: "who called later is granted first where the loss of a batch is heard late, and its holder goes on",
     patches: [
-      patch(
-        QUEUE,
-        "    this.#waiting.unshift(...(this.#batch?.end() ?? []));\n    if (this.#lastClaim !== undefined) this.#session.ended(this.#lastClaim);\n",
-        "",
-      ),
+      patch(QUEUE, "    this.#waiting.unshift(...(this.#batch?.end() ?? []));\n", ""),
+      patch(QUEUE, "    if (this.#lastClaim !== undefined) this.#session.ended(this.#lastClaim);\n", ""),
     ],
     catcher: test("unit/local-queue.test.ts", "reports the loss of its last lease when the next grant arrives"),
   },
