@@ -67,7 +67,11 @@ describe.each(["ioredis", "node-redis"])("a process on %s", (library) => {
     const holder = await scene.client(ioredis);
     const lease = await holder.mutex(scene.name).acquire({ leaseMs: 4 * LONG_MS });
     const waitMs = 3 * BRIEF_LEASE_MS;
-    const { code, steps, complaints } = await live(library, "waiting", { waitMs });
+    let { code, steps, complaints } = await live(library, "waiting", { waitMs });
+    // As in `endOf`: if the machine stalls at the end of the wait, its last request gets no reply in time.
+    for (let times = 1; times < 4 && steps[0]?.error === "StoreError"; times += 1) {
+      ({ code, steps, complaints } = await live(library, "waiting", { waitMs }));
+    }
     expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
     expect(steps).toEqual([{ error: "AcquireTimeoutError", afterMs: expect.any(Number) }, { left: "by itself" }]);
     expect(steps[0]?.afterMs).toBeGreaterThanOrEqual(waitMs - 1);
