@@ -1,6 +1,6 @@
 /** The operations that create a lease: acquire, tryAcquire, run and adopt. All held kinds share them. */
 
-import { AcquireTimeoutError, LeaseLostError, PausedError, StoreError } from "./errors.js";
+import { AcquireTimeoutError, LeaseLostError, PausedError, StoreError, unknownOutcome } from "./errors.js";
 import { type PublishedCall, publishAcquire, publishingEnds, publishUngranted } from "./events.js";
 import { Hold, hold } from "./hold.js";
 import { firstHolder } from "./inspection.js";
@@ -192,8 +192,7 @@ async function adoptSurely(
         if (confirmed !== "extended") outcome = confirmed;
       }
       if (outcome === "adopted" && msUntil(validUntil(setAt, to.claim.leaseMs), session.runtime) <= 0) {
-        const cause = new Error("the reply came after the lease that it granted had ended");
-        throw new StoreError(protocol.name, { mayHaveRun: true, transient: true, cause });
+        throw unknownOutcome(protocol.name, "the reply came after the lease that it granted had ended");
       }
       return { outcome, setAt };
     } catch (error) {

@@ -1,7 +1,7 @@
 /**
  * Calls scripts, and limits how many requests of one kind run at the same time.
  */
-import { StoreError } from "./errors.js";
+import { namedAfter, StoreError } from "./errors.js";
 import { type CommandEvent, channels, serverOf } from "./events.js";
 import { type Runtime, SharedTimer } from "./runtime.js";
 import type { Outcome, Reply, ReplyForm, Script, Store } from "./store.js";
@@ -41,18 +41,16 @@ export function call<Key extends string, Arg extends string, Form extends ReplyF
   const argList: (string | number)[] = [];
   for (const name of script.args) argList.push(args[name]);
   const sent = store.run(script, keyList, argList, timeoutMs);
-  return (channels.command.hasSubscribers ? told(store, lockName, script.name, sent) : sent).then(
+  return (channels.command.hasSubscribers ? published(store, lockName, script.name, sent) : sent).then(
     (reply) => decode(lockName, script, reply),
     (error: unknown) => {
-      if (!(error instanceof StoreError)) throw error;
-      const { mayHaveRun, transient, cause, resumesInMs, missingPermission } = error;
-      throw new StoreError(lockName, { mayHaveRun, transient, cause, resumesInMs, missingPermission });
+      throw error instanceof StoreError ? namedAfter(lockName, error) : error;
     },
   );
 }
 
 /** Returns the same reply, and publishes how long the call took. */
-async function told(
+async function published(
   store: Pick<Store, "server">,
   lockName: string,
   script: string,

@@ -377,9 +377,21 @@ export class ClosedError extends LockError {
   }
 }
 
+/**
+ * Returns the StoreError of a request whose outcome this process cannot know, although the server did not refuse it.
+ * @param why  what happened, for `cause`
+ */
+export function unknownOutcome(lockName: string, why: string): StoreError {
+  return new StoreError(lockName, { mayHaveRun: true, transient: true, cause: new Error(why) });
+}
+
+/** Returns the same failure with the name of the lock that the request was about. */
+export function namedAfter(lockName: string, error: StoreError, mayHaveRun: boolean = error.mayHaveRun): StoreError {
+  const { transient, cause, resumesInMs, missingPermission } = error;
+  return new StoreError(lockName, { mayHaveRun, transient, cause, resumesInMs, missingPermission });
+}
+
 /** Returns the error with `mayHaveRun` set, for a request whose last try did not run but an earlier try may have. */
 export function asUncertain(error: StoreError, lockName: string): StoreError {
-  if (error.mayHaveRun) return error;
-  const { transient, cause, resumesInMs, missingPermission } = error;
-  return new StoreError(lockName, { mayHaveRun: true, transient, cause, resumesInMs, missingPermission });
+  return error.mayHaveRun ? error : namedAfter(lockName, error, true);
 }

@@ -1,6 +1,6 @@
 /** The methods that all held locks share. Each kind adds its own methods and its own protocol. */
 import { acquire, type MakeLease, run, tryAcquire } from "./acquire.js";
-import { StoreError } from "./errors.js";
+import { unknownOutcome } from "./errors.js";
 import { channels, type ForcedEvent } from "./events.js";
 import { forcedNote } from "./inbox.js";
 import { type Inspection, inspect } from "./inspection.js";
@@ -165,8 +165,10 @@ export class Lock<Held extends Lease = Lease> {
     const isReleased = await this.protocol.forceRelease(whom, this.session.commandTimeoutMs);
     if (!isReleased && reconnects !== this.session.commandReconnects) {
       // After a reconnect the client may have sent the request twice. Then this may be the reply to the second copy.
-      const cause = new Error("the connection was lost, and an earlier copy of the request may have released it");
-      throw new StoreError(this.name, { mayHaveRun: true, transient: true, cause });
+      throw unknownOutcome(
+        this.name,
+        "the connection was lost, and an earlier copy of the request may have released it",
+      );
     }
     if (isReleased && channels.forced.hasSubscribers) {
       const { clientId } = this.session;

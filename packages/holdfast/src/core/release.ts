@@ -23,8 +23,6 @@ export interface Given {
   readonly reclaim: () => Promise<boolean>;
 }
 
-const PAUSE_MS = 50;
-
 /**
  * Gives back a lease that is still valid, and retries for about two command timeouts. The next holder starts after this
  * holder's work, even if replies are late. So a "not held" reply counts as a release if an earlier copy of the request
@@ -33,29 +31,25 @@ const PAUSE_MS = 50;
  * @throws StoreError  no reply in time, or the server refused; the cleanup goes on in the background
  */
 export async function giveBack({ session, protocol, grant, claim, mayStillRun, reclaim }: Given): Promise<Ended> {
-  const { runtime, commandTimeoutMs } = session;
+  const { commandTimeoutMs } = session;
   const reconnects = session.commandReconnects;
-  const stopAtMs = runtime.monotonicMs() + commandTimeoutMs * 2;
-  for (let mayHaveRun = false, isPutBack = false; ; ) {
-    try {
-      const ended = await protocol.release(grant, commandTimeoutMs);
+  let isPutBack = false;
+  try {
+    return await insist(session, async (mayHaveRun) => {
+      let ended = await protocol.release(grant, commandTimeoutMs);
       // If the lease can be restored, no other claim was granted in between. Then release again.
       if (ended !== "released" && !mayHaveRun && !isPutBack && (await isReclaimed(reclaim))) {
         isPutBack = true;
-        continue;
+        ended = await protocol.release(grant, commandTimeoutMs);
       }
-      mayHaveRun ||= reconnects !== session.commandReconnects;
       // A request that arrives later would acquire the lock for no caller.
       if (mayStillRun()) void cleanUp(session, protocol, claim, true, commandTimeoutMs);
-      return mayHaveRun && ended !== "forgotten" ? "released" : ended;
-    } catch (error) {
-      mayHaveRun ||= error instanceof StoreError && error.mayHaveRun;
-      if (!(error instanceof StoreError) || !error.transient || runtime.monotonicMs() >= stopAtMs) {
-        void cleanUp(session, protocol, claim, true, commandTimeoutMs);
-        throw error;
-      }
-      await new Promise<void>((resume) => runtime.startTimer(resume, PAUSE_MS, true));
-    }
+      const isRepeated = mayHaveRun || reconnects !== session.commandReconnects;
+      return isRepeated && ended !== "forgotten" ? "released" : ended;
+    });
+  } catch (error) {
+    void cleanUp(session, protocol, claim, true, commandTimeoutMs);
+    throw error;
   }
 }
 
@@ -227,18 +221,18 @@ const INSIST_PAUSE_MS = 50;
 /**
  * Sends a request until the server replies, for about two command timeouts. The request must be idempotent.
  *
- * @throws StoreError  no reply in that time, or the server refused; `mayHaveRun` is true if any of the tries may have
- *                     run
+ * @param send  sends the request; is told whether an earlier try may have run
+ * @throws StoreError  no reply in that time, or the server refused; `mayHaveRun` is true if any of the tries may have run
  */
 export async function insist<Answer>(
   session: Pick<Session, "runtime" | "commandTimeoutMs">,
-  send: () => Promise<Answer>,
+  send: (mayHaveRun: boolean) => Promise<Answer>,
 ): Promise<Answer> {
   const { runtime, commandTimeoutMs } = session;
   const stopAtMs = runtime.monotonicMs() + commandTimeoutMs * 2;
   for (let mayHaveRun = false; ; ) {
     try {
-      return await send();
+      return await send(mayHaveRun);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       mayHaveRun ||= error.mayHaveRun;

@@ -2,7 +2,15 @@
  * Waits for one claim to be granted: sends the request, joins the queue and receives the grant.
  */
 
-import { ClosedError, EvictionError, PausedError, ProtocolError, StoreError } from "./errors.js";
+import {
+  asUncertain,
+  ClosedError,
+  EvictionError,
+  PausedError,
+  ProtocolError,
+  StoreError,
+  unknownOutcome,
+} from "./errors.js";
 import { publishWait } from "./events.js";
 import type { InboxCheck, Listening } from "./inbox-check.js";
 import type { ResolvedOptions } from "./options.js";
@@ -277,7 +285,7 @@ export class Waiter implements Occupant, Listening {
     // The wait was settled in the meantime. The cleanup that started then already accounts for this request.
     if (this.#isSettled) return;
     if (attempt.outcome === "granted" && this.#isOver(sentAt) && this.#protocol.holdsNothing !== true) {
-      this.#failed(this.#tooLate("the reply came after the lease that it granted had ended"));
+      this.#failed(unknownOutcome(this.#protocol.name, "the reply came after the lease that it granted had ended"));
       return;
     }
     this.#uncertain.answered();
@@ -317,10 +325,6 @@ export class Waiter implements Occupant, Listening {
   /** Whether a lease that began at `setAt` is over by now. */
   #isOver(setAt: Moment): boolean {
     return msUntil(validUntil(setAt, this.#claim.leaseMs), this.#session.runtime) <= 0;
-  }
-
-  #tooLate(why: string): StoreError {
-    return new StoreError(this.#protocol.name, { mayHaveRun: true, transient: true, cause: new Error(why) });
   }
 
   /** Publishes the wait event once: when the claim is in the queue, or when it is clear that it cannot queue. */
@@ -419,7 +423,7 @@ export class Waiter implements Occupant, Listening {
     if (this.#isSettled) return;
     if (outcome === "extended" && this.#isOver(sentAt)) {
       outcome = undefined;
-      failure = this.#tooLate("the grant was confirmed when its lease was over");
+      failure = unknownOutcome(this.#protocol.name, "the grant was confirmed when its lease was over");
     }
     if (outcome === "extended" && !this.#isRevoked) {
       this.#keep(token, sentAt, slots);
@@ -481,12 +485,8 @@ export class Waiter implements Occupant, Listening {
       refusal = error;
     };
     if (await this.#cleanUp(timeoutMs, onRefused)) return inspecting;
-    if (refusal instanceof StoreError) {
-      const { cause, transient, missingPermission } = refusal;
-      throw new StoreError(this.#protocol.name, { mayHaveRun: true, transient, cause, missingPermission });
-    }
-    const cause = new Error(`the wait of ${waitMs} ms ended while the server did not reply`);
-    throw new StoreError(this.#protocol.name, { mayHaveRun: true, transient: true, cause });
+    if (refusal instanceof StoreError) throw asUncertain(refusal, this.#protocol.name);
+    throw unknownOutcome(this.#protocol.name, `the wait of ${waitMs} ms ended while the server did not reply`);
   }
 
   /** Resolves to true if it is certain that the server keeps nothing of the claim. */
