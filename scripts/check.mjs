@@ -40,6 +40,8 @@ for (const [name, args] of STEPS) {
 for (const { part, files, lines } of codeLines()) console.log(`· ${part}: ${files} files, ${lines} lines of code`);
 for (const { file, lines } of longFiles()) console.log(`· ${file} has ${lines} lines: is this two things?`);
 if (failed > 0)
-  console.log("npm run fix mends layout, generated scripts and the accepted public API; the rest is yours");
+  console.log(
+    "npm run fix repairs the format, the generated scripts and the accepted public API; fix the rest by hand",
+  );
 console.log(`${STEPS.length - failed} passed, ${failed} failed`);
 exit(failed === 0 ? 0 : 1);

@@ -15,7 +15,7 @@ function one(path: string, specifier: string, type = ""): Source[] {
 
 describe("imports", () => {
   it("follow the import table", () => {
-    expect(forbiddenImports(code)).toEqual([]);
+    expect(forbiddenImports(code), "see the table of folders in ARCHITECTURE.md").toEqual([]);
   });
 
   it("form no cycle inside a package", () => {

@@ -1,4 +1,4 @@
-/** Every store the contracts run on. A new store is one row here. */
+/** Every store the contracts run on. A new store is one row here, and one file in tests/contract. */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { GlideClient, GlideClusterClient } from "@valkey/valkey-glide";
 import { Cluster as Cluster6, Redis as Redis6 } from "ioredis";

@@ -7,8 +7,7 @@ import { crypto } from "./runtime.js";
 /**
  * The only access to a server. A store sends script calls and receives grant messages. It knows no lock kinds.
  *
- * To support another client library, add one file that implements this interface, and one line in tests/stores.ts
- * that runs every contract test on it. docs/adr/002-store-port.md gives the reason for each member.
+ * CONTRIBUTING.md says how to support another client library. docs/adr/002-store-port.md gives the reason for each member.
  */
 export interface Store {
   /** The client library or server, for messages to people: "ioredis", "node-redis", "glide", "embedded". */

@@ -13,9 +13,10 @@ test("every store of the registry has a test file that runs the contracts on it"
   const tested = readdirSync(here)
     .filter((file) => file.endsWith(".test.ts") && file !== "matrix.test.ts")
     .map((file) => /^contractsOn\("(.+)"\);$/m.exec(readFileSync(join(here, file), "utf8"))?.[1]);
-  expect(tested.toSorted((a, b) => ((a ?? "") < (b ?? "") ? -1 : 1))).toEqual(
-    stores.map(({ name }) => name).toSorted(),
-  );
+  expect(
+    tested.toSorted((a, b) => ((a ?? "") < (b ?? "") ? -1 : 1)),
+    "each row of tests/stores.ts needs one file in tests/contract that calls contractsOn",
+  ).toEqual(stores.map(({ name }) => name).toSorted());
 });
 
 test("the selection of a plain run exists and covers every kind on each topology", () => {
@@ -45,5 +46,7 @@ test("every kind with a contract suite or with scripts is in the matrix", () => 
       !machines.includes(name) &&
       (suites.includes(`${name}.contract.ts`) || readdirSync(join(src, name)).includes("inspect.lua")),
   );
-  expect(Object.keys(contracts)).toEqual(expect.arrayContaining(kinds.map(({ name }) => name)));
+  expect(Object.keys(contracts), "enter the contract of the kind in tests/contract/contracts.ts").toEqual(
+    expect.arrayContaining(kinds.map(({ name }) => name)),
+  );
 });
