@@ -69,11 +69,11 @@ test("the table names the files that are not measured, and replaces only what st
   expect(() => withScores("nothing", table)).toThrow("markers");
 });
 
-test("docs/verification.md has the scores that are kept, and names every other file of core/ that there is", () => {
+test("verify/docs/mutation.md has the scores that are kept, and names every other file of core/ that there is", () => {
   const read = (path: string): string => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), "utf8");
   const { scores } = JSON.parse(read("verify/results/mutation-score.json")) as { scores: readonly FileScore[] };
   const core = fileURLToPath(new URL("../../packages/holdfast/src/core", import.meta.url));
   const files = readdirSync(core).filter((file) => file.endsWith(".ts"));
-  const document = read("docs/verification.md");
+  const document = read("verify/docs/mutation.md");
   expect(document).toBe(withScores(document, scoreTable(scores, files.toSorted())));
 });

@@ -10,7 +10,7 @@ import { TEETH } from "../src/teeth/teeth.js";
 import type { Tooth } from "../src/teeth/tooth.js";
 import { patched, sourceOf } from "../src/teeth/workbench.js";
 
-const document = readFileSync(fileURLToPath(new URL("../../docs/verification.md", import.meta.url)), "utf8");
+const document = readFileSync(fileURLToPath(new URL("../docs/teeth.md", import.meta.url)), "utf8");
 /** So many are asked for; those that come with several servers do not count. */
 const FEWEST_BUGS = 25;
 
@@ -56,7 +56,7 @@ describe("who must notice it is there:", () => {
   });
 });
 
-test("docs/verification.md has a line for every bug, and for every mistake that is caught", () => {
+test("verify/docs/teeth.md has a line for every bug, and for every mistake that is caught", () => {
   const rows = document.split("\n").filter((line) => /^\| (B\d\d|–) \|/.test(line));
   for (const { id } of BUGS)
     expect(

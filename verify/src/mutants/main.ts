@@ -34,7 +34,7 @@ const CORE = "packages/holdfast/src/core";
 const REPORT = join(root, ".cache/stryker/mutation.json");
 const RESULTS = join(root, "verify/results");
 const KEPT = join(RESULTS, "mutation-score.json");
-const DOCUMENT = join(root, "docs/verification.md");
+const DOCUMENT = join(root, "verify/docs/mutation.md");
 /** How long Stryker may take to put its workers and its copy of the sources away. */
 const ENDING_MS = 10_000;
 

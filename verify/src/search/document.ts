@@ -1,4 +1,4 @@
-/** The tables of docs/verification.md that the search writes: between two markers, and nothing else of it. */
+/** What the search writes to verify/docs/search-missed-rules.md, and what it reads there and in verify/docs/search.md. */
 import type { Explored } from "./explore.js";
 import type { Rule } from "./rule.js";
 
@@ -23,34 +23,19 @@ export function howFar(
   return { ended: of("holds"), capped: of("capped") };
 }
 
-/** The table of rules and counter-examples. Nothing in it depends on the machine. */
+/** The table of rules and of what is violated without them. Nothing in it depends on the machine. */
 export function ruleTable(judged: readonly Judged[]): string {
   const rows = judged.map(
     ({ rule, explored }) =>
       `| \`${rule.id}\` | ${rule.what} | ${rule.world}, ${rule.where} | ${explored.violation ?? "**not found**"} | ${explored.trace.length} |`,
   );
-  const traces = judged.map(
-    ({ rule, explored }) =>
-      `<details><summary>Without <code>${rule.id}</code></summary>\n\n${explored.trace
-        .map((step, i) => `${i + 1}. ${step}`)
-        .join("\n")}\n\n${explored.violation ?? ""}\n\n</details>`,
-  );
-  return [
-    "| rule | what it says | where | without it | steps |",
-    "|---|---|---|---|---|",
-    ...rows,
-    "",
-    "Claims are named by the letter of their client and a number. A search that finds `stuck` shows the shortest way to a",
-    "state from which nobody who waits is ever served, unless a further fault comes to help.",
-    "",
-    ...traces,
-  ].join("\n");
+  return ["| rule | what it says | where | without it | steps |", "|---|---|---|---|---|", ...rows].join("\n");
 }
 
 /** `document` with the table in it. @throws Error  the markers are missing */
 export function withTable(document: string, table: string): string {
   const [begin, end] = [document.indexOf(BEGIN), document.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error("docs/verification.md has no markers for the search");
+  if (begin < 0 || end < begin) throw new Error("verify/docs/search-missed-rules.md has no markers for the search");
   return `${document.slice(0, begin)}${BEGIN}\n\n${table}\n\n${document.slice(end)}`;
 }
 

@@ -18,8 +18,9 @@ const USAGE = `node verify/dist/search/main.js [options]
   --rules              without every rule something must be found, and with it nothing; no worlds
   --quick              the worlds, and the rules that are missed within ${FAR_STATES} states
   --all                the worlds, and every rule
-  --check-docs         docs/verification.md must say what was found; with --rules or --all, or both by itself
-  --write-docs         like --rules, and writes the table of docs/verification.md
+  --rule ID,ID         only these rules, and the shortest way to what goes wrong without each of them; no worlds
+  --check-docs         the documents in verify/docs/ must say what was found; with --rules or --all, or both by itself
+  --write-docs         like --rules, and writes the table of verify/docs/search-missed-rules.md
   --json FILE          what came of it, for the report
 `;
 
@@ -29,6 +30,7 @@ const { values } = parseArgs({
     bound: { type: "string", default: "small" },
     states: { type: "string", default: "2000000" },
     rules: { type: "boolean", default: false },
+    rule: { type: "string" },
     quick: { type: "boolean", default: false },
     all: { type: "boolean", default: false },
     "check-docs": { type: "boolean", default: false },
@@ -38,7 +40,9 @@ const { values } = parseArgs({
   },
 });
 
-const DOCUMENT = fileURLToPath(new URL("../../../docs/verification.md", import.meta.url));
+const DOCS = new URL("../../docs/", import.meta.url);
+const WORLDS_DOCUMENT = fileURLToPath(new URL("search.md", DOCS));
+const RULES_DOCUMENT = fileURLToPath(new URL("search-missed-rules.md", DOCS));
 /** How far the world of a rule is searched with the rule: as far as it went without, but no farther than that. */
 const CONTROL_STATES = 50_000;
 
@@ -71,12 +75,22 @@ async function worlds(bound: Bound, maxStates: number, wanted: readonly string[]
   }
 }
 
-async function rules(wanted: readonly Rule[]): Promise<Judged[]> {
+/** The rules with these ids. @throws RangeError  there is no such rule */
+function rulesNamed(ids: readonly string[]): Rule[] {
+  return ids.map((id) => {
+    const rule = RULES.find((each) => each.id === id);
+    if (rule === undefined) throw new RangeError(`there is no rule ${id}: ${RULES.map((each) => each.id).join(", ")}`);
+    return rule;
+  });
+}
+
+async function rules(wanted: readonly Rule[], hasTraces: boolean): Promise<Judged[]> {
   const judged: Judged[] = [];
   for (const rule of wanted) {
     const explored = await searchWithout(rule, statesFor(rule));
     const { violation, trace, states } = explored;
     say(`without ${rule.id}: ${violation ?? "NOT FOUND"} (${trace.length} steps, ${states} states)`);
+    if (hasTraces) for (const [i, step] of trace.entries()) say(`  ${i + 1}. ${step}`);
     rows.push([rule.world, `without ${rule.id}`, "of the rule", violation ?? "not found", String(states)]);
     const control = await searchWith(rule, Math.min(states, CONTROL_STATES));
     if (violation === undefined) fail(`nothing is found without ${rule.id} in ${states} states`);
@@ -86,22 +100,24 @@ async function rules(wanted: readonly Rule[]): Promise<Judged[]> {
   return judged;
 }
 
-/** Says where the document says something else. */
+/** Says where the documents say something else. */
 function check(judged: readonly Judged[] | undefined): void {
-  const document = readFileSync(DOCUMENT, "utf8");
+  const document = readFileSync(WORLDS_DOCUMENT, "utf8");
   for (const [id, , bound, verdict, states] of rows.filter(([, what]) => !what.startsWith("without "))) {
     const known = statesIn(document, id, bound);
     // How far a capped one went is the choice of whoever started it.
     if (known !== undefined && known !== states && verdict !== "capped")
-      fail(`docs/verification.md gives ${id} ${known} states, not ${states}`);
-    if (known === undefined && verdict === "holds") fail(`docs/verification.md does not name ${id}, ${bound}`);
+      fail(`verify/docs/search.md gives ${id} ${known} states, not ${states}`);
+    if (known === undefined && verdict === "holds") fail(`verify/docs/search.md does not name ${id}, ${bound}`);
   }
-  if (judged !== undefined && withTable(document, ruleTable(judged)) !== document)
-    fail("docs/verification.md says something else of the rules: --write-docs writes what is found");
+  if (judged === undefined) return;
+  const missed = readFileSync(RULES_DOCUMENT, "utf8");
+  if (withTable(missed, ruleTable(judged)) !== missed)
+    fail("verify/docs/search-missed-rules.md says something else of the rules: --write-docs writes what is found");
 }
 
 async function main(): Promise<number> {
-  const { bound, world, states, json, quick, all, "write-docs": isWriting, "check-docs": isChecking } = values;
+  const { bound, world, states, json, quick, all, rule, "write-docs": isWriting, "check-docs": isChecking } = values;
   if (values.help) {
     stdout.write(USAGE);
     return 0;
@@ -110,12 +126,13 @@ async function main(): Promise<number> {
   const beganMs = performance.now();
   const isWhole = all || (isChecking && !values.rules && !isWriting);
   const hasEveryRule = isWhole || values.rules || isWriting;
-  if (!hasEveryRule || isWhole) await worlds(bound, Number(states), world?.split(","));
-  const wanted = hasEveryRule ? RULES : quick ? RULES.filter((rule) => statesFor(rule) <= FAR_STATES) : [];
-  const judged = await rules(wanted);
+  if (isWhole || !(hasEveryRule || rule !== undefined)) await worlds(bound, Number(states), world?.split(","));
+  const near = quick ? RULES.filter((each) => statesFor(each) <= FAR_STATES) : [];
+  const wanted = hasEveryRule ? RULES : rule === undefined ? near : rulesNamed(rule.split(","));
+  const judged = await rules(wanted, rule !== undefined);
   if (isWriting) {
-    const document = readFileSync(DOCUMENT, "utf8");
-    writeFileSync(DOCUMENT, withTable(document, ruleTable(judged)));
+    const document = readFileSync(RULES_DOCUMENT, "utf8");
+    writeFileSync(RULES_DOCUMENT, withTable(document, ruleTable(judged)));
   }
   if (isChecking) check(hasEveryRule ? judged : undefined);
   const failed = wrong.length;

@@ -1,4 +1,4 @@
-/** The table of docs/verification.md that the teeth write: between two markers, and nothing else of it. */
+/** The table of verify/docs/teeth.md that the teeth write: between two markers, and nothing else of it. */
 import type { Bug } from "./bugs.js";
 import type { Result } from "./catch.js";
 import type { Catcher, Tooth } from "./tooth.js";
@@ -54,6 +54,6 @@ export function teethTable(bugs: readonly Bug[], judged: readonly Judged[]): str
 /** `document` with the table in it. @throws Error  the markers are missing */
 export function withTeeth(document: string, table: string): string {
   const [begin, end] = [document.indexOf(BEGIN), document.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error("docs/verification.md has no markers for the teeth");
+  if (begin < 0 || end < begin) throw new Error("verify/docs/teeth.md has no markers for the teeth");
   return `${document.slice(0, begin)}${BEGIN}\n\n${table}\n\n${document.slice(end)}`;
 }

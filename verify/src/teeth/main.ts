@@ -107,7 +107,7 @@ async function main(): Promise<number> {
     const table = teethTable(BUGS, judged);
     if (values["write-docs"]) {
       if (teeth.length < TEETH.length) throw new Error("the table is written of all teeth or of none");
-      const path = fileURLToPath(new URL("../../../docs/verification.md", import.meta.url));
+      const path = fileURLToPath(new URL("../../docs/teeth.md", import.meta.url));
       writeFileSync(path, withTeeth(readFileSync(path, "utf8"), table));
     }
     const passed = judged.filter(({ result }) => result.isCaught).length;
