@@ -92,7 +92,7 @@ export class Condition {
     const held = this.#holdOf(lease);
     lease.assertHeld();
     resolved.signal?.throwIfAborted();
-    const { guard, commandTimeoutMs, runtime } = this.#session;
+    const { guard, commandTimeoutMs } = this.#session;
     if (!guard.isOpen) {
       await guard.check(this.lockName);
       lease.assertHeld();
@@ -105,15 +105,7 @@ export class Condition {
       resolved.signal?.throwIfAborted();
     }
 
-    const validUntilMs = runtime.monotonicMs() + held.validForMs();
-    const { owner, token: leaseToken, grant } = held;
-    const protocol = waitProtocol(
-      this.#place,
-      { owner, token: grant.token, leaseToken },
-      () => this.#session.commandReconnects,
-      () => runtime.monotonicMs() < validUntilMs,
-      () => held.undoLateRequests(),
-    );
+    const protocol = waitProtocol(this.#session, this.#place, held);
     const keep = (granted: Parameters<typeof hold>[2]): Hold => {
       protocol.granted();
       return hold(this.#session, this.#place.mutex, granted, resolved);
@@ -167,10 +159,8 @@ export class Condition {
     const signals = signalsOf.get(held.grant.claim) ?? { lastRequest: 0, last: undefined };
     signalsOf.set(held.grant.claim, signals);
     const before = signals.last;
-    const done =
-      before === undefined
-        ? this.#move(lease, held, signals, isAll)
-        : before.then(() => this.#move(lease, held, signals, isAll));
+    const move = (): Promise<number> => this.#move(lease, held, signals, isAll);
+    const done = before === undefined ? move() : before.then(move);
     const settled = done.then(
       () => {},
       () => {},

@@ -1,8 +1,10 @@
 /** The protocol of a condition. Each method is one script call with the keys of one condition of one mutex. */
 import { call } from "../core/call.js";
 import { LeaseLostError, StoreError } from "../core/errors.js";
-import type { InspectProtocol, LockProtocol, NotHeld, State, WaitProtocol } from "../core/protocol.js";
-import type { Store } from "../core/store.js";
+import type { Hold } from "../core/hold.js";
+import type { Grant, InspectProtocol, LockProtocol, State, WaitProtocol } from "../core/protocol.js";
+import type { Session } from "../core/session.js";
+import type { Outcome, Store } from "../core/store.js";
 import { conditionInspect, conditionLeave, conditionSignal, conditionWait } from "../generated/scripts.js";
 
 /** Most waiters that `inspect` lists. */
@@ -23,15 +25,6 @@ export interface ConditionPlace {
   readonly condition: string;
   /** Prefix of inbox channels: the channel of a client is this plus its client id. */
   readonly inbox: string;
-}
-
-/** The grant with which a holder waits or signals. */
-export interface HeldBy {
-  readonly owner: string;
-  /** The token on the server; see `Hold.grant`. */
-  readonly token: number;
-  /** The token of the lease, as its holder sees it. */
-  readonly leaseToken: number;
 }
 
 /** The protocol that `inspect` needs to list the waiters of a condition. */
@@ -55,35 +48,35 @@ export interface ConditionWait extends WaitProtocol {
   granted(): void;
 }
 
-/**
- * Creates the protocol of one wait by the holder `from`. Once signaled, it uses the protocol of the mutex.
- *
- * @param reconnects    number of reconnects of the connection that sends scripts. If it changes during a request, that
- *                      request may have been sent twice
- * @param isStillValid  whether the lease of `from` would still be valid without this wait
- * @param onEntered     called once it is certain that `from` no longer holds the mutex
- */
+/** Creates the protocol of one wait by the holder `held`. Once signaled, it uses the protocol of the mutex. */
 export function waitProtocol(
+  session: Pick<Session, "runtime" | "commandReconnects">,
   place: ConditionPlace,
-  from: HeldBy,
-  reconnects: () => number,
-  isStillValid: () => boolean,
-  onEntered: () => void,
+  held: Pick<Hold, "owner" | "token" | "validForMs" | "undoLateRequests"> & { readonly grant: Pick<Grant, "token"> },
 ): ConditionWait {
   const { store, mutex, lock, fence, queue, handed, pause, condition, inbox } = place;
   const keys = { lock, fence, queue, handed, pause, condition };
   const caller = { store, name: mutex.name };
+  // The token on the server may differ from that of the lease.
+  const { owner: from, token: leaseToken } = held;
+  const { token } = held.grant;
+  const validUntilMs = session.runtime.monotonicMs() + held.validForMs();
   let mayHaveEntered = false;
+  /** Whether it is certain that `held` no longer holds the mutex. */
   let hasEntered = false;
   let isSignalled = false;
-  let isKnown = false;
   /** The signal is used or passed on. It must not be passed on again, even if this claim has to leave several times. */
   let isPassed = false;
   let leaving: Promise<unknown> = Promise.resolve();
 
+  const entered = (): void => {
+    if (!hasEntered) held.undoLateRequests();
+    hasEntered = true;
+  };
+
   const ask = async (owner: string, timeoutMs: number) => {
     const again = mayHaveEntered ? 1 : 0;
-    const args = { from: from.owner, token: from.token, owner, again, inbox };
+    const args = { from, token, owner, again, inbox };
     try {
       return await call(caller, conditionWait, keys, args, timeoutMs);
     } catch (error) {
@@ -107,21 +100,19 @@ export function waitProtocol(
 
     async acquire(claim, _enqueue, timeoutMs) {
       if (isSignalled) return mutex.acquire(claim, true, timeoutMs, true);
-      const reconnectsBefore = reconnects();
+      const reconnects = session.commandReconnects;
       let reply = await ask(claim.owner, timeoutMs);
-      if (!("restMs" in reply) && !mayHaveEntered && reconnects() !== reconnectsBefore) {
+      if (!("restMs" in reply) && !mayHaveEntered && reconnects !== session.commandReconnects) {
         // The client may have sent the request twice. Then the first copy has released the mutex.
         mayHaveEntered = true;
         reply = await ask(claim.owner, timeoutMs);
       }
       if (!("restMs" in reply)) {
-        const reason = isStillValid() ? "server-lost" : "expired";
-        throw new LeaseLostError(mutex.name, { reason, owner: from.owner, token: from.leaseToken });
+        const reason = session.runtime.monotonicMs() < validUntilMs ? "server-lost" : "expired";
+        throw new LeaseLostError(mutex.name, { reason, owner: from, token: leaseToken });
       }
       mayHaveEntered = true;
-      hasEntered = true;
-      if (!isKnown) onEntered();
-      isKnown = true;
+      entered();
       if (reply.outcome === "waiting") return reply;
       // From now on this claim requests the mutex. The reply "refused" makes the waiter do so in its next request,
       // unless the wait ends in this turn. A request sent from here could then reach the server after its own release.
@@ -132,12 +123,11 @@ export function waitProtocol(
     async leave({ owner }, timeoutMs) {
       // One after the other, because a second request depends on the outcome of the first.
       const leave = leaving.then(async () => {
-        const args = { from: from.owner, token: from.token, owner, entered: isPassed ? 2 : hasEntered ? 1 : 0, inbox };
+        const args = { from, token, owner, entered: isPassed ? 2 : hasEntered ? 1 : 0, inbox };
         await call(caller, conditionLeave, keys, args, timeoutMs);
         isPassed = true;
         // If the wait had not begun, this request has released the mutex.
-        if (!isKnown) onEntered();
-        isKnown = true;
+        entered();
       });
       leaving = leave.catch(() => {});
       await leave;
@@ -151,15 +141,13 @@ export function waitProtocol(
  * @param request  number of the request, which rises with each request of a claim
  * @returns the number of waiters that were signaled (`moved`) and that still wait (`left`)
  */
-export async function signal(
+export function signal(
   { store, mutex, lock, fence, queue, condition, inbox }: ConditionPlace,
-  { owner, token }: Omit<HeldBy, "leaseToken">,
+  { owner, token }: { readonly owner: string; readonly token: number },
   request: number,
   most: number,
   timeoutMs: number,
-): Promise<
-  { readonly outcome: NotHeld } | { readonly outcome: "signalled"; readonly moved: number; readonly left: number }
-> {
+): Promise<Outcome<(typeof conditionSignal)["replies"][number]>> {
   const caller = { store, name: mutex.name };
   const keys = { lock, fence, queue, condition, signalled: `${condition}:signalled` };
   return call(caller, conditionSignal, keys, { owner, token, request, most, inbox }, timeoutMs);

@@ -2,7 +2,7 @@ import { ClosedError } from "../core/errors.js";
 import { onAbort } from "../core/options.js";
 import type { Occupant, Session } from "../core/session.js";
 
-/** Resolves after `delayMs`. @throws ClosedError, the signal's reason  which end it at once */
+/** Resolves after `delayMs`. @throws ClosedError, the signal's reason  when that ends the delay early */
 export function delay(
   session: Session,
   lockName: string,
@@ -11,11 +11,11 @@ export function delay(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
-    // It asks for nothing under this id: the id makes it known to the session, which tells it of the end.
+    // No request uses this id. It only registers the delay with the session, which reports the close.
     const claim = session.newClaim(lockName, 1, 1, "");
     const end = (settle: () => void): void => {
       timer.cancel();
-      stopListening?.();
+      removeAbortListener?.();
       session.dismiss(claim, pausing);
       settle();
     };
@@ -30,6 +30,6 @@ export function delay(
       },
     };
     session.admit(claim, pausing);
-    const stopListening = signal && onAbort(signal, () => end(() => reject(signal.reason)));
+    const removeAbortListener = signal && onAbort(signal, () => end(() => reject(signal.reason)));
   });
 }

@@ -52,30 +52,37 @@ export function observe<State, Shown>(
   options: ObserveOptions,
   describe: (is: State) => Shown | Promise<Shown>,
 ): AsyncGenerator<Shown, void, undefined> {
-  let stop = (): void => {};
-  const states = follow(observed, options, describe, (observer) => {
-    stop = () => observer.stop();
-  });
+  let observer: Observer<State> | undefined;
+  const states = (async function* (): AsyncGenerator<Shown, void, undefined> {
+    const signal = signalOf(options);
+    signal?.throwIfAborted();
+    observer = new Observer(observed, signal && nativeSignal(signal));
+    try {
+      for (;;) {
+        const next = await observer.next();
+        if (next === undefined) return;
+        yield await describe(next.state);
+      }
+    } finally {
+      observer.stop();
+    }
+  })();
   // A generator queues its calls, so `return` and `throw` would have to wait for the next state. Stop the observer first.
   const end = states.return.bind(states);
   const fail = states.throw.bind(states);
   states.return = (value) => {
-    stop();
+    observer?.stop();
     return end(value);
   };
   states.throw = (error) => {
-    stop();
+    observer?.stop();
     return fail(error);
   };
   return states;
 }
 
-async function* follow<State, Shown>(
-  observed: Observed<State>,
-  options: ObserveOptions,
-  describe: (is: State) => Shown | Promise<Shown>,
-  begun: (observer: Observer<State>) => void,
-): AsyncGenerator<Shown, void, undefined> {
+/** Checks the options, and returns the signal. */
+function signalOf(options: ObserveOptions): AbortSignal | undefined {
   if (options === null || typeof options !== "object") {
     throw new TypeError(`options must be an object; got ${show(options)}`);
   }
@@ -85,22 +92,16 @@ async function* follow<State, Shown>(
   if (signal !== undefined && !isAbortSignal(signal)) {
     throw new TypeError(`signal must be an AbortSignal; got ${show(signal)}`);
   }
-  signal?.throwIfAborted();
-  const observer = new Observer(observed, signal && nativeSignal(signal));
-  begun(observer);
-  try {
-    for (;;) {
-      const next = await observer.next();
-      if (next.done) return;
-      yield await describe(next.value);
-    }
-  } finally {
-    observer.stop();
-  }
+  return signal;
+}
+
+/** A state that was read. */
+interface Read<State> {
+  readonly state: State;
 }
 
 interface Reader<State> {
-  readonly resolve: (result: IteratorResult<State, undefined>) => void;
+  readonly resolve: (result: Read<State> | undefined) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -108,17 +109,15 @@ interface Reader<State> {
 class Observer<State> implements Occupant {
   readonly #observed: Observed<State>;
   readonly #session: Session;
-  readonly #signal: AbortSignal | undefined;
-  readonly #stopListening: (() => void) | undefined;
+  readonly #removeAbortListener: (() => void) | undefined;
   readonly #claim: Claim;
-  #inbox: Inbox | undefined;
-  #isOpening = false;
-  #canListen = true;
+  /** The subscription; `unsupported` if the client can never subscribe. */
+  #inbox: Inbox | "opening" | "unsupported" | undefined;
   #isReading = false;
   #readAgain = false;
   /** The newest state. Undefined until the first reply. */
-  #newest: { readonly is: State } | undefined;
-  #handedOut: { readonly is: State } | undefined;
+  #newest: Read<State> | undefined;
+  #yielded: Read<State> | undefined;
   #reader: Reader<State> | undefined;
   #end: { readonly error: unknown } | "done" | undefined;
   #timer: Timer | undefined;
@@ -127,21 +126,22 @@ class Observer<State> implements Occupant {
   constructor(observed: Observed<State>, signal: AbortSignal | undefined) {
     this.#observed = observed;
     this.#session = observed.session;
-    this.#signal = signal;
     // No request uses this id. It only registers the observer with the session, which reports reconnects and the close.
     this.#claim = this.#session.newClaim(observed.name, 1, 1, "");
     this.#session.admit(this.#claim, this);
-    this.#stopListening = signal && onAbort(signal, this.#onAbort);
-    this.#listen();
-    void this.#read();
+    this.#removeAbortListener = signal && onAbort(signal, () => this.#finish({ error: signal.reason }));
+    this.#refresh();
   }
 
-  /** The next state that is news compared to the last one. @throws the error that ended the observation */
-  next(): Promise<IteratorResult<State, undefined>> {
+  /**
+   * The next state that is news compared to the last one; undefined if the observation was stopped.
+   *
+   * @throws the error that ended the observation
+   */
+  next(): Promise<Read<State> | undefined> {
     return new Promise((resolve, reject) => {
-      this.#reader?.resolve({ done: true, value: undefined });
       this.#reader = { resolve, reject };
-      this.#hand();
+      this.#settleReader();
     });
   }
 
@@ -156,37 +156,32 @@ class Observer<State> implements Occupant {
   recheck(): void {}
 
   reconnected(): void {
-    this.#listen();
-    void this.#read();
+    this.#refresh();
   }
 
   async close(): Promise<void> {
     this.#finish({ error: new ClosedError(this.#observed.name) });
   }
 
-  readonly #onAbort = (): void => {
-    this.#finish({ error: this.#signal?.reason });
-  };
+  /** Subscribes if that is possible and not done yet, and reads. */
+  #refresh(): void {
+    if (this.#inbox === undefined) this.#subscribe();
+    void this.#read();
+  }
 
-  #listen(): void {
-    if (this.#inbox !== undefined || this.#isOpening || !this.#canListen) return;
-    this.#isOpening = true;
+  #subscribe(): void {
+    this.#inbox = "opening";
     const onMessage = (): void => void this.#read();
-    this.#session.store
-      .inbox(this.#observed.channel, onMessage, this.#session.commandTimeoutMs)
-      .then(
-        (inbox) => {
-          this.#inbox = inbox;
-          if (this.#end === undefined) void this.#read();
-          else void inbox.close();
-        },
-        (error: unknown) => {
-          if (error instanceof UnsupportedError) this.#canListen = false;
-        },
-      )
-      .finally(() => {
-        this.#isOpening = false;
-      });
+    this.#session.store.inbox(this.#observed.channel, onMessage, this.#session.commandTimeoutMs).then(
+      (inbox) => {
+        this.#inbox = inbox;
+        if (this.#end === undefined) void this.#read();
+        else void inbox.close();
+      },
+      (error: unknown) => {
+        this.#inbox = error instanceof UnsupportedError ? "unsupported" : undefined;
+      },
+    );
   }
 
   async #read(): Promise<void> {
@@ -200,60 +195,53 @@ class Observer<State> implements Occupant {
       this.#readAgain = false;
       this.#timer?.cancel();
       try {
-        const is = await this.#observed.read(this.#session.commandTimeoutMs);
-        this.#newest = { is };
-        this.#askIn(Math.min(this.#observed.changesInMs(is), this.#inbox === undefined ? POLL_MS : RECHECK_MS));
-        this.#hand();
+        const state = await this.#observed.read(this.#session.commandTimeoutMs);
+        this.#newest = { state };
+        const recheckMs = typeof this.#inbox === "object" ? RECHECK_MS : POLL_MS;
+        this.#refreshIn(Math.min(this.#observed.changesInMs(state), recheckMs));
+        this.#settleReader();
       } catch (error) {
         if (!(error instanceof StoreError) || !error.transient) this.#finish({ error });
-        this.#askIn(POLL_MS);
+        this.#refreshIn(POLL_MS);
       }
     } while (this.#readAgain && this.#end === undefined);
     this.#isReading = false;
   }
 
-  #askIn(delayMs: number): void {
+  #refreshIn(delayMs: number): void {
     if (this.#end !== undefined) return;
     const jitterMs = this.#session.runtime.random() * JITTER_MS;
-    const ask = (): void => {
-      this.#listen();
-      void this.#read();
-    };
     this.#timer?.cancel();
     // Keeps the process alive, because a reader may wait for the next state.
-    this.#timer = this.#session.runtime.startTimer(ask, delayMs + jitterMs, true);
+    this.#timer = this.#session.runtime.startTimer(() => this.#refresh(), delayMs + jitterMs, true);
   }
 
   /** Resolves the pending `next` call if there is news or the observation has ended. */
-  #hand(): void {
+  #settleReader(): void {
     const reader = this.#reader;
     if (reader === undefined) return;
     if (this.#end !== undefined) {
       this.#reader = undefined;
-      if (this.#end === "done") {
-        reader.resolve({ done: true, value: undefined });
-      } else {
-        const { error } = this.#end;
-        this.#end = "done";
-        reader.reject(error);
-      }
+      if (this.#end === "done") reader.resolve(undefined);
+      else reader.reject(this.#end.error);
+      this.#end = "done";
       return;
     }
     const newest = this.#newest;
-    const last = this.#handedOut;
-    if (newest === undefined || (last !== undefined && !this.#observed.isNews(newest.is, last.is))) return;
+    const last = this.#yielded;
+    if (newest === undefined || (last !== undefined && !this.#observed.isNews(newest.state, last.state))) return;
     this.#reader = undefined;
-    this.#handedOut = newest;
-    reader.resolve({ done: false, value: newest.is });
+    this.#yielded = newest;
+    reader.resolve(newest);
   }
 
   #finish(end: { readonly error: unknown } | "done"): void {
     if (this.#end !== undefined) return;
     this.#end = end;
     this.#timer?.cancel();
-    this.#stopListening?.();
+    this.#removeAbortListener?.();
     this.#session.dismiss(this.#claim, this);
-    void this.#inbox?.close();
-    this.#hand();
+    if (typeof this.#inbox === "object") void this.#inbox.close();
+    this.#settleReader();
   }
 }

@@ -1,8 +1,6 @@
 /** The lock protocol of an election: that of a mutex, plus the leader's value. Each request is one script call. */
 import { call } from "../core/call.js";
-import type { LockKeys } from "../core/keys.js";
 import type { Claim, ForcedRelease, Grant, NotHeld } from "../core/protocol.js";
-import type { Store } from "../core/store.js";
 import {
   electionAnnounce,
   electionExtend,
@@ -10,16 +8,7 @@ import {
   electionProclaim,
   electionResign,
 } from "../generated/scripts.js";
-import { type MutexKeys, MutexProtocol } from "../mutex/protocol.js";
-
-/** What the protocol of one election needs. */
-export interface ElectionPlace {
-  readonly store: Store;
-  readonly name: string;
-  readonly keys: LockKeys;
-  /** Prefix of inbox channels: the channel of a client is this plus its client id. */
-  readonly inbox: string;
-}
+import { type MutexKeys, type MutexPlace, MutexProtocol } from "../mutex/protocol.js";
 
 /** The leader on record at the server. */
 export interface LeaderRecord {
@@ -31,12 +20,6 @@ export interface LeaderRecord {
   readonly leaseLeftMs: number;
 }
 
-/** The leadership that proclaims a value. */
-interface Leader {
-  readonly owner: string;
-  readonly token: number;
-}
-
 /** The protocol of one election. */
 export class ElectionProtocol extends MutexProtocol {
   /** The channel that observers subscribe to. */
@@ -45,10 +28,10 @@ export class ElectionProtocol extends MutexProtocol {
   readonly confirmsFirst = true;
   readonly #record: string;
 
-  constructor({ store, name, keys, inbox }: ElectionPlace) {
-    super({ store, name, key: undefined, keys, inbox }, "election");
-    this.channel = `${keys.base}:leader`;
-    this.#record = `${keys.base}:value`;
+  constructor(place: Omit<MutexPlace, "key" | "recheckMs">) {
+    super({ ...place, key: undefined }, "election");
+    this.channel = `${place.keys.base}:leader`;
+    this.#record = `${place.keys.base}:value`;
   }
 
   /** Undefined because a separate script renews the leader record together with the lease. */
@@ -90,7 +73,7 @@ export class ElectionProtocol extends MutexProtocol {
 
   /** Stores the value of the leader. `number` rises with each proclamation of a leadership and identifies it. */
   async proclaim(
-    { owner, token: term }: Leader,
+    { owner, token: term }: { readonly owner: string; readonly token: number },
     value: string,
     number: number,
     leaseMs: number,

@@ -42,7 +42,7 @@ export interface OrderedRequest {
  */
 export async function acquireInOrder(request: OrderedRequest): Promise<readonly Lease[]> {
   for (;;) {
-    const end = await new Ascent(request).climb();
+    const end = await acquireEach(request);
     if ("held" in end) return end.held;
     if (request.leftMs() <= 0) throw new AcquireTimeoutError(end.lost, { waitMs: request.resolved.waitMs });
   }
@@ -68,70 +68,61 @@ export async function tryAcquireInOrder({ locks, given }: OrderedRequest): Promi
 
 const MEMBER_LOST = Symbol("a member was lost while others were waited for");
 
-/** One pass through all the locks, starting with the first. */
-class Ascent {
-  readonly #request: OrderedRequest;
-  readonly #held: Lease[] = [];
-  readonly #interrupt = new AbortController();
-
-  constructor(request: OrderedRequest) {
-    this.#request = request;
-  }
-
-  /**
-   * @returns the leases of all locks; or the name of a lock that was lost meanwhile, and then the pass must start over
-   */
-  async climb(): Promise<{ readonly held: readonly Lease[] } | { readonly lost: string }> {
-    const { locks, given, resolved, leftMs } = this.#request;
-    resolved.signal?.throwIfAborted();
-    const stopListening =
-      resolved.signal && onAbort(resolved.signal, () => this.#interrupt.abort(resolved.signal?.reason));
-    try {
-      for (const lock of locks) {
-        let lease: Lease;
-        try {
-          lease = await lock.acquire({ ...given, waitMs: leftMs(), signal: this.#interrupt.signal });
-        } catch (error) {
-          if (error === MEMBER_LOST) break;
-          throw await this.#failed(lock, error);
-        }
-        this.#held.push(lease);
-        Lease.holdingOf(lease).onLost((reason) => {
-          if (reason !== "closing") this.#interrupt.abort(MEMBER_LOST);
-        });
+/**
+ * Makes one pass through all the locks, starting with the first.
+ *
+ * @returns the leases of all locks; or the name of a lock that was lost meanwhile, and then the pass must start over
+ */
+async function acquireEach(
+  request: OrderedRequest,
+): Promise<{ readonly held: readonly Lease[] } | { readonly lost: string }> {
+  const { locks, given, leftMs } = request;
+  const { signal } = request.resolved;
+  const held: Lease[] = [];
+  const interrupt = new AbortController();
+  signal?.throwIfAborted();
+  const removeAbortListener = signal && onAbort(signal, () => interrupt.abort(signal.reason));
+  try {
+    for (const lock of locks) {
+      let lease: Lease;
+      try {
+        lease = await lock.acquire({ ...given, waitMs: leftMs(), signal: interrupt.signal });
+      } catch (error) {
+        if (error === MEMBER_LOST) break;
+        throw await releasedAfter(error, held, lock.name, request.resolved.waitMs);
       }
-    } finally {
-      stopListening?.();
+      held.push(lease);
+      Lease.holdingOf(lease).onLost((reason) => {
+        if (reason !== "closing") interrupt.abort(MEMBER_LOST);
+      });
     }
-    const lost = this.#held.find((lease) => !isHeld(lease));
-    if (lost === undefined) return { held: this.#held };
-    await releaseAll(this.#held);
-    return { lost: lost.name };
+  } finally {
+    removeAbortListener?.();
   }
+  const lost = held.find((lease) => !isHeld(lease));
+  if (lost === undefined) return { held };
+  await releaseAll(held);
+  return { lost: lost.name };
+}
 
-  /** Releases the locks taken so far. @returns the error for the caller */
-  async #failed(lock: Lock, error: unknown): Promise<unknown> {
-    const givingBack = releaseAll(this.#held);
-    if (!(error instanceof AcquireTimeoutError || error instanceof PausedError)) return error;
-    // These errors promise that nothing is held, so wait for the releases. If one is uncertain, return its error
-    // instead.
-    for (const end of await givingBack) if (end.status === "rejected" && isUnknown(end.reason)) return end.reason;
-    if (error instanceof PausedError) return error;
-    const { holder, isOwn, waitersAhead, pause } = error;
-    return new AcquireTimeoutError(lock.name, {
-      waitMs: this.#request.resolved.waitMs,
-      holder,
-      isOwn,
-      waitersAhead,
-      pause,
-    });
-  }
+/** Releases the locks taken before an acquire of `lockName` failed. @returns the error for the caller */
+async function releasedAfter(
+  error: unknown,
+  held: readonly Lease[],
+  lockName: string,
+  waitMs: number,
+): Promise<unknown> {
+  const releases = releaseAll(held);
+  if (!(error instanceof AcquireTimeoutError || error instanceof PausedError)) return error;
+  // These errors promise that nothing is held, so wait for the releases. If one is uncertain, return its error
+  // instead.
+  for (const end of await releases)
+    if (end.status === "rejected" && end.reason instanceof StoreError) return end.reason;
+  if (error instanceof PausedError) return error;
+  const { holder, isOwn, waitersAhead, pause } = error;
+  return new AcquireTimeoutError(lockName, { waitMs, holder, isOwn, waitersAhead, pause });
 }
 
 function isHeld(lease: Lease): boolean {
   return lease.validForMs() > 0;
-}
-
-function isUnknown(error: unknown): boolean {
-  return error instanceof StoreError;
 }

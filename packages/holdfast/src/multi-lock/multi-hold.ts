@@ -56,21 +56,15 @@ export class MultiHold implements Holding {
   /** If a member's reply is uncertain, that member keeps its old end of lease, and so does the whole. */
   async extend(leaseMs: number): Promise<"extended" | NotHeld> {
     const ends = await Promise.allSettled(this.#leases.map((lease) => lease.extend(leaseMs)));
-    const failures = failuresOf(ends);
-    const lost = failures.find((error) => error instanceof LeaseLostError);
-    if (lost !== undefined) return notHeld(lost);
-    if (failures.length > 0) throw failures[0];
-    return "extended";
+    return lossIn(ends) ?? "extended";
   }
 
   /** Releases all members, even if some releases fail. The worst outcome counts. */
   async release(): Promise<Ended> {
     this.#isOver = true;
     const ends = await Promise.allSettled(this.#leases.map((lease) => lease.release()));
-    const failures = failuresOf(ends);
-    const lost = failures.find((error) => error instanceof LeaseLostError);
-    if (lost !== undefined) return notHeld(lost);
-    if (failures.length > 0) throw failures[0];
+    const loss = lossIn(ends);
+    if (loss !== undefined) return loss;
     // Members released early, because another was lost, may have been granted to others since.
     const isEarly = this.#lostFor !== undefined && this.#lostFor !== "closed";
     if (isEarly && this.#leases.length > 1) return "claimed";
@@ -113,10 +107,11 @@ export function releaseAll(leases: readonly Lease[]): Promise<readonly PromiseSe
   return Promise.allSettled(leases.map((lease) => lease.release()));
 }
 
-function failuresOf(ends: readonly PromiseSettledResult<unknown>[]): unknown[] {
-  return ends.flatMap((end) => (end.status === "rejected" ? [end.reason] : []));
-}
-
-function notHeld({ reason }: LeaseLostError): NotHeld {
-  return reason === "server-lost" ? "forgotten" : "claimed";
+/** Returns how the first lost member ended; undefined if all succeeded. @throws the first other failure */
+function lossIn(ends: readonly PromiseSettledResult<unknown>[]): NotHeld | undefined {
+  const failures: unknown[] = ends.flatMap((end) => (end.status === "rejected" ? [end.reason] : []));
+  const lost = failures.find((error) => error instanceof LeaseLostError);
+  if (lost !== undefined) return lost.reason === "server-lost" ? "forgotten" : "claimed";
+  if (failures.length > 0) throw failures[0];
+  return undefined;
 }

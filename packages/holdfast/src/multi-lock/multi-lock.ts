@@ -184,14 +184,8 @@ export class MultiLock {
     const lease = new MultiLease(new MultiHold(this.name, leases, runtime), leases);
     if (channels.grant.hasSubscribers) {
       const waitedMs = runtime.monotonicMs() - startedAtMs;
-      const event: GrantEvent = {
-        kind: "multi-lock",
-        lockName: this.name,
-        owner: lease.owner,
-        call: {},
-        token: lease.token,
-        waitedMs,
-      };
+      const { owner, token } = lease;
+      const event: GrantEvent = { kind: "multi-lock", lockName: this.name, owner, call: {}, token, waitedMs };
       channels.grant.publish(event);
     }
     return lease;

@@ -53,10 +53,10 @@ export async function extendPause(
   session.assertOpen(name);
   const untilMs = untilAtMs ?? NEVER_MS;
   const renewed = meant.replace(/^(pause\/\d+)\/\d+\//, `$1/${untilMs}/`);
-  const reply = await insist(session, () => {
-    const args = { meant, renewed, untilMs };
-    return call(place.caller, pausingExtend, place.keys, args, session.commandTimeoutMs);
-  });
+  const { caller, pauseKey } = place;
+  const reply = await insist(session, () =>
+    call(caller, pausingExtend, { pause: pauseKey }, { meant, renewed, untilMs }, session.commandTimeoutMs),
+  );
   if (reply.outcome === "over") throw endHasPassed(untilAtMs, reply.nowMs);
   if (reply.outcome === "extended") {
     const extended = pauseIn(name, [renewed]);

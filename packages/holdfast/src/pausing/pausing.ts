@@ -4,7 +4,6 @@
  *
  * This module is loaded on first use, because most processes never pause a lock.
  */
-import { call } from "../core/call.js";
 import { type Holder, type Pause, StoreError } from "../core/errors.js";
 import { channels, type PauseEvent, type ResumeEvent } from "../core/events.js";
 import { inspect } from "../core/inspection.js";
@@ -13,12 +12,6 @@ import { checkWhole } from "../core/options.js";
 import { NEVER_MS } from "../core/protocol.js";
 import { insist } from "../core/release.js";
 import type { Session } from "../core/session.js";
-import {
-  pausingPause,
-  pausingPausePermits,
-  pausingResume,
-  pausingResumePermits,
-} from "../generated/pausing-scripts.js";
 import { checkKnown } from "../holdfast-options.js";
 import { checkPauseOwner, endHasPassed, type PauseKind, pauseIn, placeOf } from "./places.js";
 
@@ -102,48 +95,25 @@ export async function pause(
   name: string,
   options: PauseOptions,
 ): Promise<PauseOutcome> {
-  const { label, by, untilAtMs, kind, key } = checkKnown<PauseOptions>(options ?? {}, [
-    "label",
-    "by",
-    "untilAtMs",
-    "kind",
-    "key",
-  ]);
+  const known = ["label", "by", "untilAtMs", "kind", "key"] as const;
+  const { label, by, untilAtMs, kind, key } = checkKnown<PauseOptions>(options ?? {}, known);
   const words = `${encodeURIComponent(checkWords("by", by))}/${encodeURIComponent(checkWords("label", label))}`;
   if (untilAtMs !== undefined) checkWhole("untilAtMs", untilAtMs, 1, NEVER_MS - 1);
   const place = placeOf(session, prefix, name, kind, key);
   const request = session.newRequestId(name);
   // A server that may evict a lock may also evict a pause.
   if (!session.guard.isOpen) await session.guard.check(name);
-  const reply = await insist(session, () => {
-    const args = { request, untilMs: untilAtMs ?? NEVER_MS, words, inbox: place.protocol.inbox };
-    return place.isPermits
-      ? call(
-          place.caller,
-          pausingPausePermits,
-          place.keys,
-          { ...args, numbered: place.numbered },
-          session.commandTimeoutMs,
-        )
-      : call(place.caller, pausingPause, place.keys, args, session.commandTimeoutMs);
-  });
-  if (reply.outcome === "over") {
-    throw endHasPassed(untilAtMs, reply.nowMs);
-  }
+  const args = { request, untilMs: untilAtMs ?? NEVER_MS, words, inbox: place.protocol.inbox };
+  const reply = await insist(session, () => place.pause(args, session.commandTimeoutMs));
+  if (reply.outcome === "over") throw endHasPassed(untilAtMs, reply.nowMs);
   if (reply.outcome === "ended") {
     const cause = new Error("the lock was resumed before the reply came");
     throw new StoreError(name, { mayHaveRun: true, transient: false, cause });
   }
   const begun = pauseIn(name, reply.texts);
   if (reply.outcome === "paused" && channels.pause.hasSubscribers) {
-    const event: PauseEvent = {
-      kind: place.protocol.kind,
-      lockName: name,
-      owner: begun.owner,
-      clientId: session.clientId,
-      ...(key === undefined ? {} : { key }),
-      pause: begun,
-    };
+    const about = { kind: place.protocol.kind, lockName: name, owner: begun.owner, clientId: session.clientId };
+    const event: PauseEvent = { ...about, ...(key === undefined ? {} : { key }), pause: begun };
     channels.pause.publish(event);
   }
   const { holders, waiterCount } = await insist(session, () => inspect(session, place.protocol));
@@ -161,18 +131,8 @@ export async function resume(
   const only = meant === undefined ? "" : checkPauseOwner(meant);
   const place = placeOf(session, prefix, name, kind, key);
   const request = session.newRequestId(name);
-  const reply = await insist(session, () => {
-    const args = { request, inbox: place.protocol.inbox, only };
-    return place.isPermits
-      ? call(
-          place.caller,
-          pausingResumePermits,
-          place.keys,
-          { ...args, numbered: place.numbered },
-          session.commandTimeoutMs,
-        )
-      : call(place.caller, pausingResume, place.keys, args, session.commandTimeoutMs);
-  });
+  const args = { request, inbox: place.protocol.inbox, only };
+  const reply = await insist(session, () => place.resume(args, session.commandTimeoutMs));
   if (reply.outcome === "running") return { outcome: "not-paused" };
   if (reply.outcome === "other") return { outcome: "other-pause", pause: pauseIn(name, reply.texts) };
   const ended = pauseIn(name, reply.texts);

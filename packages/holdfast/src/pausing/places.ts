@@ -1,12 +1,18 @@
 /** Finds the keys of a lock that can be paused, from its kind and name. */
-import type { NamedStore } from "../core/call.js";
+import { call, type NamedStore } from "../core/call.js";
 import { type Pause, StoreError } from "../core/errors.js";
 import { checkKey, checkName, lockKeys, mappedKeys, show } from "../core/keys.js";
 import type { LockProtocol } from "../core/protocol.js";
 import { parsePause } from "../core/protocol.js";
 import type { Session } from "../core/session.js";
+import {
+  pausingPause,
+  pausingPausePermits,
+  pausingResume,
+  pausingResumePermits,
+} from "../generated/pausing-scripts.js";
 import { MutexProtocol } from "../mutex/protocol.js";
-import { type PermitsProtocol, permitsProtocol } from "../permits/protocol.js";
+import { permitsProtocol } from "../permits/protocol.js";
 
 /** The kinds of lock that can be paused: those that are held on one server. */
 export type PauseKind = "mutex" | "reentrant-mutex" | "semaphore" | "read-write-lock" | "election";
@@ -16,39 +22,30 @@ const KINDS: readonly PauseKind[] = ["mutex", "reentrant-mutex", "semaphore", "r
 /** The largest number of permits in one grant for which the semaphore assigns slot numbers. */
 const MOST_SLOTS = 1_000;
 
-interface ExclusiveKeys {
-  readonly lock: string;
-  readonly fence: string;
-  readonly queue: string;
-  readonly handed: string;
-  readonly pause: string;
-  readonly resumed: string;
-}
+/** The reply to a pause. `texts` is the current pause. */
+type PauseReply =
+  | { readonly outcome: "standing" | "paused"; readonly nowMs: number; readonly texts: readonly string[] }
+  | { readonly outcome: "over"; readonly nowMs: number }
+  | { readonly outcome: "ended"; readonly nowMs: number };
 
-interface PermitKeys {
-  readonly state: string;
-  readonly fence: string;
-  readonly holders: string;
-  readonly slots: string;
-  readonly queue: string;
-  readonly pause: string;
-  readonly resumed: string;
-}
+/** The reply to a resume. `texts` is the pause that has ended, or the other pause, which continues. */
+type ResumeReply =
+  | { readonly outcome: "running" }
+  | { readonly outcome: "resumed"; readonly nowMs: number; readonly waiters: number; readonly texts: readonly string[] }
+  | { readonly outcome: "other"; readonly nowMs: number; readonly texts: readonly string[] };
 
-/** A lock that can be paused, in one of two forms: a lock with one holder, or permits. */
-export type PausedPlace = { readonly caller: NamedStore } & (
-  | {
-      readonly isPermits: false;
-      readonly protocol: LockProtocol & { readonly inbox: string };
-      readonly keys: ExclusiveKeys;
-    }
-  | {
-      readonly isPermits: true;
-      readonly protocol: PermitsProtocol & { readonly inbox: string };
-      readonly keys: PermitKeys;
-      readonly numbered: number;
-    }
-);
+/** A lock that can be paused. Its scripts depend on its form: a lock with one holder, or permits. */
+export interface PausedPlace {
+  readonly caller: NamedStore;
+  readonly protocol: LockProtocol & { readonly inbox: string };
+  /** Key of the current pause. */
+  readonly pauseKey: string;
+  pause(
+    args: Record<"request" | "inbox" | "words", string> & { readonly untilMs: number },
+    timeoutMs: number,
+  ): Promise<PauseReply>;
+  resume(args: Record<"request" | "inbox" | "only", string>, timeoutMs: number): Promise<ResumeReply>;
+}
 
 /**
  * Returns the place of a lock.
@@ -76,12 +73,13 @@ export function placeOf(
     const protocol = { ...permitsProtocol({ store, kind, name, keys, inbox, declared: 1, numbered }), inbox };
     const { base: state } = keys;
     const others = { fence: `${state}:fence`, holders: `${state}:holders`, slots: `${state}:slots` };
+    const all = { state, ...others, queue: `${state}:queue`, pause: `${state}:pause`, resumed: `${state}:resumed` };
     return {
       caller,
-      isPermits: true,
       protocol,
-      numbered,
-      keys: { state, ...others, queue: `${state}:queue`, pause: `${state}:pause`, resumed: `${state}:resumed` },
+      pauseKey: all.pause,
+      pause: (args, timeoutMs) => call(caller, pausingPausePermits, all, { ...args, numbered }, timeoutMs),
+      resume: (args, timeoutMs) => call(caller, pausingResumePermits, all, { ...args, numbered }, timeoutMs),
     };
   }
   const isElection = kind === "election";
@@ -90,7 +88,14 @@ export function placeOf(
   const machine = isElection ? "election" : "mutex";
   const keys = key === undefined ? lockKeys(prefix, machine, name) : mappedKeys(prefix, machine, checkKey(key));
   const protocol = new MutexProtocol({ store, name, key, keys, inbox: session.inboxOf(keys.tag) }, kind);
-  return { caller, isPermits: false, protocol, keys: { ...protocol.keys, resumed: `${keys.base}:resumed` } };
+  const all = { ...protocol.keys, resumed: `${keys.base}:resumed` };
+  return {
+    caller,
+    protocol,
+    pauseKey: all.pause,
+    pause: (args, timeoutMs) => call(caller, pausingPause, all, args, timeoutMs),
+    resume: (args, timeoutMs) => call(caller, pausingResume, all, args, timeoutMs),
+  };
 }
 
 /** Parses the pause in a reply of the server. @throws StoreError  the pause cannot be parsed */

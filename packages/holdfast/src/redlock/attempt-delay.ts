@@ -10,11 +10,10 @@
  */
 import { Polling } from "../core/polling.js";
 import type { Runtime, Timer } from "../core/runtime.js";
-import type { Ballot } from "./ballot.js";
+import type { Ballot, Vote } from "./ballot.js";
 import { quorumOf } from "./decision.js";
 import type { Line } from "./line.js";
 import { RECHECK_MS } from "./pace.js";
-import type { Vote } from "./vote.js";
 
 /** With about four attempts per grant, most waiters have won before they lose this often. */
 const FAIR_LOSSES = 4;
@@ -33,7 +32,7 @@ export class AttemptDelay {
   #retry: Timer | undefined;
   #isOn = false;
   #wasWoken = false;
-  #foiled = 0;
+  #collisions = 0;
   /** Number of attempts after a wake-up that lost the first server. */
   #losses = 0;
 
@@ -46,9 +45,8 @@ export class AttemptDelay {
   }
 
   /** Begins the pause after an attempt that other owners blocked. */
-  begin({ votes, firstServer }: Ballot): void {
+  begin({ votes, firstServer, lostAtFirst }: Ballot): void {
     const line = this.#line;
-    const lostAtFirst = firstServer !== undefined && votes[firstServer.index]?.outcome === "held";
     if (!lostAtFirst) {
       // If the attempt won the first server and found another owner on a later one, ask that one first next time.
       const isFirst = (vote: Vote | undefined): boolean =>
@@ -60,16 +58,14 @@ export class AttemptDelay {
       this.#losses += 1;
       line.passedFirst(false);
     }
-    this.#foiled = this.#wasWoken && !lostAtFirst ? this.#foiled + 1 : 0;
+    this.#collisions = this.#wasWoken && !lostAtFirst ? this.#collisions + 1 : 0;
     this.#wasWoken = false;
     this.#votes = votes;
     this.#isOn = true;
-    const { subscribers } = line;
-    const isListening = (): boolean => subscribers.open >= quorumOf(votes.length);
-    if (!isListening()) {
+    if (!line.isSubscribed) {
       // Releases before the subscription was open were missed.
-      void subscribers.listen().then(() => {
-        if (this.#votes === votes && this.#isOn && isListening()) this.#wake();
+      void line.subscribe().then(() => {
+        if (this.#votes === votes && this.#isOn && line.isSubscribed) this.#wake();
       });
       this.#polling.poll();
       return;
@@ -135,11 +131,11 @@ export class AttemptDelay {
     const { pace, firstServer, crowding } = this.#line;
     // Waiters that lose the first server have taken nothing, so only their number matters there. But two waiters that
     // each win a server block each other on the others, and without a longer delay they would repeat that in step.
-    const isAtOneServer = firstServer !== undefined && this.#foiled === 0;
+    const isAtOneServer = firstServer !== undefined && this.#collisions === 0;
     // A waiter that has lost often gets a shorter delay. Otherwise a recent winner, whose `crowding` is low, would
     // always win.
     const share = Math.max(1, crowding / 2 ** Math.max(0, this.#losses - FAIR_LOSSES));
-    const delayMs = isAtOneServer ? this.#runtime.random() * share * pace.winMs : pace.delayMs(this.#foiled);
+    const delayMs = isAtOneServer ? this.#runtime.random() * share * pace.winMs : pace.delayMs(this.#collisions);
     this.#retry = this.#runtime.startTimer(
       () => this.#attempt(this.#whereFirst()),
       Math.min(delayMs, RECHECK_MS),

@@ -13,25 +13,41 @@
  * - The majority from which the token was taken is fixed at that moment, and only its members count.
  * - A later grant of a straggler belongs to the lease if there is one. Otherwise it is released.
  */
-import type { ServerAnswer } from "../core/error-messages.js";
-import { EvictionError, ProtocolError, type QuorumError, StoreError } from "../core/errors.js";
+import { call } from "../core/call.js";
+import { EvictionError, ProtocolError, type QuorumError } from "../core/errors.js";
 import type { Claim } from "../core/protocol.js";
 import type { Runtime, Timer } from "../core/runtime.js";
+import type { Outcome } from "../core/store.js";
 import { type Moment, msUntil, now, validUntil } from "../core/time.js";
-import { type ConfirmAnswer, confirmed, decide, tally, type Unconfirmed } from "./decision.js";
-import { toldIn } from "./memories.js";
-import { askForVote, mayHaveRun, type QuorumServer, quorumError, type RedlockPlace, raise } from "./servers.js";
-import { reportOf, toAnswer, type Verdict, type Vote } from "./vote.js";
+import { redlockAcquire, redlockConfirm } from "../generated/scripts.js";
+import { type AcquireVote, type ConfirmAnswer, confirmed, decide, tally, type Unconfirmed } from "./decision.js";
+import { informedRun } from "./memories.js";
+import {
+  count,
+  type Failed,
+  failure,
+  mayHaveRun,
+  type QuorumServer,
+  quorumError,
+  type RedlockPlace,
+} from "./servers.js";
+
+/** The answer of one server to an attempt. */
+export type Vote = Outcome<(typeof redlockAcquire)["replies"][number]> | Failed;
 
 /**
- * The server that concurrent attempts ask first. Only the attempt that wins this server continues to the others, so
- * the losing attempts have taken nothing that blocks it.
+ * The outcome of an attempt.
+ *
+ * - `elected`: a majority holds for it and has the token as its number; the lease has not ended
+ * - `outvoted`: a majority replied, but too few servers granted; or another owner holds the first server
+ * - `unreached`: no majority replied, or a majority replied too late
+ * - `refused`: a server must not be used, because it may evict the lock or another protocol is in use there
  */
-export interface FirstServer {
-  readonly server: QuorumServer;
-  /** How long to wait for the first server, in ms, before asking the others anyway. */
-  readonly patienceMs: number;
-}
+export type Verdict =
+  | { readonly outcome: "elected"; readonly token: number }
+  | { readonly outcome: "outvoted" }
+  | { readonly outcome: "unreached"; readonly error: QuorumError }
+  | { readonly outcome: "refused"; readonly error: EvictionError | ProtocolError };
 
 /** What an attempt needs. */
 export interface BallotFacts {
@@ -41,20 +57,30 @@ export interface BallotFacts {
   readonly claim: Claim;
   /** Longest wait for each reply, in ms. */
   readonly timeoutMs: number;
-  /** The server to ask before the others, which are not asked at all if another owner holds there. By default none. */
-  readonly firstServer?: FirstServer | undefined;
+  /**
+   * The server that concurrent attempts ask first, by default none. Only the attempt that wins this server continues to
+   * the others, so the losing attempts have taken nothing that blocks it.
+   */
+  readonly firstServer?: QuorumServer | undefined;
+  /** How long to wait for the first server, in ms, before asking the others anyway. */
+  readonly patienceMs?: number;
   /** Called once, when the attempt is decided; never after `abandon`. */
   readonly onVerdict: (verdict: Verdict) => void;
 }
 
 /** One attempt to win a majority of the servers. */
 export class Ballot {
+  readonly place: RedlockPlace;
+  /** The claim of this attempt: its owner id and the lease that it requests. */
+  readonly claim: Claim;
+  /** The server that this attempt asks first, if any. */
+  readonly firstServer: QuorumServer | undefined;
   readonly #facts: BallotFacts;
   readonly #votes: (Vote | undefined)[];
-  readonly #asked: boolean[];
-  readonly #accounted: boolean[];
+  /** By server: whether the request was sent, and whether it is certain that it cannot take the lock any more. */
+  readonly #requests: ("unsent" | "sent" | "over")[];
   /** By server: the server run in which it knew of leases this long, before the first server was asked for this one. */
-  readonly #toldIn: readonly (string | undefined)[];
+  readonly #informedRuns: readonly (string | undefined)[];
   readonly #standings: (number | undefined)[];
   /** The moment before the first request was sent. */
   readonly startedAt: Moment;
@@ -62,8 +88,6 @@ export class Ballot {
   #phase: "voting" | "raising" | "lost" | "elected" | "over" = "voting";
   #token = 0;
   #longestMs: number;
-  #unconfirmed: Unconfirmed | undefined;
-  readonly #raises: ConfirmAnswer[];
   #onLateVote: ((server: QuorumServer) => void) | undefined;
 
   /** Set while only the first server has been asked. */
@@ -71,31 +95,23 @@ export class Ballot {
 
   /** Sends the first requests immediately. */
   constructor(facts: BallotFacts) {
-    const { runtime, servers, firstServer } = facts;
+    const { runtime, servers, place, claim, firstServer, patienceMs = 0 } = facts;
     this.#facts = facts;
+    this.place = place;
+    this.claim = claim;
+    this.firstServer = firstServer;
     this.#votes = servers.map(() => undefined);
-    this.#asked = servers.map(() => false);
-    this.#accounted = servers.map(() => false);
-    this.#toldIn = servers.map((server) => toldIn(server, facts.claim.leaseMs));
+    this.#requests = servers.map(() => "unsent");
+    this.#informedRuns = servers.map((server) => informedRun(server, claim.leaseMs));
     this.#standings = servers.map(() => undefined);
-    this.#raises = servers.map(() => "pending");
     this.startedAt = now(runtime);
-    this.#longestMs = facts.claim.leaseMs;
+    this.#longestMs = claim.leaseMs;
     if (firstServer === undefined) {
       this.#askOthers();
     } else {
-      this.#firstServerTimer = runtime.startTimer(() => this.#askOthers(), firstServer.patienceMs, true);
-      this.#ask(firstServer.server);
+      this.#firstServerTimer = runtime.startTimer(() => this.#askOthers(), patienceMs, true);
+      this.#ask(firstServer);
     }
-  }
-
-  /** The claim of this attempt: its owner id and the lease that it requests. */
-  get claim(): Claim {
-    return this.#facts.claim;
-  }
-
-  get place(): RedlockPlace {
-    return this.#facts.place;
   }
 
   /** The longest lease that was requested from the servers, in ms. */
@@ -104,7 +120,7 @@ export class Ballot {
   }
 
   /** Records that the servers are asked to extend the lease to `leaseMs`. */
-  asked(leaseMs: number): void {
+  requested(leaseMs: number): void {
     this.#longestMs = Math.max(this.#longestMs, leaseMs);
   }
 
@@ -113,9 +129,9 @@ export class Ballot {
     return this.#phase === "elected";
   }
 
-  /** The server that this attempt asks first, if any. */
-  get firstServer(): QuorumServer | undefined {
-    return this.#facts.firstServer?.server;
+  /** Whether another owner holds the first server. */
+  get lostAtFirst(): boolean {
+    return this.firstServer !== undefined && this.#votes[this.firstServer.index]?.outcome === "held";
   }
 
   /** The votes by server; undefined where there is no reply yet. */
@@ -128,19 +144,14 @@ export class Ballot {
     return this.#standings;
   }
 
-  /** The replies of the servers so far, for an error report. */
-  get answers(): ServerAnswer[] {
-    return reportOf(this.#votes);
-  }
-
   /** Whether a request was sent to this server. */
   isAsked({ index }: QuorumServer): boolean {
-    return this.#asked[index] === true;
+    return this.#requests[index] !== "unsent";
   }
 
   /** Whether it is certain that no acquire request of this attempt can still take the lock on this server. */
   isAccounted({ index }: QuorumServer): boolean {
-    return this.#accounted[index] === true || this.#asked[index] !== true;
+    return this.#requests[index] !== "sent";
   }
 
   /** The remaining lease if a majority grants it, in ms; 0 if it has ended. */
@@ -166,16 +177,20 @@ export class Ballot {
   }
 
   #ask(server: QuorumServer): void {
-    this.#asked[server.index] = true;
-    const { place, claim, timeoutMs } = this.#facts;
-    askForVote(server, place, claim, timeoutMs).then(
+    this.#requests[server.index] = "sent";
+    const { place, timeoutMs } = this.#facts;
+    const { store, guard } = server;
+    const { name } = place;
+    const { owner, leaseMs } = this.claim;
+    const send = (): Promise<Vote> => call({ store, name }, redlockAcquire, place, { owner, leaseMs }, timeoutMs);
+    (guard.isOpen ? send() : guard.pass(name, send, timeoutMs)).then(
       (vote) => this.#voted(server, vote),
       (error: unknown) => this.#voted(server, { outcome: "failed", error }),
     );
   }
 
   #voted(server: QuorumServer, answer: Vote): void {
-    this.#accounted[server.index] = answer.outcome !== "failed" || !mayHaveRun(answer.error);
+    if (answer.outcome !== "failed" || !mayHaveRun(answer.error)) this.#requests[server.index] = "over";
     const vote = this.#counted(server, answer);
     this.#votes[server.index] = vote;
     if (vote.outcome === "granted") this.#standings[server.index] = vote.token;
@@ -192,11 +207,11 @@ export class Ballot {
    */
   #counted(server: QuorumServer, vote: Vote): Vote {
     if (vote.outcome !== "granted") return vote;
-    const { place, claim } = this.#facts;
-    const run = this.#toldIn[server.index];
-    if (run !== undefined && toldIn(server, claim.leaseMs) === run) return vote;
+    const { place, claim } = this;
+    const run = this.#informedRuns[server.index];
+    if (run !== undefined && informedRun(server, claim.leaseMs) === run) return vote;
     const cause = "it was told how long the lease is after the first server was asked, so its vote does not count";
-    return { outcome: "failed", error: new StoreError(place.name, { mayHaveRun: true, transient: true, cause }) };
+    return failure(place.name, { mayHaveRun: true, transient: true, cause });
   }
 
   #passFirst(vote: Vote): void {
@@ -210,7 +225,7 @@ export class Ballot {
   }
 
   #weigh(): void {
-    const decision = decide(this.#votes.map(toAnswer));
+    const decision = decide(this.#votes.map(simplified));
     if (decision.outcome === "wait") return;
     if (decision.outcome === "refused") {
       this.#giveUp();
@@ -224,35 +239,35 @@ export class Ballot {
   /** Raises the servers with a lower number. The attempt is granted when a majority of the servers has the token. */
   #raiseAll(unconfirmed: Unconfirmed): void {
     this.#phase = "raising";
-    this.#unconfirmed = unconfirmed;
+    const raises: ConfirmAnswer[] = this.#votes.map(() => "pending");
     for (const { server: index, reported } of unconfirmed.behind) {
       const server = this.#facts.servers[index];
       if (server === undefined) continue;
       this.#votes[index] = { outcome: "granted", token: this.#token };
+      /** Takes "confirmed", or the vote that now counts for this server. */
+      const settle = (answer: "confirmed" | Vote): void => {
+        if (this.#phase !== "raising") return;
+        raises[index] = answer === "confirmed" ? answer : "refused";
+        if (answer !== "confirmed") this.#votes[index] = answer;
+        const outcome = confirmed(unconfirmed, raises);
+        if (outcome === "granted") this.#elect();
+        else if (outcome === "refused") this.#giveUp();
+      };
       this.#raise(server, reported).then(
-        (isRaised) => this.#raised(server, isRaised ? "confirmed" : { outcome: "held", restMs: 0 }),
-        (error: unknown) => this.#raised(server, { outcome: "failed", error }),
+        (outcome) => settle(outcome === "confirmed" ? outcome : { outcome: "held", restMs: 0 }),
+        (error: unknown) => settle({ outcome: "failed", error }),
       );
     }
   }
 
-  async #raise(server: QuorumServer, reported: number): Promise<boolean> {
-    const { place, claim, timeoutMs } = this.#facts;
-    const { owner, leaseMs } = claim;
+  async #raise({ index, store }: QuorumServer, reported: number): Promise<"confirmed" | "refused"> {
+    const { place, timeoutMs } = this.#facts;
+    const { owner, leaseMs } = this.claim;
     const token = this.#token;
-    const isRaised = await raise(server, place, { owner, reported, token, leaseMs }, timeoutMs);
-    if (isRaised) this.#standings[server.index] = token;
-    return isRaised;
-  }
-
-  /** @param answer  "confirmed", or the vote that now counts for this server */
-  #raised({ index }: QuorumServer, answer: "confirmed" | Vote): void {
-    if (this.#phase !== "raising" || this.#unconfirmed === undefined) return;
-    this.#raises[index] = answer === "confirmed" ? answer : "refused";
-    if (answer !== "confirmed") this.#votes[index] = answer;
-    const outcome = confirmed(this.#unconfirmed, this.#raises);
-    if (outcome === "granted") this.#elect();
-    else if (outcome === "refused") this.#giveUp();
+    const args = { owner, reported, token, leaseMs };
+    const { outcome } = await call({ store, name: place.name }, redlockConfirm, place, args, timeoutMs);
+    if (outcome === "confirmed") this.#standings[index] = token;
+    return outcome;
   }
 
   #elect(): void {
@@ -268,7 +283,7 @@ export class Ballot {
 
   /** Returns the error for replies that were read after the lease had ended. */
   lateError(): QuorumError {
-    return quorumError(this.place.name, this.answers, {
+    return quorumError(this.place.name, this.#votes, {
       why: "a majority of the servers granted it, but the lease was over when their answers were read",
     });
   }
@@ -288,12 +303,10 @@ export class Ballot {
   #giveUp(): void {
     if (this.#refusesServer()) return;
     const votes = this.#votes;
-    const failures = votes.filter((vote) => vote?.outcome === "failed").length;
     const open = votes.filter((vote) => vote === undefined).length;
-    const { length } = votes;
-    const said = tally(length - failures - open, open, length);
-    if (said === "granted") this.#end({ outcome: "outvoted" });
-    else if (said === "refused") this.#end({ outcome: "unreached", error: quorumError(this.place.name, this.answers) });
+    const replied = tally(count(votes), open, votes.length);
+    if (replied === "granted") this.#end({ outcome: "outvoted" });
+    else if (replied === "refused") this.#end({ outcome: "unreached", error: quorumError(this.place.name, votes) });
     else this.#phase = "lost";
   }
 
@@ -312,4 +325,10 @@ export class Ballot {
     this.#phase = phase;
     this.#facts.onVerdict(verdict);
   }
+}
+
+/** Converts a vote to the form that `decide` uses. */
+function simplified(vote: Vote | undefined): AcquireVote {
+  if (vote === undefined) return { outcome: "pending" };
+  return vote.outcome === "granted" ? vote : { outcome: "refused" };
 }

@@ -13,17 +13,20 @@ import { Redlock } from "./redlock.js";
 /** A factory that throws an UnsupportedError. */
 type Refuse = (name: unknown, ...rest: readonly unknown[]) => never;
 
+/** The kinds that need one server. */
+type OneServerKind =
+  | "mutex"
+  | "reentrantMutex"
+  | "multiLock"
+  | "semaphore"
+  | "readWriteLock"
+  | "countDownLatch"
+  | "barrier"
+  | "election";
+
 /** The factories and methods behind `createHoldfast({ redlock })`. */
-export interface QuorumFactories {
+export interface QuorumFactories extends Readonly<Record<OneServerKind, Refuse>> {
   redlock(name: string, ...rest: readonly unknown[]): Redlock;
-  readonly mutex: Refuse;
-  readonly reentrantMutex: Refuse;
-  readonly multiLock: Refuse;
-  readonly semaphore: Refuse;
-  readonly readWriteLock: Refuse;
-  readonly countDownLatch: Refuse;
-  readonly barrier: Refuse;
-  readonly election: Refuse;
   adopt(exported: unknown): Promise<never>;
   pause(name: unknown): Promise<never>;
   resume(name: unknown): Promise<never>;
@@ -39,13 +42,7 @@ const ONE_QUEUE =
 export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): QuorumFactories {
   const quorum = new Quorum(facts);
   const { prefix, clientName, stores } = facts;
-  const internals = {
-    session: quorum.session,
-    defaults,
-    prefix,
-    clientName,
-    servers: stores.map(({ store }) => store),
-  };
+  const { session } = quorum;
   const factories: QuorumFactories = {
     redlock(name, ...rest) {
       const extra = rest.find((value) => value !== undefined);
@@ -84,13 +81,14 @@ export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): 
       ),
     pause: async (name) => cannotPause(name),
     resume: async (name) => cannotPause(name),
-    held: () => quorum.session.held(),
-    close: async (options) => quorum.session.close(graceOf(options)),
+    held: () => session.held(),
+    close: async (options) => session.close(graceOf(options)),
     async [Symbol.asyncDispose]() {
-      await quorum.session.close();
+      await session.close();
     },
   };
-  return withInternals(factories, internals);
+  const servers = stores.map(({ store }) => store);
+  return withInternals(factories, { session, defaults, prefix, clientName, servers });
 }
 
 function refuse(kind: string, why: string): Refuse {

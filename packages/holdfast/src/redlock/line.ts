@@ -3,14 +3,15 @@
  * attempts, so that a process does not split the votes with itself.
  */
 
+import { UnsupportedError } from "../core/errors.js";
 import type { Timer } from "../core/runtime.js";
-import type { Session } from "../core/session.js";
+import type { Inbox } from "../core/store.js";
+import { quorumOf } from "./decision.js";
 import { type Pace, RECHECK_MS } from "./pace.js";
-import type { QuorumServer } from "./servers.js";
-import { Subscribers } from "./subscribers.js";
+import type { QuorumParts, QuorumServer } from "./servers.js";
 
 /** A caller in a line. */
-export interface InLine {
+export interface Caller {
   /** Called when this caller is at the front. */
   advance(): void;
   /** Called when a hold of the lock has ended on this server. */
@@ -29,14 +30,20 @@ const MOST_CROWDING = 64;
 const MORE = 1.4;
 const LESS = 0.4;
 
-/** The local queue for one lock. */
+/**
+ * The local queue for one lock, and its subscriptions to the releases on each server. A message is only a hint: waiters
+ * also poll.
+ */
 export class Line {
-  readonly subscribers: Subscribers;
   readonly pace: Pace;
-  readonly #session: Session;
-  readonly #onEmpty: (line: Line) => void;
-  readonly #members = new Set<InLine>();
-  #front: InLine | undefined;
+  readonly #quorum: QuorumParts;
+  readonly #channel: string;
+  readonly #onClosed: (line: Line) => void;
+  readonly #members = new Set<Caller>();
+  /** The subscriptions by server. `unsupported` if the client can never subscribe there. */
+  readonly #inboxes = new Map<number, Inbox | "opening" | "unsupported">();
+  #isClosed = false;
+  #front: Caller | undefined;
   #linger: Timer | undefined;
   /**
    * The server that an attempt asks first while other processes want the lock too: the first one at which another
@@ -51,24 +58,15 @@ export class Line {
   /** The error of the last attempt, while no majority of the servers can be reached. */
   failure: unknown;
 
-  constructor(
-    session: Session,
-    servers: readonly QuorumServer[],
-    channel: string,
-    pace: Pace,
-    onEmpty: (line: Line) => void,
-  ) {
-    this.#session = session;
-    this.pace = pace;
-    this.#onEmpty = onEmpty;
-    this.subscribers = new Subscribers(session, servers, channel, (server) => {
-      if (server === this.firstServer) this.#moved();
-      this.#front?.released(server);
-    });
+  constructor(quorum: QuorumParts, channel: string, onClosed: (line: Line) => void) {
+    this.#quorum = quorum;
+    this.pace = quorum.pace;
+    this.#channel = channel;
+    this.#onClosed = onClosed;
   }
 
   /** Adds a caller. If the line was empty, calls its `advance` in the same turn. */
-  join(member: InLine): void {
+  join(member: Caller): void {
     this.#linger?.cancel();
     this.#members.add(member);
     if (this.#front !== undefined) return;
@@ -77,7 +75,7 @@ export class Line {
   }
 
   /** Removes a caller, wherever it is in the line. A second call has no effect. */
-  leave(member: InLine): void {
+  leave(member: Caller): void {
     if (!this.#members.delete(member)) return;
     if (this.#front === member) {
       const [next] = this.#members;
@@ -91,8 +89,8 @@ export class Line {
    * Records that other processes received the message about a release of this Holdfast instance on that server. They
    * come after a delay, so a local caller that came back immediately would win every time.
    */
-  heardByOthers(server: number): void {
-    this.#wantedUntilMs = this.#session.runtime.monotonicMs() + this.pace.patienceMs;
+  wantedByOthers(server: number): void {
+    this.#wantedUntilMs = this.#nowMs() + this.pace.patienceMs;
     // The other processes first ask the lowest server at which they found this owner.
     this.firstServer = Math.min(this.firstServer ?? server, server);
     this.#lingerIfEmpty();
@@ -100,12 +98,12 @@ export class Line {
 
   /** Whether other processes are about to try because of a release of this Holdfast instance. */
   get isWanted(): boolean {
-    return this.#session.runtime.monotonicMs() < this.#wantedUntilMs;
+    return this.#nowMs() < this.#wantedUntilMs;
   }
 
-  /** Records that an attempt asks all servers in parallel. */
-  asksAll(): void {
-    this.#moved();
+  /** Records that the lock was released at the first server, or that an attempt asks all servers in parallel. */
+  moved(): void {
+    this.#movedAtMs = this.#nowMs();
   }
 
   /**
@@ -113,7 +111,7 @@ export class Line {
    * the first server for RECHECK_MS, because a leftover hold may block it.
    */
   get whereFirst(): number | undefined {
-    return this.#session.runtime.monotonicMs() - this.#movedAtMs < RECHECK_MS ? this.firstServer : undefined;
+    return this.#nowMs() - this.#movedAtMs < RECHECK_MS ? this.firstServer : undefined;
   }
 
   /** Records whether an attempt won the first server. */
@@ -121,20 +119,57 @@ export class Line {
     this.crowding = Math.min(MOST_CROWDING, Math.max(LEAST_CROWDING, this.crowding * (isFirst ? LESS : MORE)));
   }
 
-  #moved(): void {
-    this.#movedAtMs = this.#session.runtime.monotonicMs();
+  /** Whether a majority of the servers reports releases. */
+  get isSubscribed(): boolean {
+    const { servers } = this.#quorum;
+    return servers.filter(({ index }) => this.isSubscribedAt(index)).length >= quorumOf(servers.length);
+  }
+
+  /** Whether the subscription on this server is open. */
+  isSubscribedAt(server: number): boolean {
+    return typeof this.#inboxes.get(server) === "object";
+  }
+
+  /** Subscribes on the servers without a subscription. Resolves when each has confirmed or failed; never rejects. */
+  async subscribe(): Promise<void> {
+    const missing = this.#quorum.servers.filter(({ index }) => !this.#inboxes.has(index));
+    await Promise.all(missing.map((server) => this.#subscribeAt(server)));
+  }
+
+  /** Closes the line and its subscriptions. */
+  close(): void {
+    this.#isClosed = true;
+    this.#linger?.cancel();
+    this.#onClosed(this);
+    for (const inbox of this.#inboxes.values()) if (typeof inbox === "object") void inbox.close();
+    this.#inboxes.clear();
+  }
+
+  async #subscribeAt({ index, store }: QuorumServer): Promise<void> {
+    this.#inboxes.set(index, "opening");
+    try {
+      const { commandTimeoutMs } = this.#quorum.session;
+      const inbox = await store.inbox(this.#channel, () => this.#released(index), commandTimeoutMs);
+      if (this.#isClosed) await inbox.close();
+      else this.#inboxes.set(index, inbox);
+    } catch (error) {
+      if (error instanceof UnsupportedError) this.#inboxes.set(index, "unsupported");
+      else this.#inboxes.delete(index);
+    }
+  }
+
+  #released(server: number): void {
+    if (server === this.firstServer) this.moved();
+    this.#front?.released(server);
   }
 
   #lingerIfEmpty(): void {
     if (this.#members.size > 0) return;
     this.#linger?.cancel();
-    this.#linger = this.#session.runtime.startTimer(() => this.close(), LINGER_MS, false);
+    this.#linger = this.#quorum.session.runtime.startTimer(() => this.close(), LINGER_MS, false);
   }
 
-  /** Closes the line and its subscriptions. */
-  close(): void {
-    this.#linger?.cancel();
-    this.#onEmpty(this);
-    void this.subscribers.close();
+  #nowMs(): number {
+    return this.#quorum.session.runtime.monotonicMs();
   }
 }

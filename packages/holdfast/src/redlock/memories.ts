@@ -13,12 +13,11 @@
  * Two majorities share a server, so at least one of the servers that are asked was informed. A server whose store has
  * no `memory` is assumed to handle this itself. On the path of an acquire, this costs one comparison per server.
  */
-import type { ServerAnswer } from "../core/error-messages.js";
-import { type QuorumError, StoreError } from "../core/errors.js";
+import type { QuorumError } from "../core/errors.js";
 import type { Runtime, Timer } from "../core/runtime.js";
 import { quietFailure, type Standing } from "../core/store.js";
 import { quorumOf } from "./decision.js";
-import { failed, type QuorumServer, quorumError } from "./servers.js";
+import { type Answers, count, type Failed, failure, type QuorumServer, quorumError } from "./servers.js";
 
 /** Shortest time between two rounds that ask all servers because one of them lost its leases, in ms. */
 const ROUND_MS = 1_000;
@@ -29,18 +28,14 @@ const LEAST_EXTRA_MS = 5;
 /** Upper bound of that wait, as a share of the request timeout. */
 const MOST_EXTRA = 0.25;
 
-/** The reply of one server about itself, or the error. */
-type Word = Standing | { readonly outcome: "failed"; readonly error: unknown };
-type Words = readonly (Word | undefined)[];
-
 /** Stands for the reply of a server whose store has no `memory`. */
-const OWN: Word = { outcome: "settled", longestMs: 0, run: "" };
+const OWN: Standing = { outcome: "settled", longestMs: 0, run: "" };
 
 /**
  * Returns the server run in which the server was informed of leases of `leaseMs`; undefined if it was not, or if it may
  * not grant. Empty for a server whose store has no `memory`.
  */
-export function toldIn({ store: { memory } }: QuorumServer, leaseMs: number): string | undefined {
+export function informedRun({ store: { memory } }: QuorumServer, leaseMs: number): string | undefined {
   return memory === undefined ? "" : memory.knows(leaseMs);
 }
 
@@ -49,7 +44,7 @@ export class Memories {
   readonly #servers: readonly QuorumServer[];
   readonly #runtime: Runtime;
   readonly #majority: number;
-  #telling: { readonly leaseMs: number; readonly words: Promise<Words> } | undefined;
+  #informing: { readonly leaseMs: number; readonly replies: Promise<Answers<Standing>> } | undefined;
   #round: Promise<void> | undefined;
   #roundAtMs = -Infinity;
 
@@ -65,72 +60,71 @@ export class Memories {
    *
    * @returns the reason if no majority may grant such a lease now; otherwise undefined
    */
-  told(lockName: string, leaseMs: number, timeoutMs: number): Promise<QuorumError | undefined> | undefined {
-    if (!this.#isTold(leaseMs)) return this.#tell(lockName, leaseMs, timeoutMs);
-    if (this.#isAnyAlone()) void this.#askForThoseAlone(timeoutMs);
+  inform(lockName: string, leaseMs: number, timeoutMs: number): Promise<QuorumError | undefined> | undefined {
+    if (!this.#isInformed(leaseMs)) return this.#informAll(lockName, leaseMs, timeoutMs);
+    if (this.#isAnyAlone()) void this.#startRound(timeoutMs);
     return undefined;
   }
 
-  #isTold(leaseMs: number): boolean {
-    const told = this.#servers.filter((server) => toldIn(server, leaseMs) !== undefined);
-    return told.length >= this.#majority;
+  #isInformed(leaseMs: number): boolean {
+    const informed = this.#servers.filter((server) => informedRun(server, leaseMs) !== undefined);
+    return informed.length >= this.#majority;
   }
 
   #isAnyAlone(): boolean {
     return this.#servers.some(({ store }) => store.memory?.aloneIn !== undefined);
   }
 
-  async #tell(lockName: string, leaseMs: number, timeoutMs: number): Promise<QuorumError | undefined> {
-    const words = await this.#tellOnce(leaseMs, timeoutMs);
-    const round = this.#isAnyAlone() ? this.#askForThoseAlone(timeoutMs) : undefined;
-    if (!this.#isTold(leaseMs)) await round;
-    if (this.#isTold(leaseMs)) return undefined;
+  async #informAll(lockName: string, leaseMs: number, timeoutMs: number): Promise<QuorumError | undefined> {
+    const first = await this.#informOnce(leaseMs, timeoutMs);
+    const round = this.#isAnyAlone() ? this.#startRound(timeoutMs) : undefined;
+    if (!this.#isInformed(leaseMs)) await round;
+    if (this.#isInformed(leaseMs)) return undefined;
     // Their replies after the round state more precisely when they grant again.
-    const last = round === undefined ? words : await this.#tellOnce(leaseMs, timeoutMs);
-    if (this.#isTold(leaseMs)) return undefined;
-    const answers = last.map((word, server) => answerOf(server, lockName, word));
-    return quorumError(lockName, answers, {
-      why: "fewer than a majority of the servers may grant it",
-      mayHaveRun: false,
-    });
+    const last = round === undefined ? first : await this.#informOnce(leaseMs, timeoutMs);
+    if (this.#isInformed(leaseMs)) return undefined;
+    const answers = last.map((reply) => answerOf(lockName, reply));
+    const why = "fewer than a majority of the servers may grant it";
+    return quorumError(lockName, answers, { why, mayHaveRun: false });
   }
 
-  #tellOnce(leaseMs: number, timeoutMs: number): Promise<Words> {
-    const known = this.#telling;
-    if (known !== undefined && known.leaseMs >= leaseMs) return known.words;
-    const words = this.#askAll(leaseMs, timeoutMs, () => this.#isTold(leaseMs));
-    const telling = { leaseMs, words };
-    this.#telling = telling;
-    void words.then(() => {
-      if (this.#telling === telling) this.#telling = undefined;
+  #informOnce(leaseMs: number, timeoutMs: number): Promise<Answers<Standing>> {
+    const known = this.#informing;
+    if (known !== undefined && known.leaseMs >= leaseMs) return known.replies;
+    const replies = this.#askAll(leaseMs, timeoutMs, () => this.#isInformed(leaseMs));
+    const informing = { leaseMs, replies };
+    this.#informing = informing;
+    void replies.then(() => {
+      if (this.#informing === informing) this.#informing = undefined;
     });
-    return words;
+    return replies;
   }
 
   /** Asks all servers on behalf of those that lost their leases, at most once per ROUND_MS. Never rejects. */
-  #askForThoseAlone(timeoutMs: number): Promise<void> {
+  #startRound(timeoutMs: number): Promise<void> {
     const nowMs = this.#runtime.monotonicMs();
     if (this.#round === undefined && nowMs - this.#roundAtMs >= ROUND_MS) {
       this.#roundAtMs = nowMs;
-      this.#round = this.#playRound(timeoutMs).finally(() => {
+      this.#round = this.#runRound(timeoutMs).finally(() => {
         this.#round = undefined;
       });
     }
     return this.#round ?? Promise.resolve();
   }
 
-  async #playRound(timeoutMs: number): Promise<void> {
+  async #runRound(timeoutMs: number): Promise<void> {
     // The replies of the others count only if they were asked after the restart, so read the runs first.
     const alone = this.#servers.flatMap(({ store: { memory } }) =>
       memory?.aloneIn === undefined ? [] : [{ memory, run: memory.aloneIn }],
     );
-    const remember = (words: Words): number => words.filter((word) => isRemembering(word)).length;
-    const words = await this.#askAll(0, timeoutMs, (soFar) => remember(soFar) >= this.#majority);
-    // If a majority lost their leases, as at the very first start, no majority remembers. Use what is known.
-    const areMostAlone = words.filter((word) => word?.outcome === "alone").length >= this.#majority;
-    if (remember(words) < this.#majority && !areMostAlone) return;
+    // A server knows the longest lease if it never lost its leases, or has learned the length from the others.
+    const known = (answers: Answers<Standing>): number => count(answers, "settled") + count(answers, "quiet");
+    const replies = await this.#askAll(0, timeoutMs, (soFar) => known(soFar) >= this.#majority);
+    // If a majority lost their leases, as at the very first start, no majority knows it. Use what is known.
+    const areMostAlone = count(replies, "alone") >= this.#majority;
+    if (known(replies) < this.#majority && !areMostAlone) return;
     const longestMs = Math.max(
-      ...words.map((word) => (word !== undefined && "longestMs" in word ? word.longestMs : 0)),
+      ...replies.map((reply) => (reply !== undefined && "longestMs" in reply ? reply.longestMs : 0)),
     );
     await Promise.allSettled(alone.map(({ memory, run }) => memory.ask(longestMs, timeoutMs, run)));
   }
@@ -141,48 +135,43 @@ export class Memories {
    * @returns the replies when they are enough and the extra time for slower servers has passed, or when all have
    *         replied
    */
-  #askAll(leaseMs: number, timeoutMs: number, isEnough: (words: Words) => boolean): Promise<Words> {
+  #askAll(
+    leaseMs: number,
+    timeoutMs: number,
+    isEnough: (replies: Answers<Standing>) => boolean,
+  ): Promise<Answers<Standing>> {
     const servers = this.#servers;
     const startedAtMs = this.#runtime.monotonicMs();
     return new Promise((resolve) => {
-      const words: (Word | undefined)[] = servers.map(() => undefined);
+      const replies: (Standing | Failed | undefined)[] = servers.map(() => undefined);
       let open = servers.length;
       let extra: Timer | undefined;
-      const said = (index: number, word: Word): void => {
-        words[index] = word;
+      const settle = (index: number, reply: Standing | Failed): void => {
+        replies[index] = reply;
         open -= 1;
         if (open === 0) {
           extra?.cancel();
-          resolve(words);
-        } else if (extra === undefined && isEnough(words)) {
+          resolve(replies);
+        } else if (extra === undefined && isEnough(replies)) {
           const tookMs = this.#runtime.monotonicMs() - startedAtMs;
           const extraMs = Math.min(Math.max(tookMs, LEAST_EXTRA_MS), timeoutMs * MOST_EXTRA);
-          extra = this.#runtime.startTimer(() => resolve([...words]), extraMs, true);
+          extra = this.#runtime.startTimer(() => resolve([...replies]), extraMs, true);
         }
       };
       for (const { index, store } of servers) {
-        if (store.memory === undefined) said(index, OWN);
+        if (store.memory === undefined) settle(index, OWN);
         else
           store.memory.ask(leaseMs, timeoutMs).then(
-            (standing) => said(index, standing),
-            (error: unknown) => said(index, { outcome: "failed", error }),
+            (standing) => settle(index, standing),
+            (error: unknown) => settle(index, { outcome: "failed", error }),
           );
       }
     });
   }
 }
 
-/** Whether the server knows the longest lease: it never lost its leases, or has learned the length from the others. */
-function isRemembering(word: Word | undefined): boolean {
-  return word?.outcome === "settled" || word?.outcome === "quiet";
-}
-
-/** Converts the reply of a server for an error report. */
-function answerOf(server: number, lockName: string, word: Word | undefined): ServerAnswer {
-  if (word?.outcome === "failed") return failed(server, word.error);
-  if (word?.outcome === "quiet" || word?.outcome === "alone") {
-    const { restMs, outcome } = word;
-    return failed(server, new StoreError(lockName, quietFailure({ restMs, isAlone: outcome === "alone" })));
-  }
-  return { server, answer: word === undefined ? "none" : "done", leaseLeftMs: undefined, error: undefined };
+/** Replaces the reply of a server that may not grant yet with the reason, for an error report. */
+function answerOf(lockName: string, reply: Standing | Failed | undefined): Standing | Failed | undefined {
+  if (reply?.outcome !== "quiet" && reply?.outcome !== "alone") return reply;
+  return failure(lockName, quietFailure({ restMs: reply.restMs, isAlone: reply.outcome === "alone" }));
 }

@@ -45,10 +45,10 @@ export class Pace {
   /**
    * Returns a random delay before the next attempt, in ms.
    *
-   * @param foiled  number of consecutive attempts that failed because of concurrent attempts
+   * @param collisions  number of consecutive attempts that failed because of concurrent attempts
    */
-  delayMs(foiled: number): number {
-    const spreadMs = this.#winMs * 2 ** (1 + Math.min(foiled, DOUBLINGS));
+  delayMs(collisions: number): number {
+    const spreadMs = this.#winMs * 2 ** (1 + Math.min(collisions, DOUBLINGS));
     return this.#winMs + this.#runtime.random() * spreadMs;
   }
 }

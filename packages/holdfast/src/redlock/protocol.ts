@@ -1,81 +1,63 @@
 /** The protocol of a lock on a quorum. Each method sends a request to every server and evaluates the replies. */
-import type { ServerAnswer } from "../core/error-messages.js";
-import { StoreError, UnsupportedError } from "../core/errors.js";
+import { call } from "../core/call.js";
+import { UnsupportedError } from "../core/errors.js";
 import type { Claim, LockProtocol, NotHeld, State } from "../core/protocol.js";
 import { parseOwner } from "../core/protocol.js";
+import { redlockExtend, redlockInspect, redlockRelease } from "../generated/scripts.js";
 import type { Ballot } from "./ballot.js";
-import { quorumOf } from "./decision.js";
-import { type Memories, toldIn } from "./memories.js";
-import { isAnswered, type QuorumCleanups } from "./quorum-cleanup.js";
-import {
-  type Answers,
-  askAll,
-  count,
-  extendOn,
-  failed,
-  lookAt,
-  type QuorumServer,
-  quorumError,
-  type RedlockPlace,
-  releaseOn,
-  type ServerView,
-} from "./servers.js";
+import { quorumOf, tally } from "./decision.js";
+import { informedRun } from "./memories.js";
+import type { Quorum } from "./quorum.js";
+import { type Answers, askAll, count, failure, isAnswered, quorumError, type RedlockPlace } from "./servers.js";
 
 /** A claim of one attempt, with that attempt. */
 export interface BallotClaim extends Claim {
   readonly ballot: Ballot;
 }
 
-/** What the protocol needs. */
-export interface RedlockFacts {
-  readonly servers: readonly QuorumServer[];
-  readonly quorumCleanups: QuorumCleanups;
-  readonly memories: Memories;
-  readonly place: RedlockPlace;
-  /** Prefix of inbox channels: the channel of a client is this plus its client id. */
-  readonly inbox: string;
-  /**
-   * If the lock is free, acquires and releases it, so that its numbers rise and waiters are notified. Never rejects.
-   */
-  readonly touch: () => Promise<void>;
+/** The state of a lock on one server. */
+interface ServerView {
+  readonly outcome: "read";
+  /** The server's number for this lock; 0 if there is none. */
+  readonly token: number;
+  readonly owner: string | undefined;
+  readonly leaseLeftMs: number;
 }
 
 /**
  * Creates the protocol of the lock at `place`. It cannot acquire, because every attempt needs a new claim; waiter.ts
  * acquires instead.
  */
-export function redlockProtocol({
-  servers,
-  quorumCleanups,
-  memories,
-  place,
-  inbox,
-  touch,
-}: RedlockFacts): LockProtocol {
+export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtocol {
+  const { session, servers, quorumCleanups, memories } = quorum;
   const { name } = place;
   const majority = quorumOf(servers.length);
-  const look = (timeoutMs: number): Promise<Answers<ServerView>> =>
-    // Wait for all servers that reply in time, because the servers that differ from the rest are of interest here.
-    askAll(
-      servers,
-      (server) => lookAt(server, place, timeoutMs),
-      () => false,
-    );
 
-  /** Returns the views of all servers that replied. @throws QuorumError  no reply from a majority */
-  const seen = async (timeoutMs: number): Promise<ServerView[]> => {
-    const answers = await look(timeoutMs);
-    if (count(answers) < majority) throw quorumError(name, described(answers));
-    return views(answers);
+  /** Waits for all servers that reply in time, because the servers that differ from the rest are of interest here. */
+  const inspectAll = (timeoutMs: number): Promise<Answers<ServerView>> =>
+    askAll(servers, async ({ store }) => {
+      const reply = await call({ store, name }, redlockInspect, place, {}, timeoutMs);
+      const owner = reply.outcome === "held" ? reply.owner[0] : undefined;
+      return { outcome: "read", token: reply.token, owner, leaseLeftMs: reply.leftMs < 0 ? Infinity : reply.leftMs };
+    });
+
+  /** Returns the state that a majority reports. @throws QuorumError  no reply from a majority */
+  const readState = async (timeoutMs: number): Promise<State> => {
+    const answers = await inspectAll(timeoutMs);
+    if (!isAnswered(answers)) throw quorumError(name, answers);
+    return stateOf(
+      answers.filter((answer) => answer?.outcome === "read"),
+      majority,
+    );
   };
 
   /** When a majority no longer holds for the claim: whether another owner may have been granted the lock since. */
   const whyLost = async (claim: Claim, token: number, timeoutMs: number): Promise<NotHeld> => {
-    const answers = await look(timeoutMs);
+    const answers = await inspectAll(timeoutMs);
     const { votes } = ballotOf(claim);
     const untouched = answers.filter((answer, index) => {
-      if (answer === undefined || "error" in answer) return false;
-      const { token: number, owner } = answer.reply;
+      if (answer?.outcome !== "read") return false;
+      const { token: number, owner } = answer;
       const vote = votes[index];
       // A straggler may have granted a higher number to this same claim.
       const own = vote?.outcome === "granted" ? Math.max(token, vote.token) : token;
@@ -97,63 +79,62 @@ export function redlockProtocol({
       const { owner } = claim;
       const ballot = ballotOf(claim);
       const isLonger = leaseMs > claim.leaseMs;
-      const failure = isLonger ? await memories.told(name, leaseMs, timeoutMs) : undefined;
-      if (failure !== undefined) throw failure;
-      const { standings } = ballot;
-      // A server that was not informed of the longer lease in time is not extended. It keeps its current lease.
-      const wasTold = servers.map((server) => !isLonger || toldIn(server, leaseMs) !== undefined);
-      ballot.asked(leaseMs);
+      const unmet = isLonger ? await memories.inform(name, leaseMs, timeoutMs) : undefined;
+      if (unmet !== undefined) throw unmet;
+      ballot.requested(leaseMs);
       const answers = await askAll(
         servers,
-        (server) =>
-          wasTold[server.index] === true
-            ? extendOn(server, place, { owner, standing: standings[server.index] ?? 0, leaseMs }, timeoutMs)
-            : Promise.reject(untold(name)),
-        (soFar) => decides(soFar, majority),
+        async (server) => {
+          // A server that was not informed of the longer lease in time is not extended. It keeps its current lease.
+          if (isLonger && informedRun(server, leaseMs) === undefined) {
+            const cause = "it was not told how long the lease is to be, so it was not asked to extend it";
+            return failure(name, { mayHaveRun: false, transient: true, cause });
+          }
+          const args = { owner, standing: ballot.standings[server.index] ?? 0, leaseMs };
+          return call({ store: server.store, name }, redlockExtend, place, args, timeoutMs);
+        },
+        isDecided,
       );
-      if (count(answers, (isExtended) => isExtended) >= majority) return "extended";
-      if (isLost(answers, majority)) return whyLost(claim, token, timeoutMs);
-      throw quorumError(name, described(answers));
+      const held = heldByMajority(answers);
+      if (held === "granted") return "extended";
+      if (held === "refused") return whyLost(claim, token, timeoutMs);
+      throw quorumError(name, answers);
     },
 
     async release({ claim }, timeoutMs) {
-      const ballot = ballotOf(claim);
-      const answers = await quorumCleanups.cleanUp(ballot, timeoutMs, (soFar) => decides(soFar, majority));
-      if (count(answers, (wasHeld) => wasHeld) >= majority) return "released";
+      const answers = await quorumCleanups.cleanUp(ballotOf(claim), timeoutMs, isDecided);
+      const held = heldByMajority(answers);
+      if (held === "granted") return "released";
       // A release is sent only while the lease is valid, so the lock was force-released or the servers have lost it.
-      if (isLost(answers, majority)) return "claimed";
-      throw quorumError(name, described(answers));
+      if (held === "refused") return "claimed";
+      throw quorumError(name, answers);
     },
 
     async leave(claim, timeoutMs) {
       const answers = await quorumCleanups.cleanUp(ballotOf(claim), timeoutMs, isAnswered);
-      if (!isAnswered(answers)) throw quorumError(name, described(answers));
+      if (!isAnswered(answers)) throw quorumError(name, answers);
     },
 
     adopt: () => Promise.reject(unsupported(name, "Its leases stay with the Holdfast that acquired them.")),
 
     async forceRelease({ owner, token }, timeoutMs) {
-      const [holder] = stateOf(await seen(timeoutMs), majority).holders;
+      const [holder] = (await readState(timeoutMs)).holders;
       const isMeant =
         holder !== undefined && holder.owner === (owner ?? holder.owner) && holder.token === (token ?? holder.token);
       if (!isMeant) return false;
       // Notify the holder itself. The touch below notifies the waiters.
-      const channel = inbox + (parseOwner(holder.owner)?.clientId ?? "");
-      const answers = await askAll(
-        servers,
-        async (server) => (await releaseOn(server, place, { owner: holder.owner, channel }, timeoutMs)) !== undefined,
-        () => false,
+      const channel = session.inboxPrefix + (parseOwner(holder.owner)?.clientId ?? "");
+      const answers = await askAll(servers, ({ store }) =>
+        call({ store, name }, redlockRelease, place, { owner: holder.owner, channel }, timeoutMs),
       );
-      if (count(answers) < majority) throw quorumError(name, described(answers));
-      if (count(answers, (wasHeld) => wasHeld) === 0) return false;
+      if (!isAnswered(answers)) throw quorumError(name, answers);
+      if (count(answers, "released") === 0) return false;
       // Raises the numbers. If they were unchanged, the holder would conclude that no other owner was granted.
-      await touch();
+      await quorum.touch(place);
       return true;
     },
 
-    async inspect(_owner, timeoutMs) {
-      return stateOf(await seen(timeoutMs), majority);
-    },
+    inspect: (_owner, timeoutMs) => readState(timeoutMs),
   };
 }
 
@@ -162,34 +143,22 @@ function ballotOf(claim: Claim): Ballot {
   return (claim as BallotClaim).ballot;
 }
 
-function untold(name: string): StoreError {
-  const cause = "it was not told how long the lease is to be, so it was not asked to extend it";
-  return new StoreError(name, { mayHaveRun: false, transient: true, cause });
-}
-
 function unsupported(name: string, why: string): UnsupportedError {
   return new UnsupportedError(name, `This is not possible with a lock on several independent servers. ${why}`);
 }
 
-/** Whether a majority agreed, or can no longer agree. */
-function decides(answers: Answers<boolean>, majority: number): boolean {
-  return count(answers, (isYes) => isYes) >= majority || isLost(answers, majority);
+/**
+ * Whether a majority held when it replied to an extension or a release: "refused" if a majority can no longer have
+ * held. Servers whose reply is missing count as unknown.
+ */
+function heldByMajority(answers: Answers<{ readonly outcome: string }>): "granted" | "wait" | "refused" {
+  const unheld = count(answers, "unheld");
+  const held = count(answers) - unheld;
+  return tally(held, answers.length - held - unheld, answers.length);
 }
 
-function isLost(answers: Answers<boolean>, majority: number): boolean {
-  return count(answers, (isYes) => !isYes) > answers.length - majority;
-}
-
-function described(answers: Answers<boolean | ServerView>): ServerAnswer[] {
-  return answers.map((answer, server) => {
-    if (answer === undefined) return { server, answer: "none", leaseLeftMs: undefined, error: undefined };
-    if ("error" in answer) return failed(server, answer.error);
-    return { server, answer: answer.reply === false ? "not-held" : "done", leaseLeftMs: undefined, error: undefined };
-  });
-}
-
-function views(answers: Answers<ServerView>): ServerView[] {
-  return answers.flatMap((answer) => (answer !== undefined && "reply" in answer ? [answer.reply] : []));
+function isDecided(answers: Answers<{ readonly outcome: string }>): boolean {
+  return heldByMajority(answers) !== "wait";
 }
 
 /** The holder is the owner that a majority reports. A grant by fewer servers is an attempt in progress. */

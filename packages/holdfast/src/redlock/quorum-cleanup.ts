@@ -6,29 +6,33 @@
  * requested lease would have ended. So in the worst case, a lost message costs that much time.
  */
 
+import { call } from "../core/call.js";
 import { StoreError } from "../core/errors.js";
 import type { Timer } from "../core/runtime.js";
 import type { Occupant, Session } from "../core/session.js";
+import { redlockRelease } from "../generated/scripts.js";
 import type { Ballot } from "./ballot.js";
-import { quorumOf } from "./decision.js";
-import { type Answer, type QuorumServer, type RedlockPlace, releaseOn } from "./servers.js";
+import type { Answers, Failed, QuorumParts, QuorumServer } from "./servers.js";
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 10_000;
 
-/** Called for each server on which a lease was released, with the number of connections that received the message. */
-export type OnHeard = (place: RedlockPlace, server: number, listeners: number) => void;
+/** The reply of one server to a release. */
+interface Released {
+  readonly outcome: "released" | "unheld";
+}
 
 /** Releases one attempt on all servers. At most one object per attempt. */
-export class QuorumCleanup {
+class QuorumCleanup {
+  readonly #quorum: QuorumParts;
   readonly #session: Session;
-  readonly #servers: readonly QuorumServer[];
   readonly #ballot: Ballot;
-  readonly #onHeard: OnHeard;
+  /** Only the release of a granted lease makes this Holdfast instance give way to others; that of a failed attempt does not. */
+  readonly #givesWay: boolean;
   readonly #onOver: () => void;
   readonly #startedAtMs: number;
-  /** By server: whether any reply said that it held; or the last error, if there is no reply. */
-  readonly #answers: (Answer<boolean> | undefined)[];
+  /** By server: `released` if any reply said that it held; or the last error, if there is no reply. */
+  readonly #answers: (Released | Failed | undefined)[];
   readonly #settled: boolean[];
   /** By server: the number of releases without a reply. */
   readonly #underWay: number[];
@@ -40,17 +44,12 @@ export class QuorumCleanup {
   #isLast = false;
   #isOver = false;
 
-  constructor(
-    session: Session,
-    servers: readonly QuorumServer[],
-    ballot: Ballot,
-    onHeard: OnHeard,
-    onOver: () => void,
-  ) {
+  constructor(quorum: QuorumParts, ballot: Ballot, onOver: () => void) {
+    const { session, servers } = quorum;
+    this.#quorum = quorum;
     this.#session = session;
-    this.#servers = servers;
     this.#ballot = ballot;
-    this.#onHeard = onHeard;
+    this.#givesWay = ballot.isElected;
     this.#onOver = onOver;
     this.#startedAtMs = session.runtime.monotonicMs();
     this.#answers = servers.map(() => undefined);
@@ -63,7 +62,7 @@ export class QuorumCleanup {
   }
 
   /** The answers by server; undefined where there is none yet. */
-  get answers(): readonly (Answer<boolean> | undefined)[] {
+  get answers(): Answers<Released> {
     return this.#answers;
   }
 
@@ -83,21 +82,21 @@ export class QuorumCleanup {
     this.#pause?.cancel();
     this.#pause = undefined;
     this.#isLast ||= this.#session.isClosing;
-    const open = this.#servers.filter(({ index }) => this.#settled[index] !== true);
+    const open = this.#quorum.servers.filter(({ index }) => this.#settled[index] !== true);
     await Promise.all(open.map((server) => this.#send(server, timeoutMs)));
     this.#goOn();
   }
 
   /** Resolves when `isEnough` returns true for the answers, or when `rest` resolves. */
-  until(isEnough: (answers: readonly (Answer<boolean> | undefined)[]) => boolean, rest: Promise<void>): Promise<void> {
+  until(isEnough: (answers: Answers<Released>) => boolean, rest: Promise<void>): Promise<void> {
     return new Promise((resolve) => {
-      const look = (): void => {
+      const check = (): void => {
         if (isEnough(this.#answers)) resolve();
       };
-      this.#listeners.push(look);
-      look();
+      this.#listeners.push(check);
+      check();
       void rest.then(() => {
-        this.#listeners = this.#listeners.filter((listener) => listener !== look);
+        this.#listeners = this.#listeners.filter((listener) => listener !== check);
         resolve();
       });
     });
@@ -118,26 +117,25 @@ export class QuorumCleanup {
   }
 
   async #send(server: QuorumServer, timeoutMs: number): Promise<void> {
-    const { index } = server;
+    const { index, store } = server;
     const { place, claim } = this.#ballot;
+    const { name, channel } = place;
     const wasAccounted = this.#ballot.isAccounted(server);
     this.#underWay[index] = (this.#underWay[index] ?? 0) + 1;
     let mayHaveMissed = false;
     try {
-      const listeners = await releaseOn(server, place, { owner: claim.owner, channel: place.channel }, timeoutMs);
-      const held = listeners !== undefined;
-      if (held) this.#onHeard(place, index, listeners);
-      const before = this.#answers[index];
-      // A second reply says "not held" if the first release succeeded.
-      const hasHeld = before !== undefined && "reply" in before && before.reply;
-      this.#answers[index] = { reply: held || hasHeld };
+      const reply = await call({ store, name }, redlockRelease, place, { owner: claim.owner, channel }, timeoutMs);
+      const held = reply.outcome === "released";
+      if (held && this.#givesWay) this.#quorum.giveWay(place, index, reply.listeners);
+      // A second reply says "unheld" if the first release succeeded.
+      if (this.#answers[index]?.outcome !== "released") this.#answers[index] = { outcome: reply.outcome };
       const isAccounted = this.#ballot.isAccounted(server);
       // A successful release ran after the acquire, no matter which reply is read first.
       this.#settled[index] ||= wasAccounted || (held && isAccounted);
       mayHaveMissed = isAccounted && this.#settled[index] !== true;
     } catch (error) {
-      const before = this.#answers[index];
-      if (before === undefined || "error" in before) this.#answers[index] = { error };
+      const before = this.#answers[index]?.outcome;
+      if (before === undefined || before === "failed") this.#answers[index] = { outcome: "failed", error };
       // The error is permanent, for example a key of another type. The lease ends on its own.
       this.#settled[index] ||= !(error instanceof StoreError) || !error.transient;
     }
@@ -158,7 +156,6 @@ export class QuorumCleanup {
       this.#end();
       return;
     }
-    this.#pause?.cancel();
     const pauseMs = Math.min(this.#pauseMs, Math.max(1, longestMs - passedMs));
     this.#pause = runtime.startTimer(() => void this.round(this.#session.commandTimeoutMs), pauseMs, false);
     this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
@@ -179,15 +176,11 @@ const OCCUPIES = Number.MAX_SAFE_INTEGER;
 export class QuorumCleanups implements Occupant {
   /** Cleanups are not waits: they continue while a closing Holdfast instance waits for its holders. */
   readonly waits = false;
-  readonly #session: Session;
-  readonly #servers: readonly QuorumServer[];
-  readonly #onHeard: OnHeard;
+  readonly #quorum: QuorumParts;
   readonly #running = new Map<Ballot, QuorumCleanup>();
 
-  constructor(session: Session, servers: readonly QuorumServer[], onHeard: OnHeard) {
-    this.#session = session;
-    this.#servers = servers;
-    this.#onHeard = onHeard;
+  constructor(quorum: QuorumParts) {
+    this.#quorum = quorum;
   }
 
   /**
@@ -200,8 +193,8 @@ export class QuorumCleanups implements Occupant {
   async cleanUp(
     ballot: Ballot,
     timeoutMs: number,
-    isEnough: (answers: readonly (Answer<boolean> | undefined)[]) => boolean = () => false,
-  ): Promise<readonly (Answer<boolean> | undefined)[]> {
+    isEnough: (answers: Answers<Released>) => boolean = () => false,
+  ): Promise<Answers<Released>> {
     const cleanup = this.#running.get(ballot) ?? this.#begin(ballot);
     await cleanup.until(isEnough, cleanup.round(timeoutMs));
     return cleanup.answers;
@@ -222,23 +215,14 @@ export class QuorumCleanups implements Occupant {
   }
 
   #begin(ballot: Ballot): QuorumCleanup {
-    // Only the release of a granted lease makes this Holdfast instance give way to others; that of a failed attempt
-    // does not.
-    const onHeard = ballot.isElected ? this.#onHeard : () => {};
-    const cleanup = new QuorumCleanup(this.#session, this.#servers, ballot, onHeard, () => this.#over(ballot));
+    const cleanup = new QuorumCleanup(this.#quorum, ballot, () => this.#over(ballot));
     this.#running.set(ballot, cleanup);
-    this.#session.clientInbox.register(OCCUPIES, this);
+    this.#quorum.session.clientInbox.register(OCCUPIES, this);
     return cleanup;
   }
 
   #over(ballot: Ballot): void {
     this.#running.delete(ballot);
-    if (this.#running.size === 0) this.#session.clientInbox.unregister(OCCUPIES, this);
+    if (this.#running.size === 0) this.#quorum.session.clientInbox.unregister(OCCUPIES, this);
   }
-}
-
-/** Whether a majority has replied. */
-export function isAnswered(answers: readonly (Answer<boolean> | undefined)[]): boolean {
-  const said = answers.filter((answer) => answer !== undefined && "reply" in answer);
-  return said.length >= quorumOf(answers.length);
 }

@@ -12,8 +12,8 @@ import { Ballot } from "./ballot.js";
 import { Line } from "./line.js";
 import { Memories } from "./memories.js";
 import { Pace } from "./pace.js";
-import { isAnswered, QuorumCleanups } from "./quorum-cleanup.js";
-import type { QuorumServer, RedlockPlace } from "./servers.js";
+import { QuorumCleanups } from "./quorum-cleanup.js";
+import { isAnswered, type QuorumParts, type QuorumServer, type RedlockPlace } from "./servers.js";
 
 /** What a quorum needs. */
 export interface QuorumFacts {
@@ -34,19 +34,18 @@ export interface QuorumFacts {
 const TOUCH_MS = 1_000;
 
 /** Longest time that the first grant waits for a server that has not replied whether it may be used, in ms. */
-const VET_MS = 200;
+const CHECK_MS = 200;
 
 /** The servers, the session and the shared state of one Holdfast instance on independent servers. */
-export class Quorum {
+export class Quorum implements QuorumParts {
   readonly session: Session;
   readonly servers: readonly QuorumServer[];
   readonly quorumCleanups: QuorumCleanups;
   readonly memories: Memories;
   readonly pace: Pace;
   readonly #lines = new Map<string, Line>();
-  readonly #stops: readonly (() => void)[];
-  #vetting: Promise<void> | undefined;
-  #isVetted = false;
+  #checking: Promise<void> | undefined;
+  #isChecked = false;
 
   constructor(facts: QuorumFacts) {
     const { runtime, prefix, clientName, commandTimeoutMs, allowEviction, stores } = facts;
@@ -62,11 +61,11 @@ export class Quorum {
       records.push(renewing(there.records, guard));
       return { index, store, guard };
     });
-    this.#stops = this.servers.map(({ store, guard }) =>
+    const stops = this.servers.map(({ store, guard }) =>
       store.onReconnect((connection) => {
         if (connection !== "commands") return;
         guard.serverMayHaveChanged();
-        this.#isVetted = false;
+        this.#isChecked = false;
       }),
     );
     this.session = new Session({
@@ -79,15 +78,12 @@ export class Quorum {
       // Each server has its own guard.
       guard: new Guard([], runtime),
       closeStore: async () => {
-        for (const stop of this.#stops) stop();
+        for (const stop of stops) stop();
         for (const line of [...this.#lines.values()]) line.close();
         await Promise.all(stores.map(({ close }) => close()));
       },
     });
-    this.quorumCleanups = new QuorumCleanups(this.session, this.servers, (place, server, listeners) => {
-      const own = this.#lines.get(place.lock)?.subscribers.isOpenAt(server) === true ? 1 : 0;
-      if (listeners > own && !this.session.isClosing) this.lineOf(place).heardByOthers(server);
-    });
+    this.quorumCleanups = new QuorumCleanups(this);
     this.memories = new Memories(this.servers, runtime);
     this.pace = new Pace(runtime);
   }
@@ -96,11 +92,21 @@ export class Quorum {
   lineOf({ lock, channel }: RedlockPlace): Line {
     const known = this.#lines.get(lock);
     if (known !== undefined) return known;
-    const line = new Line(this.session, this.servers, channel, this.pace, (empty) => {
-      if (this.#lines.get(lock) === empty) this.#lines.delete(lock);
+    const line = new Line(this, channel, (closed) => {
+      if (this.#lines.get(lock) === closed) this.#lines.delete(lock);
     });
     this.#lines.set(lock, line);
     return line;
+  }
+
+  /**
+   * Gives way to other processes, if any of them received the message about a release.
+   *
+   * @param listeners  number of connections that received the message of this server
+   */
+  giveWay(place: RedlockPlace, server: number, listeners: number): void {
+    const own = this.#lines.get(place.lock)?.isSubscribedAt(server) === true ? 1 : 0;
+    if (listeners > own && !this.session.isClosing) this.lineOf(place).wantedByOthers(server);
   }
 
   /**
@@ -109,12 +115,12 @@ export class Quorum {
    *
    * @throws EvictionError, ProtocolError  one of the servers must not be used
    */
-  vet(lockName: string): Promise<void> | undefined {
-    if (this.#isVetted) return undefined;
-    this.#vetting ??= this.#vetOnce(lockName).finally(() => {
-      this.#vetting = undefined;
+  checkServers(lockName: string): Promise<void> | undefined {
+    if (this.#isChecked) return undefined;
+    this.#checking ??= this.#checkOnce(lockName).finally(() => {
+      this.#checking = undefined;
     });
-    return this.#vetting;
+    return this.#checking;
   }
 
   /**
@@ -123,36 +129,30 @@ export class Quorum {
   async touch(place: RedlockPlace): Promise<void> {
     const { session, servers } = this;
     const { runtime, commandTimeoutMs: timeoutMs } = session;
-    const failure = await this.memories.told(place.name, TOUCH_MS, timeoutMs);
+    const failure = await this.memories.inform(place.name, TOUCH_MS, timeoutMs);
     if (failure !== undefined || session.isClosing) return;
     const claim = session.newClaim(place.name, TOUCH_MS, 1, "");
     const ballot = await new Promise<Ballot>((resolve) => {
-      // Called when the first replies arrive, so `made` is initialized by then.
-      const onVerdict = (): void => resolve(made);
-      const made = new Ballot({ runtime, servers, place, claim, timeoutMs, onVerdict });
+      const made = new Ballot({ runtime, servers, place, claim, timeoutMs, onVerdict: () => resolve(made) });
     });
     await this.quorumCleanups.cleanUp(ballot, timeoutMs, isAnswered);
   }
 
-  async #vetOnce(lockName: string): Promise<void> {
+  #checkOnce(lockName: string): Promise<void> {
     const { runtime, commandTimeoutMs } = this.session;
-    await new Promise<void>((resolve, reject) => {
-      const limit = runtime.startTimer(() => this.#vetted(resolve), Math.min(VET_MS, commandTimeoutMs), true);
+    return new Promise<void>((resolve, reject) => {
+      const passed = (): void => {
+        this.#isChecked = true;
+        resolve();
+      };
+      const limit = runtime.startTimer(passed, Math.min(CHECK_MS, commandTimeoutMs), true);
       Promise.all(this.servers.map(({ guard }) => guard.check(lockName)))
-        .then(
-          () => this.#vetted(resolve),
-          (error: unknown) => {
-            this.#isVetted = false;
-            reject(error);
-          },
-        )
+        .then(passed, (error: unknown) => {
+          this.#isChecked = false;
+          reject(error);
+        })
         .finally(() => limit.cancel());
     });
-  }
-
-  #vetted(resolve: () => void): void {
-    this.#isVetted = true;
-    resolve();
   }
 }
 
@@ -162,12 +162,12 @@ function storeOfAll(servers: readonly QuorumServer[]): Store {
     kind: "redlock",
     run: (script) => Promise.reject(new UnsupportedError(script.name, "There is no single server to run a script on.")),
     async inbox(channel, onMessage, timeoutMs): Promise<Inbox> {
-      const hear = (message: string): void => {
+      const forward = (message: string): void => {
         // A forced release publishes the owner whose hold it has ended.
         const [, number] = /^[^/]+\/(\d+)\//.exec(message) ?? [];
         if (number !== undefined && parseOwner(message) !== undefined) onMessage(`-${number}`);
       };
-      const opening = servers.map(({ store }) => store.inbox(channel, hear, timeoutMs));
+      const opening = servers.map(({ store }) => store.inbox(channel, forward, timeoutMs));
       // One subscription is enough, because every server publishes a forced release.
       await Promise.any(opening).catch((error: unknown) => {
         throw error instanceof AggregateError ? error.errors[0] : error;

@@ -30,15 +30,8 @@ export class Redlock extends Lock {
 
   /** @internal */
   constructor(quorum: Quorum, place: RedlockPlace, defaults: ResolvedOptions) {
-    const { session, servers, quorumCleanups, memories } = quorum;
-    const touch = (): Promise<void> => quorum.touch(place);
     const make: MakeLease<Lease> = (held) => new Lease(held);
-    super(
-      session,
-      redlockProtocol({ servers, quorumCleanups, memories, place, inbox: session.inboxPrefix, touch }),
-      defaults,
-      make,
-    );
+    super(quorum.session, redlockProtocol(quorum, place), defaults, make);
     this.#quorum = quorum;
     this.#place = place;
   }

@@ -1,11 +1,11 @@
-/** The independent servers of a quorum, and the requests to one or all of them. */
-import { call } from "../core/call.js";
-import type { ServerAnswer } from "../core/error-messages.js";
+/** The independent servers of a quorum, their answers to a request, and the error for too few answers. */
+import type { ServerAnswer, StoreFailure } from "../core/error-messages.js";
 import { QuorumError, StoreError } from "../core/errors.js";
 import type { Guard } from "../core/guard.js";
-import type { Outcome, Store } from "../core/store.js";
-import { redlockAcquire, redlockConfirm, redlockExtend, redlockInspect, redlockRelease } from "../generated/scripts.js";
+import type { Session } from "../core/session.js";
+import type { Store } from "../core/store.js";
 import { quorumOf } from "./decision.js";
+import type { Pace } from "./pace.js";
 
 /** One server of a quorum. */
 export interface QuorumServer {
@@ -25,90 +25,23 @@ export interface RedlockPlace {
   readonly channel: string;
 }
 
-/** Requests the lock on one server. @throws StoreError, EvictionError, ProtocolError */
-export function askForVote(
-  { store, guard }: QuorumServer,
-  { name, lock, fence }: RedlockPlace,
-  { owner, leaseMs }: { readonly owner: string; readonly leaseMs: number },
-  timeoutMs: number,
-): Promise<Outcome<(typeof redlockAcquire)["replies"][number]>> {
-  const send = (): ReturnType<typeof askForVote> =>
-    call({ store, name }, redlockAcquire, { lock, fence }, { owner, leaseMs }, timeoutMs);
-  return guard.isOpen ? send() : guard.pass(name, send, timeoutMs);
+/** The parts of a quorum that its lines and cleanups use. */
+export interface QuorumParts {
+  readonly session: Session;
+  readonly servers: readonly QuorumServer[];
+  readonly pace: Pace;
+  /** See `Quorum.giveWay`. */
+  giveWay(place: RedlockPlace, server: number, listeners: number): void;
 }
 
-/**
- * Raises one server to the token, if the owner still holds there and the number is still `reported` or already the
- * token.
- *
- * @returns whether the server has the token for this owner
- * @throws StoreError
- */
-export async function raise(
-  { store }: QuorumServer,
-  { name, lock, fence }: RedlockPlace,
-  args: { readonly owner: string; readonly reported: number; readonly token: number; readonly leaseMs: number },
-  timeoutMs: number,
-): Promise<boolean> {
-  const reply = await call({ store, name }, redlockConfirm, { lock, fence }, args, timeoutMs);
-  return reply.outcome === "confirmed";
+/** A request to one server that failed. */
+export interface Failed {
+  readonly outcome: "failed";
+  readonly error: unknown;
 }
 
-/**
- * Renews the lease on one server, if the owner still holds there and the number is still `standing`.
- *
- * @throws StoreError
- */
-export async function extendOn(
-  { store }: QuorumServer,
-  { name, lock, fence }: RedlockPlace,
-  args: { readonly owner: string; readonly standing: number; readonly leaseMs: number },
-  timeoutMs: number,
-): Promise<boolean> {
-  const reply = await call({ store, name }, redlockExtend, { lock, fence }, args, timeoutMs);
-  return reply.outcome === "extended";
-}
-
-/**
- * Releases the lock on one server and publishes that on `channel`.
- *
- * @returns the number of subscribers that received the message; undefined if the lock was not held there
- * @throws StoreError
- */
-export async function releaseOn(
-  { store }: QuorumServer,
-  { name, lock }: RedlockPlace,
-  args: { readonly owner: string; readonly channel: string },
-  timeoutMs: number,
-): Promise<number | undefined> {
-  const reply = await call({ store, name }, redlockRelease, { lock }, args, timeoutMs);
-  return reply.outcome === "released" ? reply.listeners : undefined;
-}
-
-/** The state of a lock on one server. */
-export interface ServerView {
-  /** The server's number for this lock; 0 if there is none. */
-  readonly token: number;
-  readonly owner: string | undefined;
-  readonly leaseLeftMs: number;
-}
-
-/** Reads the state of the lock on one server. @throws StoreError */
-export async function lookAt(
-  { store }: QuorumServer,
-  { name, lock, fence }: RedlockPlace,
-  timeoutMs: number,
-): Promise<ServerView> {
-  const reply = await call({ store, name }, redlockInspect, { lock, fence }, {}, timeoutMs);
-  const owner = reply.outcome === "held" ? reply.owner[0] : undefined;
-  return { token: reply.token, owner, leaseLeftMs: reply.leftMs < 0 ? Infinity : reply.leftMs };
-}
-
-/** The outcome of a request to one server. */
-export type Answer<Reply> = { readonly reply: Reply } | { readonly error: unknown };
-
-/** The outcomes of the same request to each server, by index; undefined where there is no reply yet. */
-export type Answers<Reply> = readonly (Answer<Reply> | undefined)[];
+/** The answers to the same request by server; undefined where there is none yet. */
+export type Answers<Reply> = readonly (Reply | Failed | undefined)[];
 
 /**
  * Sends a request to all servers in parallel.
@@ -118,29 +51,33 @@ export type Answers<Reply> = readonly (Answer<Reply> | undefined)[];
  */
 export function askAll<Reply>(
   servers: readonly QuorumServer[],
-  send: (server: QuorumServer) => Promise<Reply>,
-  isEnough: (answers: Answers<Reply>) => boolean,
+  send: (server: QuorumServer) => Promise<Reply | Failed>,
+  isEnough: (answers: Answers<Reply>) => boolean = () => false,
 ): Promise<Answers<Reply>> {
   return new Promise((resolve) => {
-    const answers: (Answer<Reply> | undefined)[] = servers.map(() => undefined);
+    const answers: (Reply | Failed | undefined)[] = servers.map(() => undefined);
     let missing = servers.length;
     for (const server of servers) {
-      const settle = (answer: Answer<Reply>): void => {
+      const settle = (answer: Reply | Failed): void => {
         answers[server.index] = answer;
         missing -= 1;
         if (missing === 0 || isEnough(answers)) resolve([...answers]);
       };
-      send(server).then(
-        (reply) => settle({ reply }),
-        (error: unknown) => settle({ error }),
-      );
+      send(server).then(settle, (error: unknown) => settle({ outcome: "failed", error }));
     }
   });
 }
 
-/** Returns the number of servers whose reply passes. By default, counts all replies. */
-export function count<Reply>(answers: Answers<Reply>, passes: (reply: Reply) => boolean = () => true): number {
-  return answers.filter((answer) => answer !== undefined && "reply" in answer && passes(answer.reply)).length;
+/** Returns the number of servers that replied `outcome`. By default, counts all replies. */
+export function count(answers: Answers<{ readonly outcome: string }>, outcome?: string): number {
+  const isCounted = (said: string | undefined): boolean =>
+    said === outcome || (outcome === undefined && said !== "failed");
+  return answers.filter((answer) => answer !== undefined && isCounted(answer.outcome)).length;
+}
+
+/** Whether a majority has replied. */
+export function isAnswered(answers: Answers<{ readonly outcome: string }>): boolean {
+  return count(answers) >= quorumOf(answers.length);
 }
 
 /** Whether a failed request may have run on the server. */
@@ -148,10 +85,32 @@ export function mayHaveRun(error: unknown): boolean {
   return !(error instanceof StoreError) || error.mayHaveRun;
 }
 
-/** Describes the error of one server for a report. */
-export function failed(server: number, error: unknown): ServerAnswer {
-  const isSilent = error instanceof StoreError && error.transient && error.mayHaveRun;
-  return { server, answer: isSilent ? "none" : "error", leaseLeftMs: undefined, error };
+/** Creates the answer of a server whose reply does not count, or that is not asked. */
+export function failure(lockName: string, facts: StoreFailure): Failed {
+  return { outcome: "failed", error: new StoreError(lockName, facts) };
+}
+
+/** The outcomes that an error report names. It lists all other replies as `done`. */
+const REPORTED: Readonly<Record<string, ServerAnswer["answer"]>> = {
+  granted: "granted",
+  held: "held",
+  unheld: "not-held",
+};
+
+/** Converts an answer to the form that error reports use. */
+function reportOf(
+  answer: { readonly outcome: string; readonly restMs?: number } | Failed | undefined,
+  server: number,
+): ServerAnswer {
+  if (answer === undefined) return { server, answer: "none", leaseLeftMs: undefined, error: undefined };
+  if ("error" in answer) {
+    const { error } = answer;
+    const isSilent = error instanceof StoreError && error.transient && error.mayHaveRun;
+    return { server, answer: isSilent ? "none" : "error", leaseLeftMs: undefined, error };
+  }
+  const restMs = answer.outcome === "held" ? answer.restMs : undefined;
+  const leaseLeftMs = restMs !== undefined && restMs < 0 ? Infinity : restMs;
+  return { server, answer: REPORTED[answer.outcome] ?? "done", leaseLeftMs, error: undefined };
 }
 
 /**
@@ -161,9 +120,10 @@ export function failed(server: number, error: unknown): ServerAnswer {
  */
 export function quorumError(
   lockName: string,
-  answers: readonly ServerAnswer[],
+  replies: Answers<{ readonly outcome: string; readonly restMs?: number }>,
   facts: { readonly why?: string; readonly mayHaveRun?: boolean } = {},
 ): QuorumError {
+  const answers = replies.map(reportOf);
   const errors = answers.filter(({ error }) => error !== undefined).map(({ error }) => error);
   const spare = answers.length - quorumOf(answers.length);
   const isHopeless = errors.filter((error) => !(error instanceof StoreError) || !error.transient).length > spare;

@@ -10,25 +10,24 @@
 import { ClosedError, StoreError } from "../core/errors.js";
 import { publishAcquire, publishingEnds, publishWait } from "../core/events.js";
 import type { ResolvedOptions } from "../core/options.js";
-import { SHORTEST_CALL_MS } from "../core/polling.js";
-import type { Claim, LockProtocol, WaitEnds } from "../core/protocol.js";
+import { SHORTEST_CALL_MS, UncertainReply } from "../core/polling.js";
+import type { Claim, LockProtocol, State, WaitEnds } from "../core/protocol.js";
 import type { Occupant, Session } from "../core/session.js";
 import { Deadline } from "../core/time.js";
 import { AttemptDelay } from "./attempt-delay.js";
-import { Ballot } from "./ballot.js";
-import type { InLine, Line } from "./line.js";
+import { Ballot, type Verdict } from "./ballot.js";
+import type { Caller, Line } from "./line.js";
 import { RECHECK_MS } from "./pace.js";
 import type { BallotClaim } from "./protocol.js";
 import type { Quorum } from "./quorum.js";
 import type { RedlockPlace } from "./servers.js";
-import type { Verdict } from "./vote.js";
 
 /**
  * Bounds the timeout of a request to this fraction of the lease. After two slow rounds, two thirds of the lease remain.
  */
 const ROUNDS_IN_A_LEASE = 6;
 /** One caller that waits for a majority. */
-export class RedlockWaiter implements Occupant, InLine {
+export class RedlockWaiter implements Occupant, Caller {
   readonly #quorum: Quorum;
   readonly #session: Session;
   readonly #protocol: LockProtocol;
@@ -41,17 +40,16 @@ export class RedlockWaiter implements Occupant, InLine {
   #nextClaim: Claim | undefined;
   #line: Line | undefined;
   /** The pending check whether the servers may be used; undefined if that is known. */
-  #vetting: Promise<void> | undefined;
+  #checking: Promise<void> | undefined;
   #ballot: Ballot | undefined;
   /** Whether the servers are being informed of the length of the lease, before the attempt begins. */
-  #isTelling = false;
+  #isInforming = false;
   /** The pause between two attempts; undefined if this caller does not wait. */
-  #rest: AttemptDelay | undefined;
+  #delay: AttemptDelay | undefined;
   #hasFailed = false;
   /** Whether other callers were ahead of it in the line when it joined. */
-  #hasStood = false;
-  #failingSinceMs: number | undefined;
-  #failure: unknown;
+  #wasQueued = false;
+  readonly #uncertain = new UncertainReply();
   #hasPublishedWait = false;
   #isSettled = false;
 
@@ -67,21 +65,16 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#protocol = protocol;
     this.#place = place;
     this.#options = options;
-    this.#claim = session.newClaim(place.name, options.leaseMs, 1, options.label);
+    this.#claim = this.#newClaim();
     this.#nextClaim = this.#claim;
     this.#deadline = new Deadline(session.runtime, options, (end) => {
       if (end === "abort") this.#abort();
-      else this.#timeUp();
+      else void this.#timeUp();
     });
     const { startedAt } = this.#deadline;
     const { runtime } = session;
-    this.#ends = publishingEnds(ends, {
-      protocol,
-      options,
-      runtime,
-      claim: () => this.#claim,
-      startedAt: () => startedAt,
-    });
+    const call = { protocol, options, runtime, claim: () => this.#claim, startedAt: () => startedAt };
+    this.#ends = publishingEnds(ends, call);
     publishAcquire(protocol, this.#claim, options, startedAt, undefined);
     session.admit(this.#claim, this);
     if (options.waitMs === 0) {
@@ -89,23 +82,23 @@ export class RedlockWaiter implements Occupant, InLine {
       return;
     }
     this.#line = quorum.lineOf(place);
-    this.#rest = new AttemptDelay(session.runtime, this.#line, (firstServer) => this.#attempt(firstServer));
+    this.#delay = new AttemptDelay(session.runtime, this.#line, (firstServer) => this.#attempt(firstServer));
     this.#line.join(this);
     // A caller behind others has no request of its own whose reply would start the deadline.
-    if (this.#ballot === undefined && !this.#isTelling && !this.#isSettled) {
-      this.#hasStood = true;
+    if (this.#ballot === undefined && !this.#isInforming && !this.#isSettled) {
+      this.#wasQueued = true;
       this.#deadline.start();
     }
   }
 
   advance(): void {
     // A caller with a shorter `waitMs` does not give way, because it may get no other chance.
-    if (this.#line?.isWanted === true && this.#options.waitMs > RECHECK_MS) this.#rest?.giveWay();
+    if (this.#line?.isWanted === true && this.#options.waitMs > RECHECK_MS) this.#delay?.giveWay();
     else this.#attempt(this.#line?.firstServer);
   }
 
   released(server: number): void {
-    this.#rest?.released(server);
+    this.#delay?.released(server);
   }
 
   granted(): void {}
@@ -115,34 +108,34 @@ export class RedlockWaiter implements Occupant, InLine {
   revoked(): void {}
 
   reconnected(): void {
-    this.#rest?.reconnected();
+    this.#delay?.reconnected();
   }
 
   async close(): Promise<void> {
     if (this.#isSettled) return;
     this.#ends.failed(new ClosedError(this.#protocol.name));
-    await this.#settle(this.#session.commandTimeoutMs);
+    await this.#settle();
   }
 
   #abort(): void {
     if (this.#isSettled) return;
-    void this.#settle(this.#session.commandTimeoutMs);
+    void this.#settle();
     this.#ends.failed(this.#options.signal?.reason);
   }
 
   /** @param firstServer  the server to ask first; if undefined, asks all in parallel */
   #attempt(firstServer: number | undefined): void {
-    if (this.#isSettled || this.#ballot !== undefined || this.#isTelling || this.#isTooLate()) return;
-    this.#rest?.end();
+    if (this.#isSettled || this.#ballot !== undefined || this.#isInforming || this.#isTooLate()) return;
+    this.#delay?.end();
     const { memories } = this.#quorum;
-    const told = memories.told(this.#place.name, this.#options.leaseMs, this.#callTimeoutMs());
-    if (told === undefined) {
+    const informed = memories.inform(this.#place.name, this.#options.leaseMs, this.#callTimeoutMs());
+    if (informed === undefined) {
       this.#ask(firstServer);
       return;
     }
-    this.#isTelling = true;
-    void told.then((failure) => {
-      this.#isTelling = false;
+    this.#isInforming = true;
+    void informed.then((failure) => {
+      this.#isInforming = false;
       if (this.#isSettled) return;
       if (failure === undefined) this.#ask(firstServer);
       else this.#unreached(undefined, failure);
@@ -153,29 +146,32 @@ export class RedlockWaiter implements Occupant, InLine {
   #ask(firstServer: number | undefined): void {
     let claim: Claim;
     try {
-      claim =
-        this.#nextClaim ?? this.#session.newClaim(this.#place.name, this.#options.leaseMs, 1, this.#options.label);
+      claim = this.#nextClaim ?? this.#newClaim();
     } catch (error) {
       // The Holdfast instance is closing.
       this.#fail(error);
       return;
     }
     this.#nextClaim = undefined;
-    if (firstServer === undefined) this.#line?.asksAll();
-    this.#vetting = this.#quorum.vet(this.#place.name);
+    if (firstServer === undefined) this.#line?.moved();
+    this.#checking = this.#quorum.checkServers(this.#place.name);
     // The error is handled only if the attempt is elected. Otherwise it does not matter.
-    this.#vetting?.catch(() => {});
+    this.#checking?.catch(() => {});
     const { servers, pace } = this.#quorum;
-    const server = firstServer === undefined ? undefined : servers[firstServer];
     this.#ballot = new Ballot({
       runtime: this.#session.runtime,
       servers,
       place: this.#place,
       claim,
       timeoutMs: this.#callTimeoutMs(),
-      firstServer: server === undefined ? undefined : { server, patienceMs: pace.patienceMs },
+      firstServer: firstServer === undefined ? undefined : servers[firstServer],
+      patienceMs: pace.patienceMs,
       onVerdict: (verdict) => this.#decided(verdict),
     });
+  }
+
+  #newClaim(): Claim {
+    return this.#session.newClaim(this.#place.name, this.#options.leaseMs, 1, this.#options.label);
   }
 
   /**
@@ -183,7 +179,7 @@ export class RedlockWaiter implements Occupant, InLine {
    * have more time. With 1,000 waiters that time out one after the other, each would take servers that it cannot keep.
    */
   #isTooLate(): boolean {
-    const hasWaited = this.#hasStood || this.#hasFailed;
+    const hasWaited = this.#wasQueued || this.#hasFailed;
     return hasWaited && this.#deadline.leftMs() < this.#quorum.pace.winMs;
   }
 
@@ -199,11 +195,12 @@ export class RedlockWaiter implements Occupant, InLine {
     if (ballot === undefined) return;
     if (verdict.outcome === "elected") {
       const elected = (): void => this.#elected(ballot, verdict.token);
-      if (this.#vetting === undefined) elected();
-      else this.#vetting.then(elected, (error: unknown) => this.#refused(ballot, error));
-      return;
-    }
-    if (verdict.outcome === "refused") this.#refused(ballot, verdict.error);
+      if (this.#checking === undefined) elected();
+      else
+        this.#checking.then(elected, (error: unknown) => {
+          if (this.#ballot === ballot) this.#fail(error);
+        });
+    } else if (verdict.outcome === "refused") this.#fail(verdict.error);
     else if (verdict.outcome === "unreached") this.#unreached(ballot, verdict.error);
     else this.#outvoted(ballot);
   }
@@ -239,92 +236,74 @@ export class RedlockWaiter implements Occupant, InLine {
     this.#quorum.pace.took(this.#session.runtime.monotonicMs() - startedAt.monotonicMs);
   }
 
-  #refused(ballot: Ballot, error: unknown): void {
-    if (this.#ballot !== ballot) return;
-    this.#fail(error);
-  }
-
   #outvoted(ballot: Ballot): void {
     // An attempt that lost the first server says nothing about how long winning takes.
-    if (ballot.firstServer === undefined || ballot.votes[ballot.firstServer.index]?.outcome !== "held")
-      this.#tookPart(ballot);
-    this.#failingSinceMs = undefined;
-    this.#failure = undefined;
+    if (!ballot.lostAtFirst) this.#tookPart(ballot);
+    this.#uncertain.answered();
     if (this.#line !== undefined) this.#line.failure = undefined;
     if (this.#options.waitMs === 0) {
-      this.#timeUp();
+      void this.#timeUp();
       return;
     }
     this.#ballot = undefined;
     this.#hasFailed = true;
-    void this.#cleanUp(ballot, this.#session.commandTimeoutMs);
-    this.#startDeadline();
-    this.#publishWait();
-    this.#rest?.begin(ballot);
+    void this.#cleanUp(ballot);
+    this.#deadline.start();
+    if (!this.#hasPublishedWait) publishWait(this.#protocol, this.#claim, false);
+    this.#hasPublishedWait = true;
+    this.#delay?.begin(ballot);
   }
 
   /** @param ballot  undefined if too few servers could be informed of the lease length, so that no attempt began */
   #unreached(ballot: Ballot | undefined, error: StoreError): void {
-    const nowMs = this.#session.runtime.monotonicMs();
-    this.#failingSinceMs ??= nowMs;
+    const failingMs = this.#uncertain.failingMs(this.#session.runtime.monotonicMs());
     // As with one server: after a full lease length without replies, any earlier grant has expired.
-    const isPastDeadline =
-      nowMs - this.#failingSinceMs >= this.#options.leaseMs || this.#deadline.leftMs() <= 0 || !error.transient;
+    const isPastDeadline = failingMs >= this.#options.leaseMs || this.#deadline.leftMs() <= 0 || !error.transient;
     if (this.#options.waitMs === 0 || isPastDeadline) {
       this.#fail(error);
       return;
     }
-    this.#failure = error;
+    this.#uncertain.goesOn(error);
     if (this.#line !== undefined) this.#line.failure = error;
     this.#ballot = undefined;
     this.#hasFailed = true;
-    if (ballot !== undefined) void this.#cleanUp(ballot, this.#session.commandTimeoutMs);
-    this.#startDeadline();
-    this.#rest?.poll();
-  }
-
-  #startDeadline(): void {
+    if (ballot !== undefined) void this.#cleanUp(ballot);
     this.#deadline.start();
-    this.#ends.waiting?.();
+    this.#delay?.poll();
   }
 
-  #publishWait(): void {
-    if (this.#hasPublishedWait) return;
-    this.#hasPublishedWait = true;
-    publishWait(this.#protocol, this.#claim, false);
-  }
-
-  #timeUp(): void {
+  async #timeUp(): Promise<void> {
     if (this.#isSettled) return;
-    const failure = this.#failure ?? this.#line?.failure;
+    const failure = this.#uncertain.last ?? this.#line?.failure;
     const timeoutMs = Math.min(this.#session.commandTimeoutMs, SHORTEST_CALL_MS);
     const calledAtMs = this.#deadline.startedAt.monotonicMs;
-    const cleared = this.#settle(timeoutMs);
+    await this.#settle(timeoutMs);
     if (failure !== undefined) {
-      void cleared.then(() => this.#ends.failed(failure));
-    } else if (this.#options.waitMs === 0) {
-      void cleared.then(() => this.#ends.timedOut({ state: undefined }));
-    } else {
-      void cleared
-        .then(() => this.#session.inspections.inspect(this.#protocol, { calledAtMs, timeoutMs }))
-        .then(
-          (state) => this.#ends.timedOut({ state }),
-          (error: unknown) => {
-            // An unknown holder is not an error of the wait, but a majority that does not reply is.
-            if (error instanceof StoreError) this.#ends.failed(error);
-            else this.#ends.timedOut({ state: undefined });
-          },
-        );
+      this.#ends.failed(failure);
+      return;
     }
+    let state: State | undefined;
+    try {
+      if (this.#options.waitMs > 0) {
+        state = await this.#session.inspections.inspect(this.#protocol, { calledAtMs, timeoutMs });
+      }
+    } catch (error) {
+      // An unknown holder is not an error of the wait, but a majority that does not reply is.
+      if (error instanceof StoreError) {
+        this.#ends.failed(error);
+        return;
+      }
+    }
+    this.#ends.timedOut({ state });
   }
 
   #fail(error: unknown): void {
     if (this.#isSettled) return;
-    void this.#settle(this.#session.commandTimeoutMs).then(() => this.#ends.failed(error));
+    void this.#settle().then(() => this.#ends.failed(error));
   }
 
   /** Accepts no grant from now on. Resolves when the attempt in progress is released, as far as that can be known. */
-  #settle(timeoutMs: number): Promise<void> {
+  #settle(timeoutMs?: number): Promise<void> {
     const ballot = this.#ballot;
     this.#ballot = undefined;
     // Send the release before the next caller in the line makes its attempt, so that this attempt does not block it.
@@ -335,14 +314,14 @@ export class RedlockWaiter implements Occupant, InLine {
 
   #leave(): void {
     this.#isSettled = true;
-    this.#rest?.end();
+    this.#delay?.end();
     this.#deadline.stop();
     this.#session.dismiss(this.#claim, this);
     this.#line?.leave(this);
   }
 
   /** Resolves when every server that has granted has replied to the release or failed to. */
-  async #cleanUp(ballot: Ballot, timeoutMs: number): Promise<void> {
+  async #cleanUp(ballot: Ballot, timeoutMs = this.#session.commandTimeoutMs): Promise<void> {
     await this.#quorum.quorumCleanups.cleanUp(ballot, timeoutMs, (answers) =>
       ballot.votes.every((vote, server) => vote?.outcome !== "granted" || answers[server] !== undefined),
     );

@@ -9,6 +9,7 @@ import { type ConditionPlace, signal, waitProtocol } from "../../src/condition/p
 import { lockKeys } from "../../src/core/keys.js";
 import type { Claim, WaitProtocol } from "../../src/core/protocol.js";
 import { MutexProtocol } from "../../src/mutex/protocol.js";
+import { ManualRuntime } from "../unit/manual-runtime.js";
 import { InstantServer } from "./instant-server.js";
 import { RUNS } from "./runs.js";
 
@@ -214,13 +215,10 @@ class World {
     const caller = this.callers[i] as Caller;
     const owner = caller.claim?.owner;
     if (owner === undefined || owner !== this.model.holder) return;
-    const protocol = waitProtocol(
-      this.place,
-      { owner, token: this.token, leaseToken: this.token },
-      () => 0,
-      () => true,
-      () => {},
-    );
+    const session = { runtime: new ManualRuntime(), commandReconnects: 0 };
+    const { token } = this;
+    const held = { owner, token, grant: { token }, validForMs: () => LEASE_MS, undoLateRequests: () => {} };
+    const protocol = waitProtocol(session, this.place, held);
     const claim = this.newClaim(i);
     Object.assign(caller, { claim, wait: protocol, isSignalled: false });
     this.model.condition.push(claim.owner);

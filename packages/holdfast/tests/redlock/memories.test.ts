@@ -3,10 +3,9 @@ import { expect, test } from "vitest";
 import { QuorumError, StoreError } from "../../src/core/errors.js";
 import { Guard } from "../../src/core/guard.js";
 import type { ServerMemory, Standing, Store } from "../../src/core/store.js";
-import { Ballot } from "../../src/redlock/ballot.js";
-import { Memories, toldIn } from "../../src/redlock/memories.js";
+import { Ballot, type Verdict } from "../../src/redlock/ballot.js";
+import { informedRun, Memories } from "../../src/redlock/memories.js";
 import type { QuorumServer } from "../../src/redlock/servers.js";
-import type { Verdict } from "../../src/redlock/vote.js";
 import { ManualRuntime, settle } from "../unit/manual-runtime.js";
 
 const LEASE_MS = 20_000;
@@ -109,7 +108,7 @@ function scene(...minds: readonly (readonly [Mind, number])[]): Scene {
 /** The longest lease that was reported to server `at` after its memory loss; undefined if none was reported. */
 async function toldTo(at: number, ...minds: readonly (readonly [Mind, number])[]): Promise<number | undefined> {
   const { servers, memories, runtime } = scene(...minds);
-  const told = memories.told("a", 1_000, TIMEOUT_MS);
+  const told = memories.inform("a", 1_000, TIMEOUT_MS);
   await settle();
   await runtime.advance(TIMEOUT_MS);
   await runtime.advance(TIMEOUT_MS);
@@ -119,27 +118,27 @@ async function toldTo(at: number, ...minds: readonly (readonly [Mind, number])[]
 
 test("the lease length is reported to a majority before the first request, and only once", async () => {
   const { servers, quorum, memories } = scene(["remembers", 0], ["remembers", 0], ["remembers", 0]);
-  await expect(memories.told("a", LEASE_MS, TIMEOUT_MS)).resolves.toBeUndefined();
+  await expect(memories.inform("a", LEASE_MS, TIMEOUT_MS)).resolves.toBeUndefined();
   expect(servers.map(({ longestMs }) => longestMs)).toEqual([LEASE_MS, LEASE_MS, LEASE_MS]);
-  expect(quorum.map((server) => toldIn(server, LEASE_MS))).toEqual(["run", "run", "run"]);
-  expect(memories.told("a", LEASE_MS, TIMEOUT_MS)).toBeUndefined();
-  expect(memories.told("a", 1_000, TIMEOUT_MS)).toBeUndefined();
-  expect(memories.told("a", 2 * LEASE_MS, TIMEOUT_MS)).toBeInstanceOf(Promise);
+  expect(quorum.map((server) => informedRun(server, LEASE_MS))).toEqual(["run", "run", "run"]);
+  expect(memories.inform("a", LEASE_MS, TIMEOUT_MS)).toBeUndefined();
+  expect(memories.inform("a", 1_000, TIMEOUT_MS)).toBeUndefined();
+  expect(memories.inform("a", 2 * LEASE_MS, TIMEOUT_MS)).toBeInstanceOf(Promise);
   await settle();
 });
 
 test("a hung server does not delay the report and counts as not informed", async () => {
   const { quorum, memories, runtime } = scene(["silent", 0], ["remembers", 0], ["remembers", 0]);
-  const told = memories.told("a", LEASE_MS, TIMEOUT_MS);
+  const told = memories.inform("a", LEASE_MS, TIMEOUT_MS);
   await settle();
   await runtime.advance(10);
   await expect(told).resolves.toBeUndefined();
-  expect(quorum.map((server) => toldIn(server, LEASE_MS))).toEqual([undefined, "run", "run"]);
+  expect(quorum.map((server) => informedRun(server, LEASE_MS))).toEqual([undefined, "run", "run"]);
 });
 
 test("a lease that only a minority may grant fails with the reason of each server", async () => {
   const { memories } = scene(["down", 0], ["waits", 0], ["remembers", 0]);
-  const failure = await memories.told("a", LEASE_MS, TIMEOUT_MS);
+  const failure = await memories.inform("a", LEASE_MS, TIMEOUT_MS);
   expect(failure).toBeInstanceOf(QuorumError);
   expect(failure).toMatchObject({ mayHaveRun: false, transient: true, resumesInMs: undefined });
   expect(failure?.message).toBe(
@@ -267,7 +266,7 @@ test.each<[string, number | undefined, readonly (readonly [Mind, number])[]]>([
 
 test("with a majority, callers go on while a restarted server is informed once per second", async () => {
   const { servers, memories, runtime } = scene(["forgot", 0], ["remembers", 0], ["remembers", 0]);
-  await memories.told("a", 1_000, TIMEOUT_MS);
+  await memories.inform("a", 1_000, TIMEOUT_MS);
   await settle();
   const [forgetful] = servers as [Server];
   const heardBy = (): number => forgetful.asked.filter(({ heard }) => heard !== undefined).length;
@@ -275,11 +274,11 @@ test("with a majority, callers go on while a restarted server is informed once p
   // The server restarts once more.
   forgetful.mind = "forgot";
   await forgetful.memory.ask(1_000, TIMEOUT_MS);
-  expect(memories.told("a", 1_000, TIMEOUT_MS)).toBeUndefined();
+  expect(memories.inform("a", 1_000, TIMEOUT_MS)).toBeUndefined();
   await settle();
   expect(heardBy()).toBe(1);
   await runtime.advance(1_000);
-  expect(memories.told("a", 1_000, TIMEOUT_MS)).toBeUndefined();
+  expect(memories.inform("a", 1_000, TIMEOUT_MS)).toBeUndefined();
   await settle();
   expect(heardBy()).toBe(2);
 });

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { waitProtocol } from "../../src/condition/protocol.js";
 import type { Claim, LockProtocol } from "../../src/core/protocol.js";
 import type { Reply, Store } from "../../src/core/store.js";
+import { ManualRuntime } from "./manual-runtime.js";
 
 const claim: Claim = { owner: "me/1/30000/1", number: 1, leaseMs: 30_000, amount: 1 };
 
@@ -31,13 +32,9 @@ function stepsOf(store: Store) {
     condition: "c",
     inbox: "hf:in:",
   };
-  return waitProtocol(
-    place,
-    { owner: "other/1/30000/1", token: 7, leaseToken: 7 },
-    () => 0,
-    () => true,
-    () => {},
-  );
+  const session = { runtime: new ManualRuntime(), commandReconnects: 0 };
+  const held = { owner: "other/1/30000/1", token: 7, grant: { token: 7 } };
+  return waitProtocol(session, place, { ...held, validForMs: () => 30_000, undoLateRequests: () => {} });
 }
 
 test("a claim that leaves twice, even concurrently, passes its signal on once", async () => {

@@ -24,8 +24,8 @@ export const QUORUM: readonly Tooth[] = [
     patches: [
       patch(
         WAITER,
-        "void this.#cleanUp(ballot, this.#session.commandTimeoutMs);\n    this.#startDeadline();\n    this.#publishWait();",
-        "this.#startDeadline();\n    this.#publishWait();",
+        "void this.#cleanUp(ballot);\n    this.#deadline.start();\n    if (!this.#hasPublishedWait)",
+        "this.#deadline.start();\n    if (!this.#hasPublishedWait)",
       ),
     ],
     catcher: test(TOKENS, "all get their turns on 3 servers with random network delays (seed 1)"),
@@ -37,8 +37,8 @@ export const QUORUM: readonly Tooth[] = [
     patches: [
       patch(
         "redlock/quorum-cleanup.ts",
-        "this.#servers.filter(({ index }) => this.#settled[index] !== true);",
-        'this.#servers.filter(({ index }) => this.#ballot.votes[index]?.outcome === "granted");',
+        "this.#quorum.servers.filter(({ index }) => this.#settled[index] !== true);",
+        'this.#quorum.servers.filter(({ index }) => this.#ballot.votes[index]?.outcome === "granted");',
       ),
     ],
     catcher: test(RULES, "including servers that refused, did not reply, or whose grant reply was lost"),
@@ -147,7 +147,7 @@ export const QUORUM: readonly Tooth[] = [
     patches: [
       patch(
         "redlock/waiter.ts",
-        "if (this.#line?.isWanted === true && this.#options.waitMs > RECHECK_MS) this.#rest?.giveWay();\n    else ",
+        "if (this.#line?.isWanted === true && this.#options.waitMs > RECHECK_MS) this.#delay?.giveWay();\n    else ",
         "",
       ),
     ],
@@ -160,13 +160,7 @@ export const QUORUM: readonly Tooth[] = [
     id: "foiled-call-each-other-back",
     bugs: [],
     mistake: "an attempt that failed gives way to all who hear that it has given back what it had",
-    patches: [
-      patch(
-        "redlock/quorum-cleanup.ts",
-        "const onHeard = ballot.isElected ? this.#onHeard : () => {};",
-        "const onHeard = this.#onHeard;",
-      ),
-    ],
+    patches: [patch("redlock/quorum-cleanup.ts", "this.#givesWay = ballot.isElected;", "this.#givesWay = true;")],
     catcher: test(
       "redlock/crowd.test.ts",
       "attempts that fail after the first server do not trigger each other's retries",
@@ -205,7 +199,7 @@ export const QUORUM: readonly Tooth[] = [
     id: "too-few-are-asked",
     bugs: [],
     mistake: "a server that forgot is told the longest lease of those that can be asked, however few these are",
-    patches: [patch("redlock/memories.ts", "if (remember(words) < this.#majority && !areMostAlone) return;", "")],
+    patches: [patch("redlock/memories.ts", "if (known(replies) < this.#majority && !areMostAlone) return;", "")],
     catcher: test(
       MEMORIES,
       "a server that lost its memory gets the longest lease once enough others have replied: one of two that cannot be asked may be the only one to know",
@@ -219,8 +213,8 @@ export const QUORUM: readonly Tooth[] = [
     patches: [
       patch(
         BALLOT,
-        "if (run !== undefined && toldIn(server, claim.leaseMs) === run) return vote;",
-        "if (run !== undefined || toldIn(server, claim.leaseMs) !== undefined) return vote;",
+        "if (run !== undefined && informedRun(server, claim.leaseMs) === run) return vote;",
+        "if (run !== undefined || informedRun(server, claim.leaseMs) !== undefined) return vote;",
       ),
     ],
     catcher: test(
