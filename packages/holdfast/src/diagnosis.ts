@@ -13,9 +13,8 @@ import * as timestamp from "./generated/timestamp-scripts.js";
 export { type LockKeys, mappedKeys } from "./core/keys.js";
 export { parseOwner } from "./core/protocol.js";
 export { asPattern, type LeastPrivilege, leastPrivilege } from "./server/least-privilege.js";
-export { clusterSlot } from "./stores/cluster-slot.js";
-export { missingPermission, type Refused } from "./stores/permission.js";
-export { tagOf } from "./stores/slot-tags.js";
+export { clusterSlot, tagOf } from "./stores/cluster-slot.js";
+export { missingPermission, type Refused } from "./stores/failure.js";
 
 /** A script, to check whether a server accepts it. */
 export interface ScriptSample {

@@ -1,11 +1,11 @@
-import { StoreError, UnsupportedError } from "../core/errors.js";
-import type { Grace, Inbox, Replicas, Store } from "../core/store.js";
+import { UnsupportedError } from "../core/errors.js";
+import type { Grace, Inbox, Replicas, Reply, Script, Store } from "../core/store.js";
 import { ClusterFailoverGuard } from "./cluster-failover-guard.js";
 import { ClusterHub, type ClusterNodes } from "./cluster-hub.js";
 import type { FailoverGuard } from "./failover-guard.js";
-import { isUnknownScript } from "./failure.js";
+import { failureOf, missingPermission, notRun, storeError } from "./failure.js";
 import { InboxHub, type Subscriber, type SubscriberEvents } from "./inbox-hub.js";
-import { runOnEach, type ScriptClient, ScriptRunner } from "./script-runner.js";
+import { type ScriptClient, ScriptRunner, toReply } from "./script-runner.js";
 import { ServerFailoverGuard } from "./server-failover-guard.js";
 import { within } from "./timeout.js";
 
@@ -43,24 +43,37 @@ export interface GrantConditions {
   readonly replicas?: Replicas | undefined;
 }
 
-/** Inboxes over one subscriber connection. */
-export function overOneSubscriber(openSubscriber: OpenSubscriber): ClientParts["inboxes"] {
-  return (onReconnect) => new InboxHub(openSubscriber, onReconnect);
-}
+/** A part that all stores on one client share, such as a listener. */
+class SharedParts<Part> {
+  readonly #byClient = new WeakMap<object, { readonly part: Part; readonly users: Set<() => void> }>();
 
-/** Inboxes over one subscriber connection per server of a cluster. */
-function overNodes(nodes: ClusterNodes): ClientParts["inboxes"] {
-  return (onReconnect) => new ClusterHub(nodes, onReconnect);
-}
+  /** Adds a user, and returns the part. For the first user, `make` creates the part, which calls back all users. */
+  join(client: object, user: () => void, make: (onEvent: () => void) => Part): Part {
+    let shared = this.#byClient.get(client);
+    if (shared === undefined) {
+      const users = new Set<() => void>();
+      const part = make(() => {
+        for (const each of users) each();
+      });
+      shared = { part, users };
+      this.#byClient.set(client, shared);
+    }
+    shared.users.add(user);
+    return shared.part;
+  }
 
-interface SharedInboxes {
-  readonly inboxes: Inboxes;
-  /** The `onReconnect` callback of each store that uses these inboxes. */
-  readonly users: Set<() => void>;
+  /** Removes a user. @returns the part if that was its last user */
+  leave(client: object, user: () => void): Part | undefined {
+    const shared = this.#byClient.get(client);
+    if (shared === undefined || !shared.users.delete(user) || shared.users.size > 0) return undefined;
+    this.#byClient.delete(client);
+    return shared.part;
+  }
 }
 
 const STORE_CLOSED = new Error("the store was closed");
-const sharedByClient = new WeakMap<object, SharedInboxes>();
+const sharedInboxes = new SharedParts<Inboxes>();
+const sharedWatches = new SharedParts<() => void>();
 
 /**
  * Shares the subscriber connections among all stores on one client. A program that calls `createHoldfast` repeatedly, such as
@@ -71,14 +84,12 @@ const sharedByClient = new WeakMap<object, SharedInboxes>();
  */
 function overShared(client: object, make: ClientParts["inboxes"], hasShards: boolean): ClientParts["inboxes"] {
   return (onReconnect) => {
+    // Wrapped in a new function, because the same callback may be registered twice.
     const user = (): void => onReconnect();
-    let shared: SharedInboxes | undefined;
     let isClosed = false;
     const join = (channel: string): Inboxes => {
-      if (isClosed) throw new StoreError(channel, { mayHaveRun: false, transient: false, cause: STORE_CLOSED });
-      shared ??= sharedByClient.get(client) ?? newShared(client, make);
-      shared.users.add(user);
-      return shared.inboxes;
+      if (isClosed) throw notRun(channel, STORE_CLOSED, false);
+      return sharedInboxes.join(client, user, make);
     };
     const openShard: Required<Inboxes>["openShard"] = async (channel, onMessage, timeoutMs) =>
       (join(channel) as Required<Inboxes>).openShard(channel, onMessage, timeoutMs);
@@ -87,32 +98,37 @@ function overShared(client: object, make: ClientParts["inboxes"], hasShards: boo
       ...(hasShards ? { openShard } : {}),
       async close() {
         isClosed = true;
-        if (shared === undefined || !shared.users.delete(user) || shared.users.size > 0) return;
-        sharedByClient.delete(client);
-        await shared.inboxes.close();
+        await sharedInboxes.leave(client, user)?.close();
       },
     };
   };
 }
 
-function newShared(client: object, make: ClientParts["inboxes"]): SharedInboxes {
-  const users = new Set<() => void>();
-  const inboxes = make(() => {
-    for (const user of users) user();
-  });
-  const shared = { inboxes, users };
-  sharedByClient.set(client, shared);
-  return shared;
-}
-
-/** Inboxes over one subscriber connection that all stores on `client` share. */
-export function overSharedSubscriber(client: object, openSubscriber: OpenSubscriber): ClientParts["inboxes"] {
-  return overShared(client, overOneSubscriber(openSubscriber), false);
+/** Inboxes over the connection that `openSubscriber` opens, or, without it, over one that all stores on `client` share. */
+export function overSubscriber(
+  client: object,
+  openSubscriber: OpenSubscriber | undefined,
+  openShared: OpenSubscriber,
+): ClientParts["inboxes"] {
+  if (openSubscriber !== undefined) return (onReconnect) => new InboxHub(openSubscriber, onReconnect);
+  return overShared(client, (onReconnect) => new InboxHub(openShared, onReconnect), false);
 }
 
 /** Inboxes over one subscriber connection per cluster server in use. All stores on `client` share them. */
-export function overSharedNodes(client: object, nodes: ClusterNodes): ClientParts["inboxes"] {
-  return overShared(client, overNodes(nodes), true);
+export function overNodes(client: object, nodes: ClusterNodes): ClientParts["inboxes"] {
+  return overShared(client, (onReconnect) => new ClusterHub(nodes, onReconnect), true);
+}
+
+/**
+ * Shares one listener among all stores on one client. A process may have any number of Holdfasts on a client, but Node warns of a
+ * leak at the eleventh listener. The listener is added with the first store and removed with the last.
+ */
+export function sharedWatch(client: object, watch: ClientParts["watch"]): ClientParts["watch"] {
+  return (onBack) => {
+    const user = (): void => onBack();
+    sharedWatches.join(client, user, watch);
+    return () => sharedWatches.leave(client, user)?.();
+  };
 }
 
 /** Implements `Store` with the parts of one client library. */
@@ -147,12 +163,12 @@ export function clientStore({
 
   return {
     kind,
-    run: new ScriptRunner(client, guard, replicas).run,
-    confirmsGrants: replicas !== undefined,
     ...(server === undefined ? {} : { server }),
     ...(clientTimeouts === undefined ? {} : { clientTimeouts }),
+    run: new ScriptRunner(client, guard, replicas).run,
+    confirmsGrants: replicas !== undefined,
     lineageKey: (key) => guard?.markerOf(key),
-    ...(guard?.memory === undefined ? {} : { memory: guard.memory }),
+    memory: guard?.memory,
     inbox: (channel, onMessage, timeoutMs) => hub.open(channel, onMessage, timeoutMs),
     ...(openShard === undefined ? {} : { shardInbox: openShard }),
     ...(client.evalshaOnEach === undefined
@@ -172,22 +188,31 @@ export function clientStore({
   };
 }
 
-/** Longest wait for a reply that does not come from one of Holdfast's scripts. */
-const ANSWER_MS = 1_000;
-
 function guardOf(client: ScriptClient, grace: Grace): FailoverGuard {
   const { run } = new ScriptRunner(client);
-  if (client.isCluster !== true) return new ServerFailoverGuard(grace, run);
-  return new ClusterFailoverGuard(grace, {
-    run,
-    knows: ({ sha1 }, key) =>
-      within(ANSWER_MS, client.evalsha(sha1, [key], [])).then(
-        () => true,
-        (cause: unknown) => {
-          if (isUnknownScript(cause)) return false;
-          throw cause;
-        },
-      ),
-    load: ({ source }, key) => within(ANSWER_MS, client.load(source, [key], 1)),
-  });
+  return client.isCluster === true ? new ClusterFailoverGuard(grace, run, client) : new ServerFailoverGuard(grace, run);
+}
+
+/** The `attempt` that makes a cluster client load a script on all servers, not only on the server of a key. */
+const TO_ALL = 2;
+
+/** As `Store.runOnEach`. Loads the script every time, because it is rarely called. @throws StoreError */
+async function runOnEach(
+  client: ScriptClient,
+  script: Script,
+  args: readonly (string | number)[],
+  timeoutMs: number,
+): Promise<readonly Reply[]> {
+  const ask = async (): Promise<readonly unknown[]> => {
+    // The result does not matter: afterward the client knows its servers.
+    await client.evalsha(script.sha1, [], args).catch(() => {});
+    await client.load(script.source, [], TO_ALL);
+    return client.evalshaOnEach?.(script.sha1, args, timeoutMs / 2) ?? [];
+  };
+  try {
+    return (await within(timeoutMs, ask())).map(toReply);
+  } catch (cause) {
+    const missing = missingPermission(cause, script);
+    throw storeError(script.name, { ...failureOf(cause, false, true), missingPermission: missing });
+  }
 }

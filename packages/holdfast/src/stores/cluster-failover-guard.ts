@@ -17,13 +17,20 @@
  * - No such text is sent when the last reply of that run is older than `TRUSTED_MS`, because a server that was demoted and
  *   promoted again still knows its old texts.
  */
-import { StoreError } from "../core/errors.js";
 import type { Grace, Script, ScriptText, ShardStanding, Store } from "../core/store.js";
-import { clusterSlot } from "./cluster-slot.js";
-import { type Admission, type FailoverGuard, leaseOf } from "./failover-guard.js";
-import { flagOf, type Run, Runs, textFor } from "./runs.js";
-import { tagOf } from "./slot-tags.js";
-import { unrefSleep } from "./timeout.js";
+import { clusterSlot, tagOf } from "./cluster-slot.js";
+import {
+  type Admission,
+  type FailoverGuard,
+  flagOf,
+  type Run,
+  Runs,
+  type ScriptCall,
+  textFor,
+} from "./failover-guard.js";
+import { isUnknownScript, notRun } from "./failure.js";
+import { leaseOf, type ScriptClient } from "./script-runner.js";
+import { unrefSleep, within } from "./timeout.js";
 
 /**
  * How long a reply of a run counts: less than it takes to demote and promote a server again. After half of this time the guard
@@ -43,19 +50,14 @@ const PAUSE_MS = 20;
 type Look = Exclude<ShardStanding, { readonly outcome: "hidden" }>;
 type Found = { readonly run: Run } | { readonly restMs: number } | undefined;
 
-/** The calls that the guard makes on the cluster's client. They bypass the guard. */
-export interface ShardClient {
-  readonly run: Store["run"];
-  /** Whether the server that has `key` knows the text. May read `key`, and changes nothing. */
-  knows(text: ScriptText, key: string): Promise<boolean>;
-  /** Loads the text on the server that has `key`. */
-  load(text: ScriptText, key: string): Promise<unknown>;
-}
+/** Longest wait for a reply to the commands that `grace` does not send. */
+const ANSWER_MS = 1_000;
 
 /** The failover guard of a cluster. There is one per store. */
 export class ClusterFailoverGuard implements FailoverGuard {
   readonly #grace: Grace;
-  readonly #client: ShardClient;
+  readonly #run: Store["run"];
+  readonly #client: Pick<ScriptClient, "evalsha" | "load">;
   readonly #runs = new Runs(() => this.#slots.clear());
   readonly #slots = new Map<number, { readonly run: Run; readonly atMs: number }>();
   /** Slots whose servers may grant nothing. Answers callers that ask again soon without another request. */
@@ -71,8 +73,10 @@ export class ClusterFailoverGuard implements FailoverGuard {
   #changes = 0;
   #isHidden = false;
 
-  constructor(grace: Grace, client: ShardClient) {
+  /** @param run  runs a script on `client`, bypassing this guard */
+  constructor(grace: Grace, run: Store["run"], client: Pick<ScriptClient, "evalsha" | "load">) {
     this.#grace = grace;
+    this.#run = run;
     this.#client = client;
   }
 
@@ -86,18 +90,14 @@ export class ClusterFailoverGuard implements FailoverGuard {
     this.#quiet.clear();
   }
 
-  ready(
-    script: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-    timeoutMs: number,
-  ): ScriptText | undefined {
+  ready(call: ScriptCall): ScriptText | undefined {
+    const { script, timeoutMs } = call;
     if (this.#isHidden) return script;
-    const leaseMs = leaseOf(script, args);
+    const leaseMs = leaseOf(call);
     if (leaseMs > this.#longestMs) this.#longestMs = leaseMs;
     if (script.grants !== true && (leaseMs > this.#reportedMs || readsMarker(script))) return undefined;
     if (script.grants !== true && leaseMs === 0) return script;
-    const slot = clusterSlot(keys[0] ?? "");
+    const slot = slotOf(call);
     const known = this.#slots.get(slot);
     const nowMs = performance.now();
     if (script.grants !== true) {
@@ -114,25 +114,22 @@ export class ClusterFailoverGuard implements FailoverGuard {
     return textFor(script, run);
   }
 
-  async ask(script: Script, keys: readonly string[], timeoutMs: number): Promise<Admission | undefined> {
-    const found = await this.#found(clusterSlot(keys[0] ?? ""), timeoutMs);
-    return this.#admission(script, found);
+  async ask(call: ScriptCall): Promise<Admission | undefined> {
+    return this.#admission(call.script, await this.#found(slotOf(call), call.timeoutMs));
   }
 
   async load(
-    script: Script,
-    keys: readonly string[],
-    timeoutMs: number,
+    call: ScriptCall,
     send: (text: ScriptText) => Promise<unknown>,
     attempt: number,
   ): Promise<Admission | undefined> {
     // The client may just have learned where the slot is, or the slot may still be moving.
     if (attempt > 2) await unrefSleep(Math.min(attempt - 2, TRIES) * PAUSE_MS);
-    const slot = clusterSlot(keys[0] ?? "");
+    const slot = slotOf(call);
     this.#slots.delete(slot);
     // A question already in flight may concern the previous server.
     await this.#asking.get(slot)?.catch(() => {});
-    const admission = this.#admission(script, await this.#found(slot, timeoutMs));
+    const admission = this.#admission(call.script, await this.#found(slot, call.timeoutMs));
     if (admission !== undefined && "text" in admission) await send(admission.text);
     return admission;
   }
@@ -183,7 +180,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
       if (found !== undefined || this.#isHidden) return found;
       if (tries === TRIES) {
         const cause = new Error("slots have moved while their servers were asked whether they may grant");
-        throw new StoreError(this.#markerOf(slot), { mayHaveRun: false, transient: true, cause });
+        throw notRun(this.#markerOf(slot), cause, true);
       }
       await unrefSleep(PAUSE_MS * tries);
     }
@@ -230,7 +227,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
   ): Promise<{ readonly run?: Run; readonly standing?: Look }> {
     const sentAtMs = performance.now();
     const changes = this.#changes;
-    const standing = await this.#grace.look(this.#client.run, marker, vouched, withOthers, timeoutMs);
+    const standing = await this.#grace.look(this.#run, marker, vouched, withOthers, timeoutMs);
     if (standing.outcome === "hidden") {
       this.#isHidden = true;
       return {};
@@ -260,19 +257,31 @@ export class ClusterFailoverGuard implements FailoverGuard {
     const restMs = run.quietUntilMs - performance.now();
     if (restMs > 0 && this.#longestMs <= run.reportedMs) return restMs;
     const marker = this.#homeOf(home);
+    const flag = flagOf(run, this.#grace.marker);
     const standing = await this.#ask(marker, run, "", timeoutMs);
     if (standing?.outcome === "settled") {
       run.isSettled = true;
-      await this.#client.load(flagOf(run, this.#grace.marker), marker);
+      await within(ANSWER_MS, this.#client.load(flag.source, [marker], 1));
       return 0;
     }
     if (standing === undefined) return undefined;
     // The marker may have moved here with the slot and describe another server.
-    if (await this.#client.knows(flagOf(run, this.#grace.marker), marker)) {
+    if (await this.#isLoaded(flag, marker)) {
       run.isSettled = true;
       return (await this.#ask(marker, run, run.id, timeoutMs))?.outcome === "settled" ? 0 : undefined;
     }
     return standing.restMs;
+  }
+
+  /** Whether the server that has `key` knows the text, which changes nothing when it runs. */
+  async #isLoaded({ sha1 }: ScriptText, key: string): Promise<boolean> {
+    try {
+      await within(ANSWER_MS, this.#client.evalsha(sha1, [key], []));
+      return true;
+    } catch (cause) {
+      if (isUnknownScript(cause)) return false;
+      throw cause;
+    }
   }
 
   /** Reports the longest lease to a run that may grant. */
@@ -288,7 +297,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     timeoutMs: number,
   ): Promise<Exclude<Awaited<ReturnType<Grace["ask"]>>, { readonly outcome: "hidden" }> | undefined> {
     const sentAtMs = performance.now();
-    const standing = await this.#grace.ask(this.#client.run, marker, this.#longestMs, timeoutMs, vouched);
+    const standing = await this.#grace.ask(this.#run, marker, this.#longestMs, timeoutMs, vouched);
     if (standing.outcome === "hidden") {
       this.#isHidden = true;
       return undefined;
@@ -300,6 +309,10 @@ export class ClusterFailoverGuard implements FailoverGuard {
     this.#reportedMs = Math.max(this.#reportedMs, standing.longestMs);
     return standing;
   }
+}
+
+function slotOf({ keys }: ScriptCall): number {
+  return clusterSlot(keys[0] ?? "");
 }
 
 /** Whether the script may put back a lease. It reads the marker of the slot, which must therefore be correct before. */

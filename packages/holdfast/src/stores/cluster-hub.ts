@@ -6,12 +6,11 @@
  * client libraries that do this do not report when the new subscription is in place.
  */
 
-import { LockError, StoreError } from "../core/errors.js";
+import { LockError } from "../core/errors.js";
 import { outsideRequests } from "../core/runtime.js";
 import type { Inbox } from "../core/store.js";
 import { clusterSlot } from "./cluster-slot.js";
-import { isUnknownCommand, refusesForGood } from "./failure.js";
-import { ForbiddenChannels } from "./forbidden.js";
+import { ForbiddenChannels, isUnknownCommand, notRun, refusesForGood } from "./failure.js";
 import { YOUNG_MS } from "./inbox-hub.js";
 import { unrefSleep, within } from "./timeout.js";
 
@@ -146,8 +145,7 @@ export class ClusterHub {
       void this.#leave(channel, listener);
       if (cause instanceof LockError) throw cause;
       const transient = !this.#isClosed && !refusesForGood(cause);
-      const missing = this.#forbidden.warn(cause, name);
-      throw new StoreError(name, { mayHaveRun: false, transient, cause, missingPermission: missing });
+      throw notRun(name, cause, transient, this.#forbidden.warn(cause, name));
     }
     return {
       isCounted: channel.isCounted,

@@ -15,3 +15,18 @@ function hashTag(key: string): string {
   const close = open < 0 ? -1 : key.indexOf("}", open + 1);
   return close > open + 1 ? key.slice(open + 1, close) : key;
 }
+
+const tags = new Map<number, string>();
+let tried = 0;
+
+/** Returns a short hash tag for keys in this cluster slot. The tag is the same in every process and must never change. */
+export function tagOf(slot: number): string {
+  for (;;) {
+    const known = tags.get(slot);
+    if (known !== undefined) return known;
+    const tag = String(tried);
+    const its = clusterSlot(tag);
+    if (!tags.has(its)) tags.set(its, tag);
+    tried += 1;
+  }
+}

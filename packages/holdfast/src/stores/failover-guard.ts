@@ -1,16 +1,20 @@
-import type { Quiet, Script, ScriptText, ServerMemory } from "../core/store.js";
+/** What the failover guards of a single server and of a cluster have in common, and what they know about runs of servers. */
+import { type Quiet, type Script, type ScriptText, type ServerMemory, sha1Of } from "../core/store.js";
 
-/** The guard's answer about a call. */
-export type Admission =
-  /** The call may be sent in this form. */
-  | { readonly text: ScriptText }
-  /** The server may grant nothing for the given time. */
-  | Quiet;
+/** One call of `Store.run`. */
+export interface ScriptCall {
+  readonly script: Script;
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+  readonly timeoutMs: number;
+}
+
+/** The guard's answer about a call: the text to send, or how long the server may grant nothing. */
+export type Admission = { readonly text: ScriptText } | Quiet;
 
 /**
- * Checks every script that can make a claim the holder, if failover grace is on.
- *
- * There is one implementation for a single server and one for a cluster. `ScriptRunner` uses only this interface.
+ * Checks every script that can make a claim the holder, if failover grace is on. There is one implementation for a single server
+ * and one for a cluster.
  */
 export interface FailoverGuard {
   /** As `Store.memory`. */
@@ -19,18 +23,10 @@ export interface FailoverGuard {
   markerOf(key: string): string;
   /** Discards earlier answers, because a connection was lost or a server changed its role. */
   serverMayHaveChanged(): void;
-  /**
-   * The form in which the call may be sent immediately; undefined if the server must be asked first. Runs on every acquire and
-   * release.
-   */
-  ready(
-    script: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-    timeoutMs: number,
-  ): ScriptText | undefined;
+  /** The text to send now; undefined if the server must be asked first. Runs on every acquire and release. */
+  ready(call: ScriptCall): ScriptText | undefined;
   /** Asks the server whether the call may be sent. Undefined if a connection was lost meanwhile. @throws StoreError */
-  ask(script: Script, keys: readonly string[], timeoutMs: number): Promise<Admission | undefined>;
+  ask(call: ScriptCall): Promise<Admission | undefined>;
   /**
    * Handles NOSCRIPT for a script that grants: asks the server, and loads the script if the server may grant. Undefined if a
    * connection was lost meanwhile.
@@ -39,25 +35,79 @@ export interface FailoverGuard {
    * @param attempt  how many times this call has been here, from 1
    * @throws StoreError
    */
-  load(
-    script: Script,
-    keys: readonly string[],
-    timeoutMs: number,
-    send: (text: ScriptText) => Promise<unknown>,
-    attempt: number,
-  ): Promise<Admission | undefined>;
+  load(call: ScriptCall, send: (text: ScriptText) => Promise<unknown>, attempt: number): Promise<Admission | undefined>;
 }
 
-/** Length of the longest lease that a call asks for, in ms; 0 if it asks for none. */
-export function leaseOf(script: Script, args: readonly (string | number)[]): number {
-  const at = script.args.indexOf("leaseMs");
-  if (at >= 0) return Number(args[at]);
-  const many = script.args.indexOf("leases");
-  return many < 0 ? 0 : longestOf(String(args[many]));
+/** A period in which one server process is master without interruption. */
+export interface Run {
+  readonly id: string;
+  /** Its quiet time is over, or it never needed one. Never becomes false again. */
+  isSettled: boolean;
+  /** When the last question that it answered was sent; -Infinity if that answer no longer counts. */
+  heardAtMs: number;
+  /** The longest lease that its marker knows, in ms. `reportedAtMs` is when it was last reported. */
+  reportedMs: number;
+  reportedAtMs: number;
+  /** When its quiet time ends; -Infinity if it may grant. */
+  quietUntilMs: number;
+  /** The texts of scripts that grant, as loaded for this run. */
+  readonly texts: Map<Script, ScriptText>;
 }
 
-/** The longest of the leases in the argument of mutex/renew. Each lease is three words; the last is its length in ms. */
-function longestOf(leases: string): number {
-  const lengths = leases.split(" ").filter((_, place) => place % 3 === 2);
-  return Math.max(0, ...lengths.map(Number));
+/** The most runs to remember. A cluster has one current run per master, and older ones are useless. */
+const MOST_RUNS = 1_000;
+
+/** All known runs. */
+export class Runs {
+  readonly #byId = new Map<string, Run>();
+  readonly #onForgotten: () => void;
+
+  /** @param onForgotten  called when all runs were forgotten because there were too many */
+  constructor(onForgotten: () => void) {
+    this.#onForgotten = onForgotten;
+  }
+
+  /** Returns the run with this id, or creates it. */
+  of(id: string): Run {
+    const known = this.#byId.get(id);
+    if (known !== undefined) return known;
+    if (this.#byId.size >= MOST_RUNS) {
+      this.#byId.clear();
+      this.#onForgotten();
+    }
+    const nothing = {
+      isSettled: false,
+      heardAtMs: -Infinity,
+      reportedMs: 0,
+      reportedAtMs: -Infinity,
+      quietUntilMs: -Infinity,
+    };
+    const run: Run = { id, ...nothing, texts: new Map() };
+    this.#byId.set(id, run);
+    return run;
+  }
+
+  /** Discards earlier answers of all runs. */
+  serverMayHaveChanged(): void {
+    for (const run of this.#byId.values()) run.heardAtMs = -Infinity;
+  }
+}
+
+/** The text of a script that grants, for servers that may grant: it names the run. */
+export function textFor(script: Script, { id, texts }: Run): ScriptText {
+  let text = texts.get(script);
+  if (text === undefined) {
+    text = scriptText(`${script.source}\n-- in ${id}`);
+    texts.set(script, text);
+  }
+  return text;
+}
+
+/** A text in the script cache of a server. It records that the server may grant in this run, for markers with this name. */
+export function flagOf({ id }: Run, marker: string): ScriptText {
+  return scriptText(`-- holdfast ${marker} is settled in ${id}\nreturn 1`);
+}
+
+function scriptText(source: string): ScriptText {
+  return { source, sha1: sha1Of({ source }) };
 }

@@ -2,8 +2,8 @@
 
 import { UnsupportedError } from "../core/errors.js";
 import type { ClientTimeouts, Store } from "../core/store.js";
-import { clientStore, type GrantConditions, type OpenSubscriber, overOneSubscriber } from "./client-store.js";
-import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
+import { clientStore, type GrantConditions, type OpenSubscriber } from "./client-store.js";
+import { InboxHub, type Subscriber, type SubscriberEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { within } from "./timeout.js";
 
@@ -69,7 +69,7 @@ export function glideStore(
   return clientStore({
     kind: "glide",
     client,
-    inboxes: overOneSubscriber(openSubscriber),
+    inboxes: (onReconnect) => new InboxHub(openSubscriber, onReconnect),
     watch: () => () => {},
     conditions,
     clientTimeouts,

@@ -6,10 +6,10 @@
  * relying on the client library to do so in time.
  */
 
-import { LockError, StoreError } from "../core/errors.js";
+import { LockError } from "../core/errors.js";
 import { outsideRequests } from "../core/runtime.js";
 import type { Inbox } from "../core/store.js";
-import { ForbiddenChannels } from "./forbidden.js";
+import { ForbiddenChannels, notRun } from "./failure.js";
 import { within } from "./timeout.js";
 
 /** How long after a failure to reopen a lost connection, if the client library does not reconnect by itself. */
@@ -93,8 +93,7 @@ export class InboxHub {
     } catch (cause) {
       void this.#leave(name, channel, listener);
       if (cause instanceof LockError) throw cause;
-      const missing = this.#forbidden.warn(cause, name);
-      throw new StoreError(name, { mayHaveRun: false, transient: !this.#isClosed, cause, missingPermission: missing });
+      throw notRun(name, cause, !this.#isClosed, this.#forbidden.warn(cause, name));
     }
     return {
       reopen: (timeoutMs) => this.#reopen(timeoutMs),

@@ -1,13 +1,12 @@
 /** The store for a Cluster client of ioredis 5 or 6, or of iovalkey. The caller owns and closes the client. */
 
 import type { Store } from "../core/store.js";
-import { clientStore, type GrantConditions, overSharedNodes } from "./client-store.js";
+import { clientStore, type GrantConditions, overNodes, sharedWatch } from "./client-store.js";
 import type { ClusterNodes, NodeSubscriber, NodeSubscriberEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { messageOf, placeOf } from "./failure.js";
 import { inputsOf, ioredisTimeouts, LISTENING } from "./ioredis.js";
 import type { ScriptClient } from "./script-runner.js";
-import { sharedWatch } from "./shared-watch.js";
 import { allThatAnswer } from "./timeout.js";
 
 /** The part of a node's client that this store uses. `IoredisClient` explains why it is not the library's own type. */
@@ -105,7 +104,7 @@ export function ioredisClusterStore(redis: IoredisCluster, conditions: GrantCond
   return clientStore({
     kind: "ioredis",
     client,
-    inboxes: overSharedNodes(redis, ioredisNodes(redis)),
+    inboxes: overNodes(redis, ioredisNodes(redis)),
     watch: sharedWatch(redis, watch),
     conditions,
     clientTimeouts: () => ioredisTimeouts(redis.options?.redisOptions),

@@ -2,17 +2,10 @@
 
 import { errorMonitor } from "node:events";
 import type { ClientTimeouts, Replicas, ServerAddress, Store } from "../core/store.js";
-import {
-  clientStore,
-  type GrantConditions,
-  type OpenSubscriber,
-  overOneSubscriber,
-  overSharedSubscriber,
-} from "./client-store.js";
+import { clientStore, type GrantConditions, type OpenSubscriber, overSubscriber, sharedWatch } from "./client-store.js";
 import { messageOf, placeOf } from "./failure.js";
 import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
-import { sharedWatch } from "./shared-watch.js";
 
 /**
  * The part of a client that this store uses. It is not the library's own type, because users with another library, or another
@@ -148,10 +141,7 @@ export function ioredisStore(
   return clientStore({
     kind: "ioredis",
     client,
-    inboxes:
-      openSubscriber === undefined
-        ? overSharedSubscriber(redis, openIoredisSubscriber(redis))
-        : overOneSubscriber(openSubscriber),
+    inboxes: overSubscriber(redis, openSubscriber, openIoredisSubscriber(redis)),
     watch: sharedWatch(redis, watch),
     conditions,
     server: () => ioredisServer(redis),

@@ -1,12 +1,11 @@
 /** The store for a cluster client of node-redis 4 to 6. The caller owns and closes the client. */
 
 import type { Store } from "../core/store.js";
-import { clientStore, type GrantConditions, overSharedNodes } from "./client-store.js";
+import { clientStore, type GrantConditions, overNodes, sharedWatch } from "./client-store.js";
 import type { ClusterNodes, NodeSubscriber, NodeSubscriberEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { listeningTimeout } from "./node-redis.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
-import { sharedWatch } from "./shared-watch.js";
 import { allThatAnswer, within } from "./timeout.js";
 
 type Listener = (message: string, channel: string) => void;
@@ -94,7 +93,7 @@ export function nodeRedisClusterStore(redis: NodeRedisCluster, conditions: Grant
   return clientStore({
     kind: "node-redis",
     client,
-    inboxes: overSharedNodes(redis, nodeRedisNodes(redis)),
+    inboxes: overNodes(redis, nodeRedisNodes(redis)),
     watch: sharedWatch(redis, watch),
     conditions,
   });

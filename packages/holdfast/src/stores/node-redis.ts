@@ -5,17 +5,10 @@
 
 import { UnsupportedError } from "../core/errors.js";
 import type { ClientTimeouts, Replicas, ServerAddress, Store } from "../core/store.js";
-import {
-  clientStore,
-  type GrantConditions,
-  type OpenSubscriber,
-  overOneSubscriber,
-  overSharedSubscriber,
-} from "./client-store.js";
+import { clientStore, type GrantConditions, type OpenSubscriber, overSubscriber, sharedWatch } from "./client-store.js";
 import { placeOf } from "./failure.js";
 import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
-import { sharedWatch } from "./shared-watch.js";
 
 /** The part of a client that this store uses. `IoredisClient` explains why it is not the library's own type. */
 export interface NodeRedisClient {
@@ -128,10 +121,7 @@ export function nodeRedisStore(
   return clientStore({
     kind: "node-redis",
     client,
-    inboxes:
-      openSubscriber === undefined
-        ? overSharedSubscriber(redis, openNodeRedisSubscriber(redis))
-        : overOneSubscriber(openSubscriber),
+    inboxes: overSubscriber(redis, openSubscriber, openNodeRedisSubscriber(redis)),
     watch: sharedWatch(redis, watch),
     conditions,
     server: () => nodeRedisServer(redis),

@@ -8,10 +8,18 @@
 import { AdvisedCause, StoreError, type StoreFailure } from "../core/errors.js";
 import type { Replicas, Reply, Script, ScriptText, Store } from "../core/store.js";
 import { quietFailure } from "../core/store.js";
-import type { Admission, FailoverGuard } from "./failover-guard.js";
-import { failureOf, isReadOnly, isTimeout, isUnknownScript, messageOf } from "./failure.js";
-import { forbiddenCommand, missingPermission } from "./permission.js";
-import { startTimeout, within } from "./timeout.js";
+import type { Admission, FailoverGuard, ScriptCall } from "./failover-guard.js";
+import {
+  failureOf,
+  forbiddenCommand,
+  isReadOnly,
+  isTimeout,
+  isUnknownScript,
+  messageOf,
+  missingPermission,
+  storeError,
+} from "./failure.js";
+import { startTimeout } from "./timeout.js";
 
 /**
  * How many times one call may load a script, because the script cache may be flushed again immediately and repeatedly. A server
@@ -84,8 +92,8 @@ export class ScriptRunner {
   readonly run: Store["run"] = (script, keys, args, timeoutMs) => {
     const client = this.#client;
     const guard = this.#guard;
-    const text = guard === undefined ? script : guard.ready(script, keys, args, timeoutMs);
     const sent = new SentScript(client, script, keys, args, timeoutMs, guard);
+    const text = guard === undefined ? script : guard.ready(sent);
     // Set even if the guard is asked first: whenever a renewal is sent, it counts only once its replicas acknowledge it.
     if (this.#replicas !== undefined && script.renews === true) sent.replicas = shortened(this.#replicas, timeoutMs);
     if (text === undefined) {
@@ -109,18 +117,18 @@ export class ScriptRunner {
 }
 
 /** One script call in flight: sent, sent again after the script was loaded, and finally answered or timed out. */
-class SentScript {
+class SentScript implements ScriptCall {
   readonly reply: Promise<Reply>;
+  readonly script: Script;
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+  readonly timeoutMs: number;
   /** The text to send: the script, or its form for one server. */
   text: ScriptText;
   wasSent = false;
   /** Set for a renewal that replicas must acknowledge. */
   replicas: Replicas | undefined;
   readonly #client: ScriptClient;
-  readonly #script: Script;
-  readonly #keys: readonly string[];
-  readonly #args: readonly (string | number)[];
-  readonly #timeoutMs: number;
   readonly #guard: FailoverGuard | undefined;
   readonly #lossesAtStart: number;
   readonly #closedAtStart: boolean;
@@ -139,10 +147,10 @@ class SentScript {
     guard: FailoverGuard | undefined,
   ) {
     this.#client = client;
-    this.#script = script;
-    this.#keys = keys;
-    this.#args = args;
-    this.#timeoutMs = timeoutMs;
+    this.script = script;
+    this.keys = keys;
+    this.args = args;
+    this.timeoutMs = timeoutMs;
     this.#guard = guard;
     this.text = script;
     this.#lossesAtStart = client.losses();
@@ -175,7 +183,7 @@ class SentScript {
       ? { mayHaveRun: false, transient: false, cause }
       : failureOf(cause, client.losses() !== this.#lossesAtStart, client.isCluster);
     const transient = failure.transient && !client.isClosed();
-    const refused = { source: this.text.source, keys: this.#keys, channels: channelsOf(this.#script, this.#args) };
+    const refused = { source: this.text.source, keys: this.keys, channels: channelsOf(this.script, this.args) };
     this.#fail({ ...failure, transient, missingPermission: missingPermission(cause, refused) });
   };
 
@@ -193,23 +201,23 @@ class SentScript {
   /** Makes the guard ask the server whether it may grant. */
   ask(): void {
     const guard = this.#guard as FailoverGuard;
-    this.#follow(guard.ask(this.#script, this.#keys, this.#timeoutMs), this.#unasked);
+    this.#follow(guard.ask(this), this.#unasked);
   }
 
   #sent(): Promise<unknown> {
     const { replicas, text } = this;
     const client = this.#client;
     if (replicas === undefined || client.acknowledged === undefined) {
-      return client.evalsha(text.sha1, this.#keys, this.#args);
+      return client.evalsha(text.sha1, this.keys, this.args);
     }
     return client
-      .acknowledged(text.sha1, this.#keys, this.#args, replicas)
+      .acknowledged(text.sha1, this.keys, this.args, replicas)
       .then(([reply, count]) => enough(reply, Number(toItem(count)), replicas));
   }
 
   /** Loads a script that the server does not know, and resends the call. A script that grants is loaded only via the guard. */
   #loadAndSend(): void {
-    const script = this.#script;
+    const script = this.script;
     if (this.#guard === undefined || script.grants !== true || this.text === script.withoutGrant) {
       try {
         this.#load(this.text).then(this.send, this.onError);
@@ -219,12 +227,13 @@ class SentScript {
       return;
     }
     const load = async (text: ScriptText): Promise<unknown> => this.#load(text);
-    const loaded = this.#guard.load(script, this.#keys, this.#timeoutMs, load, this.#loads);
-    this.#follow(loaded, (error) => (error instanceof StoreError ? this.#unasked(error) : this.onError(error)));
+    this.#follow(this.#guard.load(this, load, this.#loads), (error) =>
+      error instanceof StoreError ? this.#unasked(error) : this.onError(error),
+    );
   }
 
   #load({ source }: ScriptText): Promise<unknown> {
-    return this.#client.load(source, this.#keys, this.#loads);
+    return this.#client.load(source, this.keys, this.#loads);
   }
 
   /** Continues as the guard decides. If the connection was lost meanwhile, the answer does not count and the guard asks again. */
@@ -235,7 +244,7 @@ class SentScript {
         this.#proceed(admission);
         return;
       }
-      const ready = this.#guard?.ready(this.#script, this.#keys, this.#args, this.#timeoutMs);
+      const ready = this.#guard?.ready(this);
       if (ready === undefined) {
         this.ask();
         return;
@@ -246,7 +255,7 @@ class SentScript {
   }
 
   #proceed(admission: Admission): void {
-    const { grants, withoutGrant } = this.#script;
+    const { grants, withoutGrant } = this.script;
     if ("text" in admission) this.text = admission.text;
     else if (grants === true && withoutGrant !== undefined) this.text = withoutGrant;
     else if (grants === true) {
@@ -257,10 +266,13 @@ class SentScript {
   }
 
   readonly #unasked = (error: unknown): void => {
-    const transient = !(error instanceof StoreError) || error.transient;
-    const { cause, missingPermission: missing } =
-      error instanceof StoreError ? error : { cause: error, missingPermission: undefined };
-    this.#refuse({ mayHaveRun: false, transient, cause, missingPermission: missing });
+    const isKnown = error instanceof StoreError;
+    this.#refuse({
+      mayHaveRun: false,
+      transient: !isKnown || error.transient,
+      cause: isKnown ? error.cause : error,
+      missingPermission: isKnown ? error.missingPermission : undefined,
+    });
   };
 
   /** Rejects a call that the guard refused. An earlier attempt may have been sent, and the client may have resent it. */
@@ -272,12 +284,12 @@ class SentScript {
     if (this.#isSettled) return;
     const noConnection = this.#client.noConnection?.();
     const why = noConnection === undefined ? "" : `: there is no connection to ${noConnection}`;
-    const cause = noReply(this.#client, `no reply within ${this.#timeoutMs} ms${why}`);
+    const cause = noReply(this.#client, `no reply within ${this.timeoutMs} ms${why}`);
     this.#fail({ mayHaveRun: this.wasSent, transient: true, cause });
   }
 
   #fail(failure: StoreFailure): void {
-    if (this.#settle()) this.#reject(new StoreError(this.#script.name, failure));
+    if (this.#settle()) this.#reject(storeError(this.script.name, failure));
   }
 
   /** @returns false if the call was already settled */
@@ -311,28 +323,18 @@ function adviceOf(count: number, cure: string): string {
   return `The last ${count} commands had no reply: if the server is up, the connection is dead; ${cure} (docs/half-open-connections.md).`;
 }
 
-/** The `attempt` that makes a cluster client load a script on all servers, not only on the server of a key. */
-const TO_ALL = 2;
+/** Length of the longest lease that a call asks for, in ms; 0 if it asks for none. */
+export function leaseOf({ script, args }: ScriptCall): number {
+  const at = script.args.indexOf("leaseMs");
+  if (at >= 0) return Number(args[at]);
+  const many = script.args.indexOf("leases");
+  return many < 0 ? 0 : longestOf(String(args[many]));
+}
 
-/** As `Store.runOnEach`. Loads the script every time, because it is rarely called. @throws StoreError */
-export async function runOnEach(
-  client: ScriptClient,
-  script: Script,
-  args: readonly (string | number)[],
-  timeoutMs: number,
-): Promise<readonly Reply[]> {
-  const ask = async (): Promise<readonly unknown[]> => {
-    // The result does not matter: afterward the client knows its servers.
-    await client.evalsha(script.sha1, [], args).catch(() => {});
-    await client.load(script.source, [], TO_ALL);
-    return client.evalshaOnEach?.(script.sha1, args, timeoutMs / 2) ?? [];
-  };
-  try {
-    return (await within(timeoutMs, ask())).map(toReply);
-  } catch (cause) {
-    const missing = missingPermission(cause, script);
-    throw new StoreError(script.name, { ...failureOf(cause, false, true), missingPermission: missing });
-  }
+/** The longest of the leases in the argument of mutex/renew. Each lease is three words; the last is its length in ms. */
+function longestOf(leases: string): number {
+  const lengths = leases.split(" ").filter((_, place) => place % 3 === 2);
+  return Math.max(0, ...lengths.map(Number));
 }
 
 /** The channels that a script may publish to. To an `inbox` argument, the script appends a client id. */
@@ -361,7 +363,7 @@ export function toArgument(value: string | number): string {
 }
 
 /** Normalizes a reply. A client may be configured to return strings as bytes, and integers as strings, bigints or bytes. */
-function toReply(reply: unknown): Reply {
+export function toReply(reply: unknown): Reply {
   if (typeof reply === "number") return reply;
   if (!Array.isArray(reply)) return Number(toItem(reply) ?? Number.NaN);
   return reply.every(isItem) ? reply : reply.map(toItem);

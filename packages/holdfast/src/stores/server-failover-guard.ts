@@ -24,10 +24,10 @@
  * - No such script is sent while the last answer was no.
  * - An acquire costs no more than the comparison in `ready`.
  */
-import { StoreError } from "../core/errors.js";
 import type { Grace, Script, ScriptText, ServerMemory, Standing, Store } from "../core/store.js";
-import { type Admission, type FailoverGuard, leaseOf } from "./failover-guard.js";
-import { type Run, Runs, textFor } from "./runs.js";
+import { type Admission, type FailoverGuard, type Run, Runs, type ScriptCall, textFor } from "./failover-guard.js";
+import { notRun } from "./failure.js";
+import { leaseOf } from "./script-runner.js";
 
 /** How often to ask a server again that is `alone`, because other clients may have asked the rest of the quorum meanwhile. */
 const ALONE_MS = 1_000;
@@ -80,24 +80,17 @@ export class ServerFailoverGuard implements FailoverGuard {
     this.#quietUntilMs = -Infinity;
   }
 
-  ready(
-    script: Script,
-    _keys: readonly string[],
-    args: readonly (string | number)[],
-    timeoutMs: number,
-  ): ScriptText | undefined {
-    return this.#isOpen(script, args, timeoutMs) ? this.#textOf(script) : undefined;
+  ready(call: ScriptCall): ScriptText | undefined {
+    return this.#isOpen(call) ? this.#textOf(call.script) : undefined;
   }
 
-  async ask(script: Script, _keys: readonly string[], timeoutMs: number): Promise<Admission> {
+  async ask({ script, timeoutMs }: ScriptCall): Promise<Admission> {
     return this.#admission(script, await this.#standing(timeoutMs));
   }
 
   /** Asks before and after loading, because the script may have reached another server than the question. */
   async load(
-    script: Script,
-    _keys: readonly string[],
-    timeoutMs: number,
+    { script, timeoutMs }: ScriptCall,
     send: (text: ScriptText) => Promise<unknown>,
   ): Promise<Admission | undefined> {
     const before = await this.#ask(timeoutMs);
@@ -118,18 +111,18 @@ export class ServerFailoverGuard implements FailoverGuard {
     return this.#named === undefined || script.grants !== true ? script : textFor(script, this.#named);
   }
 
-  #isOpen(script: Script, args: readonly (string | number)[], timeoutMs: number): boolean {
-    const leaseMs = leaseOf(script, args);
+  #isOpen(call: ScriptCall): boolean {
+    const leaseMs = leaseOf(call);
     if (leaseMs > this.#seenMs) {
       this.#seenMs = leaseMs;
       if (leaseMs > this.#longestMs) this.#longestMs = leaseMs;
     }
-    const isRenewal = script.grants !== true && leaseMs <= this.#reportedMs;
+    const isRenewal = call.script.grants !== true && leaseMs <= this.#reportedMs;
     if (isRenewal && leaseMs === 0) return true;
     const ageMs = performance.now() - this.#settledAtMs;
     if (!isRenewal && (ageMs > TRUSTED_MS || leaseMs > this.#reportedMs)) return false;
     // Applies to renewals too, because the marker forgets a lease length that is not reported again.
-    if (ageMs > TRUSTED_MS / 2 && this.#asking === undefined) void this.#standing(timeoutMs).catch(() => {});
+    if (ageMs > TRUSTED_MS / 2 && this.#asking === undefined) void this.#standing(call.timeoutMs).catch(() => {});
     return true;
   }
 
@@ -211,7 +204,7 @@ export class ServerFailoverGuard implements FailoverGuard {
         const standing = await this.#ask(timeoutMs, leaseMs, heard);
         if (standing !== undefined) return standing;
         const cause = new Error("the connection was lost while the server was asked whether it may grant locks");
-        throw new StoreError(this.#grace.marker, { mayHaveRun: false, transient: true, cause });
+        throw notRun(this.#grace.marker, cause, true);
       },
     };
   }

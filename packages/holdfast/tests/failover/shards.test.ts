@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ClusterNode, type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
 import { type Holdfast, StoreError } from "../../src/index.js";
-import { clusterSlot } from "../../src/stores/cluster-slot.js";
-import { tagOf } from "../../src/stores/slot-tags.js";
+import { clusterSlot, tagOf } from "../../src/stores/cluster-slot.js";
 import { LONG_MS, until } from "../../src/testing/delays.js";
 import { outcomeOf } from "../faults/scene.js";
 import { clusters, startWorkers, useClients } from "../faults/topology-scene.js";

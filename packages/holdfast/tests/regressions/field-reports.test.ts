@@ -38,7 +38,7 @@ import { rolldown } from "rolldown";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { startCluster } from "../../../../tests/support/redis-cluster.js";
 import { startRedis } from "../../../../tests/support/redis-server.js";
-import { forbiddenCommand } from "../../src/stores/permission.js";
+import { forbiddenCommand } from "../../src/stores/failure.js";
 
 function local(options: object = {}): Holdfast {
   const holdfast = createHoldfast({ store: embedded(), commandTimeoutMs: 30_000, ...options });

@@ -1,6 +1,6 @@
 /** The missing permission is read from the error texts of every server and client library. */
 import { expect, test } from "vitest";
-import { missingPermission } from "../../src/stores/permission.js";
+import { missingPermission } from "../../src/stores/failure.js";
 
 const source = `-- holdfast test/one
 local owner = ARGV[1]

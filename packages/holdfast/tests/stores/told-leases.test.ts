@@ -30,7 +30,7 @@ beforeEach(() => {
   };
   const run = (): Promise<never> => Promise.reject(new Error("nothing is run"));
   guard = new ServerFailoverGuard(grace, run);
-  shards = new ClusterFailoverGuard(grace, { run, knows: () => Promise.resolve(true), load: () => Promise.resolve() });
+  shards = new ClusterFailoverGuard(grace, run, { evalsha: () => Promise.resolve(1), load: () => Promise.resolve() });
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -42,7 +42,8 @@ afterEach(() => {
 async function minute(...calls: [Script, readonly (string | number)[]][]): Promise<number[]> {
   vi.advanceTimersByTime(MINUTE_MS);
   for (const [script, args] of calls) {
-    if (guard.ready(script, ["k"], args, 1_000) === undefined) await guard.ask(script, ["k"], 1_000);
+    const call = { script, keys: ["k"], args, timeoutMs: 1_000 };
+    if (guard.ready(call) === undefined) await guard.ask(call);
   }
   await new Promise(setImmediate);
   return told.splice(0);

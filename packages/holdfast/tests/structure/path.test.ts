@@ -11,7 +11,7 @@ import { createHoldfast, type Holdfast } from "../../src/index.js";
 const SOURCES = "packages/holdfast/src/";
 /** Raising a bound needs a reason in review. */
 const MOST_FRAMES = 8;
-const MOST_FILES = 30;
+const MOST_FILES = 29;
 
 let server: RedisServer;
 let redis: Redis;

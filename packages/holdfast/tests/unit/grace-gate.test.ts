@@ -18,10 +18,10 @@ test("a new connection reports the longest lease, even if its first request has 
   };
   const guard = new ServerFailoverGuard(grace, () => Promise.reject(new Error("nothing else is asked")));
   const args = mutexAcquire.args.map((name) => (name === "leaseMs" ? LEASE_MS : 1));
-  expect(guard.ready(mutexAcquire, [], args, TIMEOUT_MS)).toBeUndefined();
-  await guard.ask(mutexAcquire, [], TIMEOUT_MS);
+  expect(guard.ready({ script: mutexAcquire, keys: [], args, timeoutMs: TIMEOUT_MS })).toBeUndefined();
+  await guard.ask({ script: mutexAcquire, keys: [], args, timeoutMs: TIMEOUT_MS });
   // The server that knew the lease is gone, and its marker may not have reached its successor.
   guard.serverMayHaveChanged();
-  await guard.ask(mutexRelease, [], TIMEOUT_MS);
+  await guard.ask({ script: mutexRelease, keys: [], args: [], timeoutMs: TIMEOUT_MS });
   expect(told).toEqual([LEASE_MS, LEASE_MS]);
 });

@@ -75,8 +75,8 @@ export const CLIENTS: readonly Tooth[] = [
     patches: [
       patch(
         "stores/ioredis.ts",
-        'return clientStore({\n    kind: "ioredis",\n    client,\n    inboxes:\n      openSubscriber === undefined\n        ? overSharedSubscriber(redis, openIoredisSubscriber(redis))\n        : overOneSubscriber(openSubscriber),\n    watch: sharedWatch(redis, watch),\n    conditions,\n    server: () => ioredisServer(redis),\n    clientTimeouts: () => ioredisTimeouts(redis.options),\n  });',
-        'const store = clientStore({\n    kind: "ioredis",\n    client,\n    inboxes:\n      openSubscriber === undefined\n        ? overSharedSubscriber(redis, openIoredisSubscriber(redis))\n        : overOneSubscriber(openSubscriber),\n    watch: sharedWatch(redis, watch),\n    conditions,\n    server: () => ioredisServer(redis),\n  });\n  return { ...store, close: () => store.close().then(() => redis.disconnect()) };',
+        'return clientStore({\n    kind: "ioredis",\n    client,\n    inboxes: overSubscriber(redis, openSubscriber, openIoredisSubscriber(redis)),\n    watch: sharedWatch(redis, watch),\n    conditions,\n    server: () => ioredisServer(redis),\n    clientTimeouts: () => ioredisTimeouts(redis.options),\n  });',
+        'const store = clientStore({\n    kind: "ioredis",\n    client,\n    inboxes: overSubscriber(redis, openSubscriber, openIoredisSubscriber(redis)),\n    watch: sharedWatch(redis, watch),\n    conditions,\n    server: () => ioredisServer(redis),\n  });\n  return { ...store, close: () => store.close().then(() => redis.disconnect()) };',
       ),
     ],
     catcher: test(
