@@ -40,9 +40,7 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
     );
     const clustered = servers.findIndex(({ shardInbox }) => shardInbox !== undefined);
     if (clustered >= 0) {
-      throw new TypeError(
-        `redlock must have clients of independent servers; number ${clustered} is the client of a cluster`,
-      );
+      throw new TypeError(`redlock must have clients of independent servers; client ${clustered} is a cluster client`);
     }
     return servers;
   }
@@ -80,17 +78,17 @@ function checkServers(servers: unknown): void {
   const { length } = servers;
   const range = `redlock must have ${FEWEST_SERVERS}, 5, 7 or ${MOST_SERVERS} servers`;
   if (length < FEWEST_SERVERS || length > MOST_SERVERS) {
-    throw new RangeError(`${range}: fewer have no majority left when one fails; got ${length}`);
+    throw new RangeError(`${range}: with fewer, no majority is left when one fails; got ${length}`);
   }
   if (length % 2 === 0) {
     throw new RangeError(
-      `${range}: ${length} survive no more failures than ${length - 1}, and two callers can split the votes evenly; got ${length}`,
+      `${range}: ${length} servers survive no more failures than ${length - 1}, and two callers can split the votes evenly; got ${length}`,
     );
   }
   const twice = servers.findIndex((server, index) => servers.indexOf(server) !== index);
   if (twice >= 0) {
     throw new TypeError(
-      `redlock must have a different client for each server, because a server has one vote; number ${twice} is the same as number ${servers.indexOf(servers[twice])}`,
+      `redlock must have a different client for each server, because a server has one vote; client ${twice} is the same as client ${servers.indexOf(servers[twice])}`,
     );
   }
 }

@@ -29,15 +29,15 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   readonly store?: Store | undefined;
 
   /**
-   * Creates the subscriber connection, for clients that cannot be duplicated (GLIDE, pools). Holdfast closes the connection.
-   * Without this option, waiters on such a client poll the server instead of being notified. The argument is the index of
-   * the server in the `redlock` array, from 0; without `redlock` it is 0.
+   * Creates the subscriber connection, for clients that cannot be duplicated (GLIDE, pools). Holdfast closes this connection.
+   * Without this option, waiters on such a client poll the server instead of being notified. The argument is the index of the
+   * server in the `redlock` array, from 0; without `redlock` it is 0.
    */
   readonly subscriber?: ((server: number) => unknown) | undefined;
 
   /**
    * Prefix of all keys and channels. Services share locks only if they use the same prefix. 1 to 64 printable ASCII
-   * characters, without spaces and braces.
+   * characters, without spaces or braces.
    * @default "hf"
    */
   readonly prefix?: string | undefined;
@@ -59,9 +59,9 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
    *   it may have lost its locks.
    * - `"off"`: grants immediately; two holders of the same lock are possible.
    *
-   * All processes must use the same value. In a cluster the rule applies to each shard separately, and moving a slot makes
-   * nobody wait. Has no effect with `store`, which rejects `"strict"`. With `redlock`, only `"strict"` is accepted, and it
-   * always applies.
+   * All processes must use the same value. In a cluster the rule applies to each shard separately, and moving a slot causes no
+   * wait. Has no effect with `store`, which rejects `"strict"`. With `redlock`, only `"strict"` is accepted, and it always
+   * applies.
    * @default "auto"
    */
   readonly failoverGrace?: FailoverGrace | undefined;
@@ -243,7 +243,7 @@ export function graceOf(options: CloseOptions | undefined): number | undefined {
  */
 export function checkExported(exported: ExportedLease): ExportedLease {
   if (exported === null || typeof exported !== "object" || exported.version !== 1) {
-    throw new TypeError(`adopt needs what lease.export() returned, version 1; got ${show(exported)}`);
+    throw new TypeError(`adopt needs the result of lease.export(), version 1; got ${show(exported)}`);
   }
   const { owner, token, reservedTo = token, leaseMs, renew, maxHoldMs, mode, slots } = exported;
   if (typeof owner !== "string" || !/^[!-~]{1,4096}$/.test(owner)) {

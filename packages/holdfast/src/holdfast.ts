@@ -177,6 +177,16 @@ const KEEP_MS = 86_400_000;
  *
  * @throws TypeError, RangeError  an invalid option; the message names the option, its range and the value received
  * @throws UnsupportedError       an option that the client or the store does not support
+ *
+ * @example
+ * import { createHoldfast } from "holdfast";
+ * import { Redis } from "ioredis";
+ *
+ * const holdfast = createHoldfast({ redis: new Redis() });
+ * await holdfast.mutex("order:42").run(async (lease) => {
+ *   await charge(order, { signal: lease.signal });
+ * });
+ * await holdfast.close();
  */
 export function createHoldfast(options: HoldfastOptions): Holdfast {
   return createHoldfastOn(systemRuntime, options);

@@ -34,7 +34,7 @@ export function withInternals<Made extends object>(holdfast: Made, internals: In
  */
 export function anyInternalsOf(holdfast: unknown): Internals {
   const found = typeof holdfast === "object" && holdfast !== null ? known.get(holdfast) : undefined;
-  if (found === undefined) throw new TypeError(`holdfast must be what createHoldfast returned; got ${show(holdfast)}`);
+  if (found === undefined) throw new TypeError(`holdfast must be the result of createHoldfast; got ${show(holdfast)}`);
   return found;
 }
 

@@ -120,7 +120,7 @@ export function checkSettings(options: ConsoleSettings, known: readonly string[]
 export function checkOptions(options: ConsoleOptions): void {
   checkSettings(options, OPTIONS);
   if (typeof options.holdfast?.mutex !== "function") {
-    throw new TypeError(`holdfast must be what createHoldfast returned; got ${shown(options.holdfast)}`);
+    throw new TypeError(`holdfast must be the result of createHoldfast; got ${shown(options.holdfast)}`);
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * SCAN lists keys page by page. A key that exists from the first page to the last is listed at least once.
  *
- * A page is a range of hashes, as it is a range of buckets on a server. So keys that are added or deleted between
+ * A page is a range of hashes, like a range of buckets on a server. So keys that are added or deleted between
  * pages do not move other keys to another page.
  */
 import type { Bytes } from "../bytes.js";

@@ -16,6 +16,6 @@ export const server: Commands = {
 
 /** Implements only PUBSUB NUMSUB, because scripts do not need the other subcommands. */
 function pubsub(context: Context, [subcommand = "", ...channels]: readonly Bytes[]): CommandReply {
-  if (subcommand.toUpperCase() !== "NUMSUB") throw new ReplyError("ERR only PUBSUB NUMSUB is known here");
+  if (subcommand.toUpperCase() !== "NUMSUB") throw new ReplyError("ERR only PUBSUB NUMSUB is supported");
   return channels.flatMap((channel) => [channel, context.subscribers(channel)]);
 }

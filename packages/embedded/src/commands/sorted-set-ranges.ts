@@ -71,7 +71,8 @@ function range({ database }: Context, args: readonly Bytes[], options: RangeOpti
 }
 
 /**
- * Selects members. Takes a function because bounds are parsed first: an invalid bound is an error for any type of key.
+ * Selects members. Takes a function so that bounds are parsed before the key is read: an invalid bound is an error
+ * whatever the type of the key.
  */
 type Choice = (sorted: () => SortedSet | undefined) => Scored[];
 

@@ -26,8 +26,8 @@ export interface ClientClaim {
 export interface ClientEntry {
   readonly clientId: string;
   /**
-   * The host of the process. This field and all others down to `lastSeenAtMs` are undefined if the client has no record
-   * any more, and only a lock still names it.
+   * The host of the process. This field and all others down to `lastSeenAtMs` are undefined if the client no longer has
+   * a record and only a lock still names it.
    */
   readonly host: string | undefined;
   readonly pid: number | undefined;
@@ -43,7 +43,8 @@ export interface ClientEntry {
   readonly lastSeenAtMs: number | undefined;
   /**
    * Whether it has written its record within the last minute. A client that holds or waits writes it every 20 s. So a
-   * client that has locks and is not heard of has crashed or is disconnected. A client without locks writes no record.
+   * client that has locks but has not written its record has crashed or is disconnected. A client without locks writes
+   * no record.
    */
   readonly isHeardOf: boolean;
   readonly held: readonly ClientClaim[];
@@ -58,7 +59,7 @@ export interface ClientsOptions {
 }
 
 const AT_ONCE = 50;
-/** The most clients to find by their records. */
+/** Maximum number of clients to find by their records. */
 const MOST_CLIENTS = 10_000;
 /** Three times the interval in which a client that holds or waits writes its record. */
 const SILENT_MS = 60_000;

@@ -94,7 +94,7 @@ export interface LockEntry {
   readonly conditions: readonly EntryCondition[];
   /** For an election with a leader, the published value and the term. */
   readonly leader: { readonly value: string; readonly term: number } | undefined;
-  /** For a latch that was set, what is left of the count, and the initial count. */
+  /** For a latch that was set, the remaining count and the initial count. */
   readonly count: { readonly left: number; readonly initial: number } | undefined;
   /** For a barrier that was used, its current generation, and why the last one broke, if it did. */
   readonly barrier:

@@ -1,8 +1,8 @@
 --[[
   admin/here: return a key as it arrives on the server, and the server's time. Read-only.
 
-  A client library may add a prefix to each key without telling Holdfast. Only the server sees that prefix, with which
-  all keys that SCAN lists begin.
+  A client library may add a prefix to each key without telling Holdfast. Only the server sees that prefix. All keys
+  that SCAN lists begin with it.
 
   KEYS[1] key  any key; it need not exist
   REPLY   {0, nowMs, names...}  seen: the server's time in ms since 1970; names has the key as it arrived

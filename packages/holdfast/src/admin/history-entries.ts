@@ -66,8 +66,8 @@ export interface ReadEvent extends Omit<HistoryEvent, "agoMs"> {
 }
 
 /**
- * Which event decides if several describe one hold: the heaviest. A force-release outweighs a loss, because the holder
- * knows only that its lease was lost.
+ * The weight of each event. If several events describe one hold, the one with the largest weight decides. A
+ * force-release outweighs a loss, because the holder knows only that its lease was lost.
  */
 const WEIGHTS: Readonly<Record<HistoryWord, number>> = {
   granted: 0,

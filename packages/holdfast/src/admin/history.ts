@@ -18,7 +18,7 @@ import { type Place, placeOf } from "./place.js";
  * - `released`: its holder released it
  * - `lost`: its lease ended before its holder released it
  * - `forced`: it was force-released
- * - `expired`: its lease had ended before its holder released it, but no other holder was granted meanwhile
+ * - `expired`: its lease ended before its holder released it, but the lock was not granted to anyone else
  * - `skipped`: a run did not happen because the lock did not allow it
  * - `paused`, `resumed`: an operator paused the lock or ended the pause
  */
@@ -89,11 +89,11 @@ export interface KeepOptions {
 export type Keep = Filled<KeepOptions>;
 
 const A_MONTH_MS = 2_592_000_000;
-/** The most events per request, so that no request occupies a server for long. */
+/** Maximum number of events per request, so that no request occupies a server for a long time. */
 const MOST_IN_ONE = 200;
 
 /**
- * Adds an event to the history of a lock. It is for programs that act on behalf of others, for example a tool that
+ * Adds an event to the history of a lock. Meant for programs that act on behalf of others, for example a tool that
  * force-releases locks. `recordHistory` records what this process does with its own locks.
  *
  * @throws StoreError   the event may not have been added. Adding it again is safe if it has a `token`; other events may

@@ -104,7 +104,7 @@ async function lookInto(place: Place, whose: Whose, identities: Identities): Pro
   return { entry, hasFirstKey };
 }
 
-/** The most waiters of a lock whose arrival is read. */
+/** Maximum number of waiters of a lock whose arrival times are read. */
 const MOST_WAITERS = 100;
 /** A queue that was started by a signal has sequence numbers instead of times. All times are above this value. */
 const FIRST_TIME_US = 1e15;

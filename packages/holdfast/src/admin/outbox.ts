@@ -22,7 +22,7 @@ export interface HistoryTroubleEvent {
 
 const trouble: Channel = channel("holdfast:history");
 
-/** The most waiting events of all names together. */
+/** Maximum number of waiting events, for all names together. */
 const MOST_WAITING = 10_000;
 /** The number of failed attempts after which the events of a name are dropped. */
 const TRIES = 10;
@@ -54,7 +54,7 @@ export class Outbox {
   #flushing: Promise<void> = Promise.resolve();
   #isStopping = false;
 
-  /** @param everyMs  how long an event waits for others to be sent with it, and for a retry, in ms */
+  /** @param everyMs  how long an event waits so that others can be sent with it, and the delay of a retry, in ms */
   constructor(place: Place, everyMs: number, keep: Keep) {
     this.#place = place;
     this.#everyMs = everyMs;

@@ -31,7 +31,7 @@ export interface ReadHistoryOptions {
   readonly sinceMs?: number | undefined;
   /** Reads only entries with this outcome or these outcomes. @default all */
   readonly outcome?: HistoryOutcome | readonly HistoryOutcome[] | undefined;
-  /** The most entries to return. A whole number from 1 to 10,000. @default 50 */
+  /** Maximum number of entries to return. A whole number from 1 to 10,000. @default 50 */
   readonly limit?: number | undefined;
 }
 
@@ -39,12 +39,12 @@ const OPTIONS = ["name", "pattern", "sinceMs", "outcome", "limit"] as const;
 const A_DAY_MS = 86_400_000;
 /** The number of events that one request reads. */
 const PAGE = 500;
-/** The most events to read of one name in search of entries that match. */
+/** Maximum number of events of one name to read when searching for matching entries. */
 const MOST_READ = 10_000;
-/** The most names to read: those that SCAN finds first. */
+/** Maximum number of names to read: those that SCAN finds first. */
 const MOST_NAMES = 10_000;
 const AT_ONCE = 20;
-/** The most holders that a look at a lock returns. */
+/** Maximum number of holders that an inspection of a lock returns. */
 const MOST_HOLDERS = 1_000;
 
 /**

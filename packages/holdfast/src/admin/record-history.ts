@@ -29,9 +29,9 @@ export interface RecordOptions extends KeepOptions {
   /** Returns whether to record a name. It must be fast because it is called during acquires. @default all names */
   readonly names?: ((name: string) => boolean) | undefined;
   /**
-   * How long an event waits for others to be written with it. A longer time needs fewer requests, and writes one event
-   * instead of two for each hold that is shorter. With a shorter time, fewer events are lost if the process is killed.
-   * Whole milliseconds, 10 to 60,000.
+   * How long an event waits so that others can be written with it. A longer time needs fewer requests. A hold that is
+   * shorter than this time is written as one event instead of two. With a shorter time, fewer events are lost if the
+   * process is killed. Whole milliseconds, 10 to 60,000.
    * @default 1_000
    */
   readonly everyMs?: number | undefined;
@@ -71,7 +71,8 @@ export function recordHistory(holdfast: Holdfast, options: RecordOptions = {}): 
     everyMs = 1_000,
     ...kept
   } = checkKnown(options, ["names", "everyMs", "maxEntries", "keepMs"]);
-  if (typeof names !== "function") throw new TypeError(`names must be a function of a name; got ${show(names)}`);
+  if (typeof names !== "function")
+    throw new TypeError(`names must be a function that takes a name; got ${show(names)}`);
   checkWhole("everyMs", everyMs, 10, 60_000);
   return new Recorder(placeOf(holdfast), names, everyMs, checkKeep(kept));
 }
@@ -173,7 +174,11 @@ class Recorder implements HistoryRecorder {
     if (event.outcome === "released") this.#end(event, { what: "released", heldMs });
     else if (event.outcome === "lost") this.#end(event, { what: "lost", heldMs });
     else if (event.outcome === "expired-unclaimed") {
-      this.#end(event, { what: "expired", heldMs, reason: "given back too late; nobody was granted meanwhile" });
+      this.#end(event, {
+        what: "expired",
+        heldMs,
+        reason: "released too late, but not granted to another holder in the meantime",
+      });
     } else this.#end(event, { what: "released", heldMs, reason: "outcome unknown" });
   }
 

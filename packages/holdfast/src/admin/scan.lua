@@ -4,7 +4,7 @@
   It is a script for two reasons. Every store can run scripts, on every server that has locks. And the many keys that
   show nothing by themselves, such as those of tokens, never leave the server. In a cluster the same call goes to all
   masters, and each finds its own position among the cursors. A call ends when it has found enough keys or has examined
-  about 2,000, so that it does not delay other clients for long.
+  about 2,000, so that it does not delay other clients for a long time.
 
   ARGV[1] match    pattern for SCAN
   ARGV[2] start    everything before the kind in each key

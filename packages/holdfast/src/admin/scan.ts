@@ -36,7 +36,7 @@ export const START: Progress = { cursors: new Map(), unreachable: 0, isOver: fal
 
 /** One page of keys. */
 export interface KeyPage {
-  /** The keys, without everything before the kind. */
+  /** The part of each key that begins with the kind. */
   readonly rests: readonly string[];
   readonly progress: Progress;
 }

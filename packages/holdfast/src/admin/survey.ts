@@ -55,7 +55,7 @@ export interface Surveyed {
 
 const SURVEY_OPTIONS = ["pattern", "kinds", "holder", "limit", "cursor", "includeFree"] as const;
 
-/** The most requests for keys per page. Each examines about 2,000 keys. */
+/** Maximum number of requests for keys per page. Each examines about 2,000 keys. */
 const MOST_STEPS = 50;
 /** The number of locks that are inspected at a time. */
 const AT_ONCE = 50;

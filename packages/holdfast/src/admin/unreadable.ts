@@ -56,8 +56,8 @@ const SUFFIXES: Readonly<Record<LockKind, { readonly sorted: Suffixes; readonly 
  * Returns the keys of an unreadable lock that have an unexpected type.
  *
  * It reads each key as a sorted set, because that needs no more permissions than inspecting a lock. For keys that
- * should not be sorted sets, this shows only whether they exist. So if no key is certainly wrong, it returns all of
- * those that exist, because one of them is wrong.
+ * should not be sorted sets, this shows only whether they exist. So if no key is certain to be wrong, it returns all
+ * keys that exist, because one of them is wrong.
  *
  * @throws StoreError
  */

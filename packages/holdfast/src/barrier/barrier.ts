@@ -57,8 +57,15 @@ const LEASE_MAX_MS = 43_200_000;
  * out, aborts, closes its Holdfast instance or crashes (its arrival is a lease). The other parties then get a
  * BrokenBarrierError that names this party. Later arrivals get the same error until the barrier is reset.
  *
- * The method names follow java.util.concurrent.CyclicBarrier. Unlike there, a crash breaks the barrier, `index` counts
- * up, and `waitMs: 0` arrives only if this completes the generation, and otherwise leaves no trace.
+ * The method names follow java.util.concurrent.CyclicBarrier. Unlike in Java, a crash breaks the barrier, `index`
+ * counts up, and `waitMs: 0` arrives only if this completes the generation, and otherwise leaves no trace.
+ *
+ * @example
+ * const barrier = holdfast.barrier("phase", { parties: 3 });
+ * await computePhase(1);
+ * const { index } = await barrier.arrive({ waitMs: 60_000 });
+ * if (index === 0) await report("phase 1 is complete");
+ * await computePhase(2);
  */
 export class Barrier {
   /** Name of the barrier. */
@@ -114,8 +121,9 @@ export class Barrier {
     if (passed !== undefined) return passed;
     throw new WaitTimeoutError(this.name, {
       waitMs,
-      awaited: "the other parties",
-      now: waitMs === 0 || arrival.isAbsent() ? "this one has not arrived" : "this generation is broken for all",
+      awaited: "the other parties did not arrive",
+      now:
+        waitMs === 0 || arrival.isAbsent() ? "this party has not arrived" : "this generation is broken for all parties",
     });
   }
 

@@ -10,7 +10,7 @@ import { insist } from "../core/release.js";
 import type { Session } from "../core/session.js";
 import { type ConditionPlace, looking, signal, waitProtocol } from "./protocol.js";
 
-/** Most waiters that one request signals. Limited because the server serves no other client while a script runs. */
+/** Maximum number of waiters that one request signals. Limited because the server serves no other client while a script runs. */
 const BATCH = 1_000;
 
 /**
@@ -38,7 +38,7 @@ const signalsOf = new WeakMap<Claim, Signals>();
  *
  * @example
  * let lease = await mutex.acquire();
- * while (await isEmpty()) lease = await notEmpty.wait(lease, { waitMs: Infinity }); // 10 s unless it is said
+ * while (await isEmpty()) lease = await notEmpty.wait(lease, { waitMs: Infinity }); // the default is 10 s
  */
 export class Condition {
   /** Name of the condition, unique within its mutex. */
@@ -76,7 +76,7 @@ export class Condition {
    * @param options  `waitMs` and `signal` limit the whole wait, for the signal and then for the mutex; `leaseMs`,
    *                 `renew`, `maxHoldMs` and `label` apply to the new lease
    * @returns the new lease; its token is higher than that of `lease`
-   * @throws WaitTimeoutError  no signal, or no grant of the mutex after it, within `waitMs`; nothing is held
+   * @throws WaitTimeoutError  not signaled, or the mutex not acquired after the signal, within `waitMs`; nothing is held
    * @throws the signal's reason, if it aborts the wait; nothing is held. If it was aborted before, `lease` is still
    *         held
    * @throws LeaseLostError    `lease` was lost; nothing is held
@@ -119,7 +119,7 @@ export class Condition {
     if (end instanceof Hold) return this.#make(end);
     throw new WaitTimeoutError(this.lockName, {
       waitMs: resolved.waitMs,
-      awaited: `a signal of the condition ${quote(this.name)}, and the mutex after it,`,
+      awaited: `the condition ${quote(this.name)} was not signaled, or the mutex was not acquired after the signal,`,
       now: "the mutex is not held",
     });
   }

@@ -1,8 +1,8 @@
 --[[
   condition/leave: stop waiting for a signal; if the signal was already given, pass it on.
 
-  A waiter that gives up cannot know whether its signal, or even its grant, is on the way, so one atomic step undoes
-  all. If its wait has not begun, because the request is late or lost, this releases the mutex.
+  A waiter that gives up cannot know whether its signal, or even its grant, is on the way, so one atomic step undoes all
+  of that. If its wait has not begun, because the request is late or lost, this releases the mutex.
 
   KEYS[1] lock       string, owner id of the holder; expires with its lease
   KEYS[2] fence      string, last token issued

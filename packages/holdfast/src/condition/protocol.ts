@@ -7,7 +7,7 @@ import type { Session } from "../core/session.js";
 import type { Outcome, Store } from "../core/store.js";
 import { conditionInspect, conditionLeave, conditionSignal, conditionWait } from "../generated/scripts.js";
 
-/** Most waiters that `inspect` lists. */
+/** Maximum number of waiters that `inspect` lists. */
 const NAMED_WAITERS = 100;
 
 /** What the protocol of one condition needs. */

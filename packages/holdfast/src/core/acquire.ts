@@ -119,7 +119,7 @@ export async function tryAcquire<Held extends Lease>(
 
 /**
  * Acquires the lock, runs `work` and releases the lock. An error from `work` takes precedence over an error from the release.
- * An unknown outcome of the release is not an error if `work` ended within the lease: nobody else held the lock in the
+ * An unknown outcome of the release is not an error if `work` ended within the lease: no other caller held the lock in the
  * meantime, and the lease ends by itself.
  */
 export async function run<Held extends Lease, Result>(

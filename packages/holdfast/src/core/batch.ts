@@ -15,7 +15,8 @@ import { confirmAtMs, type Unconfirmed } from "./watchdog.js";
 export const BLOCK = 32;
 
 /**
- * The same number in a crowd, because 32 empty sections take no longer than the hand-over that follows.
+ * The same number for a busy lock with many local callers, called a crowd. 32 callers that hold the lock only briefly take no
+ * longer than the hand-over that follows.
  *
  * Not every claim reserves this many: the tokens of a single fast caller would outrun the server's clock, from which tokens are
  * derived.
@@ -23,8 +24,8 @@ export const BLOCK = 32;
 export const CROWD_BLOCK = 128;
 
 /**
- * Whether there is a crowd, given a grant that can serve `block` leases and begins a batch of `size` callers: its batch is full,
- * or has at least 64 callers (half of 128).
+ * Whether there is a crowd: the grant can serve `block` leases, and its batch of `size` callers is full or has at least 64
+ * callers (half of 128).
  */
 export function isCrowd(size: number, block: number): boolean {
   return size >= Math.min(block, CROWD_BLOCK / 2);

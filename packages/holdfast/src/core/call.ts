@@ -82,8 +82,8 @@ function decode<Form extends ReplyForm>(
       mayHaveRun: true,
       transient: false,
       cause: isNoAnswer(reply)
-        ? `${script.name} was not answered, as inside MULTI: use a client on which no transaction is open`
-        : `${script.name} answered ${JSON.stringify(reply)}, which its header does not list`,
+        ? `${script.name} got no reply, as happens inside MULTI: use a client that has no open transaction`
+        : `${script.name} replied ${JSON.stringify(reply)}, which its header does not list`,
     });
   }
   // The compiler cannot check property names created at run time. The checks in the decoders make this cast safe.
@@ -155,7 +155,7 @@ interface Waiting {
  */
 export class RequestWindow {
   readonly #size: number;
-  /** Unanswered requests among those sent since the server was last found silent. */
+  /** Number of requests without a reply, counted from the last time that the server was found to be silent. */
   #unanswered = 0;
   #silences = 0;
   /** Number of running requests per lock. */

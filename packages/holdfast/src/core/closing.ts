@@ -28,6 +28,7 @@ export interface CloseOptions {
 
 /** What happened to the leases that were held when the close began. Leases lost during the close are in neither list. */
 export interface CloseOutcome {
+  /** Given back, as the server has confirmed. Others can acquire these locks now. */
   readonly released: readonly HeldLease[];
   /** Not known to be given back. Others can acquire these locks when the leases expire. */
   readonly unsettled: readonly HeldLease[];
@@ -40,7 +41,7 @@ export type Settled = "released" | "lost" | "unknown";
 export interface Closable {
   /** Stops waiting and gives back what is held, because this Holdfast closes. Never rejects. */
   close(): Promise<void>;
-  /** Whether it waits for something that a closing Holdfast no longer needs. @default true, unless it holds */
+  /** Whether it waits for something that a closing Holdfast no longer needs. @default true, unless it holds a lease */
   readonly waits?: boolean | undefined;
   /** The leases that it holds; empty if they are over. */
   held?(): readonly HeldLease[];

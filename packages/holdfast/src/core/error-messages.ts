@@ -23,7 +23,7 @@ export interface Holder {
    * quorum.
    */
   readonly sinceAtMs: number | undefined;
-  /** Rest of the lease on the server, in ms; Infinity for a key of another library without expiry. */
+  /** Remaining lease time on the server, in ms; Infinity for a key of another library without expiry. */
   readonly leaseLeftMs: number;
 }
 
@@ -89,8 +89,8 @@ export interface Forced {
 export type LossReason = "expired" | "force-released" | "server-lost" | "max-hold" | "closed" | "closing";
 
 /**
- * Why a lease is over or must end: it was lost, or its holder ended it. With `superseded` the lease is still held, but
- * a later call wants to run.
+ * Why a lease is over or must end: it was lost, or its holder ended it. With `superseded`, the lease is still held, but a later
+ * call is waiting to run.
  */
 export type OverReason = LossReason | "released" | "handed-over" | "superseded";
 
@@ -134,7 +134,7 @@ export interface ServerAnswer {
    * - `error`: the server replied with an error, or the request was refused
    */
   readonly answer: "granted" | "held" | "done" | "not-held" | "none" | "error";
-  /** With `held`: rest of the lease of the current holder, in ms; Infinity if it has no end. */
+  /** With `held`: remaining lease time of the current holder, in ms; Infinity if it has no end. */
   readonly leaseLeftMs: number | undefined;
   /** With `none` and `error`: the reason. */
   readonly error: unknown;
@@ -146,9 +146,9 @@ export interface ServerAnswer {
 export const OVER: Readonly<Record<OverReason, string>> = {
   expired: "it was not renewed in time, so the lock may have been granted to another holder since",
   "force-released": "it was force-released, so the lock may have been granted to another holder",
-  "server-lost": "the server lost it before its time was over, so the lock may have been granted to another holder",
+  "server-lost": "the server lost it before it expired, so the lock may have been granted to another holder",
   "max-hold": "maxHoldMs was reached, so it is no longer renewed, and the lock becomes free when the lease ends",
-  closing: "this Holdfast is closing, and keeps the lease only until its work ends or the grace is over",
+  closing: "this Holdfast is closing, and keeps the lease only until its work ends or the grace period is over",
   closed:
     "this Holdfast was closed and released it, or left it to expire, so the lock may have been granted to another holder",
   released: "this lease was already released with release(), so the lock may have been granted to another holder since",
@@ -254,7 +254,9 @@ export function mismatchMessage(
   },
 ): string {
   const wanted =
-    permits === undefined ? `this process declares ${declared}` : `${permits} of ${declared} declared were requested`;
+    permits === undefined
+      ? `this process declares ${declared}`
+      : `${permits} were requested (this process declares ${declared})`;
   return `${quote(lockName)} has ${capacity} ${counted}, but ${wanted}; nothing is held. Declare the same number everywhere, or ${counted === "permits" ? "resize" : "reset"}.`;
 }
 
@@ -264,7 +266,7 @@ export function evictionMessage(
   { policy, maxmemoryBytes }: { policy: string; maxmemoryBytes: number },
 ): string {
   return (
-    `${quote(lockName)} was not acquired: the server evicts keys when its ${maxmemoryBytes} bytes of memory are full ` +
+    `${quote(lockName)} was not acquired: the server evicts keys when its memory limit of ${maxmemoryBytes} bytes is reached ` +
     `(maxmemory-policy ${oneLine(policy)}), so it may grant a lock that is still held. ` +
     "Run CONFIG SET maxmemory-policy noeviction, or accept the risk with createHoldfast({ allowEviction: true })."
   );
@@ -296,15 +298,15 @@ const ADVICE: readonly (readonly [says: RegExp, advice: string])[] = [
   // node-redis has the same message for a client that was never connected and for one that was closed.
   [
     /\bthe client is closed\b/i,
-    "Call `await client.connect()` before the first lock, and make a new client after a close.",
+    "Call `await client.connect()` before the first lock, and create a new client after closing one.",
   ],
   [
     /^MOVED \d/,
-    "The server belongs to a cluster: make the client with the cluster class of its library, such as `Redis.Cluster`, `createCluster` or `GlideClusterClient`.",
+    "The server belongs to a cluster: create the client with the cluster class of its library, such as `Redis.Cluster`, `createCluster` or `GlideClusterClient`.",
   ],
   [
     /None of startup nodes is available|Failed to refresh slots cache|cluster support disabled/i,
-    "No node of a cluster answered: check the addresses, and if the server is not part of a cluster, make a plain client.",
+    "No node of a cluster answered: check the addresses, and if the server is not part of a cluster, create a client without cluster mode.",
   ],
 ];
 
@@ -334,7 +336,7 @@ const ANSWERS: Readonly<Record<ServerAnswer["answer"], string>> = {
   granted: "granted it",
   held: "has granted it to someone else",
   done: "did it",
-  "not-held": "does not hold it for this process",
+  "not-held": "has no lease of this process",
   none: "did not reply",
   error: "refused",
 };

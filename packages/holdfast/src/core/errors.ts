@@ -61,6 +61,7 @@ export class AcquireTimeoutError extends LockError {
   override readonly name: string = "AcquireTimeoutError";
 
   readonly code = "ERR_LOCK_ACQUIRE_TIMEOUT";
+  /** How long the wait was, in ms. */
   readonly waitMs: number;
   /** Holder of the lock when the wait ended; undefined if the lock was free at that moment, or the server did not say. */
   readonly holder: Holder | undefined;
@@ -139,8 +140,11 @@ export class LeaseLostError extends LockError {
   override readonly name: string = "LeaseLostError";
 
   readonly code = "ERR_LOCK_LEASE_LOST";
+  /** Why the lease is over or must end. */
   readonly reason: OverReason;
+  /** Fencing token of the lease. */
   readonly token: number;
+  /** Owner id of the claim behind the lease. */
   readonly owner: string;
   /** Who force-released the lock and why, if that was given and the message arrived. */
   readonly forced: Forced | undefined;
@@ -167,10 +171,11 @@ export class WaitTimeoutError extends LockError {
   override readonly name: string = "WaitTimeoutError";
 
   readonly code = "ERR_LOCK_WAIT_TIMEOUT";
+  /** How long the wait was, in ms. */
   readonly waitMs: number;
 
   constructor(lockName: string, facts: { readonly waitMs: number; readonly awaited: string; readonly now: string }) {
-    super(lockName, `${quote(lockName)}: ${facts.awaited} did not come within ${facts.waitMs} ms; ${facts.now}.`);
+    super(lockName, `${quote(lockName)}: ${facts.awaited} within ${facts.waitMs} ms; ${facts.now}.`);
     this.waitMs = facts.waitMs;
   }
 }
@@ -182,13 +187,14 @@ export class BrokenBarrierError extends LockError {
   readonly code = "ERR_LOCK_BROKEN_BARRIER";
   /** The generation that broke. */
   readonly generation: number;
+  /** Why the generation broke. */
   readonly reason: BreakReason;
   /** The party that broke it; undefined for a reset, or if it broke so long ago that the server has forgotten the party. */
   readonly by: Omit<Holder, "token" | "sinceAtMs" | "leaseLeftMs"> | undefined;
 
   constructor(lockName: string, facts: Pick<BrokenBarrierError, "generation" | "reason" | "by">) {
     const { generation, reason, by } = facts;
-    const who = by === undefined ? "" : ` of ${processOf(by)}`;
+    const who = by === undefined ? "" : ` (party ${processOf(by)})`;
     super(lockName, `Generation ${generation} of the barrier ${quote(lockName)} broke: ${BROKE[reason]}${who}.`);
     this.generation = generation;
     this.reason = reason;
@@ -199,9 +205,9 @@ export class BrokenBarrierError extends LockError {
 /**
  * This process expects a different number of permits, or of parties, than the server has. Nothing is held and nothing is queued.
  *
- * Either this process was configured with a number that was never in effect (then `permits` is undefined), or it requests more
- * `permits` than exist because the number was reduced. Configure all processes with the same number, or call `resize`. Retrying
- * without a change fails again.
+ * There are two causes. This process was configured with a number that was never in effect; then `permits` is undefined. Or it
+ * requests more `permits` than exist, because the number was reduced. Configure all processes with the same number, or call
+ * `resize`. Retrying without a change fails again.
  */
 export class CapacityMismatchError extends LockError {
   override readonly name: string = "CapacityMismatchError";
@@ -239,7 +245,9 @@ export class StoreError extends LockError {
   override readonly name: string = "StoreError";
 
   readonly code: "ERR_LOCK_STORE" | "ERR_LOCK_QUORUM" = "ERR_LOCK_STORE";
+  /** False only if it is certain that the request changed nothing. */
   readonly mayHaveRun: boolean;
+  /** True if the same call may succeed later; false if it will not. */
   readonly transient: boolean;
   /**
    * Milliseconds from the reply until the server may grant locks again, if it refused because it took over from another server
@@ -373,7 +381,10 @@ export class ClosedError extends LockError {
   readonly code = "ERR_LOCK_CLOSED";
 
   constructor(lockName: string) {
-    super(lockName, `This Holdfast has been closed, so the call about ${quote(lockName)} holds nothing.`);
+    super(
+      lockName,
+      `This Holdfast has been closed, so the call for ${quote(lockName)} was rejected and holds nothing.`,
+    );
   }
 }
 

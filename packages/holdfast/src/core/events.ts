@@ -79,7 +79,7 @@ export interface GrantEvent extends CallEvent {
   /** The `key` option of the lock; absent if it has none. */
   readonly key?: string | undefined;
   /**
-   * Of a semaphore: the permits of this lease, and the number of permits that this process declares. Absent otherwise.
+   * For a semaphore, the permits of this lease and the number of permits that this process declares. Absent otherwise.
    */
   readonly permits?: { readonly taken: number; readonly limit: number };
 }
@@ -99,6 +99,7 @@ export type UngrantedOutcome = "refused" | "timeout" | "aborted" | "paused" | "c
 
 /** `holdfast:ungranted`. An acquire ended without a lease. */
 export interface UngrantedEvent extends CallEvent {
+  /** How the acquire ended. */
   readonly outcome: UngrantedOutcome;
   /** From the call to its end, in ms. */
   readonly waitedMs: number;

@@ -38,8 +38,8 @@ class ServerQuestion {
   /**
    * Whether the reply to a request must wait for the answer to this question.
    *
-   * In a cluster, a renewed question has its own slot. The server of that slot may be silent while the server of the request is
-   * not. So a renewed question delays no request while its last good answer counts, and after that only one.
+   * In a cluster, a renewed question goes to its own slot. The server of that slot may be silent while the server of the request
+   * is not. So a renewed question delays no request as long as its last good answer counts, and only one request after that.
    */
   get isAwaited(): boolean {
     if (this.isOpen) return false;
@@ -119,7 +119,9 @@ export class Guard {
     this.#update();
   }
 
-  /** Called when the client record is refreshed. Asks the questions again whose answers count only for a time. Never rejects. */
+  /**
+   * Called when the client record is refreshed. Repeats the questions whose answers count only for a limited time. Never rejects.
+   */
   renew(): void {
     for (const one of this.#asked.filter(({ isRenewed }) => isRenewed)) {
       const asking = one.renew().catch(() => {

@@ -26,7 +26,7 @@ export interface HoldFacts {
   readonly mayStillRun: () => boolean;
   /** The claim, if it serves other callers after this lease. */
   readonly sharedClaim?: SharedClaim | undefined;
-  /** When the hold begins, if the clocks were just read: reading them is a noticeable cost in a short section. */
+  /** When the hold begins, if the clocks were just read. Reading them again is a noticeable cost if the work is short. */
   readonly heldFrom?: Moment | undefined;
 }
 
@@ -192,7 +192,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
     this.#session.dismiss(this.#grant.claim, this);
   }
 
-  /** @param heldMs  how long it was held, if known: in a short section, reading the clock is a noticeable cost */
+  /** @param heldMs  how long it was held, if known; reading the clock again is a noticeable cost if the work is short */
   #noteLength(heldMs?: number): void {
     const { shortHolds } = this.#session;
     const { key } = this.#protocol;
@@ -389,7 +389,7 @@ export function hold(
   if (channels.grant.hasSubscribers) {
     const { claim, waitedMs, call } = granted;
     const { kind, exported, permits: limit } = protocol;
-    // Omits the property if the lock has no `key` option, as most have not.
+    // Omits the property if the lock has no `key` option. Most locks have none.
     const mapped = exported?.key === undefined ? {} : { key: exported.key };
     // A read-write lock also uses permits, but its events do not show them.
     const counted = limit === undefined || kind !== "semaphore" ? {} : { permits: { taken: claim.amount, limit } };

@@ -11,7 +11,7 @@ import { type Moment, now } from "./time.js";
 // --- Finds out whether messages still reach this client over one subscriber connection, while claims wait for them.
 //
 // A connection can be dead without a sign: a firewall dropped it silently, the server closed its side, or the
-// subscription delivers nothing. The server goes on granting to such a client, or drops it from every queue. So the
+// subscription delivers nothing. The server keeps granting to such a client, or drops it from every queue. So the
 // client sometimes sends a message to itself, which is called an echo. While no echoes arrive, waiters keep their
 // places in the queue and poll, and Holdfast replaces the connection.
 //
@@ -35,7 +35,7 @@ const REOPEN_EVERY_MS = 15_000;
 
 /** A claim that waits for messages. */
 export interface Listening {
-  /** Called when messages do not arrive: the claim asks the server after a short delay. */
+  /** Called if messages do not arrive. The claim then asks the server after a short delay. */
   poll(): void;
 }
 

@@ -14,7 +14,7 @@ const SIZE = 4_096;
  *
  * A Map that gains and loses an entry per acquire leaves a chain of old tables, which the garbage collector frees late
  * (measured: 5 to 7 µs of 46 per acquire and release). So entries go into a ring, because most are deleted before
- * another number needs their place. The few others go into a Map.
+ * another number needs their place. The few remaining ones go into a Map.
  */
 export class Registry<Value> {
   readonly #numbers = new Float64Array(SIZE);

@@ -23,7 +23,7 @@ export interface Inspection {
   /** The first 100 claims in the queue, next one first. */
   readonly waiters: readonly WaitingClaim[];
   /**
-   * The pause of the lock; undefined if it is not paused. Claims in `holders` were granted before the pause and go on.
+   * The pause of the lock; undefined if it is not paused. Claims in `holders` were granted before the pause and continue.
    */
   readonly pause: Pause | undefined;
 }

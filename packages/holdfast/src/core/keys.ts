@@ -45,7 +45,7 @@ export function mappedKeys(prefix: string, kind: string, key: string): LockKeys 
   return {
     lock: key,
     tag,
-    // Two different words, because the keys `a` and `{a}` are two locks.
+    // Two different suffixes, because the keys `a` and `{a}` are two locks.
     base: tag === key ? `${prefix}:${kind}:mapped:{${key}}` : `${prefix}:${kind}:mapped-tag:${key}`,
   };
 }
@@ -97,12 +97,12 @@ export function checkClientName(clientName: unknown): string {
 /**
  * Checks and returns a key.
  *
- * @throws TypeError, RangeError  not a string of 1 to 512 bytes, or its first `}` does not close a hash tag
+ * @throws TypeError, RangeError  not a string of 1 to 512 bytes, or the first `}` does not close a hash tag
  */
 export function checkKey(key: unknown): string {
   const text = checkText("key", key, 1, 512);
   if (text.includes("}") && !/^[^{}]*\{[^}]+\}/.test(text)) {
-    throw new RangeError(`key must have its first "}" close a hash tag such as {a}; got ${quote(text)}`);
+    throw new RangeError(`the first "}" in key must close a hash tag such as {a}; got ${quote(text)}`);
   }
   return text;
 }
@@ -110,12 +110,12 @@ export function checkKey(key: unknown): string {
 /**
  * Checks and returns a prefix.
  *
- * @throws TypeError, RangeError  not a string of 1 to 64 printable ASCII characters without spaces and braces
+ * @throws TypeError, RangeError  not a string of 1 to 64 printable ASCII characters without spaces or braces
  */
 export function checkPrefix(prefix: unknown): string {
   const text = checkText("prefix", prefix, 1, 64);
   if (!/^[!-z|~]+$/.test(text)) {
-    throw new RangeError(`prefix must be printable ASCII without spaces and braces; got ${quote(text)}`);
+    throw new RangeError(`prefix must be printable ASCII without spaces or braces; got ${quote(text)}`);
   }
   return text;
 }
@@ -136,7 +136,9 @@ function checkText(option: string, value: unknown, minBytes: number, maxBytes: n
   }
   // UTF-8 encodes every lone surrogate as the same three bytes, so two such names would be one lock.
   if (/\p{Surrogate}/u.test(value)) {
-    throw new RangeError(`${option} must be well-formed Unicode; got ${quote(value)}, half of a pair`);
+    throw new RangeError(
+      `${option} must be well-formed Unicode; got ${quote(value)}, which contains half of a surrogate pair`,
+    );
   }
   return value;
 }

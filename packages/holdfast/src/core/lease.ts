@@ -16,6 +16,12 @@ export type ReleaseOutcome = "released" | "expired-unclaimed";
  *
  * When the work is done, call `release` or dispose the lease. Until then, Holdfast renews it for as long as the process lives
  * and uses it. If the process crashes, the server ends the lease after `leaseMs`.
+ *
+ * @example
+ * await using lease = await holdfast.mutex("order:42").acquire({ leaseMs: 10_000 });
+ * const paid = await charge(order, { signal: lease.signal });
+ * lease.assertHeld(); // throws if the lock was lost in the meantime
+ * await save(paid, lease.token);
  */
 export class Lease implements AsyncDisposable {
   /** Name of the lock. */
@@ -24,7 +30,7 @@ export class Lease implements AsyncDisposable {
   readonly #give: (() => Promise<Ended>) | undefined;
   #over: OverReason | undefined;
   #lost: LeaseLostError | undefined;
-  /** Reason of the signal's abort, which may come before the loss. */
+  /** The reason with which the signal aborted. It may abort before the lease is lost. */
   #aborted: LeaseLostError | undefined;
   #controller: AbortController | undefined;
   #release: Promise<ReleaseOutcome> | undefined;
@@ -251,16 +257,23 @@ export type LossListener = (reason: LossReason, forced?: Forced) => void;
 
 /** A lease as plain JSON, for `holdfast.adopt` in another process. */
 export interface ExportedLease {
+  /** Version of this format. */
   readonly version: 1;
+  /** Kind of the lock. */
   readonly kind: string;
+  /** Name of the lock. */
   readonly name: string;
   /** The `key` option of the lock, if it had one. */
   readonly key?: string | undefined;
+  /** Owner id of the claim behind the lease. */
   readonly owner: string;
+  /** Fencing token of the lease. */
   readonly token: number;
   /** Last token that its claim has reserved; absent if that is `token`. */
   readonly reservedTo?: number | undefined;
+  /** Length of the lease that renewals ask for, in ms. */
   readonly leaseMs: number;
+  /** Whether the lease is renewed. */
   readonly renew: boolean;
   /** What is left of `maxHoldMs`, in ms; absent if there is no limit. */
   readonly maxHoldMs?: number | undefined;

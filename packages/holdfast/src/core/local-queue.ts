@@ -58,9 +58,9 @@ function busyOf(queues: readonly LocalQueue[]): readonly LocalQueue[] {
  * without a round trip.
  *
  * The claim is in the server's queue on behalf of all callers that wait here. When it is granted, the callers that were already
- * waiting form its batch: at most 32, or 128 in a crowd. They hold the lock one after the other, each with its own token from
- * the tokens that the grant reserves. Later callers wait for the next claim, which joins the queue immediately. So other
- * processes are served after one batch, and a batch that takes too long is stopped.
+ * waiting form its batch: at most 32, or 128 if many callers wait. They hold the lock one after the other, each with its own
+ * token from the tokens that the grant reserves. Later callers wait for the next claim, which joins the queue immediately. So
+ * other processes are served after one batch, and a batch that takes too long is stopped.
  *
  * Invariants:
  * - A batch contains only callers that called before the server made the grant. So a token is never older than one that its
@@ -212,7 +212,8 @@ export class LocalQueue {
     this.#isCrowd = isCrowd(served, granted.claim.amount);
     const callers = this.#waiting.splice(0, served);
     this.#asker = undefined;
-    // This grant shows that the previous claim has ended. Its holder may not know that yet, and what it does then may add callers.
+    // This grant shows that the previous claim has ended. Its holder may not know that yet, and when it notices, it may add
+    // callers.
     if (this.#lastClaim !== undefined) this.#session.ended(this.#lastClaim);
     if (this.#serve(granted, callers)) {
       this.#lastClaim = granted.claim;

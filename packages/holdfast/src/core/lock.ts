@@ -23,7 +23,9 @@ import type { Session } from "./session.js";
  * them.
  */
 export interface ForceReleaseOptions {
+  /** Owner id of the holder. */
   readonly owner?: string | undefined;
+  /** Fencing token of the holder. */
   readonly token?: number | undefined;
   /** Why the lock is released. Sent to the holder if it can be reached. 1 to 256 bytes. */
   readonly reason?: string | undefined;

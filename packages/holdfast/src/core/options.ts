@@ -37,7 +37,7 @@ export interface TryAcquireOptions {
 /** Options of `acquire` and `run`. */
 export interface AcquireOptions extends TryAcquireOptions {
   /**
-   * Longest wait. A longer wait survives more contention, a shorter one fails sooner. 0 makes one attempt; Infinity
+   * Longest wait. A longer wait tolerates more contention; a shorter one fails sooner. 0 makes one attempt; Infinity
    * never gives up. Milliseconds, 0 or more.
    * @default 10_000
    */
@@ -202,14 +202,14 @@ export function isAbortSignal(value: unknown): value is AbortSignal {
 
 const natives = new WeakMap<AbortSignal, AbortSignal>();
 
-/** Returns the signal, or an AbortSignal of this realm that aborts together with it if its class is another. */
+/** Returns the signal if it is an AbortSignal of this realm, and otherwise one of this realm that aborts together with it. */
 export function nativeSignal(signal: AbortSignal): AbortSignal {
   if (signal instanceof AbortSignal) return signal;
   const known = natives.get(signal);
   if (known !== undefined) return known;
   const foreign: AbortSignal = signal;
   const controller = new AbortController();
-  // Polyfills may have no reason; then the new signal's reason is an AbortError, as Node's default.
+  // Polyfills may have no reason; then the new signal's reason is an AbortError, which is Node's default.
   const abort = (): void => controller.abort(foreign.reason);
   if (foreign.aborted) abort();
   else foreign.addEventListener("abort", abort, { once: true });

@@ -41,7 +41,7 @@ export class Polling {
   /**
    * Schedules the next request of a waiter in the queue.
    *
-   * @param restMs  rest of the current lease, in ms; negative if it has no end
+   * @param restMs  remaining time of the current lease, in ms; negative if it has no end
    * @param mostMs  longest delay, in ms, without jitter
    */
   queued(restMs: number, mostMs: number): void {

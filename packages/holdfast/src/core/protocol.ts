@@ -14,8 +14,8 @@ import type { Moment } from "./time.js";
 /**
  * A claim on a lock, which waits or holds: one owner id, one lease on the server.
  *
- * To copy a claim, spread it and set `owner`: the owner id may be a getter, which a spread leaves out. Use no fixed
- * list of members, because a kind may add members that core does not know.
+ * To copy a claim, spread it and set `owner`: the owner id may be a getter, which a spread leaves out. Do not list the members
+ * one by one, because a kind may add members that core does not know.
  */
 export interface Claim {
   /**
@@ -28,7 +28,8 @@ export interface Claim {
   /** Length of the lease that the server grants, in ms. */
   readonly leaseMs: number;
   /**
-   * The amount that the claim requests: of a mutex, the number of tokens that a grant reserves; otherwise, of permits.
+   * The amount that the claim requests: for a mutex, the number of tokens that a grant reserves; otherwise, the number of
+   * permits.
    */
   readonly amount: number;
   /**
@@ -235,7 +236,7 @@ export interface HolderState {
   readonly owner: string;
   /** Fencing token of the hold; undefined if the server has no record of one. */
   readonly token: number | undefined;
-  /** Rest of the lease on the server, in ms; Infinity if it has no end. */
+  /** Remaining lease time on the server, in ms; Infinity if it has no end. */
   readonly leaseLeftMs: number;
   /** True if the token does not encode the time of the grant. */
   readonly isUntimed?: true | undefined;
@@ -304,7 +305,7 @@ export function parseOwner(
   return { clientId, amount: Number(amount), label: label === "" ? undefined : decodeWords(label) };
 }
 
-/** The end of a pause without an end, in ms since 1970, because the text of a pause needs a number there. */
+/** Stands for the end of a pause that has no end, in ms since 1970, because the text of a pause must contain a number. */
 export const NEVER_MS = 9_000_000_000_000;
 
 /** Parses the text of a pause. Returns undefined if it is not one. */
@@ -316,7 +317,7 @@ export function parsePause(owner: string): Pause | undefined {
   return { by: decodeWords(by), label: decodeWords(label), sinceAtMs: Number(since), untilAtMs, owner };
 }
 
-/** Decodes percent-encoded text from owner ids and messages. Returns text that is not validly encoded as it is. */
+/** Decodes percent-encoded text from owner ids and messages. Returns text that is not validly encoded unchanged. */
 export function decodeWords(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -358,7 +359,7 @@ export interface Granted extends Grant {
 }
 
 /**
- * `Granted.mayStillRun` for a claim whose requests all have a reply. Shared, so that most holds need not keep their
+ * The value of `Granted.mayStillRun` for a claim whose requests all have a reply. Shared, so that most holds need not keep their
  * waiter.
  */
 export const NOTHING_RUNS = (): boolean => false;

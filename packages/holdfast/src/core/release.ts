@@ -28,7 +28,7 @@ export interface Given {
  * holder's work, even if replies are late. So a "not held" reply counts as a release if an earlier copy of the request
  * may have run.
  *
- * @throws StoreError  no reply in time, or the server refused; the cleanup goes on in the background
+ * @throws StoreError  no reply in time, or the server refused; the cleanup continues in the background
  */
 export async function giveBack({ session, protocol, grant, claim, mayStillRun, reclaim }: Given): Promise<Ended> {
   const { commandTimeoutMs } = session;
@@ -67,9 +67,9 @@ async function isReclaimed(reclaim: () => Promise<boolean>): Promise<boolean> {
 }
 
 /**
- * Gives back a lease that has expired by this process's clocks. Other claims may have been granted since, and a late
- * copy of an own request may even have acquired the lock again. Only the token shows that, so this extends the lease,
- * which compares the token, and then cleans up.
+ * Gives back a lease that has expired by this process's clocks. Other claims may have been granted since, and a late copy of a
+ * request of this claim may even have acquired the lock again. Only the token shows that, so this extends the lease, which
+ * compares the token, and then cleans up.
  *
  * @throws StoreError  no reply in time, or the server refused
  */
@@ -88,7 +88,7 @@ export async function giveBackLate({ session, protocol, grant, claim, mayStillRu
 //
 // A request whose reply was lost may still be on its way, and may queue or acquire when it arrives. So while such a
 // request exists, the cleanup repeats `leave` until the lease that the request could begin is over, for at most a
-// minute. If the server never replies, it goes on for at least a minute. If a place in the queue remains after that and
+// minute. If the server never replies, it continues for at least a minute. If a place in the queue remains after that and
 // is granted, the session passes the grant on (`Session.remember`).
 
 const FIRST_PAUSE_MS = 50;

@@ -28,7 +28,7 @@ export class RenewalSchedule {
   #nextAtMs: number;
   #retryMs = RETRY_MIN_MS;
   #isUnderWay = false;
-  /** Whether a renewal was requested while another was under way, whose reply may be older than the reason. */
+  /** Whether a renewal was requested while another was under way, whose reply may have been made before the reason arose. */
   #isDueAgain = false;
 
   /**
@@ -66,7 +66,7 @@ export class RenewalSchedule {
     this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);
   }
 
-  /** The lease begins again now, with this length. */
+  /** The lease starts over now, with this length. */
   restart(leaseMs: number, nowMs: number = this.#runtime.monotonicMs()): void {
     this.#nextAtMs = this.#isDueAgain ? nowMs : nowMs + leaseMs / 3;
     this.#isDueAgain = false;
@@ -103,11 +103,11 @@ export function publishRenew(
   channels.renew.publish(event);
 }
 
-/** Most leases per request. Few enough that other clients do not wait long for the server. */
+/** Maximum number of leases per request. Few enough that other clients do not wait long for the server. */
 const MOST = 128;
 /**
- * Requests at a time. A limit lets requests of others in between. It grows if so many leases wait that it would take
- * too long.
+ * Number of concurrent requests. The limit leaves room for other requests in between. It grows if so many leases wait that the
+ * renewals would take too long.
  */
 const AT_A_TIME = 4;
 /**
@@ -131,7 +131,7 @@ export interface Renewable {
  *
  * Most processes hold a few leases, and renew each with its own request when a third of it is over. With thousands of
  * leases that is expensive: for 100,000 leases of 30 s, a request, a timer and a reply per lease use more than half a
- * core (docs/benchmarks.md). So the watchdog, which looks at every lease once a second anyway, collects those that are
+ * core (docs/benchmarks.md). So the watchdog, which checks every lease once a second anyway, collects those that are
  * due soon. A lease that the bulk request does not renew sends its own request. So no lease is declared lost here.
  *
  * Each session has one instance.
@@ -141,8 +141,8 @@ export class BulkRenewal {
   readonly #timeoutMs: number;
   #waiting: Renewable[] = [];
   /**
-   * For each waiting lease, the time on the monotonic clock when it has waited for a sixth of its length. Then there is
-   * still time for two own requests.
+   * For each waiting lease, the time on the monotonic clock when it has waited for a sixth of its length. Then there is still
+   * time for two separate requests.
    */
   #lateAtMs: number[] = [];
   /** The earliest of these times. Before it no search is needed, which matters because tens of thousands may wait. */

@@ -12,13 +12,11 @@ import { type Moment, now, Validity, validUntil } from "./time.js";
 import { CHECK_MS, confirmAtMs, type Unconfirmed, type Watched } from "./watchdog.js";
 
 /**
- * Only events within this time, in ms, need a timer. For later ones the watchdog looks again in time, even if it is
- * late.
+ * Only events within this time, in ms, need a timer. For later ones, the watchdog checks again in time, even if it is late.
  */
 const NEAR_MS = 2 * CHECK_MS;
 /**
- * How much before its due time a lease may be renewed in bulk, in ms, so that the nearest look of the watchdog renews
- * it.
+ * How much before its due time a lease may be renewed in bulk, in ms, so that the nearest check of the watchdog renews it.
  */
 const EARLY_MS = CHECK_MS / 2;
 /** Shortest lease that is renewed in bulk, in ms. */
@@ -146,7 +144,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
       this.#kept.validForMs();
       return;
     }
-    // A timer that should have fired before the last look is lost: a test may fake timers and then restore the real
+    // A timer that should have fired before the last check is lost: a test may fake timers and then restore the real
     // ones.
     if (this.#timer !== undefined && at.monotonicMs <= this.#timerDueAtMs + CHECK_MS) return;
     const endsInMs = Math.min(leftMs, this.#options.maxHoldMs - this.validity.heldMs(at.monotonicMs));
@@ -187,7 +185,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     publishRenew(this.#protocol, this.#kept, undefined, () => this.#kept.validForMs());
   }
 
-  /** The bulk renewal has not renewed the lease, so send an own request. */
+  /** The bulk renewal has not renewed the lease, so send a separate request. */
   open(): void {
     this.#renewal.settled();
     if (!this.#isResting) void this.#renew();
@@ -213,8 +211,8 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     // Another server may have taken over and lost the lease. The renewal restores it.
     const mayHaveLost = connection === "commands" && this.#protocol.reclaim !== undefined;
     if (this.#renewal.renewNow(mayHaveLost)) this.#arm();
-    // The message of a forced release may be lost, so renew soon. No timer: the watchdog looks within a second, and can
-    // renew many leases together.
+    // The message of a forced release may be lost, so renew soon. No timer: the watchdog checks within a second, and can renew
+    // many leases together.
     else if (connection === "inbox") this.#renewal.renewNow(true);
   }
 
@@ -349,7 +347,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
    * message.
    */
   #refused(): void {
-    // A later hold may use the same claim, and must ask as well.
+    // A later hold may use the same claim, so it must ask too.
     if (this.#isOver) this.#session.recheckClaim(this.#kept.grant.claim);
     else this.#kept.lose(this.validity.leftMs() <= 0 ? "expired" : "server-lost");
   }

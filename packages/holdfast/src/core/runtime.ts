@@ -147,7 +147,7 @@ export function crypto(): typeof import("node:crypto") {
 const LOST_AFTER_MS = 1_000;
 
 /**
- * One timer that many objects share, for example to look at all leases.
+ * One timer that many objects share, for example to check all leases.
  *
  * A timer may never fire: a test that fakes timers and then restores the real ones drops timers set in between. So each
  * use compares the clock, and replaces a timer that should have fired long ago.

@@ -32,10 +32,10 @@ const RECHECK_MS = 3_000;
 /** The same for waiters that get no messages, or if the server cannot tell whether the client it grants to is gone. */
 const UNCOUNTED_RECHECK_MS = 1_000;
 
-/** Most cleanup requests without a reply: about 10 ms of processor time if they are sent in one turn. */
+/** Maximum number of cleanup requests without a reply: about 10 ms of processor time if they are sent in one turn. */
 const MOST_DEPARTURES = 250;
 
-/** Most settled claims that the session remembers, in case a late copy of a request gets them a grant. */
+/** Maximum number of settled claims that the session remembers, because a late copy of a request may still get them a grant. */
 const REMEMBERED = 1_000;
 
 /**
@@ -97,7 +97,7 @@ export class Session {
     readonly commandTimeoutMs: number;
     readonly records: ClientRecords;
     readonly guard: Guard;
-    /** How long a grant by message lasts at most until it is confirmed, in ms. @default HAND_OFF_MS */
+    /** Longest time that a grant by message lasts until it is confirmed, in ms. @default HAND_OFF_MS */
     readonly handOffMs?: number | undefined;
     readonly closeStore: () => Promise<void>;
     /** Sends the echoes that check the inboxes. If absent, inboxes are not checked. */
@@ -411,7 +411,7 @@ export class OwnClientRecord {
     this.#timer = new SharedTimer(runtime, () => this.#refresh());
   }
 
-  /** Called for every claim. Writes the record only if it is not fresh or the lease is longer than all before. */
+  /** Called for every claim. Writes the record only if it is not fresh, or if the lease is longer than all earlier ones. */
   touch(leaseMs: number): void {
     const isLonger = leaseMs > this.#longestLeaseMs;
     if (isLonger) this.#longestLeaseMs = leaseMs;

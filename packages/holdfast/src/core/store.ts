@@ -149,7 +149,7 @@ export type Standing =
 export interface ServerMemory {
   /** The run of the server, if it may grant and knows of leases of `leaseMs`; undefined if the server must be asked first. */
   knows(leaseMs: number): string | undefined;
-  /** The run of the server, if its last reply was `alone`: too few of the other servers were asked for that run. */
+  /** The run of the server, if its last reply was `alone`: since that run began, too few of the other servers have been asked. */
   readonly aloneIn: string | undefined;
   /**
    * Asks the server now, and informs it of leases of `leaseMs`.
@@ -218,7 +218,7 @@ export interface Grace {
   ): Promise<ShardStanding>;
 }
 
-/** The rest of the time in which a server grants nothing. */
+/** How much longer a server grants nothing. */
 export interface Quiet {
   /** In ms from now. */
   readonly restMs: number;

@@ -101,7 +101,7 @@ export class GrantMoment {
     return sentAt;
   }
 
-  /** Records the reply that the claim waits, made when the server's clock showed `serverUs`. */
+  /** Records a reply that says that the claim waits. The server's clock showed `serverUs` when it replied. */
   waits(sentAt: Moment, serverUs: number): void {
     this.#sample = { sentAt, serverUs };
   }
@@ -109,8 +109,8 @@ export class GrantMoment {
   /**
    * The earliest moment of a grant whose message has arrived and that the server made at `grantedAtUs` of its clock.
    *
-   * Undefined if the caller should ask the server instead. That is so if the grant is older than a reply that the claim waits,
-   * because the grant is then over. It is also so if less than half of the lease is left.
+   * Undefined if the caller should ask the server instead. That is so if the grant is older than a reply that says that the claim
+   * waits, because the grant is then over. It is also so if less than half of the lease is left.
    */
   of(grantedAtUs: number, leaseMs: number): Moment | undefined {
     const receivedAt = now(this.#runtime);
@@ -181,7 +181,7 @@ export class Validity {
 /** What ended a wait: its deadline, or an abort of its signal. */
 export type DeadlineEnd = "deadline" | "abort";
 
-/** The value does not matter: the timer only starts itself again. */
+/** The value does not matter, because the timer restarts itself. */
 const STAY_MS = 60_000;
 
 /**
@@ -217,7 +217,7 @@ export class Deadline {
     return nowMs - this.startedAt.monotonicMs;
   }
 
-  /** The rest of `waitMs`, in ms; negative after the deadline, Infinity without one. */
+  /** The remaining part of `waitMs`, in ms; negative after the deadline, Infinity without one. */
   leftMs(): number {
     return this.#waitMs === Infinity ? Infinity : this.#waitMs - this.waitedMs();
   }

@@ -31,9 +31,9 @@ export interface Watched {
  * A timer follows the monotonic clock, which stops on a suspended host and does not follow jumps of the wall clock. So
  * the watchdog must compare the clocks to find leases that have expired by the wall clock. All leases share one timer,
  * because a timer per lease would cost 400 bytes each, and 11 ms of processor time per second for 1,000 leases. A lease
- * needs its own timer only for events that come due before the next looks.
+ * needs its own timer only for events that come due before the next checks.
  *
- * After the last lease has left, the timer runs for at most one more look.
+ * After the last lease has left, the timer fires at most once more.
  */
 export class Watchdog {
   readonly #runtime: Runtime;
@@ -152,7 +152,7 @@ export class Confirmations {
 /** A hold shorter than this, in ms, needs no confirmation. */
 export const SHORT_HOLD_MS = 250;
 
-/** Most locks that are remembered. Grants of unknown locks are confirmed immediately, which is always safe. */
+/** Maximum number of locks that are remembered. Grants of unknown locks are confirmed immediately, which is always safe. */
 const REMEMBERED = 10_000;
 
 /**

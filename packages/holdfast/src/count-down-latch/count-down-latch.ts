@@ -45,6 +45,16 @@ const COUNT_MAX = 1_000_000_000;
  * step, and later callers do not wait. Then a new count may be set.
  *
  * A latch that was not set is open, so set it before any process waits.
+ *
+ * @example
+ * const loaded = holdfast.countDownLatch("import:7");
+ * await loaded.trySetCount(parts.length); // before any process waits
+ *
+ * // in each worker, when it has loaded a part:
+ * await loaded.countDown(1, { callerId: part.id });
+ *
+ * // in the process that continues when all parts are loaded:
+ * await loaded.await({ waitMs: 60_000 });
  */
 export class CountDownLatch {
   /** Name of the latch. */
@@ -119,7 +129,7 @@ export class CountDownLatch {
     if ("token" in end) return;
     throw new WaitTimeoutError(this.name, {
       waitMs: resolved.waitMs,
-      awaited: "the count of zero",
+      awaited: "the count did not reach zero",
       now: "waiting again is safe",
     });
   }

@@ -10,7 +10,7 @@ import {
   countDownLatchSetCount,
 } from "../generated/scripts.js";
 
-/** Most waiters that `inspect` lists. */
+/** Maximum number of waiters that `inspect` lists. */
 const NAMED_WAITERS = 100;
 
 /** What the protocol of one latch needs. */

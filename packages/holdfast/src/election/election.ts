@@ -63,6 +63,14 @@ export interface Leader extends Holder {
  * second round trip, before `campaign` resolves.
  *
  * The API follows etcd's election. Unlike in etcd, candidates are notified by a message and do not watch each other.
+ *
+ * @example
+ * const election = holdfast.election("feed");
+ * await using leadership = await election.campaign("10.0.0.5:8080", { waitMs: Infinity });
+ * while (!leadership.signal.aborted) await pullFeed(leadership.term);
+ *
+ * // in any other process:
+ * for await (const leader of election.observe()) useFeedOf(leader?.value);
  */
 export class Election extends Lock<Leadership> {
   readonly #election: ElectionProtocol;

@@ -29,7 +29,10 @@ export interface Office {
   readonly key: string;
   /** Its current or most recent leadership. */
   readonly leadership: Leadership | undefined;
-  /** How long work has run since the last confirmation of its lost leadership, in ms; 0 if the leadership is not lost. */
+  /**
+   * If the leadership is lost and its work still runs: the time since the last confirmation by the server, in ms.
+   * Otherwise 0.
+   */
   overrunMs(): number;
   /** See `Election.resign`. */
   resign(): Promise<ReleaseOutcome | undefined>;

@@ -24,7 +24,10 @@ export interface LeaderRecord {
 export class ElectionProtocol extends MutexProtocol {
   /** The channel that observers subscribe to. */
   readonly channel: string;
-  /** Set because a leader may start long work immediately, and because others see it as leader from its first message on. */
+  /**
+   * Set because a leader may start long work immediately, and because others see it as the leader after its first
+   * message.
+   */
   readonly confirmsFirst = true;
   readonly #record: string;
 

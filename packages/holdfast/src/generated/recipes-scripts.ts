@@ -1439,7 +1439,7 @@ return {1, tonumber(before)}` as string,
   grants: false,
 } as const;
 
-/** recipes/worker-slot/end: note the last use of a number that its holder is about to release. */
+/** recipes/worker-slot/end: record the last use of a number that its holder is about to release. */
 export const recipesWorkerSlotEnd = {
   name: "recipes/worker-slot/end",
   keys: ["ends"],

@@ -311,7 +311,7 @@ return answer(1)` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/expirable-semaphore/count: return the number of free and held permits, after taking back ended ones. */
+/** interop/redisson/expirable-semaphore/count: return the number of free and held permits, after reclaiming expired ones. */
 export const interopRedissonExpirableSemaphoreCount = {
   name: "interop/redisson/expirable-semaphore/count",
   keys: ["permits", "timeout", "leases"],
@@ -1529,7 +1529,7 @@ return answer(1)` as string,
   grants: false,
 } as const;
 
-/** interop/redisson/semaphore/count: return the number of free permits, after taking back those of ended leases. */
+/** interop/redisson/semaphore/count: return the number of free permits, after reclaiming those of expired leases. */
 export const interopRedissonSemaphoreCount = {
   name: "interop/redisson/semaphore/count",
   keys: ["permits", "leases", "grants", "timeout"],

@@ -43,7 +43,8 @@ export interface ForeignParts<Held extends Lease> {
 }
 
 /**
- * A lock that is shared with clients of another system. It waits without Holdfast's queue, and is a `Lock` otherwise.
+ * A lock that is shared with clients of another system. It waits without Holdfast's queue. Otherwise it works like any
+ * other `Lock`.
  */
 export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
   readonly #parts: ForeignParts<Held>;
@@ -57,8 +58,8 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
   /**
    * Waits until the lock is free, then holds it.
    *
-   * One round trip if the lock is free. Otherwise Holdfast asks again after a pause, when the current lease must be
-   * over, and when the protocol publishes a release.
+   * One round trip if the lock is free. Otherwise Holdfast asks again after a pause, when the current lease must have
+   * ended, and when the protocol publishes a release.
    *
    * @returns a lease; its token orders this grant only among grants of Holdfast, unless the format has its own tokens
    * @throws AcquireTimeoutError  not granted within `waitMs`; nothing is held; names the holder if the format shows it

@@ -26,7 +26,7 @@ import type { InLine, Line, Listen } from "./line.js";
 export interface Pauses {
   /** Longest sleep, in ms. */
   readonly delayMs: number;
-  /** In ms, 0 to `delayMs`. Larger spreads the requests of different waiters further apart. */
+  /** In ms, 0 to `delayMs`. A larger value spreads the requests of different waiters more. */
   readonly jitterMs: number;
 }
 
@@ -55,7 +55,7 @@ export interface ForeignWait {
 /**
  * One caller that waits for a foreign lock.
  *
- * At the front of its line it delegates to core's `Waiter`. That one resends a request without a reply under the same
+ * At the front of its line it delegates to core's `Waiter`, which resends a request without a reply under the same
  * owner id, and undoes what the server may have done if the wait ends by abort, deadline or `close`. The first refusal
  * starts the subscription. Once subscribed, the waiter asks again before it sleeps.
  */

@@ -2,7 +2,7 @@
   lua/begin-anew: renew the lease of a held lock, on one server of a quorum.
 
   Never shortens a lease, because the request may be a late copy that arrives after a longer extension. Uses KEYS[1]
-  lock. Returns for how many ms the fence must live: 10 minutes more than the rest of the lease.
+  lock. Returns how long the fence must live, in ms: 10 minutes longer than the lease.
 
   KEYS[1] lock. Returns how long the fence has to live, in ms: ten minutes more than all that the lease has left.
 ]]

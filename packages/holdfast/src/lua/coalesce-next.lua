@@ -1,9 +1,9 @@
 --[[
   lua/coalesce-next: grant a coalesced call to the newest caller that is still subscribed.
 
-  Among the callers in KEYS[3], for which the newest wins, only those may follow that arrived after the last call that
-  began, or that caller itself if it lost its grant before it knew that it had begun. If there is none, the oldest
-  caller in KEYS[4] is granted, and the others there share its result. A caller whose inbox has no subscriber is
+  Among the callers in KEYS[3], the newest is granted. Only callers are considered that arrived after the last call that
+  began, or the caller of that call itself, if it lost its grant before it knew that it had begun. If there is none, the
+  oldest caller in KEYS[4] is granted, and the others there share its result. A caller whose inbox has no subscriber is
   dropped. The others keep their places because a granted call may never begin; then they are next.
 
   Needs lua/tell. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] waiting, KEYS[4] joining, KEYS[5] run. `self` is the

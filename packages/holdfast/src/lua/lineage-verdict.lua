@@ -1,7 +1,7 @@
 --[[
-  lua/lineage-verdict: for how long a server must grant nothing, given what it knows of itself and of its marker.
+  lua/lineage-verdict: how long a server must not grant, given what it knows about itself and its marker.
 
-  This is the only place that decides it. It is a pure function: no reads, no writes, no clock.
+  Only this function decides that. It is pure: no reads, no writes, no clock.
 
   - `run` is this run of this server.
   - `settled` is the run that may grant according to the marker, and `pending` the one that waits since `sinceMs`;

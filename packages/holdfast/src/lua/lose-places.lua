@@ -2,9 +2,9 @@
   lua/lose-places: remove all places in the queue of a client whose last grant expired unconfirmed.
 
   Only for a script that has found no holder. A holder deletes KEYS[4] when it confirms or releases. So if the lock is
-  free while KEYS[4] exists, it was granted to a process that never replied: it is frozen, dead or unreachable. Each
-  of its other claims would delay the next waiters as much. Each removed claim gets a message, so that a client that
-  is alive queues again. One call looks at 10,000 waiters and removes 1,000 at most.
+  free while KEYS[4] exists, it was granted to a process that never replied: it is frozen, dead or unreachable. Each of
+  its other claims would cause the same delay for the next waiters. Each removed claim gets a message, so that a client
+  that is alive queues again. One call examines at most 10,000 waiters and removes at most 1,000.
 
   Needs lua/tell. Uses KEYS[3] queue, KEYS[4] handed. Returns whether there was such a client.
 ]]

@@ -14,7 +14,7 @@
   gets slot numbers.
 ]]
 local lastToken
--- Whether permits were held when this call began. pausing/pause-permits sets it to true, so that the fence moves.
+-- Whether permits were held when this call began. pausing/pause-permits sets it to true, so that the fence is raised.
 local wasHeld = tonumber(state[3] or 0) > 0
 
 local function nextToken()
@@ -85,7 +85,7 @@ local function grantHeads(self)
   -- EXISTS counts a repeated key twice, so a result above 1 means that there is a pause.
   local found = used < capacity and redis.call('EXISTS', KEYS[5], KEYS[6], KEYS[6]) or 0
   if found > 1 and used == 0 and wasHeld then
-    -- The permits became free during a pause. The fence moves so that a late earlier holder is refused as after a
+    -- The permits became free during a pause. The fence is raised, so that a late earlier holder is refused as after a
     -- grant.
     redis.call('SET', KEYS[2], nextToken(), 'PX', keptMs())
   end

@@ -9,7 +9,7 @@
   - `used` is the sum of the weights of all grants in KEYS[1].
   - The holders in KEYS[1] are those in KEYS[3].
   - The slot numbers below `top` that no grant has are the `free` members of KEYS[4].
-  - No lease ends before `first`, so no script looks for ended leases until then.
+  - No lease ends before `first`, so no script searches for expired leases until then.
   - No key expires before a lease in it ends, and none before `until`.
   - The member `-` of KEYS[3] never ends. It is a placeholder that keeps the key and its expiry while holders come and
     go.

@@ -12,7 +12,7 @@ local function keptMs()
   return math.floor((keepUntil - now) / 1000)
 end
 
--- Extends the expiry in steps of 5 minutes more than needed, so that most calls need not write it.
+-- If the expiry must be extended, extends it by 5 minutes more than needed, so that most calls do not have to write it.
 local function lengthen(leaseMs)
   local needed = now + math.max(keepMs, leaseMs + 60000) * 1000
   if keepUntil < needed then

@@ -2,7 +2,7 @@
   lua/signal-next: move waiters from a condition to the end of the mutex's queue, first come, first served.
 
   A waiter whose inbox has no subscriber is dropped and the next one is tried, because a signal to a process that is
-  gone would be lost. If such a waiter is alive, it finds itself in no queue when it asks, and continues: a spurious
+  gone would be lost. If such a waiter is alive, it finds that it is in no queue when it asks, and continues: a spurious
   wake-up. One call tries at most 10,000 waiters. The caller learns how many are left and asks again.
 
   Needs lua/tell. Uses KEYS[3] queue. `pop` removes the first waiter from the condition, because its key has a

@@ -10,9 +10,9 @@
   it took over. So a client that is skipped is notified on its own channel. If it is alive, it asks and queues again.
   A server older than Redis 7 has no sharded channels and cannot count, so it treats every client as subscribed.
 
-  A user may lack the permission to count or to publish, and some managed servers refuse either inside a script. The
-  calling scripts have written by then and must not stop half done, so a refusal counts as "not subscribed", and the
-  waiters poll. inbox/echo raises the error.
+  A user may lack the permission to count or to publish, and some managed servers refuse both inside a script. The
+  calling scripts have already written by then and must not stop halfway, so a refusal counts as "not subscribed", and
+  the waiters poll. inbox/echo raises the error.
 
   Returns whether the message was sent to a subscriber.
 ]]
@@ -39,8 +39,8 @@ local function isThere(channel, number)
 end
 
 local function tell(channel, message)
-  -- Counts first, because a message without a subscriber here still reaches those of the replicas, who would believe
-  -- it.
+  -- Counts first, because a message without a subscriber here still reaches subscribers on replicas, which would accept
+  -- the grant.
   if not isThere(channel, string.match(message, '%d+')) then
     return false
   end

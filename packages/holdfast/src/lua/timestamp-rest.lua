@@ -1,6 +1,6 @@
 --[[
-  lua/timestamp-rest: for how long an existing lock counts as held: until its value or its expiry, whichever is
-  sooner.
+  lua/timestamp-rest: how much longer an existing lock counts as held: until the time in its value or until its expiry,
+  whichever is sooner.
 
   Compares in the unit of the value, as the other clients do. Returns whether it is held and for how many more ms; -1
   if it has no end.

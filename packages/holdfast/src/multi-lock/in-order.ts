@@ -28,7 +28,7 @@ export interface OrderedRequest {
   /** The caller's options, unresolved, so that each lock fills in its own defaults. */
   readonly given: AcquireOptions;
   readonly resolved: ResolvedOptions;
-  /** The time that the caller still waits, in ms; 0 allows one attempt at each lock. */
+  /** How much longer the caller waits, in ms; 0 allows one attempt for each lock. */
   leftMs(): number;
 }
 

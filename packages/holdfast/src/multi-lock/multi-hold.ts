@@ -1,8 +1,8 @@
 /**
  * Several leases that act as one.
  *
- * Invariants: the whole is valid only while each member is. As soon as one member is lost, the whole is lost, once, and
- * the other members are released, because work that needs all of them has to stop.
+ * Invariants: the whole is valid only while each member is. As soon as one member is lost, the whole is lost, the loss
+ * is reported once, and the other members are released, because work that needs all of them has to stop.
  */
 import { type Forced, LeaseLostError, type LossReason, UnsupportedError } from "../core/errors.js";
 import type { Ended, ExportedLease, Holding, LossListener } from "../core/lease.js";
@@ -53,7 +53,10 @@ export class MultiHold implements Holding {
     return this.#runtime.monotonicMs() - this.#heldAtMs;
   }
 
-  /** If a member's reply is uncertain, that member keeps its old end of lease, and so does the whole. */
+  /**
+   * If a member's reply is uncertain, the lease of that member still ends when it would have ended before, and so does
+   * the whole.
+   */
   async extend(leaseMs: number): Promise<"extended" | NotHeld> {
     const ends = await Promise.allSettled(this.#leases.map((lease) => lease.extend(leaseMs)));
     return lossIn(ends) ?? "extended";

@@ -51,6 +51,13 @@ export interface MultiInspection extends Inspection {
  *
  * Losing any member loses the whole lease, and the other members are released. A release releases all members, and the
  * worst outcome counts.
+ *
+ * @example
+ * const accounts = holdfast.multiLock(["account:1", "account:2"]);
+ * await accounts.run(async (lease) => {
+ *   const [from, to] = lease.leases;
+ *   await transfer(from?.token, to?.token, { signal: lease.signal });
+ * });
  */
 export class MultiLock {
   /** Names of the members, joined with ", ". */

@@ -1,8 +1,8 @@
 --[[
   mutex/force-release: take the mutex away from a specific holder, and notify that holder.
 
-  The caller names the holder by owner, by token, or by both. Nothing happens if the holder has changed. The fence
-  moves even without waiters, so that a late release of the old holder learns that the lock was taken away.
+  The caller names the holder by owner, by token, or by both. Nothing happens if the holder has changed. The fence is
+  raised even without waiters, so that a late release of the old holder learns that the lock was taken away.
 
   KEYS[1] lock    string, owner id of the holder; expires with its lease
   KEYS[2] fence   string, last token issued

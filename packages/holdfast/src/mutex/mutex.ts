@@ -24,6 +24,14 @@ import type { MutexProtocol } from "./protocol.js";
  *
  * Algorithm: our own (docs/adr/001-queue-on-the-server.md). One key holds the owner, one the last token, and one the
  * queue.
+ *
+ * @example
+ * const mutex = holdfast.mutex("order:42");
+ * await mutex.run(async (lease) => {
+ *   const paid = await charge(order, { signal: lease.signal });
+ *   lease.assertHeld(); // throws if the lock was lost in the meantime
+ *   await save(paid, lease.token);
+ * });
  */
 export class Mutex extends Lock {
   readonly #protocol: MutexProtocol;

@@ -16,7 +16,7 @@ import {
   mutexRenew,
 } from "../generated/scripts.js";
 
-/** Most waiters that `inspect` lists. */
+/** Maximum number of waiters that `inspect` lists. */
 const NAMED_WAITERS = 100;
 
 /** How long the fence key outlives a lease. The scripts that take no `fenceMs` contain this value themselves. */
@@ -182,7 +182,8 @@ export class MutexProtocol implements LockProtocol {
     const parts: string[] = [];
     let caller: MutexProtocol | undefined;
     for (const { protocol, grant, leaseMs } of leases) {
-      if (!(protocol instanceof MutexProtocol)) throw new TypeError(`a ${protocol.kind} is not renewed with mutexes`);
+      if (!(protocol instanceof MutexProtocol))
+        throw new TypeError(`a ${protocol.kind} cannot be renewed together with mutexes`);
       caller ??= protocol;
       keys.push(protocol.key, `${protocol.base}:fence`);
       parts.push(`${grant.claim.owner} ${grant.token} ${leaseMs}`);

@@ -1,7 +1,7 @@
 --[[
   pausing/pause-permits: pause permits. Current holders keep theirs, and nothing is granted until the pause ends.
 
-  If no permits are held, the fence moves, as for a grant. A repeated request gets the same reply, and a copy that
+  If no permits are held, the fence is raised, as for a grant. A repeated request gets the same reply, and a copy that
   arrives after the pause was resumed does nothing.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
@@ -44,8 +44,8 @@ end
 pause = string.format('pause/%.0f/%.0f/1/', nowMs, untilMs) .. request .. '/' .. words
 redis.call('SET', KEYS[6], pause, 'PX', string.format('%.0f', untilMs - nowMs))
 reap()
--- Grants nothing during the pause, but moves the fence. The variant of this script for a server that may not grant yet
--- does not move it, because a holder may still reclaim its lease.
+-- Grants nothing during the pause, but raises the fence. The variant of this script for a server that may not grant yet
+-- does not raise it, because a holder may still reclaim its lease.
 wasHeld = true
 grantHeads()
 return {1, nowMs, pause}

@@ -1,7 +1,7 @@
 --[[
   pausing/pause: pause a mutex. The current holder keeps it, and nothing is granted until the pause ends.
 
-  If it is free, the fence moves, as for a grant. A repeated request gets the same reply, and a copy that arrives
+  If it is free, the fence is raised, as for a grant. A repeated request gets the same reply, and a copy that arrives
   after the pause was resumed does nothing.
 
   KEYS[1] lock       string, owner id of the holder; expires with its lease
@@ -41,8 +41,8 @@ end
 pause = string.format('pause/%.0f/%.0f/1/', nowMs, untilMs) .. request .. '/' .. words
 redis.call('SET', KEYS[5], pause, 'PX', string.format('%.0f', untilMs - nowMs))
 if not redis.call('GET', KEYS[1]) then
-  -- Grants nothing during the pause, but moves the fence. The variant of this script for a server that may not grant
-  -- yet does not move it, because a holder may still reclaim its lease.
+  -- Grants nothing during the pause, but raises the fence. The variant of this script for a server that may not grant
+  -- yet does not raise it, because a holder may still reclaim its lease.
   handOff(inbox, nil, now)
 end
 return {1, nowMs, pause}

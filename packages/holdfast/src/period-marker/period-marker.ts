@@ -16,10 +16,10 @@ import { keysOf, majorityOf, onMajority, type Place, placeOf } from "./place.js"
 /** Options of `startOfPeriod`. */
 export interface PeriodOptions {
   /**
-   * The period. Either a number of ms since the last run, a whole number from 1,000 to 31,536,000,000, of which nine
-   * tenths must have passed. So a job that starts once a day, and a second earlier than the day before, skips no day.
-   * Or `"hour"`, `"day"` or `"week"` of the calendar in UTC, for a job that is tried more often and has to run once in
-   * each. A time up to 30 s before a calendar period counts as part of it.
+   * The period: a length in ms, a whole number from 1,000 to 31,536,000,000; or `"hour"`, `"day"` or `"week"` of the
+   * calendar in UTC. With a length, nine tenths of it must have passed since the last run. So a daily job that starts a
+   * second earlier than the day before skips no day. Use a calendar period for a job that is tried more often and has
+   * to run once in each period. A time up to 30 s before a calendar period counts as part of it.
    */
   readonly every: Period;
   /** The result of `serverTimeMs` from before the caller waited for the lock, in ms since 1970. */
@@ -59,8 +59,8 @@ const PERMITS: ReadonlySet<string> = new Set(["semaphore", "read-write-lock"]);
 const KINDS: ReadonlySet<string> = new Set(["mutex", "reentrant-mutex", "election", "redlock", ...PERMITS]);
 
 /**
- * How much longer than two periods the server keeps a marker. A caller that has waited for long has an old `readAtMs`,
- * and `lastRunOf` needs the marker.
+ * How much longer than two periods the server keeps a marker. A caller that has waited for a long time has an old
+ * `readAtMs`, and `lastRunOf` needs the marker.
  */
 const KEEP_MS = 7 * 24 * 3_600_000;
 
@@ -81,7 +81,7 @@ const KEEP_MS = 7 * 24 * 3_600_000;
  * @throws TypeError, RangeError  an invalid option; nothing was sent
  */
 export async function startOfPeriod(holdfast: Holdfast, lease: Lease, options: PeriodOptions): Promise<PeriodStart> {
-  if (!(lease instanceof Lease)) throw new TypeError(`lease must be what acquire returned; got ${show(lease)}`);
+  if (!(lease instanceof Lease)) throw new TypeError(`lease must be the result of acquire; got ${show(lease)}`);
   const {
     every,
     readAtMs,

@@ -25,7 +25,8 @@
   GRANTS  by itself
   REPLY   token                  granted, without numbers
           {0, restMs, nowUs, pauses...}  waiting in the queue; the earliest lease ends in restMs; pauses is the current
-                                         pause, if any; without a holder, restMs is the rest of the pause, or -1
+                                         pause, if any; without a holder, restMs is the remaining time of the pause, or
+                                         -1
           {1, restMs, nowUs, pauses...}  refused, and not in the queue
           {2, token, slots...}   granted; slots is one text: the slot numbers, separated by commas
           {3, present}           mismatch: the declared capacity is not the current one and was never in effect

@@ -6,7 +6,7 @@ import type { Grant, NotHeld } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
 import { permitsConfirm } from "../generated/scripts.js";
 
-/** Most grants in one request. A larger request would keep other clients waiting for the server. */
+/** Maximum number of grants in one request. A larger request would keep other clients waiting for the server. */
 const MOST = 128;
 
 /** The permits of one name: what a confirmation needs. */

@@ -26,7 +26,7 @@ import {
 } from "../generated/scripts.js";
 import { confirmTogether } from "./confirmations.js";
 
-/** Most waiters and holders that `inspect` lists. */
+/** Maximum number of waiters and holders that `inspect` lists. */
 const NAMED_WAITERS = 100;
 const NAMED_HOLDERS = 1_000;
 /** How long the server keeps a capacity set by `resize` after its last use. */

@@ -3,7 +3,7 @@
 
   If the number grows, this grants the new permits to waiters. If it shrinks, holders keep their permits, and nothing
   is granted until the permits in use fit. Processes that declare the new number, or one that was in effect before,
-  are accepted. The state is kept for long, so that a quiet weekend does not undo the change. A late copy of one of
+  are accepted. The state is kept for 30 days, so that a quiet weekend does not undo the change. A late copy of one of
   the last requests does nothing, so that it cannot undo later requests.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs, resizes; owner -> grant of a holder

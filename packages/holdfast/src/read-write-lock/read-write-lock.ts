@@ -133,6 +133,7 @@ export class ReadWriteLease extends Lease {
 
 /** A reader or a writer. */
 export interface ReadWriteHolder extends Holder {
+  /** The side that it holds. */
   readonly mode: ReadWriteMode;
 }
 
@@ -176,6 +177,13 @@ export class ReadWriteSide extends Lock<ReadWriteLease> {
  * cannot starve a writer, and writers cannot starve a reader. One release grants all readers up to the next writer.
  *
  * Not reentrant: a reader that acquires the write side waits for itself. See `ReadWriteLease.tryUpgrade`.
+ *
+ * @example
+ * const { read, write } = holdfast.readWriteLock("catalog");
+ * const items = await read.run(() => loadItems());
+ * await write.run(async (lease) => {
+ *   await replaceItems(items, { signal: lease.signal });
+ * });
  */
 export class ReadWriteLock {
   /** Name of the lock. */

@@ -46,14 +46,14 @@ function toJson(value: unknown, path: Set<object>): unknown {
       return value;
     case "object": {
       if (value === null) return null;
-      if (path.has(value)) throw new TypeError("a value that contains itself cannot be kept");
+      if (path.has(value)) throw new TypeError("a value that contains itself cannot be encoded");
       path.add(value);
       const json = objectToJson(value, path);
       path.delete(value);
       return json;
     }
     default:
-      throw new TypeError(`a ${typeof value} cannot be kept: ${show(value)}`);
+      throw new TypeError(`a ${typeof value} cannot be encoded: ${show(value)}`);
   }
 }
 

@@ -5,7 +5,9 @@ const TEXT_MAX = 500;
 
 /** An error that was stored on the server. */
 export interface KeptFailure {
-  /** Name of the error, such as `TypeError`, at most 500 characters. For a thrown value that is no error: its type. */
+  /**
+   * Name of the error, such as `TypeError`, at most 500 characters. For a thrown value that is not an error, its type.
+   */
   readonly name: string;
   /** Message of the error, at most 500 characters. */
   readonly message: string;

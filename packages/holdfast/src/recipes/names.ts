@@ -24,6 +24,7 @@ export function checkBytes(option: string, value: unknown): string {
     throw new TypeError(`${option} must be a string of 1 to 255 bytes; got ${show(value)}`);
   const bytes = Buffer.byteLength(value);
   if (bytes < 1 || bytes > 255) throw new RangeError(`${option} must be 1 to 255 bytes of UTF-8; got ${bytes}`);
-  if (/\p{Surrogate}/u.test(value)) throw new RangeError(`${option} must be well-formed Unicode; got half of a pair`);
+  if (/\p{Surrogate}/u.test(value))
+    throw new RangeError(`${option} must be well-formed Unicode; got half of a surrogate pair`);
   return value;
 }

@@ -16,6 +16,7 @@ export type RefusalReason = "held" | "paused" | "already-done" | "full" | "grace
 
 /** The result of a recipe that did not run the work. */
 export interface Refusal {
+  /** Distinguishes a refusal from a result of the work. */
   readonly outcome: "refused";
   /** Why the work did not run. */
   readonly reason: RefusalReason;
@@ -23,7 +24,7 @@ export interface Refusal {
   readonly holder?: Holder | undefined;
   /** When the hold, the pause or the earlier run began, in milliseconds since 1970 by the server's clock. */
   readonly sinceAtMs?: number | undefined;
-  /** Milliseconds until the reason may end, if known: the rest of a lease, pause, grace time or period. */
+  /** Milliseconds until the reason may end, if known: the remaining time of a lease, pause, grace period or period. */
   readonly leaseLeftMs?: number | undefined;
   /** The label of the holder or of the pause. */
   readonly label?: string | undefined;

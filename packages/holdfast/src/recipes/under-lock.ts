@@ -63,7 +63,8 @@ export class WorkLostError extends LeaseLostError {
  * Acquires the lock, runs `work` and releases the lock, like `lock.run`.
  *
  * @throws the error that `work` threw, unchanged; otherwise one of the following
- * @throws WorkLostError  the work ended after its lease, whether or not another holder was granted meanwhile
+ * @throws WorkLostError  the work ended after its lease, whether or not the lock was granted to another holder in the
+ * meantime
  * @throws StoreError     the work released its lease itself, and the server did not reply
  */
 export async function runUnder<Value>(

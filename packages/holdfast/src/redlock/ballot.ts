@@ -77,14 +77,14 @@ export class Ballot {
   readonly firstServer: QuorumServer | undefined;
   readonly #facts: BallotFacts;
   readonly #votes: (Vote | undefined)[];
-  /** By server: whether the request was sent, and whether it is certain that it cannot take the lock any more. */
+  /** For each server, whether the request was sent, and whether it is certain that it cannot take the lock anymore. */
   readonly #requests: ("unsent" | "sent" | "over")[];
-  /** By server: the server run in which it knew of leases this long, before the first server was asked for this one. */
+  /** For each server, the run in which it knew of leases of this length before this attempt asked the first server. */
   readonly #informedRuns: readonly (string | undefined)[];
   readonly #standings: (number | undefined)[];
   /** The moment before the first request was sent. */
   readonly startedAt: Moment;
-  /** `lost`: no majority can grant any more, but it is not yet known whether a majority replies. */
+  /** `lost`: no majority can grant anymore, but it is not yet known whether a majority replies. */
   #phase: "voting" | "raising" | "lost" | "elected" | "over" = "voting";
   #token = 0;
   #longestMs: number;
@@ -139,7 +139,10 @@ export class Ballot {
     return this.#votes;
   }
 
-  /** By server: the number that it is known to have, as long as it has held for this attempt without interruption. */
+  /**
+   * For each server, the number that it is known to have. Undefined if this attempt does not hold it, or not without
+   * interruption.
+   */
   get standings(): readonly (number | undefined)[] {
     return this.#standings;
   }

@@ -31,10 +31,10 @@ class QuorumCleanup {
   readonly #givesWay: boolean;
   readonly #onOver: () => void;
   readonly #startedAtMs: number;
-  /** By server: `released` if any reply said that it held; or the last error, if there is no reply. */
+  /** For each server, `released` if any reply said that it held the lock; or the last error, if there is no reply. */
   readonly #answers: (Released | Failed | undefined)[];
   readonly #settled: boolean[];
-  /** By server: the number of releases without a reply. */
+  /** For each server, the number of releases without a reply. */
   readonly #underWay: number[];
   #listeners: (() => void)[] = [];
   #pauseMs = FIRST_PAUSE_MS;

@@ -23,6 +23,12 @@ import { RedlockWaiter } from "./waiter.js";
  *
  * Algorithm: Redlock (redis.io, "Distributed Locks with Redis"), extended with tokens
  * (docs/adr/092-tokens-on-a-quorum.md).
+ *
+ * @example
+ * const holdfast = createHoldfast({ redlock: [new Redis(7001), new Redis(7002), new Redis(7003)] });
+ * await holdfast.redlock("order:42").run(async (lease) => {
+ *   await charge(order, { signal: lease.signal });
+ * });
  */
 export class Redlock extends Lock {
   readonly #quorum: Quorum;

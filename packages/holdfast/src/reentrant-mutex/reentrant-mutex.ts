@@ -73,6 +73,14 @@ export class ReentrantLease extends Lease {
  * Options of a nested acquire are never ignored silently. A longer `leaseMs` extends the hold for all its leases, which
  * costs a round trip. A `renew` or `maxHoldMs` that differs from the hold's throws an UnsupportedError. `waitMs`, `label`
  * and `fairness` have no effect, because a nested acquire does not wait.
+ *
+ * @example
+ * const mutex = holdfast.reentrantMutex("report");
+ * const addPage = () => mutex.run(() => writePage()); // also works on its own
+ * await mutex.run(async () => {
+ *   await addPage(); // needs no round trip
+ *   await addPage();
+ * });
  */
 export class ReentrantMutex extends Lock<ReentrantLease> {
   readonly #contexts: HoldContexts;

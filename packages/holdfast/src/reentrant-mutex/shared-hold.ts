@@ -1,5 +1,5 @@
 /**
- * One hold on the server, shared by one lease for each time it was entered.
+ * One hold on the server, shared by several leases: one for each time that the hold was entered.
  *
  * Invariants:
  * - The hold is acquired from the server once, and released once, when the last lease ends.

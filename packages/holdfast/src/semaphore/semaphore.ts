@@ -20,7 +20,7 @@ import type { Session } from "../core/session.js";
 import type { Store } from "../core/store.js";
 import { type PermitsProtocol, permitsProtocol } from "../permits/protocol.js";
 
-/** Most permits of a semaphore, and of one lease. */
+/** Maximum number of permits of a semaphore, and of one lease. */
 export const MOST_PERMITS = 1_000_000;
 /** Leases of more permits get no slot numbers: a caller that counts in megabytes, for example, does not need them. */
 const MOST_SLOTS = 1_000;
@@ -69,7 +69,9 @@ export class SemaphoreLease extends Lease {
 
 /** A holder of permits. */
 export interface SemaphoreHolder extends Holder {
+  /** The number of permits that it holds. */
   readonly permits: number;
+  /** The slot numbers of the permits, smallest first; empty for more than 1,000 permits. */
   readonly slots: readonly number[];
 }
 
@@ -92,6 +94,12 @@ const SEMAPHORE_OPTIONS: readonly string[] = [...ACQUIRE_OPTIONS, "permits"];
  * Callers wait in a queue on the server, first come, first served: a caller that wants many permits is never overtaken by
  * callers that want few. Every permit belongs to a lease, which is renewed while its holder lives. So the permits of a
  * crashed process become free when its lease ends, and no caller can release permits that it does not hold.
+ *
+ * @example
+ * const connections = holdfast.semaphore("connections", { permits: 10 });
+ * await connections.run(async (lease) => {
+ *   await fetchAll({ signal: lease.signal });
+ * }, { permits: 2 });
  */
 export class Semaphore extends Lock<SemaphoreLease> {
   readonly #permits: PermitsProtocol;
@@ -118,9 +126,9 @@ export class Semaphore extends Lock<SemaphoreLease> {
   }
 
   /**
-   * Takes permits only if enough are free now and nobody waits. One round trip.
+   * Takes permits only if enough are free now and no other caller waits. One round trip.
    *
-   * @returns null if too few permits are free or other callers wait
+   * @returns null if too few permits are free, or if other callers wait
    * @throws CapacityMismatchError  the declared number was never in effect, or too many are requested; nothing is held
    * @throws RangeError             more permits requested than the semaphore was configured with; nothing was sent
    * @throws as `Lock.tryAcquire` otherwise

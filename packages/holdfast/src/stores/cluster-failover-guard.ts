@@ -15,7 +15,7 @@
  *
  * - No text with a run is sent to a slot that was not found whole for that run.
  * - No such text is sent when the last reply of that run is older than `TRUSTED_MS`, because a server that was demoted and
- *   promoted again still knows its old texts.
+ *   promoted again still has its old texts.
  */
 import type { Grace, Script, ScriptText, ShardStanding, Store } from "../core/store.js";
 import { clusterSlot, tagOf } from "./cluster-slot.js";
@@ -37,7 +37,7 @@ import { unrefSleep, within } from "./timeout.js";
  * asks again in the background.
  */
 const TRUSTED_MS = 2_000;
-/** How long a slot counts as whole after it was found whole, provided that its run goes on. */
+/** How long a slot counts as whole after it was found whole, provided that its run continues. */
 const SLOT_TRUSTED_MS = 60_000;
 /** When to ask a server again that may not grant: another server may be settled by then, or the slot may have moved. */
 const QUIET_TRUSTED_MS = 500;

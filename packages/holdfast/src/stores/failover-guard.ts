@@ -54,7 +54,7 @@ export interface Run {
   readonly texts: Map<Script, ScriptText>;
 }
 
-/** The most runs to remember. A cluster has one current run per master, and older ones are useless. */
+/** Maximum number of runs to remember. A cluster has one current run per master, and older ones are useless. */
 const MOST_RUNS = 1_000;
 
 /** All known runs. */

@@ -145,7 +145,7 @@ const CHANNEL =
 const LINE = /user_script: ?(\d+)/;
 /** A command, and the word after it, which may be a subcommand. */
 const CALL = /redis\.p?call\('([A-Z]+)'(?:, '([A-Z]+)')?/g;
-/** The most lines that one call spans. */
+/** Maximum number of lines that one call spans. */
 const LINES_OF_A_CALL = 8;
 
 /**

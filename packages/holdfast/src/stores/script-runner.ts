@@ -188,7 +188,7 @@ class SentScript implements ScriptCall {
   };
 
   readonly send = (): void => {
-    // After the deadline nobody reads the reply, and the caller may already have given up the lock.
+    // After the deadline the reply is not used, and the caller may already have given up the lock.
     if (this.#isSettled) return;
     this.wasSent = true;
     try {

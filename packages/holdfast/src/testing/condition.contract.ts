@@ -146,7 +146,7 @@ export function conditionContract(subject: StoreUnderTest): void {
     const error: unknown = await impatient.catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(WaitTimeoutError);
     expect(error).toMatchObject({ code: "ERR_LOCK_WAIT_TIMEOUT", lockName: scene.name, waitMs: SOON_MS });
-    expect(String(error)).toContain('a signal of the condition "ready"');
+    expect(String(error)).toContain('the condition "ready" was not signaled');
     const holder = await scene.lock.acquire({ waitMs: 0 });
     expect(await first().signal(holder)).toBe(1);
     await holder.release();

@@ -381,7 +381,7 @@ describe("withLock refuses", () => {
   });
 
   test("a wrong `holdfast` argument, and a key that is not a function", () => {
-    expect(() => withLock({} as never, () => "a", run)).toThrow("holdfast must be what createHoldfast returned");
+    expect(() => withLock({} as never, () => "a", run)).toThrow("holdfast must be the result of createHoldfast");
     expect(() => withLock(bench.holdfast, "a" as never, run)).toThrow("keyOf must be a function");
   });
 });

@@ -95,7 +95,7 @@ test("two applications each use their own locks", async () => {
 test("with two applications, an instance that Nest did not create is refused", async () => {
   await start("one");
   await start("other");
-  await expect(new Invoices().close(id)).rejects.toThrow("let Nest make the instance");
+  await expect(new Invoices().close(id)).rejects.toThrow("let Nest create the instance");
 });
 
 test("a class that does not say where the lease goes is refused when it is defined", () => {

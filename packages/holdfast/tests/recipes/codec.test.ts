@@ -101,7 +101,7 @@ describe("a fingerprint", () => {
       new Blob(["x"]),
       { files: [new File(["x"], "a")] },
     ])
-      expect(() => fingerprintOf(hidden)).toThrow(/fingerprint must be of data that can be compared; got a \w+/);
+      expect(() => fingerprintOf(hidden)).toThrow(/fingerprint must contain only data that can be compared; got a \w+/);
     expect(fingerprintOf(new Map([["a", 1]]))).not.toBe(fingerprintOf(new Map([["a", 2]])));
     expect(fingerprintOf(Object.create(null))).toBe(fingerprintOf({}));
   });

@@ -99,7 +99,7 @@ describe.each(["a server", "the embedded store"])("a count on %s", (where) => {
     const undone = stock.take(5, { requestId: "a" });
     await expect(undone).rejects.toThrow(CounterRequestError);
     await expect(undone).rejects.toMatchObject({ code: "ERR_LOCK_COUNTER_REQUEST", requestId: "a", first: 5 });
-    await expect(undone).rejects.toThrow("came to put 5 before, and now to take 5");
+    await expect(undone).rejects.toThrow("was used before to put 5, and now to take 5");
     await expect(stock.put(6, { requestId: "a" })).rejects.toThrow(CounterRequestError);
     expect(await counter(on, `${name}:other`).put(1, { requestId: "a" })).toBe(1);
     expect(await stock.read()).toBe(5);
@@ -320,7 +320,7 @@ test.each([
   [() => counter(holdfast, name, { min: 0.5 }), "min must be a whole number"],
   [() => counter(holdfast, name, { keepMs: 999 }), "keepMs must be a whole number from 1000"],
   [() => counter(holdfast, name, { max: 5 } as never), 'there is no option "max"'],
-  [() => counter({} as never, name), "holdfast must be what createHoldfast returned"],
+  [() => counter({} as never, name), "holdfast must be the result of createHoldfast"],
   [() => counter(holdfast, name).take(0, { requestId: "a" }), "amount must be a whole number from 1"],
   [() => counter(holdfast, name).take(-1, { requestId: "a" }), "amount must be a whole number from 1"],
   [() => counter(holdfast, name).put(1.5, { requestId: "a" }), "amount must be a whole number from 1"],

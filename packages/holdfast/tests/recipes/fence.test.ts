@@ -439,7 +439,7 @@ test("repeated writes via one client add event listeners only once", async () =>
 
 test.each([
   [{ key: "" }, "key must be 1 to 512 bytes"],
-  [{ key: "a}b" }, "key must have its first"],
+  [{ key: "a}b" }, 'the first "}" in key must close'],
   [{ value: 5 }, "value must be a string; got 5"],
   [{ lease: undefined }, "lease must be a lease"],
   [{ lease: { name: "", token: 1 } }, "name must be 1 to 512 bytes"],

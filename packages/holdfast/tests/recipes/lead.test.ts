@@ -450,7 +450,7 @@ test.each([
   const election = scene.another().election(scene.name);
   const work = vi.fn();
   await expect(lead(election, work, options as object)).rejects.toThrow(name);
-  await expect(lead({} as never, work)).rejects.toThrow("election must be what holdfast.election returned");
+  await expect(lead({} as never, work)).rejects.toThrow("election must be the result of holdfast.election");
   await expect(lead(election, 5 as never)).rejects.toThrow("work must be a function");
   expect(() => election.health(-1)).toThrow("withinMs");
   expect(work).not.toHaveBeenCalled();

@@ -143,7 +143,7 @@ describe("while a call runs", () => {
     expect(refused).toBeInstanceOf(OnceRunningError);
     expect(refused).toMatchObject({
       holder: { pid: process.pid, sinceAtMs: expect.any(Number) },
-      message: expect.stringMatching(/is being run by pid \d+ on \S+ since \d{4}-/),
+      message: expect.stringMatching(/is already being run by pid \d+ on \S+, started at \d{4}-/),
     });
     await expect(once(other, key, () => 2, { waitMs: 20 })).rejects.toThrow("did not end within 20 ms");
     running.end(1);
@@ -512,8 +512,8 @@ test.each([
   [{ valueBytesMax: -1 }, "valueBytesMax"],
   [{ codec: {} }, "codec"],
   [{ keep: 5 }, "keep"],
-  [{ fingerprint: () => {} }, "fingerprint must be of data that can be compared: a function"],
-  [{ fingerprint: { a: Symbol("b") } }, "fingerprint must be of data that can be compared: a symbol"],
+  [{ fingerprint: () => {} }, "fingerprint must contain only data that can be compared: a function"],
+  [{ fingerprint: { a: Symbol("b") } }, "fingerprint must contain only data that can be compared: a symbol"],
 ])("the error for an invalid option names the option: %o", async (options, name) => {
   const work = vi.fn();
   await expect(once(holdfast, key, work, options as object)).rejects.toThrow(name);

@@ -438,7 +438,7 @@ test("the error for an invalid argument names it, and nothing is sent", async ()
   await expect(here.compareAndSet(-1, 1)).rejects.toThrow("version must be a whole number");
   await expect(here.compareAndSet("1" as never, 1)).rejects.toThrow("version must be");
   await expect(here.compareAndSet(0, undefined)).rejects.toThrow("must not be undefined");
-  await expect(here.compareAndSet(0, () => {})).rejects.toThrow("cannot be kept");
+  await expect(here.compareAndSet(0, () => {})).rejects.toThrow("cannot be encoded");
   await expect(here.compareAndSet(0, "x".repeat(1_048_576))).rejects.toThrow("at most 1048576 bytes");
   await expect(here.delete(1.5)).rejects.toThrow("version must be a whole number");
   await expect(here.update(undefined as never)).rejects.toThrow("change must be a function");

@@ -319,7 +319,9 @@ test("worker slots are not supported on several independent servers", async () =
 
 test("the error for an invalid Holdfast names the argument", async () => {
   for (const wrong of [undefined, null, {}, "redis"]) {
-    await expect(workerSlot(wrong as never, "x", { count: 1 })).rejects.toThrow("holdfast must be what createHoldfast");
+    await expect(workerSlot(wrong as never, "x", { count: 1 })).rejects.toThrow(
+      "holdfast must be the result of createHoldfast",
+    );
   }
 });
 

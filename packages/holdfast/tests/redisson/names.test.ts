@@ -48,7 +48,7 @@ test.each(["a{", "a{}b", "a}b", "{}{b}", "}", "a{b"])("a cluster refuses the nam
   expect(names.rawName(name, onOne, ...derived)).toBe(name);
   expect(() => names.rawName(name, onCluster, ...derived)).toThrow(RangeError);
   expect(() => names.rawName(name, onCluster, ...derived)).toThrow(
-    /name must be one whose keys a cluster has in one slot/,
+    /name must keep all of its keys in one cluster slot/,
   );
 });
 
@@ -81,10 +81,10 @@ describe("redisson()", () => {
     [{ prefix: "a" }, /there is no option "prefix"; the options are nameMapper, publish, watchdogMs, fairWaitMs/],
     [{ publish: "loud" }, /publish must be "plain", "sharded" or "both"; got "loud"/],
     [{ publish: "sharded" }, /publish must be "plain" or "both" without a cluster/],
-    [{ nameMapper: "svc:" }, /nameMapper must be a function from a name to a name; got "svc:"/],
+    [{ nameMapper: "svc:" }, /nameMapper must be a function that maps a name to a name; got "svc:"/],
     [{ watchdogMs: 5 }, /watchdogMs must be a whole number from 100 to 31536000000; got 5/],
     [{ fairWaitMs: "1" }, /fairWaitMs must be a whole number/],
-    [null, /the options of redisson must be an object; got null/],
+    [null, /options of redisson must be an object; got null/],
   ])("refuses %o", (options, reason) => {
     expect(() => redisson(holdfast, options as never)).toThrow(reason);
   });

@@ -51,7 +51,7 @@ describe("a user without permission to read a lock gets an error that names the 
       const failure = await failureOf(ask());
       expect(failure).toBeInstanceOf(StoreError);
       expect(failure).toMatchObject({ missingPermission: "+hexists", transient: false });
-      expect(String(failure)).not.toContain("is not that of");
+      expect(String(failure)).not.toContain("is not the key of");
     }
     expect(await lease.release()).toBe("released");
   });

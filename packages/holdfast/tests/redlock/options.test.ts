@@ -13,11 +13,11 @@ test.each([3, 5, 7, 9])("a quorum may have %i servers", async (count) => {
 });
 
 test.each([
-  [0, /must have 3, 5, 7 or 9 servers: fewer have no majority left when one fails; got 0/],
+  [0, /must have 3, 5, 7 or 9 servers: with fewer, no majority is left when one fails; got 0/],
   [1, /got 1/],
   [2, /got 2/],
-  [4, /4 survive no more failures than 3, and two callers can split the votes evenly; got 4/],
-  [8, /8 survive no more failures than 7/],
+  [4, /4 servers survive no more failures than 3, and two callers can split the votes evenly; got 4/],
+  [8, /8 servers survive no more failures than 7/],
   [11, /got 11/],
 ])("%i servers are refused, with the reason", (count, reason) => {
   expect(() => createHoldfast({ redlock: stores(count) })).toThrow(reason);
@@ -27,7 +27,7 @@ test.each([
 test("a quorum that lists one server twice is refused", () => {
   const [one, two] = stores(2) as [object, object];
   expect(() => createHoldfast({ redlock: [one, two, one] })).toThrow(
-    /a different client for each server, because a server has one vote; number 2 is the same as number 0/,
+    /a different client for each server, because a server has one vote; client 2 is the same as client 0/,
   );
 });
 

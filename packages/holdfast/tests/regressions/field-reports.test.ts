@@ -174,7 +174,7 @@ describe("the error explains the mistake and the fix", () => {
 
   it("when a quorum has two servers", () => {
     const redlock = [embedded(), embedded()];
-    expect(() => createHoldfast({ redlock })).toThrow("fewer have no majority left when one fails; got 2");
+    expect(() => createHoldfast({ redlock })).toThrow("with fewer, no majority is left when one fails; got 2");
   });
 
   it("when a node-redis client was never connected", async () => {
@@ -330,7 +330,7 @@ describe("the error says that the client class is wrong", () => {
       .mutex("a")
       .acquire({ waitMs: 0 })
       .catch((reason: unknown) => reason);
-    expect(String(error)).toContain("if the server is not part of a cluster, make a plain client");
+    expect(String(error)).toContain("if the server is not part of a cluster, create a client without cluster mode");
   });
 
   it("for a plain client on a cluster node", async () => {
@@ -342,7 +342,7 @@ describe("the error says that the client class is wrong", () => {
     const errors = await Promise.all(
       Array.from({ length: 20 }, (_, index) => holdfast.mutex(`a${index}`).acquire({ waitMs: 0 }).then(String, String)),
     );
-    expect(errors.join("\n")).toContain("make the client with the cluster class of its library");
+    expect(errors.join("\n")).toContain("create the client with the cluster class of its library");
   });
 });
 

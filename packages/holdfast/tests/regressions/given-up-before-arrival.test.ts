@@ -50,7 +50,7 @@ test("an arrival that is given up before it reaches the server does not report a
     .catch((reason: unknown) => reason);
   expect(error).not.toBeInstanceOf(BrokenBarrierError);
   expect(error).toBeInstanceOf(WaitTimeoutError);
-  expect((error as Error).message).toContain("this one has not arrived");
+  expect((error as Error).message).toContain("this party has not arrived");
   const second = barrier.arrive({ waitMs: Infinity });
   await until(async () => (await barrier.inspect()).arrived.length === 2, "the second to arrive");
   expect(await barrier.arrive({ waitMs: 0 })).toEqual({ generation: 1, index: 2 });

@@ -48,7 +48,7 @@ test.each([
 ])("%o is rejected with its description", (other, says) => {
   for (const find of [() => internalsOf(other, "any"), () => anyInternalsOf(other)]) {
     expect(find).toThrow(TypeError);
-    expect(find).toThrow(`holdfast must be what createHoldfast returned; ${says}`);
+    expect(find).toThrow(`holdfast must be the result of createHoldfast; ${says}`);
   }
 });
 

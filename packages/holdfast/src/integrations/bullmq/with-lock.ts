@@ -65,7 +65,7 @@ export function withLock<
   options: WithLockOptions<Data, Result, Name> = {},
 ): Processor<Data, Result, Name> {
   anyInternalsOf(holdfast);
-  if (typeof keyOf !== "function") throw new TypeError(`keyOf must be a function of a job; got ${show(keyOf)}`);
+  if (typeof keyOf !== "function") throw new TypeError(`keyOf must be a function that takes a job; got ${show(keyOf)}`);
   if (typeof processor !== "function") {
     throw new TypeError(
       `processor must be a function: a sandboxed processor runs in a separate process, which cannot receive a lease; got ${show(processor)}`,

@@ -90,7 +90,7 @@ function routeOf({ req: { matchedRoutes, routeIndex, method } }: Context): strin
   const own = matchedRoutes[routeIndex];
   if (own !== undefined && isOfOne(own)) return own.path;
   const handlers = matchedRoutes.filter((each) => each.method === method);
-  // A handler for all methods looks like middleware. The last match may be such a handler.
+  // A handler for all methods cannot be distinguished from middleware. The last match may be such a handler.
   return (handlers.find(isOfOne) ?? matchedRoutes.findLast(isOfOne) ?? handlers.at(-1) ?? matchedRoutes.at(-1))?.path;
 }
 

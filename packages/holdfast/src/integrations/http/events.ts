@@ -28,9 +28,9 @@ export interface IdempotencyEvent {
    * if the framework knows no pattern.
    */
   readonly route: string;
-  /** The key of the `once` call. Undefined if the request had no valid key. It contains data of your users. */
+  /** The key of the `once` call. Undefined if the request had no valid key. It contains data about your users. */
   readonly key: string | undefined;
-  /** The scope of the `once` call. Undefined without the option `scope`. It contains data of your users. */
+  /** The scope of the `once` call. Undefined without the option `scope`. It contains data about your users. */
   readonly scope: string | undefined;
   readonly outcome: IdempotencyOutcome;
   /** The status of the response. Undefined if the handler threw or was called without protection. */

@@ -45,7 +45,7 @@ export interface HttpRequest {
    *
    * @param bytesMax  the largest number of bytes to read
    * @throws BodyTooLarge  the body was not read before and is larger than `bytesMax`
-   * @throws Error  the body was read before and is not available any more
+   * @throws Error  the body was already read and is no longer available
    */
   readonly body: (bytesMax: number) => Promise<RequestBody>;
   /** Aborts when the client no longer waits for the response. */

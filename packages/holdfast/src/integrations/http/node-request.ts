@@ -20,7 +20,7 @@ export function keyHeaderOf({ headers, rawHeaders }: IncomingMessage): string[] 
  * @param parsed    the body as the framework has it
  * @param bytesMax  the largest number of bytes to read
  * @throws BodyTooLarge  the body was not read before and is larger than `bytesMax`
- * @throws Error  the body was read before and is not available any more, or the connection was closed before it arrived
+ * @throws Error  the body was already read and is no longer available, or the connection was closed before it arrived
  */
 export async function bodyOf(request: IncomingMessage, parsed: unknown, bytesMax: number): Promise<RequestBody> {
   const { headers } = request;

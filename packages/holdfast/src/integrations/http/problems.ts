@@ -1,5 +1,6 @@
 /**
- * The responses to requests that are not handled: problem details of RFC 9457. They never contain data of the request.
+ * The responses to requests that are not handled: problem details as in RFC 9457. They never contain data from the
+ * request.
  */
 
 /** A whole response. */

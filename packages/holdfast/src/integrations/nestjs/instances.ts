@@ -57,7 +57,7 @@ export function holdfastOf(instance: object | undefined, key: string | symbol): 
   const home = others.length === 0 ? only : [...homes].find((each) => each.has(instance));
   if (home === undefined) {
     throw new TypeError(
-      `${String(key)} is locked, and there is no Holdfast for its instance: import HoldfastModule.forRoot, and let Nest make the instance`,
+      `${String(key)} is locked, and there is no Holdfast for its instance: import HoldfastModule.forRoot, and let Nest create the instance`,
     );
   }
   known.set(instance, home.holdfast);

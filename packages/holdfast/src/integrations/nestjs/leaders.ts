@@ -8,7 +8,7 @@ import { lead } from "../../recipes/lead/lead.js";
 import type { LeadOptions } from "../../recipes/lead/options.js";
 import { type AnyMethod, type StartMark, startMarkOf, withLease } from "./marks.js";
 
-/** The pause in ms between a failure of the method and the next candidacy. */
+/** Delay between a failure of the method and the next candidacy, in ms. */
 const FAILED_PAUSE_MS = 1_000;
 
 /** A marked method of an instance. */

@@ -73,8 +73,8 @@ export function dressAs(wrapper: AnyMethod, from: AnyMethod): void {
 const leaseParameters = new WeakMap<object, Map<string | symbol, number>>();
 
 /**
- * Marks the parameter that gets the lease, with TypeScript's option `experimentalDecorators`. Standard decorators do
- * not exist for parameters; use `leaseAt` instead.
+ * Marks the parameter that gets the lease, with TypeScript's option `experimentalDecorators`. There are no standard decorators
+ * for parameters; use `leaseAt` instead.
  *
  * @throws TypeError  two parameters of a method are marked, or a parameter of a constructor; thrown when the class is
  *                    defined
@@ -83,7 +83,8 @@ export function HeldLease(): ParameterDecorator {
   return (target, key, index) => {
     if (key === undefined) throw new TypeError("@HeldLease is for a parameter of a method, not of a constructor");
     const ofClass = leaseParameters.get(target) ?? new Map<string | symbol, number>();
-    if (ofClass.has(key)) throw new TypeError(`@HeldLease is for one parameter of ${String(key)}, but two have it`);
+    if (ofClass.has(key))
+      throw new TypeError(`@HeldLease can mark only one parameter of ${String(key)}, but two have it`);
     leaseParameters.set(target, ofClass.set(key, index));
   };
 }

@@ -1,2 +1,5 @@
-/** `holdfast/node-cron`: runs each fire of a node-cron schedule on one of the instances that share the schedule. */
+/**
+ * `holdfast/node-cron`: runs a node-cron task on one of the instances that share its schedule, once for each scheduled
+ * time.
+ */
 export { type RedisRunCoordinator, type RunCoordinatorOptions, runCoordinator } from "./run-coordinator.js";

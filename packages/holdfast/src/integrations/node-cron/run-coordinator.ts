@@ -1,5 +1,6 @@
 /**
- * Decides for node-cron whether this instance runs a fire. The first instance to acquire the marker of the fire does.
+ * Decides for node-cron whether this instance runs a task at one of its scheduled times, called a fire. The first
+ * instance to acquire the marker of the fire runs it.
  *
  * The marker is a mutex named after the key of the fire. It is acquired for `ttlMs` and never released: it outlives the
  * run, `close` and the process. It has the guarantees of any grant. A run also holds a permit of the semaphore that has
@@ -24,8 +25,8 @@ export interface RunCoordinatorOptions {
   readonly name?: string | undefined;
 
   /**
-   * The longest random delay before this instance asks for a fire, so that the same host does not run every fire. The
-   * delay never exceeds half of the `distributedLease` of the task. Whole milliseconds, 0 to 3,600,000.
+   * The longest random delay before this instance asks to run a fire, so that the same host does not run every fire.
+   * The delay never exceeds half of the `distributedLease` of the task. Whole milliseconds, 0 to 3,600,000.
    * @default 0
    */
   readonly jitterMaxMs?: number | undefined;

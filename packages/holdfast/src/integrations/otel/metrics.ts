@@ -37,7 +37,7 @@ export interface MetricsOptions extends GroupOptions {
 export function startMetrics(options: MetricsOptions = {}): () => void {
   const { meter = metrics.getMeter("holdfast"), ...groups } = checkKnown(options, ["meter", ...GROUP_OPTIONS]);
   if (typeof meter?.createHistogram !== "function") {
-    throw new TypeError(`meter must be a Meter of OpenTelemetry; got ${show(meter)}`);
+    throw new TypeError(`meter must be an OpenTelemetry Meter; got ${show(meter)}`);
   }
   const counters = new Map<CounterName, Counter>();
   for (const name of Object.keys(COUNTERS) as CounterName[]) {

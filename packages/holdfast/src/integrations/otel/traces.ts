@@ -63,7 +63,7 @@ interface Held {
 export function startTraces(options: TracesOptions = {}): () => void {
   const { tracer = trace.getTracer("holdfast"), ...groups } = checkKnown(options, ["tracer", ...GROUP_OPTIONS]);
   if (typeof tracer?.startSpan !== "function") {
-    throw new TypeError(`tracer must be a Tracer of OpenTelemetry; got ${show(tracer)}`);
+    throw new TypeError(`tracer must be an OpenTelemetry Tracer; got ${show(tracer)}`);
   }
   const shared = new Groups(groups);
   const tracing = new LockTracing(tracer, shared);

@@ -3,7 +3,7 @@
  * first statement.
  *
  * The row stays locked until that transaction ends. So of two holders, one completes everything from its mark to its
- * commit before the other can pass its mark. If the older holder comes second, its mark is rejected.
+ * commit before the other can pass its mark. If the older holder comes second, its token is rejected.
  */
 import { checkKnown, checkResource, show } from "../../internal.js";
 import { checkFencing, type FencingLease, type Mark, refuseBy } from "../../recipes/fence/fencing.js";
@@ -77,9 +77,7 @@ export async function fence(
   // The rejected insert has locked the existing row, so the row is unchanged.
   const [mark] = rowsOf(await tx.query(`select lock, token from ${name} where resource = $1`, [resource]));
   refuseBy(markIn(mark), resource, fencing);
-  throw new Error(
-    `${resource} was refused by ${table}, which now accepts it; does the table have a trigger or a rule?`,
-  );
+  throw new Error(`${table} refused ${resource} and then accepted it; does the table have a trigger or a rule?`);
 }
 
 function checkTransaction(tx: unknown): void {

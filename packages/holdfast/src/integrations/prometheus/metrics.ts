@@ -23,7 +23,7 @@ const COMMAND_LABELS = ["script", "server_address", "server_port", "error_type"]
 export function startMetrics(options: PrometheusOptions = {}): () => void {
   const { register = globalRegister, ...groups } = checkKnown(options, ["register", ...GROUP_OPTIONS]);
   if (typeof register?.registerMetric !== "function") {
-    throw new TypeError(`register must be a Registry of prom-client; got ${show(register)}`);
+    throw new TypeError(`register must be a prom-client Registry; got ${show(register)}`);
   }
   const made: string[] = [];
   const about = (definition: Definition, ending: string): Described => {

@@ -8,8 +8,8 @@ import { checkWhole, show } from "../../internal.js";
 /** How lock names become groups. */
 export interface GroupOptions {
   /**
-   * Returns the group of a lock name. It must map all names to few groups, and a name to the same group every time. It
-   * must be fast because it is called for every event of a lock.
+   * Returns the group of a lock name. It must map all names to a small number of groups, and must always return the
+   * same group for a name. It must be fast because it is called for every event of a lock.
    * @default {@link groupOf}, which replaces everything that looks like an id with `*`
    */
   readonly group?: ((lockName: string) => string) | undefined;
@@ -74,7 +74,8 @@ export class Groups {
 
   /** @throws TypeError, RangeError  invalid option */
   constructor({ group = groupOf, groupsMax = 200 }: GroupOptions) {
-    if (typeof group !== "function") throw new TypeError(`group must be a function of a name; got ${show(group)}`);
+    if (typeof group !== "function")
+      throw new TypeError(`group must be a function that takes a name; got ${show(group)}`);
     checkWhole("groupsMax", groupsMax, 1, 10_000);
     this.#group = group;
     this.#groupsMax = groupsMax;

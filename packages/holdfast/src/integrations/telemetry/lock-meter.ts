@@ -57,7 +57,8 @@ export class LockMeter {
   constructor(sink: Sink, options: GroupOptions) {
     this.#sink = sink;
     this.#groups = new Groups(options);
-    // Subscribes to the starts of acquire calls last, so that the end of every call whose start is seen is seen too.
+    // Subscribes to the starts of acquire calls last, so that the meter sees the end of every call whose start it has
+    // seen.
     this.stop = listen({
       "holdfast:grant": unlessMulti((event: GrantEvent) => this.#granted(event)),
       "holdfast:ungranted": unlessMulti((event: UngrantedEvent) => this.#ungranted(event)),

@@ -13,7 +13,7 @@
   ARGV[4] fenced   1 if the token comes from Redisson's counter; otherwise it is the server's clock in µs
   GRANTS  by itself
   REPLY   {1, token}          granted
-          {2, restMs, nowUs}  refused: restMs is the rest of the current lease, -1 without an end
+          {2, restMs, nowUs}  refused: restMs is the remaining time of the lease, -1 if it never ends
           3                   mistyped: the key belongs to an object of another type
           4                   prefixed: the client added a prefix to the key
 ]]

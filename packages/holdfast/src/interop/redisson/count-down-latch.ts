@@ -103,7 +103,7 @@ export class RedissonCountDownLatch {
     if (end === undefined) return;
     throw new WaitTimeoutError(this.name, {
       waitMs: resolved.waitMs,
-      awaited: "the count of zero",
+      awaited: "the count did not reach zero",
       now: "waiting again is safe",
     });
   }

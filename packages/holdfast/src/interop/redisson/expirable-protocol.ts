@@ -19,7 +19,7 @@ import type { LockProtocol, State } from "../../internal.js";
 import { checkPermitId, permitIdsOf } from "./permit-ids.js";
 import { callAt, type PermitsPlace, refused } from "./permits-place.js";
 
-/** Most permits that `inspect` returns. */
+/** Maximum number of permits that `inspect` returns. */
 const NAMED_PERMITS = 1_000;
 
 /** Result of releasing a permit by its id. */
@@ -46,7 +46,8 @@ export interface ExpirableProtocol extends LockProtocol {
   /** Returns the number of free permits, and the ids of held permits as holders. */
   inspect(owner: string | undefined, timeoutMs: number): Promise<ExpirableState>;
   /**
-   * Returns the number of free and held permits. Undefined if more ended leases must be taken back first: ask again.
+   * Returns the number of free and held permits. Undefined if permits of more expired leases must be reclaimed first:
+   * ask again.
    */
   counts(timeoutMs: number): Promise<PermitCounts | undefined>;
   /** Sets the number of permits. `ttlMs` 0 means forever. Returns false if the semaphore already exists. */

@@ -33,7 +33,7 @@ export interface PermitInspection extends Inspection {
   readonly free: number;
 }
 
-/** Most permits of one lease, because one request carries all their ids. */
+/** Maximum number of permits of one lease, because one request carries all their ids. */
 const MOST_IDS = 1_000;
 const LONGEST_MS = 31_536_000_000;
 
@@ -42,9 +42,9 @@ const LONGEST_MS = 31_536_000_000;
  * all clients see, on one server, between failovers.
  *
  * When a client of either system asks for permits, those whose leases have ended are taken back first. Holdfast renews
- * its leases while their holder lives. Redisson renews none: its leases end at the time that Java set, or never. Any
- * client that knows the id of a permit can release it or change the end of its lease, so an id can be passed from one
- * system to the other. Holdfast does not renew a lease that was passed to it by id.
+ * its leases while their holder lives. Redisson does not renew its leases. They end at the time that Java set, or
+ * never. Any client that knows the id of a permit can release it or change the end of its lease, so an id can be passed
+ * from one system to the other. Holdfast does not renew a lease that was passed to it by id.
  *
  * Waiters of one process are served in order; there is no order among processes. A waiter asks again when a message
  * arrives, when the first lease ends, and every `recheckMs`. Redisson calculates ends of leases with the clock of the
@@ -82,8 +82,8 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
   }
 
   /**
-   * Changes the total number of permits, including those that are held. If it is less than are held, no permits are
-   * granted until enough were released.
+   * Changes the total number of permits, including those that are held. If more permits than that are held, none are
+   * granted until enough have been released.
    *
    * @param permits  a whole number from 0 to 2,147,483,647
    * @throws as `trySetPermits`
@@ -146,7 +146,7 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
   async tryReleaseAll(ids: readonly string[]): Promise<boolean> {
     if (!Array.isArray(ids)) throw new TypeError(`ids must be an array of permit ids; got ${show(ids)}`);
     const checked = new Set(ids.map(checkPermitId));
-    if (checked.size !== ids.length) throw new RangeError("ids must not name a permit twice");
+    if (checked.size !== ids.length) throw new RangeError("ids must not contain the same permit twice");
     checkWhole("the number of ids", ids.length, 1, MOST_IDS);
     return this.once((request, timeoutMs) => this.#protocol.tryReleaseAll([...checked], request, timeoutMs));
   }

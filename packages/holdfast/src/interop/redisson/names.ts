@@ -2,8 +2,8 @@
  * Derives the keys and channels of a Redisson object from its name, byte for byte like Redisson.
  *
  * The main key is the mapped name itself. Two rules derive everything else. They check only whether the name contains
- * an opening brace, not whether it has a valid hash tag. So for some names, a derived key is in another cluster slot
- * than the main key. On a cluster, such names are refused.
+ * an opening brace, not whether it has a valid hash tag. So for some names, a derived key is in a different cluster slot than the
+ * main key. On a cluster, such names are refused.
  */
 import { checkName, show } from "../../internal.js";
 
@@ -89,7 +89,7 @@ export interface NameRules {
  * Returns the name on the server, which is the main key.
  *
  * @param derivedOf  functions that derive a key or channel, one for each rule that the object uses
- * @throws TypeError, RangeError  invalid name or mapper result, or on a cluster derived keys in another slot
+ * @throws TypeError, RangeError  an invalid name or mapper result, or a derived key in another slot of a cluster
  */
 export function rawName(
   name: unknown,
@@ -105,7 +105,7 @@ export function rawName(
     const stray = derivedOf.map((derive) => derive(raw)).find((key) => hashedOf(key) !== hashedOf(raw));
     if (stray !== undefined) {
       throw new RangeError(
-        `name must be one whose keys a cluster has in one slot: no braces, or first of all a hash tag such as {a}; got ${show(raw)}, to which Redisson adds ${show(stray)}`,
+        `name must keep all of its keys in one cluster slot: use no braces, or begin with a hash tag such as {a}; got ${show(raw)}, for which Redisson also uses ${show(stray)}`,
       );
     }
   }

@@ -16,7 +16,7 @@ import { ForeignLock, type ForeignParts } from "../foreign-lock.js";
 import type { CountPlace } from "./permits-place.js";
 import { listenOn } from "./waiting.js";
 
-/** Most permits of a semaphore: Java counts them in an `int`. */
+/** Maximum number of permits of a semaphore: Java counts them in an `int`. */
 export const MOST_PERMITS = 2_147_483_647;
 
 /** Options of `tryAcquire`. */
@@ -35,9 +35,9 @@ export interface RedissonAcquireOptions extends AcquireOptions, RedissonTryAcqui
 /** Options of a semaphore or latch. */
 export interface RecheckOptions {
   /**
-   * Longest time between two requests of a waiter. Longer sends fewer requests. Shorter reacts sooner if a message was
-   * lost, a service publishes with the other command, or permits of a crashed process can be taken back. Whole
-   * milliseconds, 10 to 60,000.
+   * Longest time between two requests of a waiter. A longer time needs fewer requests. A shorter time reacts sooner if
+   * a message was lost, a service publishes with the other command, or permits of a crashed process can be taken back.
+   * Whole milliseconds, 10 to 60,000.
    * @default 2_000
    */
   readonly recheckMs?: number | undefined;
@@ -146,7 +146,8 @@ export class PermitsLock<Held extends Lease> extends ForeignLock<Held> {
   }
 
   /**
-   * Asks until all ended leases were taken back, because one request takes back only a limited number.
+   * Repeats the request until the permits of all expired leases have been reclaimed, because one request reclaims only
+   * a limited number.
    *
    * @throws StoreError, ClosedError
    * @internal

@@ -45,7 +45,7 @@ export function permitsPlace(scope: RedissonScope, kind: string, name: string): 
 /**
  * Returns the keys and the channel of a latch.
  *
- * @throws TypeError, RangeError  invalid name, or on a cluster one with `}`
+ * @throws TypeError, RangeError  an invalid name, or on a cluster a name with `}`
  */
 export function latchPlace(scope: RedissonScope, name: string): CountPlace {
   const raw = rawName(name, scope, countDownLatchChannel);
@@ -82,10 +82,10 @@ function placeAt(facts: {
 
 const SORTS: Readonly<Record<string, string>> = {
   expirable: "belongs to a semaphore whose permits expire",
-  mixed: "belongs to a semaphore of the other sort",
+  mixed: "belongs to a semaphore of the other kind",
   plain: "belongs to a plain semaphore",
-  strange: "holds a text that is no count",
-  mistyped: "is of another type, as that of a lock is",
+  strange: "has a value that is not a count",
+  mistyped: "has another type, for example that of a lock",
 };
 
 /** Returns the error for a key that a script refused without doing anything. `outcome` is the reply of the script. */
@@ -96,7 +96,7 @@ export function refused({ name, raw, kind }: CountPlace, outcome: string): Store
       `This client adds a prefix to the key ${show(raw)}, which does not apply to the channel that Redisson derives from it: use the nameMapper of redisson instead of a keyPrefix.`,
     );
   }
-  const cause = new Error(`its key ${show(raw)} ${SORTS[outcome] ?? outcome}, and is none of a ${kind}`);
+  const cause = new Error(`its key ${show(raw)} ${SORTS[outcome] ?? outcome}, so it is not the key of a ${kind}`);
   return new StoreError(name, { mayHaveRun: false, transient: false, cause });
 }
 

@@ -46,7 +46,7 @@ export function meant<Reply extends { readonly outcome: string }>(
 
 /** Returns the error for a key that belongs to an object of another type. The script did nothing. */
 function mistyped({ kind, name, raw }: Place): StoreError {
-  const cause = new Error(`its key ${show(raw)} is not that of ${kind}`);
+  const cause = new Error(`its key ${show(raw)} is not the key of ${kind}`);
   return new StoreError(name, { mayHaveRun: false, transient: false, cause });
 }
 
@@ -77,7 +77,7 @@ export function unlatch(place: Place, latch: string): void {
   call(callerOf(place), interopRedissonUnlatch, { latch }, {}, place.scope.session.commandTimeoutMs).catch(() => {});
 }
 
-/** Converts the rest of a lease from a script: -1 becomes Infinity. */
+/** Converts the remaining lease time from a script: -1 becomes Infinity. */
 export function leftMs(restMs: number): number {
   return restMs < 0 ? Infinity : restMs;
 }

@@ -27,7 +27,7 @@ export interface Redisson {
   /**
    * `getLock(name)`.
    *
-   * @throws TypeError, RangeError  invalid name, or on a cluster one whose keys are in several slots
+   * @throws TypeError, RangeError  an invalid name, or a name whose keys are in several slots of a cluster
    */
   lock(name: string): RedissonLock;
   /** `getFencedLock(name)`. @throws TypeError, RangeError  as `lock` */

@@ -37,7 +37,7 @@ export interface RedissonOptions {
   /**
    * How long a waiter of a fair lock with `waitMs: Infinity` keeps its place: the `fairLockWaitTimeout` of the Java
    * services. With a longer time, a crashed waiter delays the waiters behind it for longer. With a shorter time,
-   * waiters of a lock that is held for long lose their places. Whole milliseconds, 100 to 31,536,000,000.
+   * waiters of a lock that is held for a long time lose their places. Whole milliseconds, 100 to 31,536,000,000.
    * @default 300_000
    */
   readonly fairWaitMs?: number | undefined;
@@ -77,7 +77,7 @@ const LONGEST_MS = 31_536_000_000;
  */
 export function redissonScope({ session, defaults, prefix }: Internals, options: RedissonOptions): RedissonScope {
   if (options === null || typeof options !== "object") {
-    throw new TypeError(`the options of redisson must be an object; got ${show(options)}`);
+    throw new TypeError(`options of redisson must be an object; got ${show(options)}`);
   }
   const isCluster = session.store.shardInbox !== undefined;
   const { nameMapper, publish = isCluster ? "both" : "plain", watchdogMs = 30_000, fairWaitMs = 300_000 } = options;
@@ -87,7 +87,7 @@ export function redissonScope({ session, defaults, prefix }: Internals, options:
     throw unknownOption(unknown, known);
   }
   if (nameMapper !== undefined && typeof nameMapper !== "function") {
-    throw new TypeError(`nameMapper must be a function from a name to a name; got ${show(nameMapper)}`);
+    throw new TypeError(`nameMapper must be a function that maps a name to a name; got ${show(nameMapper)}`);
   }
   if (publish !== "plain" && publish !== "sharded" && publish !== "both") {
     throw new TypeError(`publish must be "plain", "sharded" or "both"; got ${show(publish)}`);

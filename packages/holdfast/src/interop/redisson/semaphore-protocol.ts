@@ -15,7 +15,7 @@ import { UnsupportedError } from "../../index.js";
 import type { LockProtocol, NotHeld, State } from "../../internal.js";
 import { callAt, type PermitsPlace, refused } from "./permits-place.js";
 
-/** Most holders that `inspect` returns. */
+/** Maximum number of holders that `inspect` returns. */
 const NAMED_HOLDERS = 1_000;
 
 /**
@@ -24,7 +24,7 @@ const NAMED_HOLDERS = 1_000;
 export interface RedissonSemaphoreProtocol extends LockProtocol {
   /**
    * Returns the number of free permits: 0 without a semaphore, negative if more were removed than were free. Undefined
-   * if more ended leases must be taken back first: ask again.
+   * if permits of more expired leases must be reclaimed first: ask again.
    */
   available(timeoutMs: number): Promise<number | undefined>;
   /** Sets the number of permits. `ttlMs` 0 means forever. Returns false if the semaphore already exists. */

@@ -41,12 +41,12 @@ const LONGEST_MS = 31_536_000_000;
  * Redisson's `RSemaphore`: Java services and Node take permits from one count, on one server, between failovers.
  *
  * The format has no holders. It stores only the number of free permits, and a release adds permits without checking
- * that the caller held any. So permits of Java are never leased, and those of a crashed Java process are lost until
- * they are added again.
+ * that the caller held any. So permits that Java holds have no lease, and those of a crashed Java process are lost
+ * until they are added again.
  *
  * Holdfast adds leases: it records the permits that it takes in separate keys and renews them while the holder lives.
- * After a lease has ended, the next Holdfast client that asks for permits, at the latest a waiter, puts them back.
- * While no Holdfast client uses the semaphore, they are not put back.
+ * After a lease has ended, the next Holdfast client that asks for permits puts them back. A client that waits also does
+ * so. While no Holdfast client uses the semaphore, they are not put back.
  *
  * A lease cannot protect against other clients:
  *

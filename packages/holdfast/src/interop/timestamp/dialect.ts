@@ -1,7 +1,7 @@
 /**
  * Describes how the clients of another system write and read the value of a lock.
  *
- * The dialects below are those of published articles. Each is plain data, and you can declare your own.
+ * The dialects below come from published articles. Each is a plain object, and you can declare your own.
  */
 import { checkKey, checkName, checkWhole, show } from "../../internal.js";
 
@@ -22,7 +22,7 @@ export interface DeadlineDialect {
   /** What the other clients add to the lease, in ms. A multiple of the unit, 0 to 31,536,000,000. */
   readonly paddingMs: number;
   /**
-   * What they add in addition when they take over an expired lock, in ms. A multiple of the unit, 0 to 31,536,000,000.
+   * What they add besides that when they take over an expired lock, in ms. A multiple of the unit, 0 to 31,536,000,000.
    * Default: 0.
    */
   readonly takeoverPaddingMs?: number | undefined;
@@ -128,7 +128,7 @@ export const cppGetSet: DeadlineDialect = Object.freeze({
   losersWrite: true,
 });
 
-/** Java: SET key uuid NX PX 30000, with a comparison before DEL and PEXPIRE. Sharing such a lock costs no safety. */
+/** Java: SET key uuid NX PX 30000, with a comparison before DEL and PEXPIRE. Sharing such a lock does not reduce safety. */
 export const javaUuid: UniqueDialect = Object.freeze({ prefix: "", suffix: "", unit: "none", leaseMs: 30_000 });
 
 const UNITS: readonly unknown[] = ["s", "ms", "none"];
@@ -143,7 +143,9 @@ const OF_DEADLINES = ["paddingMs", "takeoverPaddingMs", "takeoverWhen", "mark", 
  */
 export function checkDialect(dialect: unknown): TimestampDialect {
   if (dialect === null || typeof dialect !== "object" || Array.isArray(dialect)) {
-    throw new TypeError(`dialect must be one of holdfast/timestamp or an object like them; got ${show(dialect)}`);
+    throw new TypeError(
+      `dialect must be one from holdfast/timestamp, or an object with the same fields; got ${show(dialect)}`,
+    );
   }
   const given = dialect as Partial<DeadlineDialect>;
   oneOf("unit", given.unit, UNITS);
@@ -152,7 +154,7 @@ export function checkDialect(dialect: unknown): TimestampDialect {
   for (const field of Object.keys(given)) {
     if (!known.includes(field)) {
       const of = isDeadline ? "" : ` of unit "none"`;
-      throw new TypeError(`there is no field dialect.${field}; those of a dialect${of} are ${known.join(", ")}`);
+      throw new TypeError(`there is no field dialect.${field}; the fields of a dialect${of} are ${known.join(", ")}`);
     }
   }
   for (const field of ["prefix", "suffix"] as const) {

@@ -19,25 +19,26 @@ import { wireOf } from "./wire.js";
 /** Options of `timestampLock`. They must be the same in all Holdfast clients that share the lock. */
 export interface TimestampOptions {
   /**
-   * Default lease of every acquire: how long a holder may rely on the lock between two renewals. Longer survives longer
-   * pauses; shorter frees the lock sooner after a crash. Whole milliseconds, 100 to 31,536,000,000.
+   * Default lease of every acquire: how long a holder may rely on the lock between two renewals. A longer lease
+   * survives longer pauses; a shorter lease frees the lock sooner after a crash. Whole milliseconds, 100 to
+   * 31,536,000,000.
    * @default the `leaseMs` of the dialect
    */
   readonly leaseMs?: number | undefined;
 
   /**
    * Largest difference between the clocks of the other clients and that of the server. The value ends that much later
-   * than the holder's lease. Larger is safer, but blocks others for longer after a crash. A client whose clock is
-   * further ahead takes over live locks. Whole milliseconds, 0 to 86,400,000; at least 1,000 if values count seconds,
-   * because those are rounded. Has no effect if values are not times.
+   * than the holder's lease. A larger value is safer, but blocks others for longer after a crash. A client whose clock
+   * is further ahead takes over live locks. Whole milliseconds, 0 to 86,400,000; at least 1,000 if values count
+   * seconds, because those are rounded. Has no effect if values are not times.
    * @default 1_000
    */
   readonly maxClockSkewMs?: number | undefined;
 
   /**
-   * How long after the end of a value Holdfast takes the lock over. Larger leaves more time to holders of the other
-   * system whose clock is behind, or that overrun their lease. 0 is the rule of the other system. Has no effect if
-   * values are not times. Whole milliseconds, 0 to 86,400,000.
+   * How long after the end of a value Holdfast takes the lock over. A larger value leaves more time to holders of the
+   * other system whose clock is behind, or that overrun their lease. 0 is the rule of the other system. Has no effect
+   * if values are not times. Whole milliseconds, 0 to 86,400,000.
    * @default 0
    */
   readonly takeoverMarginMs?: number | undefined;
@@ -50,15 +51,15 @@ export interface TimestampOptions {
   readonly attempts?: number | undefined;
 
   /**
-   * Longest pause between two attempts, because clients of the other system publish no releases. Longer sends fewer
-   * requests; shorter notices a release sooner. Whole milliseconds, 10 to 60,000.
+   * Longest pause between two attempts, because clients of the other system publish no releases. A longer pause needs
+   * fewer requests; a shorter pause notices a release sooner. Whole milliseconds, 10 to 60,000.
    * @default 200
    */
   readonly retryDelayMs?: number | undefined;
 
   /**
-   * Each pause is shortened by a random time up to this. Larger keeps waiters from asking at the same moment. Whole
-   * milliseconds, 0 to `retryDelayMs`.
+   * Each pause is shortened by a random time, up to this long. A larger value keeps waiters from asking at the same
+   * moment. Whole milliseconds, 0 to `retryDelayMs`.
    * @default three quarters of `retryDelayMs`
    */
   readonly retryJitterMs?: number | undefined;
@@ -79,7 +80,7 @@ export interface TimestampOptions {
   readonly overwritten?: "leave" | "delete" | undefined;
 }
 
-/** Earliest first check of a grant, in ms: by then most clients that were too late have overwritten the value. */
+/** Earliest first check of a grant, in ms. By that time, most clients that were too late have overwritten the value. */
 const FIRST_LOOK_MS = 50;
 /** Latest first check of a grant, in ms. */
 const LAST_LOOK_MS = 100;

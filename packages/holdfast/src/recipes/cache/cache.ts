@@ -2,9 +2,9 @@
  * A cache shared by processes that loads each value once: the first caller that finds no value loads it under a lease,
  * and all other callers, in this process and elsewhere, get that value.
  *
- * The lease saves loads; it does not guarantee mutual exclusion. In doubt, a value is loaded twice, which wastes work
- * but does no harm. The only guarantee is that an old value never replaces a newer one. The script that fills the entry
- * enforces it.
+ * The lease saves loads; it does not guarantee mutual exclusion. When in doubt, a value is loaded twice, which wastes
+ * work but does no harm. The only guarantee is that an old value never replaces a newer one. The script that fills the
+ * entry enforces it.
  */
 import type { Holdfast } from "../../index.js";
 import { internalsOf, type Session } from "../../internal.js";
@@ -21,7 +21,7 @@ import { CacheProtocol } from "./protocol.js";
 export interface CacheGetOptions extends WaitOptions {
   /**
    * Longest wait for a load in another process. After that, this process loads the value itself, at most once at a
-   * time, and does not store it. A load in this process is awaited to its end. Milliseconds, 0 or more; Infinity waits
+   * time, and does not store it. A load in this process is always awaited. Milliseconds, 0 or more; Infinity waits
    * forever.
    * @default 10_000
    */
@@ -96,7 +96,8 @@ export class Cache<Value> {
   }
 
   /**
-   * Removes the value of a key. A load that is already running is returned to earlier callers, but not stored.
+   * Removes the value of a key. The result of a load that is already running is returned to earlier callers, but not
+   * stored.
    *
    * A `get` that begins after this call has resolved never gets an older value, as long as the server replies.
    *
@@ -139,6 +140,11 @@ export class Cache<Value> {
  * @param name      what the cache contains, such as the kind of object; 1 to 255 bytes
  * @throws TypeError, RangeError  an invalid argument
  * @throws UnsupportedError       this Holdfast uses several independent servers
+ *
+ * @example
+ * const users = cache<User>(holdfast, "users", { freshMs: 60_000, staleMs: 600_000 });
+ * const user = await users.get("42", ({ signal }) => loadUser("42", signal));
+ * await users.invalidate("42"); // after a change
  */
 export function cache<Value>(holdfast: Holdfast, name: string, options: CacheOptions<Value> = {}): Cache<Value> {
   return new Cache(holdfast, checkBytes("name", name), resolveCache(options));

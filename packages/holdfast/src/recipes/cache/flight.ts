@@ -294,6 +294,6 @@ export class Flight<Value> implements Occupant {
     this.#inquiry.end();
     this.#onLanded(this);
     // Stops a load without a lease if the value has arrived from elsewhere.
-    this.#load?.abort(new Error("the value is here"));
+    this.#load?.abort(new Error("the value has arrived from another process"));
   }
 }

@@ -3,7 +3,7 @@
 
   A call that arrived before a call that has begun is superseded by it or, if it joins, waits for that run's result.
   Both are decided by comparing arrivals, not places in the queue. A claim that was removed because its client seemed
-  gone keeps its arrival, so it neither overtakes newer callers nor gets lost. Sent again with the same owner, the
+  gone keeps its arrival, so it neither overtakes newer callers nor is forgotten. Sent again with the same owner, the
   script gives the same reply.
 
   KEYS[1] lock     string, owner of the claim that runs; expires with its lease

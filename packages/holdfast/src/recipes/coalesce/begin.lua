@@ -7,8 +7,8 @@
   KEYS[1] lock     string, owner of the claim that runs
   KEYS[2] fence    string, last token issued
   KEYS[3] waiting  sorted set, see recipes/coalesce/acquire
-  KEYS[4] joining  sorted set, see there
-  KEYS[5] run      hash, see there
+  KEYS[4] joining  sorted set, see recipes/coalesce/acquire
+  KEYS[5] run      hash, see recipes/coalesce/acquire
   ARGV[1] owner    id of the claim
   ARGV[2] token    token of its grant
   ARGV[3] ageUs    lower bound for the time since the call should have arrived; 0 if its first request got a reply, or

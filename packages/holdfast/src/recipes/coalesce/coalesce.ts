@@ -49,6 +49,12 @@ type Outcome<Value> = { readonly ok: true; readonly value: Value } | { readonly 
  * @throws ClosedError        this Holdfast was closed; `work` was not called
  * @throws TypeError, RangeError  an invalid argument; nothing was sent
  * @throws the reason of `signal`, if it aborts the wait
+ *
+ * @example
+ * const result = await coalesce(holdfast, "search-index", async (lease) => {
+ *   await rebuildIndex({ signal: lease.signal });
+ * });
+ * if (result.outcome === "superseded") return; // a later call rebuilds the index
  */
 export async function coalesce<Value>(
   holdfast: Holdfast,

@@ -8,8 +8,8 @@
   KEYS[1] lock     string, owner of the claim that runs
   KEYS[2] fence    string, last token issued
   KEYS[3] waiting  sorted set, see recipes/coalesce/acquire
-  KEYS[4] joining  sorted set, see there
-  KEYS[5] run      hash, see there
+  KEYS[4] joining  sorted set, see recipes/coalesce/acquire
+  KEYS[5] run      hash, see recipes/coalesce/acquire
   ARGV[1] owner    id of the claim
   ARGV[2] token    token of its grant
   ARGV[3] inbox    prefix of inbox channels; a client id is appended to get the channel of that client

@@ -15,7 +15,7 @@ export class CoalesceJoinError extends LockError {
   constructor(name: string, failure: KeptFailure | undefined) {
     const why =
       failure === undefined
-        ? "is done, but its value was too large to be handed on, or none that can be text"
+        ? "is done, but its value was too large or could not be encoded"
         : `failed with ${quote(failure.name)}: ${quote(failure.message)}`;
     super(name, `The run of ${quote(name)} that this call had joined ${why}; nothing was run here.`);
     this.failure = failure;

@@ -24,7 +24,8 @@ export class CoalesceLease extends Lease {
   }
 
   /**
-   * Whether `error` is the reason for which the work was asked to end, or has it as its cause, as in Node's AbortError.
+   * Whether `error` is the reason with which the signal of the work aborted, or has that reason as its cause, like
+   * Node's AbortError.
    *
    * @internal
    */

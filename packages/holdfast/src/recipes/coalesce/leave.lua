@@ -4,8 +4,8 @@
   KEYS[1] lock     string, owner of the claim that runs
   KEYS[2] fence    string, last token issued
   KEYS[3] waiting  sorted set, see recipes/coalesce/acquire
-  KEYS[4] joining  sorted set, see there
-  KEYS[5] run      hash, see there
+  KEYS[4] joining  sorted set, see recipes/coalesce/acquire
+  KEYS[5] run      hash, see recipes/coalesce/acquire
   ARGV[1] owner    id of the claim that gives up
   ARGV[2] inbox    prefix of inbox channels; a client id is appended to get the channel of that client
   GRANTS  by hand-off

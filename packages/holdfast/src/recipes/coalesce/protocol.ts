@@ -27,7 +27,7 @@ import {
 } from "../../internal.js";
 import { CoalesceLease } from "./lease.js";
 
-/** Most waiters of each mode that `inspect` lists. */
+/** Maximum number of waiters of each mode that `inspect` lists. */
 const NAMED_WAITERS = 50;
 
 /** How a run ended, for calls that joined it. `bare` is done, but without a value that can be passed on. */
@@ -277,7 +277,7 @@ export class CoalesceProtocol implements LockProtocol {
 
   /**
    * Lower bound for the time since the call should have arrived, in microseconds; 0 if its first request got a reply. A
-   * request that is answered arrives within one command time-out, so calls that arrived after that were made later. The
+   * request that is answered arrives within one command timeout, so calls that arrived after that were made later. The
    * bound allows for clock drift (A1, A2).
    */
   #ageUs(): number {

@@ -9,8 +9,8 @@
   KEYS[1] lock       string, owner of the claim that runs
   KEYS[2] fence      string, last token issued
   KEYS[3] waiting    sorted set, see recipes/coalesce/acquire
-  KEYS[4] joining    sorted set, see there
-  KEYS[5] run        hash, see there
+  KEYS[4] joining    sorted set, see recipes/coalesce/acquire
+  KEYS[5] run        hash, see recipes/coalesce/acquire
   KEYS[6] marker     hash, run: id of the server run that may grant
   ARGV[1] owner      id of the claim that was granted
   ARGV[2] token      token of its grant

@@ -24,11 +24,11 @@ import { CounterRequestError } from "./errors.js";
 
 /** Options of `counter`. All callers of a count must use the same options. */
 export interface CounterOptions {
-  /** Least count that a take may leave. A whole number from -10^15 to 10^15. @default 0 */
+  /** Minimum count that a take must leave. A whole number from -10^15 to 10^15. @default 0 */
   readonly min?: number | undefined;
   /**
-   * How long a request is remembered, but at least 20 seconds and five command time-outs. After that, the same id is a
-   * new request. A longer time takes more memory: some hundred bytes per request. Whole milliseconds, 1,000 to
+   * How long a request is remembered. Never less than 20 seconds or five command timeouts. After that, the same id is a
+   * new request. A longer time takes more memory: a few hundred bytes per request. Whole milliseconds, 1,000 to
    * 31,536,000,000.
    * @default 86_400_000 (one day)
    */
@@ -72,8 +72,8 @@ export interface Counter {
   put(amount: number, request: CounterRequest): Promise<number>;
 
   /**
-   * Returns the current count, 0 if nothing was ever added. It may have changed by the time you read it, so do not
-   * decide by it.
+   * Returns the current count, 0 if nothing was ever added. It may have changed by the time you read it, so do not base
+   * decisions on it.
    *
    * @throws StoreError, ClosedError
    */
@@ -98,6 +98,12 @@ const REMEMBER_TIMEOUTS = 5;
  * @param name      1 to 512 bytes
  * @throws TypeError, RangeError  an invalid argument
  * @throws UnsupportedError       this Holdfast uses several independent servers
+ *
+ * @example
+ * const stock = counter(holdfast, "stock:42");
+ * await stock.put(100, { requestId: delivery.id });
+ * const left = await stock.take(1, { requestId: order.id });
+ * if (left === null) throw new Error("sold out");
  */
 export function counter(holdfast: Holdfast, name: string, options: CounterOptions = {}): Counter {
   const { min = 0, keepMs = DAY_MS } = checkKnown(options, ["min", "keepMs"]);
@@ -126,7 +132,7 @@ class CounterOnServer implements Counter {
 
   async put(amount: number, request: CounterRequest): Promise<number> {
     const left = await this.#change(1, amount, request);
-    if (left === null) throw new Error("a put is never short");
+    if (left === null) throw new Error("a put cannot fall short");
     return left;
   }
 
@@ -161,7 +167,9 @@ class CounterOnServer implements Counter {
       case "another":
         throw new CounterRequestError(this.name, { requestId, change, first: reply.change });
       case "over":
-        throw new RangeError(`amount must leave ${MOST} at most; there are ${reply.left}, and got ${amount}`);
+        throw new RangeError(
+          `amount must not raise the count above ${MOST}; the count is ${reply.left}; got ${amount}`,
+        );
     }
   }
 }

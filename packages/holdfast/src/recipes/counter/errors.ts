@@ -18,7 +18,7 @@ export class CounterRequestError extends LockError {
     const { requestId, change, first } = facts;
     super(
       counter,
-      `${quote(counter)} was not changed: the request ${quote(requestId)} came to ${described(first)} before, and now to ${described(change)}; give each request an id of its own.`,
+      `${quote(counter)} was not changed: the request id ${quote(requestId)} was used before to ${described(first)}, and now to ${described(change)}; give each request its own id.`,
     );
     this.requestId = requestId;
     this.first = first;

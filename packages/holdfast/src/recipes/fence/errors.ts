@@ -24,7 +24,7 @@ export class StaleTokenError extends LockError {
     const { resource, token, seen } = facts;
     super(
       lockName,
-      `${quote(resource)} was not written: it has seen token ${seen} of ${quote(lockName)}, and this lease has ${token}, so somebody was granted since; stop.`,
+      `${quote(resource)} was not written: it has seen token ${seen} of ${quote(lockName)}, but this lease has token ${token}, so the lock was granted to a later holder. Stop writing.`,
     );
     this.resource = resource;
     this.token = token;
@@ -54,7 +54,7 @@ export class ForeignLockError extends LockError {
     const { resource, token, belongsTo } = facts;
     super(
       lockName,
-      `${quote(resource)} was not written: it belongs to the lock ${quote(belongsTo)}, and the tokens of ${quote(lockName)} cannot be compared with its; hold the same lock for every write to it.`,
+      `${quote(resource)} was not written: it belongs to the lock ${quote(belongsTo)}, whose tokens cannot be compared with those of ${quote(lockName)}; hold the same lock for every write.`,
     );
     this.resource = resource;
     this.token = token;

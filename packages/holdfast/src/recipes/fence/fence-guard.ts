@@ -19,7 +19,7 @@ export interface FenceGuard {
 
   /**
    * Checks the lease, then runs `write`. Runs one write per resource at a time, in the order of the calls. A token
-   * counts from the call on, so a call that waits for its turn is refused if a later holder calls meanwhile.
+   * counts from the moment of the call, so a call that waits for its turn is refused if a later holder calls meanwhile.
    *
    * @returns the value that `write` returned
    * @throws StaleTokenError, ForeignLockError, TypeError, RangeError  as `check`; `write` was not called
@@ -31,7 +31,15 @@ export interface FenceGuard {
   forget(resource: string): void;
 }
 
-/** Creates a guard that has seen no tokens. All writes to a resource must use the same guard. */
+/**
+ * Creates a guard that has seen no tokens. All writes to a resource must use the same guard.
+ *
+ * @example
+ * const guard = fenceGuard();
+ * await holdfast.mutex("printer").run(async (lease) => {
+ *   await guard.run("printer", lease, () => print(page)); // rejects if a later holder has printed
+ * });
+ */
 export function fenceGuard(): FenceGuard {
   return new Guard();
 }

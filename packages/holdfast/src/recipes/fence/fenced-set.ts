@@ -56,6 +56,12 @@ const MARK_EXTRA_MS = 86_400_000;
  * @throws StoreError        outcome unknown; calling it again is safe
  * @throws ClosedError       the Holdfast was closed
  * @throws TypeError, RangeError  an invalid argument; nothing was sent
+ *
+ * @example
+ * await holdfast.mutex("report:7").run(async (lease) => {
+ *   const value = await buildReport({ signal: lease.signal });
+ *   await fencedSet(holdfast, { key: "report:7", value, lease }); // rejects if a later holder has written
+ * });
  */
 export async function fencedSet(redis: RedisClient | Holdfast, options: FencedSetOptions): Promise<void> {
   const { key, value, lease, keepMs, prefix } = checkKnown(options, ["key", "value", "lease", "keepMs", "prefix"]);

@@ -15,7 +15,7 @@ import { joinCrowd } from "./crowd.js";
 import { type KeyedPassed, Marks } from "./marks.js";
 import { checkGroup, type KeyedOptions, resolveKeyed } from "./options.js";
 
-/** The result of an event: `ran`, passed over as `duplicate` or `outdated`, or refused. */
+/** The result of an event: `ran`, skipped as `duplicate` or `outdated`, or refused. */
 export type KeyedResult<Value> = { readonly outcome: "ran"; readonly value: Value } | KeyedPassed | Refusal;
 
 /** The objects of one group, each with its own queue. */
@@ -55,6 +55,11 @@ export interface Keyed {
  * @param group     name of the group, 1 to 64 bytes. Include the tenant if there are several
  * @throws TypeError, RangeError  an invalid argument
  * @throws UnsupportedError       this Holdfast uses several independent servers
+ *
+ * @example
+ * const webhooks = keyed(holdfast, "shop");
+ * const result = await webhooks.run(event.orderId, (lease) => applyEvent(event, lease.token), { eventId: event.id });
+ * if (result.outcome === "refused") retryLater();
  */
 export function keyed(holdfast: Holdfast, group: string): Keyed {
   // An encoded group contains no slash, so different pairs of group and object have different names.

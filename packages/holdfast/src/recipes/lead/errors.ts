@@ -13,7 +13,7 @@ export class ResignedError extends LockError {
   constructor(lockName: string) {
     super(
       lockName,
-      `The term in the election ${quote(lockName)} is to end: it was resigned, and is held until its work has settled.`,
+      `The term in the election ${quote(lockName)} must end: resign was called, and the lease is held until the work has settled.`,
     );
   }
 }

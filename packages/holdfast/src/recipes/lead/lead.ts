@@ -45,8 +45,8 @@ const LONGEST_PAUSE_MS = 10_000;
  * error that the work threw because of the aborted signal or the end of its lease. While the server does not reply, or
  * while the election is paused, `lead` remains a candidate.
  *
- * Two processes can both *believe* that they lead only after a pause that outlasts the lease, or in a failover without
- * a quiet time. Pass `leadership.term` to every resource that must reject a former leader.
+ * Two processes can both *believe* that they lead only after a pause that outlasts the lease, or in a failover with
+ * `failoverGrace: "off"`. Pass `leadership.term` to every resource that must reject a former leader.
  *
  * @param election  an election in which this Holdfast is not already a candidate or leader via another `lead`
  * @param work      gets its leadership and must stop soon after `leadership.signal` aborts; the term ends when it
@@ -58,6 +58,15 @@ const LONGEST_PAUSE_MS = 10_000;
  * @throws EvictionError, StoreError  the server refuses permanently
  * @throws ClosedError     this Holdfast was closed before the call
  * @throws TypeError, RangeError  an invalid argument; nothing was sent
+ *
+ * @example
+ * await lead(
+ *   holdfast.election("feed"),
+ *   async (leadership) => {
+ *     while (!leadership.signal.aborted) await pullFeed(leadership.term);
+ *   },
+ *   { rejoin: true },
+ * );
  */
 export async function lead<Value>(
   election: Election,
@@ -65,7 +74,7 @@ export async function lead<Value>(
   options: LeadOptions = {},
 ): Promise<Value | undefined> {
   if (!(election instanceof Election)) {
-    throw new TypeError(`election must be what holdfast.election returned; got ${show(election)}`);
+    throw new TypeError(`election must be the result of holdfast.election; got ${show(election)}`);
   }
   if (typeof work !== "function") throw new TypeError(`work must be a function; got ${show(work)}`);
   return new Candidate(Lock.partsOf<Leadership>(election), work, resolveLead(options)).run();
@@ -247,7 +256,8 @@ class Candidate<Value> implements Office {
       if (wasHeld) return undefined;
     } catch (error) {
       if (error instanceof LeaseLostError) return error;
-      // The lease was held to the end of the work, so nobody else led meanwhile. It expires on its own.
+      // The lease was held to the end of the work, so no other process led in the meantime. The lease expires on its
+      // own.
       if (wasHeld) return undefined;
     }
     try {

@@ -22,11 +22,15 @@ export class OnceRunningError extends LockError {
       holder === undefined
         ? ""
         : ` by ${holder.host === undefined ? holder.owner : `pid ${holder.pid} on ${holder.host}`}`;
-    const since = holder?.sinceAtMs === undefined ? "" : ` since ${new Date(holder.sinceAtMs).toISOString()}`;
-    const waited = waitMs === 0 ? "and was not waited for" : `and did not end within ${waitMs} ms`;
-    super(key, `${quote(key)} is being run${who}${since}, ${waited}; nothing was run here, and asking again is safe.`, {
-      cause,
-    });
+    const since = holder?.sinceAtMs === undefined ? "" : `, started at ${new Date(holder.sinceAtMs).toISOString()}`;
+    const waited = waitMs === 0 ? "" : `, and did not end within ${waitMs} ms`;
+    super(
+      key,
+      `${quote(key)} is already being run${who}${since}${waited}; nothing was run here, and calling again is safe.`,
+      {
+        cause,
+      },
+    );
     this.holder = holder;
   }
 }
@@ -43,7 +47,7 @@ export class OnceMismatchError extends LockError {
     const since = new Date(facts.sinceMs).toISOString();
     super(
       key,
-      `${quote(key)} was begun at ${since} with another fingerprint, and is ${facts.state}; nothing was run. Use another key for another request.`,
+      `${quote(key)} was started at ${since} with another fingerprint, and is ${facts.state}; nothing was run. Use another key for another request.`,
     );
     this.state = facts.state;
   }
@@ -58,7 +62,7 @@ export class OnceBlockedError extends LockError {
   readonly attempt: number;
   /** When the call was blocked, by the server's clock. */
   readonly blockedAt: Date;
-  /** Name and message of the error that blocked the call, or a text which says that the outcome is unknown. */
+  /** Name and message of the error that blocked the call, or a text that says that the outcome is unknown. */
   readonly reason: string;
 
   constructor(key: string, facts: { readonly attempt: number; readonly blockedMs: number; readonly reason: string }) {
@@ -66,7 +70,7 @@ export class OnceBlockedError extends LockError {
     const blockedAt = new Date(blockedMs);
     super(
       key,
-      `${quote(key)} is blocked since ${blockedAt.toISOString()}, because nobody knows how its attempt ${attempt} ended (${quote(reason)}); nothing was run. Find out, and say so with resolveOnce.`,
+      `${quote(key)} has been blocked since ${blockedAt.toISOString()}, because the outcome of its attempt ${attempt} is unknown (${quote(reason)}); nothing was run. Find out whether it took effect, and report that with resolveOnce.`,
     );
     this.attempt = attempt;
     this.blockedAt = blockedAt;
@@ -101,7 +105,7 @@ export class OnceUnavailableError extends LockError {
     const first = new Date(facts.firstMs).toISOString();
     super(
       key,
-      `${quote(key)} was run at ${first} and is done, but its value was not kept, since it was too large or could not be text; it was not run again.`,
+      `${quote(key)} was run at ${first} and is done, but its value was not kept, because it was too large or could not be encoded; it was not run again.`,
     );
   }
 }

@@ -21,7 +21,7 @@ function asText(content: unknown): string {
     return jsonCodec.encode(content);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new TypeError(`fingerprint must be of data that can be compared: ${error.message}`, { cause: error });
+    throw new TypeError(`fingerprint must contain only data that can be compared: ${error.message}`, { cause: error });
   }
 }
 
@@ -45,7 +45,7 @@ export function checkComparable(value: unknown, checked: Set<unknown> = new Set(
   if (parts.length === 0 && prototype !== null && prototype !== Object.prototype && !Array.isArray(value)) {
     const what = value.constructor.name;
     throw new TypeError(
-      `fingerprint must be of data that can be compared; got a ${what}, whose content cannot be read`,
+      `fingerprint must contain only data that can be compared; got a ${what}, whose content cannot be read`,
     );
   }
   for (const each of parts) checkComparable(each, checked);

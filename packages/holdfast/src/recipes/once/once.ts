@@ -71,6 +71,14 @@ const RECHECK_MS = 2_000;
  * @throws TypeError, RangeError  an invalid argument; nothing was sent
  * @throws UnsupportedError       this Holdfast uses several independent servers
  * @throws the reason of `signal`, if it aborts the wait
+ *
+ * @example
+ * const { value, replayed } = await once(
+ *   holdfast,
+ *   `charge:${order.id}`,
+ *   (lease) => charge(order, { signal: lease.signal }),
+ *   { fingerprint: order },
+ * );
  */
 export function once<Value>(
   holdfast: Holdfast,

@@ -47,7 +47,7 @@ export interface OnceOptions<Value = unknown> {
   readonly leaseMs?: number | undefined;
 
   /**
-   * How long the record is kept after its last change. The guarantee lasts equally long: afterwards, the call can run
+   * How long the record is kept after its last change. The guarantee lasts just as long. After that, the call can run
    * again. Whole milliseconds, `leaseMs` to 31,536,000,000.
    * @default 86_400_000 (one day)
    */

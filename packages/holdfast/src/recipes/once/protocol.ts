@@ -133,7 +133,7 @@ export class OnceProtocol implements LockProtocol {
     };
   }
 
-  /** Notes that the work of this owner's attempt begins. @returns the data that came with the grant */
+  /** Records that the work of this owner's attempt begins. @returns the data that came with the grant */
   begins(owner: string): Granted {
     const granted = this.#grants.get(owner);
     if (granted === undefined) throw new Error(`${owner} was never granted ${this.name}`);
@@ -142,7 +142,7 @@ export class OnceProtocol implements LockProtocol {
   }
 
   /**
-   * Notes that the work has ended and the call was released. If a late copy of a request is granted, cleanup may
+   * Records that the work has ended and the call was released. If a late copy of a request is granted, cleanup may
    * release it.
    */
   ends(owner: string): void {
@@ -202,7 +202,7 @@ export class OnceProtocol implements LockProtocol {
   }
 
   /**
-   * Ends the attempt and records its outcome. Retries without a reply for about two command time-outs.
+   * Ends the attempt and records its outcome. Without a reply, retries for about two command timeouts.
    *
    * @returns undefined if the outcome was recorded; otherwise the current state of the call, empty if there is no
    *   record
@@ -307,7 +307,7 @@ export interface Looked {
   readonly firstMs: number;
   /** When the last attempt began, on the same clock. */
   readonly sinceMs: number;
-  /** Rest of the lease in milliseconds; 0 if no attempt runs. */
+  /** Remaining lease time in milliseconds; 0 if no attempt runs. */
   readonly leaseLeftMs: number;
   /** When the last attempt ended, on the same clock; 0 if it has not ended. */
   readonly endedMs: number;

@@ -55,9 +55,9 @@ export interface OnceSurvey {
   readonly unreachable: number;
 }
 
-/** Most SCAN steps for one page; each step looks at 2,000 keys. */
+/** Maximum number of SCAN steps for one page; each step looks at 2,000 keys. */
 const MOST_STEPS = 50;
-/** Most records that are read concurrently. */
+/** Maximum number of records that are read concurrently. */
 const AT_ONCE = 50;
 
 /**

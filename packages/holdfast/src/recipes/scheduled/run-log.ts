@@ -2,7 +2,7 @@
  * Reports the runs of one job: counts them, publishes them on the channels of runs, and writes them to the history on
  * request.
  *
- * Invariant: no error here reaches a run, and no run waits for the history for long.
+ * Invariant: no error here reaches a run, and no run waits long for the history.
  */
 
 import { checkKeep, type HistoryEvent } from "../../admin/history.js";

@@ -45,7 +45,7 @@ const LONGEST_NOTE_MS = 1_000;
  *
  * Guarantees, as long as the server loses no data: of two calls less than nine tenths of `everyMs` apart, by the
  * server's clock, at most one runs, regardless of the hosts' clocks. With `overlap: "skip"`, the leases of two runs are
- * never valid at the same time. **A run may be missed**: in doubt, the call is refused. A refusal is returned,
+ * never valid at the same time. **A run may be missed**: when in doubt, the call is refused. A refusal is returned,
  * published on `holdfast:run:skipped` and counted.
  *
  * The returned function resolves to `{ outcome: "ran", value }` or to a Refusal:
@@ -63,6 +63,12 @@ const LONGEST_NOTE_MS = 1_000;
  * @param work      gets the lease of its run: `signal`, `token`, `assertHeld()`
  * @throws TypeError, RangeError  an invalid argument
  * @throws UnsupportedError       this Holdfast uses several independent servers
+ *
+ * @example
+ * const report = scheduled(holdfast, "nightly-report", (lease) => sendReport({ signal: lease.signal }), {
+ *   everyMs: 86_400_000,
+ * });
+ * setInterval(() => report().catch(alertOperator), 86_400_000);
  */
 export function scheduled<Value>(
   holdfast: Holdfast,

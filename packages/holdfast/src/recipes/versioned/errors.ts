@@ -18,7 +18,7 @@ export class ConflictError extends LockError {
     const { attempts, version } = facts;
     super(
       name,
-      `${quote(name)} was not updated: others wrote it first in each of ${attempts} attempts, and it has version ${version} now; nothing was written, and trying again is safe.`,
+      `${quote(name)} was not updated: another writer was first in each of ${attempts} attempts, and its version is now ${version}; nothing was written, and trying again is safe.`,
     );
     this.attempts = attempts;
     this.version = version;

@@ -3,7 +3,9 @@ import { resolveWait, type WaitOptions } from "../wait-options.js";
 
 /** Options of `Versioned.update`. */
 export interface UpdateOptions extends WaitOptions {
-  /** Most attempts, each of which runs the function once. A whole number from 1 to 1,000,000. @default 10 */
+  /**
+   * Maximum number of attempts. Each attempt runs the function once. A whole number from 1 to 1,000,000. @default 10
+   */
   readonly attemptsMax?: number | undefined;
 
   /**

@@ -18,7 +18,7 @@ export type Written =
 
 /** How long the version of a deleted value is kept. */
 const BURY_MS = 7 * 86_400_000;
-/** How long the server remembers a request, in command time-outs: longer than the client retries it. */
+/** How long the server remembers a request, in command timeouts: longer than the client retries it. */
 const REMEMBER_TIMEOUTS = 5;
 const REMEMBER_MIN_MS = 20_000;
 

@@ -139,7 +139,7 @@ export class Versioned<Value> {
   }
 
   #encoded(next: Value): string {
-    if (next === undefined) throw new TypeError("a value must not be undefined; delete removes it");
+    if (next === undefined) throw new TypeError("a value must not be undefined; use delete to remove it");
     const text = this.#codec.encode(next);
     const bytes = Buffer.byteLength(text);
     if (bytes > VALUE_BYTES_MAX) {
@@ -160,7 +160,8 @@ export class Versioned<Value> {
 }
 
 function checkVersion(version: unknown): void {
-  if (typeof version !== "number") throw new TypeError(`version must be one that get returned; got ${show(version)}`);
+  if (typeof version !== "number")
+    throw new TypeError(`version must be a version that get returned; got ${show(version)}`);
   checkWhole("version", version, 0, Number.MAX_SAFE_INTEGER);
 }
 
@@ -171,6 +172,13 @@ function checkVersion(version: unknown): void {
  * @param name      1 to 512 bytes; `update` may acquire the mutex of that name
  * @throws TypeError, RangeError  an invalid argument
  * @throws UnsupportedError       this Holdfast uses several independent servers
+ *
+ * @example
+ * const settings = versioned<Settings>(holdfast, "settings");
+ * await settings.update((current) => ({ ...current, theme: "dark" }));
+ * const { value, version } = await settings.get();
+ * const written = await settings.compareAndSet(version, { ...value, theme: "light" });
+ * if (!written.ok) throw new Error("another writer was first");
  */
 export function versioned<Value>(holdfast: Holdfast, name: string, options: VersionedOptions = {}): Versioned<Value> {
   const { codec = jsonCodec } = checkKnown(options, ["codec"]);

@@ -1,13 +1,13 @@
 --[[
-  recipes/worker-slot/end: note the last use of a number that its holder is about to release.
+  recipes/worker-slot/end: record the last use of a number that its holder is about to release.
 
-  Sent before the release. A late copy changes nothing, because the note then belongs to the next holder.
+  Sent before the release. A late copy changes nothing, because the record then belongs to the next holder.
 
   KEYS[1] ends     hash, number -> `<end> <token> <end before>`, by the clocks of the holders, in ms since 1970
   ARGV[1] number   number that is released
   ARGV[2] token    token of the grant
   ARGV[3] untilMs  latest time of the holder's clock at which the number was in use, in milliseconds since 1970
-  REPLY   0        unknown: the note belongs to another grant, or there is none
+  REPLY   0        unknown: the record belongs to another grant, or there is none
           1        noted
 ]]
 local number, token, untilMs = ARGV[1], ARGV[2], tonumber(ARGV[3])

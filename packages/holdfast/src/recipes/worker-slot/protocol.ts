@@ -102,9 +102,9 @@ export class SlotUse {
   }
 
   /**
-   * Notes that the number is not used after now. Waits for the reply before the release, because sending the note first
-   * does not guarantee that it runs first: an unknown script must be loaded. Meanwhile the next holder would read the
-   * old, later note.
+   * Records that the number is no longer used from now on. Waits for the reply before the release, because sending the
+   * note first does not guarantee that it runs first: an unknown script must be loaded. Meanwhile the next holder would
+   * read the old, later note.
    *
    * @returns the rest of `timeoutMs`. Never rejects: without the note, the next holder only begins later
    */

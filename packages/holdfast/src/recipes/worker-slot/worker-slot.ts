@@ -3,7 +3,7 @@
  *
  * The number is a slot of a semaphore. The lease on the server is longer than the holder assumes, by the rest time. So
  * a number that was not released stays unused for at least that long before the next worker gets it. With each renewal,
- * the holder notes the time that its own clock shows at the end of the lease. The next holder begins after that time.
+ * the holder records the time that its own clock shows at the end of the lease. The next holder begins after that time.
  */
 import { AcquireTimeoutError, type Holdfast, type SemaphoreHolder, type SemaphoreLease } from "../../index.js";
 import {
@@ -103,7 +103,7 @@ export class WorkerSlot extends Lease {
   }
 
   /**
-   * Notes the number as in use, and reads when the previous holder used it.
+   * Records that the number is in use, and reads when the previous holder last used it.
    *
    * @throws LeaseLostError, StoreError
    * @internal
@@ -132,10 +132,16 @@ export class WorkerSlot extends Lease {
  * @throws SlotsTakenError        all numbers were taken until `waitMs`; lists their holders
  * @throws CapacityMismatchError  other processes use another `count`
  * @throws PausedError, StoreError, EvictionError, ClosedError  as `acquire` of a semaphore; nothing is held
- * @throws LeaseLostError         the lease was lost before the number was noted as in use
+ * @throws LeaseLostError         the lease was lost before the number was recorded as in use
  * @throws UnsupportedError       this Holdfast uses several independent servers
  * @throws TypeError, RangeError  an invalid name or option; nothing was sent
  * @throws the reason of `signal`, if it aborts the wait
+ *
+ * @example
+ * await using slot = await workerSlot(holdfast, "id-generators", { count: 1_024 });
+ * const ms = Date.now();
+ * slot.assertHeld(); // after you have read the clock
+ * const id = `${ms}-${slot.number}`;
  */
 export async function workerSlot(holdfast: Holdfast, name: string, options: WorkerSlotOptions): Promise<WorkerSlot> {
   const { count, leaseMs = 60_000, restMs = 30_000, ...rest } = checkKnown(options, NAMES);

@@ -375,7 +375,7 @@ test("a wrong `holdfast` argument or a quorum throws immediately, not at the fir
   const clients = [1, 2, 3].map(() => new Redis({ port: server.port }));
   const quorum = createHoldfast({ redlock: clients });
   for (const make of [forExpress, forFastify, forHono]) {
-    expect(() => make(redis as never)).toThrow("holdfast must be what createHoldfast returned");
+    expect(() => make(redis as never)).toThrow("holdfast must be the result of createHoldfast");
     expect(() => make(quorum)).toThrow(UnsupportedError);
     // The error must name the several servers as the reason.
     expect(() => make(quorum)).toThrow("cannot be on several independent servers");

@@ -447,6 +447,6 @@ describe("a class is refused", () => {
   });
 
   test("as an instance that Nest did not create", async () => {
-    await expect(new Invoices().count()).rejects.toThrow("let Nest make the instance");
+    await expect(new Invoices().count()).rejects.toThrow("let Nest create the instance");
   });
 });

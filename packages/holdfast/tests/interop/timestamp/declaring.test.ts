@@ -123,7 +123,7 @@ describe("an invalid dialect is refused", () => {
       "a field of others",
       { unit: "none" },
       "TypeError",
-      'there is no field dialect.paddingMs; those of a dialect of unit "none" are prefix, suffix, unit, leaseMs',
+      'there is no field dialect.paddingMs; the fields of a dialect of unit "none" are prefix, suffix, unit, leaseMs',
     ],
   ])("%s", (_what, change, name, message) => {
     const error = thrown(() => timestampLock(holdfast, "a", { ...minutes, ...change } as TimestampDialect));
@@ -154,7 +154,7 @@ describe("an invalid option is refused", () => {
   test("an invalid name, an object that is not a Holdfast, and a quorum are refused as well", async () => {
     expect(thrown(() => timestampLock(holdfast, "a}b", phpLua))).toBeInstanceOf(RangeError);
     expect(thrown(() => timestampLock(holdfast, "", phpLua))).toBeInstanceOf(RangeError);
-    expect(thrown(() => timestampLock({} as Holdfast, "a", phpLua)).message).toContain("what createHoldfast returned");
+    expect(thrown(() => timestampLock({} as Holdfast, "a", phpLua)).message).toContain("the result of createHoldfast");
     const clients = [1, 2, 3].map(() => new Redis({ port: server.port, lazyConnect: true }));
     const quorum = createHoldfast({ redlock: clients });
     expect(thrown(() => timestampLock(quorum, "a", phpLua))).toBeInstanceOf(UnsupportedError);
@@ -175,9 +175,7 @@ test.each(["a}b", "{}x", "}{", "}", "a{}b", "{}", "a}{b}", "{}{a}"])("the key %j
   // No hash tag could put the record and the fence of such a key in the slot of the key.
   const error = thrown(() => timestampLock(holdfast, key, phpLua));
   expect(error).toBeInstanceOf(RangeError);
-  expect(error.message).toContain(
-    `key must have its first "}" close a hash tag such as {a}; got ${JSON.stringify(key)}`,
-  );
+  expect(error.message).toContain(`the first "}" in key must close a hash tag such as {a}; got ${JSON.stringify(key)}`);
 });
 
 test("two keys never share a record or a fence, and their locks can be held simultaneously", async () => {

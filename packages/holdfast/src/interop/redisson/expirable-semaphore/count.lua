@@ -1,5 +1,5 @@
 --[[
-  interop/redisson/expirable-semaphore/count: return the number of free and held permits, after taking back ended ones.
+  interop/redisson/expirable-semaphore/count: return the number of free and held permits, after reclaiming expired ones.
 
   KEYS[1] permits  string, number of free permits
   KEYS[2] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms

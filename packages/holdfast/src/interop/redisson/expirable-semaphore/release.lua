@@ -10,7 +10,7 @@
   ARGV[2] channel  channel of the waiters
   ARGV[3] how      plain, sharded or both
   REPLY   1        released: all of them
-          2        claimed: at least one was not held any more
+          2        claimed: at least one was no longer held
 ]]
 local ids, channel, how = ARGV[1], ARGV[2], ARGV[3]
 

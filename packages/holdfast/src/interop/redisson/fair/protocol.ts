@@ -20,7 +20,7 @@ import { fairQueueKey, fairTimeoutKey, lockChannel } from "../names.js";
 import { callerOf, confirmBy, extendsHash, latchOf, leftMs, meant, type Place, unlatch } from "../place.js";
 import { cannotMove, keepsNoToken } from "../protocol.js";
 
-/** Most waiters that `inspect` returns. */
+/** Maximum number of waiters that `inspect` returns. */
 const NAMED_WAITERS = 100;
 
 /**

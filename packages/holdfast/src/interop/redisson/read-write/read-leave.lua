@@ -1,7 +1,8 @@
 --[[
   interop/redisson/read-write/read-leave: release all read holds of an owner, if it has any.
 
-  For a wait that ended, and for a forced release. The latter may end several holds, because Java readers are reentrant.
+  Used when a wait has ended, and for a forced release. A forced release may end several holds, because Java readers are
+  reentrant.
 
   KEYS[1] lock      hash, mode -> read or write, owner -> hold count; expires with the longest lease
   ARGV[1] name      the first key, without any prefix that a client adds

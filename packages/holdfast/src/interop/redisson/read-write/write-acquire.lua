@@ -9,7 +9,7 @@
   ARGV[3] leaseMs  length of the lease
   GRANTS  by itself
   REPLY   {1, token}          granted; the token is the server's clock in µs
-          {2, restMs, nowUs}  refused: restMs is the rest of the current lease, -1 without an end
+          {2, restMs, nowUs}  refused: restMs is the remaining time of the lease, -1 if it never ends
           3                   mistyped: the key belongs to an object of another type
           4                   prefixed: the client added a prefix to the key
 ]]

@@ -1,7 +1,7 @@
 --[[
   interop/redisson/read-write/write-leave: release the write hold of an owner, if it has one.
 
-  For a wait that ended, and for a forced release.
+  Used when a wait has ended, and for a forced release.
 
   KEYS[1] lock     hash, mode -> read or write, owner -> hold count; expires with the longest lease
   ARGV[1] name     the first key, without any prefix that a client adds

@@ -1,5 +1,5 @@
 --[[
-  interop/redisson/semaphore/count: return the number of free permits, after taking back those of ended leases.
+  interop/redisson/semaphore/count: return the number of free permits, after reclaiming those of expired leases.
 
   KEYS[1] permits  string, number of free permits
   KEYS[2] leases   sorted set, owner -> end of its lease in ms

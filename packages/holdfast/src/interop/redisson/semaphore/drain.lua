@@ -1,7 +1,7 @@
 --[[
   interop/redisson/semaphore/drain: remove all free permits permanently.
 
-  No lease holds them afterwards. To restore them, add the same number of permits.
+  No lease holds them after that. To restore them, add the same number of permits.
 
   KEYS[1] permits  string, number of free permits
   KEYS[2] request  string, the reply to this request if it has already run

@@ -12,7 +12,7 @@
   ARGV[3] channel  channel of the waiters
   ARGV[4] how      plain, sharded or both
   REPLY   1        released
-          2        claimed: the claim does not hold the permits any more, or never held them
+          2        claimed: the claim no longer holds the permits, or never held them
           3        forgotten: the semaphore no longer exists
 ]]
 local owner, token, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
