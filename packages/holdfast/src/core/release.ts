@@ -236,8 +236,9 @@ export async function insist<Answer>(
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       mayHaveRun ||= error.mayHaveRun;
-      if (!error.transient || runtime.monotonicMs() >= stopAtMs)
+      if (!error.transient || runtime.monotonicMs() >= stopAtMs) {
         throw mayHaveRun ? asUncertain(error, error.lockName) : error;
+      }
       await new Promise<void>((resume) => runtime.startTimer(resume, INSIST_PAUSE_MS, true));
     }
   }

@@ -63,7 +63,7 @@ export const ENDING: readonly Tooth[] = [
     bugs: ["B20"],
     mistake: "a release whose first answer was lost says that nothing was held",
     patches: [
-      patch("core/release.ts", 'return mayHaveRun && ended !== "forgotten" ? "released" : ended;', "return ended;"),
+      patch("core/release.ts", 'return isRepeated && ended !== "forgotten" ? "released" : ended;', "return ended;"),
     ],
     catcher: test(
       "unit/cleanup.test.ts",
