@@ -420,7 +420,7 @@ test("a store that confirms grants gets an extend after each acquire", async () 
 });
 
 describe("a name used for something else", () => {
-  const clear = /its key "[^"]+" (?:is of another type|holds a text|belongs to)/;
+  const clear = /its key "[^"]+" (?:has another type|has a value that is not a count|belongs to)/;
 
   test("is refused by every verb if its key is a lock or holds text", async () => {
     const { redisson } = sides.process();
