@@ -1,14 +1,16 @@
 // @ts-check
 /**
- * What is published: the package with a few bundled files in place of a hundred.
+ * Builds what is published: the package with a few bundled files instead of a hundred.
  *
  *     node packages/holdfast/scripts/pack.mjs [folder]
  *
- * Opening a file costs Node more than reading it, so bundling is most of the time that an import takes. In the repository
- * the compiled files stay as they are: a stack trace leads to the source, and nothing has to be bundled after a change.
- * What is shared by the entry points goes to files of its own, since an error must be of the same class in all of them.
+ * Opening a file costs Node more than reading it, so bundling saves most of the time that an import takes. In the repository
+ * the compiled files stay as they are: a stack trace leads to the source, and a change needs no bundling.
+ * Files that several entry points share are separate, because an error must be of the same class in all of them.
+ *
+ * `npm pack` and `npm publish` use it too: see scripts/prepack.mjs.
  */
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { argv } from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -39,8 +41,14 @@ export async function pack(target) {
   const names = { chunkFileNames: "shared-[hash].js", keepNames: true };
   await bundle.write({ dir: join(target, "dist"), minify: true, ...names, codeSplitting: { groups: [library] } });
   await bundle.close();
-  const isDeclaration = (/** @type {string} */ path) => !/\.(?:js|map)$/.test(path);
-  cpSync(join(home, "dist"), join(target, "dist"), { recursive: true, filter: isDeclaration });
+  for (const file of readdirSync(join(home, "dist"), { encoding: "utf8", recursive: true })) {
+    if (!file.endsWith(".d.ts")) continue;
+    // The sources are not published, so the declarations must not name maps that lead to them.
+    const declarations = readFileSync(join(home, "dist", file), "utf8").replace(/^\/\/# sourceMappingURL=.*\n?/gm, "");
+    mkdirSync(dirname(join(target, "dist", file)), { recursive: true });
+    writeFileSync(join(target, "dist", file), declarations);
+  }
+  for (const file of ["README.md", "LICENSE"]) cpSync(join(home, file), join(target, file));
   const { devDependencies: _, ...published } = manifest;
   writeFileSync(join(target, "package.json"), `${JSON.stringify(published, undefined, 2)}\n`);
 }

@@ -56,10 +56,17 @@ test.each(entries.filter((entry) => !entry.includes("testing")))(
 
 test("every entry point has declarations, and the package contains no other files of the repository", () => {
   for (const entry of entries) expect(existsSync(join(packed, entry.replace(/\.js$/, ".d.ts"))), entry).toBe(true);
-  expect(readdirSync(packed).toSorted()).toEqual(["dist", "package.json"]);
+  expect(readdirSync(packed).toSorted()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
+  const files = readdirSync(join(packed, "dist"), { encoding: "utf8", recursive: true });
+  expect(files.filter((file) => /\.\w+$/.test(file) && !/\.(?:js|d\.ts)$/.test(file))).toEqual([]);
+  for (const file of files.filter((one) => one.endsWith(".d.ts"))) {
+    expect(readFileSync(join(packed, "dist", file), "utf8"), file).not.toContain("sourceMappingURL");
+  }
   const published = JSON.parse(readFileSync(join(packed, "package.json"), "utf8"));
   expect(published).toMatchObject({ name: "holdfast", exports: manifest.exports });
   expect(published.dependencies ?? {}).toEqual({});
+  // npm refuses to install a package beside a peer outside of its range, even if the peer is optional.
+  expect(Object.values(published.peerDependencies).filter((range) => range !== "*")).toEqual([]);
 });
 
 test("the package locks on a real server and shares its error classes among entry points", async () => {

@@ -33,7 +33,7 @@ export interface ForceReleaseOptions {
   readonly by?: string | undefined;
 }
 
-/** See `Lock.partsOf`. @internal */
+/** See `Lock.partsOf`. */
 export interface LockParts<Held extends Lease> {
   readonly session: Session;
   readonly protocol: LockProtocol;

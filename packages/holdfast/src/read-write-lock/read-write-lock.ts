@@ -20,7 +20,7 @@ export type ReadWriteMode = "read" | "write";
 const EVERYTHING = 1_000_000;
 const WEIGHTS: Readonly<Record<ReadWriteMode, number>> = { read: 1, write: EVERYTHING };
 
-/** The side of a claim with this weight. @internal */
+/** The side of a claim with this weight. */
 export function modeOf(weight: number): ReadWriteMode {
   return weight === EVERYTHING ? "write" : "read";
 }
