@@ -16,17 +16,17 @@ const ODD = "{k}\0é😀\n\r\"'\\[[}";
 const CASES: readonly Case[] = [
   { name: "nil ends a list", source: "return {1, 2, nil, 4}", answer: { reply: [1, 2] } },
   { name: "false is null and true is 1", source: "return {true, false, 3}", answer: { reply: [1, null, 3] } },
-  { name: "no answer is null", source: "local x = 1", answer: { reply: null } },
-  { name: "a number is cut towards zero", source: "return {3.99, -3.99, -0.5}", answer: { reply: [3, -3, 0] } },
+  { name: "a missing reply is null", source: "local x = 1", answer: { reply: null } },
+  { name: "a number is truncated toward zero", source: "return {3.99, -3.99, -0.5}", answer: { reply: [3, -3, 0] } },
   { name: "a huge number wraps", source: "return 1e300", answer: { reply: -(2 ** 63) } },
   { name: "lists nest", source: "return {1, {2, {'a'}}}", answer: { reply: [1, [2, ["a"]]] } },
   { name: "fields without an index are dropped", source: "return {1, a = 2}", answer: { reply: [1] } },
   {
-    name: "an answer is read past its metamethods",
+    name: "a reply is read without its metamethods",
     source: "return setmetatable({1}, {__index = function() error('read') end})",
     answer: { reply: [1] },
   },
-  { name: "a status is its text", source: "return redis.status_reply('FINE')", answer: { reply: "FINE" } },
+  { name: "a status reply is its text", source: "return redis.status_reply('FINE')", answer: { reply: "FINE" } },
   {
     name: "a status comes back as a table",
     source: "return redis.call('SET', KEYS[1], 1).ok",
@@ -39,7 +39,7 @@ const CASES: readonly Case[] = [
     keys: ["a"],
     answer: { reply: "false" },
   },
-  { name: "an error is returned as one", source: "return redis.error_reply('MY own')", answer: { error: "MY own" } },
+  { name: "an error reply is an error", source: "return redis.error_reply('MY own')", answer: { error: "MY own" } },
   { name: "an error of one word becomes ERR", source: "return redis.error_reply('own')", answer: { error: "ERR own" } },
   { name: "error() is an error", source: "error('own')", answer: { error: "ERR user_script:1: own" } },
   {
@@ -49,35 +49,35 @@ const CASES: readonly Case[] = [
     answer: { error: "WRONGTYPE Operation against a key holding the wrong kind of value" },
   },
   {
-    name: "what was written before an error stays",
+    name: "writes before an error remain",
     source: "pcall(redis.call, 'SET', KEYS[1], 1) return redis.call('GET', KEYS[1])",
     keys: ["a"],
     answer: { reply: "1" },
   },
   {
-    name: "a caught error is text",
+    name: "a caught error is a string",
     source: "local ok, problem = pcall(redis.call, 'NOSUCH') return {tostring(ok), problem}",
     answer: { reply: ["false", "ERR Unknown Redis command called from script"] },
   },
   {
-    name: "no command is an error",
+    name: "a call without a command is an error",
     source: "redis.call()",
     answer: { error: "ERR Please specify at least one argument for this redis lib call" },
   },
   {
-    name: "a table is no argument",
+    name: "a table is not a valid argument",
     source: "redis.call('GET', {})",
     answer: { error: "ERR Lua redis lib command arguments must be strings or integers" },
   },
   {
-    name: "true is no argument",
+    name: "true is not a valid argument",
     source: "redis.call('GET', true)",
     answer: { error: "ERR Lua redis lib command arguments must be strings or integers" },
   },
   { name: "a global cannot be written", source: "leak = 1", answer: READONLY },
   { name: "a function cannot become a global", source: "function leak() end", answer: READONLY },
   {
-    name: "rawset makes no global",
+    name: "rawset cannot create a global",
     source: "rawset(_G, 'leak', 1)",
     answer: { error: "ERR Attempt to modify a readonly table" },
   },
@@ -107,7 +107,7 @@ const CASES: readonly Case[] = [
     answer: { reply: "3" },
   },
   {
-    name: "a part is written with 17 digits",
+    name: "a fraction is written with 17 digits",
     source: "redis.call('SET', KEYS[1], 1 / 3) return redis.call('GET', KEYS[1])",
     keys: ["n"],
     answer: { reply: "0.33333333333333331" },
@@ -120,7 +120,7 @@ const CASES: readonly Case[] = [
     answer: { reply: ["1763711220123456", 1763711220123456, "1763711220123456"] },
   },
   {
-    name: "2^53 and one beyond",
+    name: "2^53 and one more are exact",
     source:
       "redis.call('SET', KEYS[1], ARGV[1]) redis.call('INCR', KEYS[1]) return {redis.call('GET', KEYS[1]), redis.call('INCRBY', KEYS[1], 0)}",
     keys: ["n"],
@@ -128,7 +128,7 @@ const CASES: readonly Case[] = [
     answer: { reply: ["9007199254740993", 9007199254740992] },
   },
   {
-    name: "keys and arguments are any text",
+    name: "keys and arguments can be any text",
     source:
       "redis.call('SET', KEYS[1], ARGV[1]) return {KEYS[1], redis.call('GET', KEYS[1]), redis.call('EXISTS', KEYS[1])}",
     keys: [ODD],
@@ -142,7 +142,7 @@ const CASES: readonly Case[] = [
     answer: { reply: [6, 2, 0] },
   },
   {
-    name: "text is cut at bytes and put together again",
+    name: "text can be cut between bytes and joined again",
     source: "return string.sub(ARGV[1], 1, 1) .. string.sub(ARGV[1], 2)",
     args: ["é"],
     answer: { reply: "é" },
@@ -155,7 +155,7 @@ const CASES: readonly Case[] = [
     answer: { reply: [0, 255, 128] },
   },
   {
-    name: "a long text passes whole",
+    name: "a long text passes unchanged",
     source: "return #ARGV[1]",
     args: ["x".repeat(300_000)],
     answer: { reply: 300_000 },
@@ -173,7 +173,7 @@ describe.each<[string, () => Promise<TestServer>]>([
   beforeEach(() => server.clear());
   afterAll(() => server.stop());
 
-  it.each(CASES)("$name", async ({ source, keys, args, answer }) => {
+  it.each(CASES.map((row) => [row.name, row] as const))("%s", async (_, { source, keys, args, answer }) => {
     expect(await server.eval(source, keys, args)).toEqual(answer);
   });
 

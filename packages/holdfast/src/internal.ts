@@ -9,7 +9,7 @@
  */
 
 export { barrierProtocol } from "./barrier/protocol.js";
-export { looking } from "./condition/protocol.js";
+export { inspectionOf } from "./condition/protocol.js";
 export { acquire, type MakeLease, timeoutError } from "./core/acquire.js";
 export { call, type NamedStore } from "./core/call.js";
 export type { Settled } from "./core/closing.js";

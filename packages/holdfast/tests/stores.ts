@@ -50,7 +50,7 @@ export const stores: readonly StoreUnderTest[] = [
   onRedis("ioredis 6", async (port) => ioredis(new Redis6({ port }))),
   onRedis("ioredis 5", async (port) => ioredis(new Redis5({ port }))),
   onRedis("ioredis 6 with a key prefix", async (port) => ioredis(new Redis6({ port, keyPrefix: "app:" })), "app:"),
-  onRedis("ioredis 6 with the least rights", async (port) => {
+  onRedis("ioredis 6 with minimal permissions", async (port) => {
     const user = await leastRights([port], ON_ONE_SERVER);
     return ioredis(new Redis6({ port, ...user }));
   }),
@@ -60,7 +60,7 @@ export const stores: readonly StoreUnderTest[] = [
   onRedis("node-redis 4", async (port) => nodeRedis(createClient4({ url: `redis://127.0.0.1:${port}` }))),
   onRedis("GLIDE", glide),
   onCluster("ioredis 6 on a cluster", async (ports) => ioredis(new Cluster6(addresses(ports)))),
-  onCluster("ioredis 6 on a cluster with the least rights", async (ports) => {
+  onCluster("ioredis 6 on a cluster with minimal permissions", async (ports) => {
     const user = await leastRights(ports, [...ON_ONE_SERVER, ...IN_A_CLUSTER, ...CLIENTS_IN_A_CLUSTER]);
     return ioredis(new Cluster6(addresses(ports), { redisOptions: user }));
   }),

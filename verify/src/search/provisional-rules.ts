@@ -127,7 +127,7 @@ export const PROVISIONAL_RULES: readonly Rule[] = [
     mutex(TWO_AND_ONE, { freezes: 1, delays: 0 }, FROZEN),
     {
       script: "mutex/acquire",
-      from: "tell(inbox .. client, '~' .. number)",
+      from: "notify(inbox .. client, '~' .. number)",
       to: "local _ = number",
     },
   ),
@@ -205,7 +205,7 @@ export const PROVISIONAL_RULES: readonly Rule[] = [
     permit(TWO_AND_ONE, { freezes: 1, delays: 0 }, FROZEN),
     {
       script: "permits/acquire",
-      from: "redis.call('ZREM', KEYS[5], waiter)\n        tell(inbox .. client, '~' .. number)",
+      from: "redis.call('ZREM', KEYS[5], waiter)\n        notify(inbox .. client, '~' .. number)",
       to: "redis.call('ZREM', KEYS[5], waiter)",
     },
   ),

@@ -2,14 +2,14 @@
  * A child under a lock: passes signals on, ends the child before the lock can be somebody else's, and what it left running
  * before the lock is given back.
  *
- * Every decision is made by looking at the clocks (`look`); timers only choose when to look. Nothing is decided by a timer
+ * Every decision is made by reading the clocks (`#check`); timers only choose when to check. Nothing is decided by a timer
  * that fires: this process may have been stopped for longer than the lease, and then it looks first.
  */
 import { isatty } from "node:tty";
 import type { ChildExit, ProcessGroup } from "./process-group.js";
 import { isMeantToEnd, type SignalDesk } from "./signals.js";
 import { Stopwatch } from "./stopwatch.js";
-import { nextLookMs, reactionTo, type Times } from "./time-table.js";
+import { nextCheckMs, reactionTo, type Times } from "./time-table.js";
 
 /** What is asked of the lease: any lease of the library has it. */
 export interface WatchedLease {
@@ -51,10 +51,10 @@ export interface SupervisionEnd {
   readonly isMaxHold: boolean;
 }
 
-/** However far away the next thing is: a clock may be set, and a host may sleep. */
-const LONGEST_LOOK_MS = 250;
-/** How soon it is seen that the last of a group has ended; nobody tells. */
-const GROUP_LOOK_MS = 10;
+/** Longest time between two checks, because a clock may be set, and a host may sleep. */
+const CHECK_MAX_MS = 250;
+/** How often to check whether the last process of a group has ended, because the system does not report that. */
+const GROUP_CHECK_MS = 10;
 
 /** Watches until the child and, unless told otherwise, its group are gone. Never rejects. */
 export function supervise(
@@ -74,13 +74,13 @@ class Supervision {
   readonly #events: SupervisionEvents;
   readonly #resolve: (end: SupervisionEnd) => void;
   readonly #held = new Stopwatch();
-  readonly #onAbort = (): void => this.#look();
+  readonly #onAbort = (): void => this.#check();
   #timer: NodeJS.Timeout | undefined;
   #isLost = false;
   /** Since the child was asked to end, for each reason to ask. */
   readonly #asked: Partial<Record<SignalReason, Stopwatch>> = {};
   #isKilled = false;
-  #hasTold = false;
+  #hasReportedExit = false;
   #isOver = false;
 
   constructor(
@@ -97,20 +97,20 @@ class Supervision {
     this.#events = events;
     this.#resolve = resolve;
     lease.signal.addEventListener("abort", this.#onAbort);
-    void group.exited.then(() => this.#look());
+    void group.exited.then(() => this.#check());
     desk.take((signal) => this.#forward(signal));
     const { interruption } = desk;
     // It came between the grant and the child's start.
     if (interruption !== undefined) this.#forward(interruption.signal);
-    this.#look();
+    this.#check();
   }
 
-  #look(): void {
+  #check(): void {
     if (this.#isOver) return;
     clearTimeout(this.#timer);
     const { exit } = this.#group;
-    if (exit !== undefined && !this.#hasTold) {
-      this.#hasTold = true;
+    if (exit !== undefined && !this.#hasReportedExit) {
+      this.#hasReportedExit = true;
       this.#events.childExited(exit);
     }
     if (exit !== undefined && (this.#policy.leavesGroup || !this.#group.isAlive())) {
@@ -121,7 +121,7 @@ class Supervision {
     this.#mindMaxHold();
     if (exit !== undefined) this.#endLeftOvers();
     if (this.#policy.killsAfterForwarding) this.#killAfter("forwarded");
-    this.#timer = setTimeout(() => this.#look(), this.#nextLookMs());
+    this.#timer = setTimeout(() => this.#check(), this.#nextCheckMs());
   }
 
   #end(exit: ChildExit): void {
@@ -192,7 +192,7 @@ class Supervision {
     // A terminal has sent it to the child already: the two are in one group.
     const isFromTerminal = this.#policy.isForeground && /^SIG(INT|QUIT)$/.test(signal) && isatty(0);
     if (!isFromTerminal) this.#send(signal, "forwarded");
-    this.#look();
+    this.#check();
   }
 
   /** KILL may be sent again, for whoever was just being started; it is told once. */
@@ -209,15 +209,15 @@ class Supervision {
     this.#events.lost(sent);
   }
 
-  #nextLookMs(): number {
+  #nextCheckMs(): number {
     const { maxHoldMs = Infinity, killsAfterForwarding } = this.#policy;
-    if (this.#group.exit !== undefined || this.#isKilled) return GROUP_LOOK_MS;
+    if (this.#group.exit !== undefined || this.#isKilled) return GROUP_CHECK_MS;
     const state = { validForMs: this.#lease.validForMs(), isLost: this.#lease.signal.aborted };
     const waits = [
-      LONGEST_LOOK_MS,
+      CHECK_MAX_MS,
       this.#policy.onLost === "ignore"
         ? Infinity
-        : nextLookMs(state, this.#asked.lost?.elapsedMs(), this.#timesOfLoss()),
+        : nextCheckMs(state, this.#asked.lost?.elapsedMs(), this.#timesOfLoss()),
       this.#asked["max-hold"] === undefined ? maxHoldMs - this.#held.elapsedMs() : this.#untilKillMs("max-hold"),
       killsAfterForwarding ? this.#untilKillMs("forwarded") : Infinity,
     ];

@@ -63,7 +63,7 @@ export function reactionTo(
 }
 
 /** In how many ms `reactionTo` may say something else; 0 or less if that is now. Only for choosing when to look again. */
-export function nextLookMs(
+export function nextCheckMs(
   { validForMs, isLost }: LeaseState,
   stoppedForMs: number | undefined,
   { killAfterMs, marginMs }: Times,

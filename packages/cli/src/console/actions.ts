@@ -11,10 +11,10 @@ import { deadIn, readClients } from "./clients.js";
 import { readEntry } from "./detail.js";
 import { instantOf, textOf, tokenOf, wholeOf } from "./fields.js";
 import { placeOf } from "./locks.js";
-import { MOST_FOLLOWED } from "./look.js";
 import { resolve as resolveOnce } from "./once.js";
 import type { LockPlace } from "./place.js";
 import { badRequest, HttpProblem } from "./problem.js";
+import { MOST_FOLLOWED } from "./reader.js";
 import { clientIdOf, pauseOf, permitsOf, publicOwner } from "./views.js";
 
 /** All of them, by path. */

@@ -36,10 +36,10 @@ export function clientViews(
 ): readonly ClientView[] {
   const views = new Map<string, { view: ClientView; holds: HoldView[]; waits: number }>();
   const isDead = deadIn(known);
-  const found = (clientId: string, told: Partial<ClientEntry>): { holds: HoldView[]; waits: number } => {
+  const found = (clientId: string, entry: Partial<ClientEntry>): { holds: HoldView[]; waits: number } => {
     const before = views.get(clientId);
     if (before !== undefined) return before;
-    const { host, pid, clientName, version, protocol, lastSeenAtMs } = { ...told, ...known.get(clientId) };
+    const { host, pid, clientName, version, protocol, lastSeenAtMs } = { ...entry, ...known.get(clientId) };
     const view = {
       clientId,
       host: host ?? null,

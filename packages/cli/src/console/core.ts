@@ -4,8 +4,8 @@ import type { ActionName, EnvironmentView } from "./api.js";
 import type { Assets } from "./assets.js";
 import type { Audit } from "./audit.js";
 import type { DoctorRuns } from "./doctor-runs.js";
-import type { Look } from "./look.js";
 import type { Poller } from "./poller.js";
+import type { Reader } from "./reader.js";
 import type { StoreLink } from "./store-link.js";
 import type { Streams } from "./stream.js";
 
@@ -24,7 +24,7 @@ export interface Core {
   /** Takes errors of ours, for whoever runs the console. */
   readonly report: (error: unknown) => void;
   readonly link: StoreLink;
-  readonly look: Look;
+  readonly reader: Reader;
   readonly poller: Poller;
   readonly streams: Streams;
   readonly doctor: DoctorRuns;

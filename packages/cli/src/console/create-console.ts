@@ -8,9 +8,9 @@ import { auditToStderr, guarded } from "./audit.js";
 import type { Link } from "./backend.js";
 import type { Core } from "./core.js";
 import { DoctorRuns } from "./doctor-runs.js";
-import { Look } from "./look.js";
 import { type ConsoleOptions, type ConsoleSettings, checkOptions, checkSettings, environmentOf } from "./options.js";
 import { Poller } from "./poller.js";
+import { Reader } from "./reader.js";
 import { handle } from "./router.js";
 import { StoreLink } from "./store-link.js";
 import { Streams } from "./stream.js";
@@ -67,14 +67,14 @@ export function consoleOn(link: Link, settings: ConsoleSettings): ConsoleHandler
 
 function coreOf(link: Link, settings: ConsoleSettings): Core {
   const { basePath = "", allow = [], authorize, token, secret, pollMs = 1_000, redact = [], pages } = settings;
-  const look = new Look(new Set(redact));
-  const nowMs = (): number => look.nowMs();
+  const reader = new Reader(new Set(redact));
+  const nowMs = (): number => reader.nowMs();
   const store = new StoreLink(link, nowMs);
-  const poller = new Poller(store, look, pollMs);
+  const poller = new Poller(store, reader, pollMs);
   const report = settings.report ?? reportToStderr;
   poller.onError = report;
   return {
-    ...{ basePath, allow: [...allow], pollMs, look, poller, report, link: store },
+    ...{ basePath, allow: [...allow], pollMs, reader, poller, report, link: store },
     env: environmentOf(settings.env),
     redacted: [...redact],
     allowHosts: settings.allowHosts ?? (authorize === undefined ? [] : undefined),

@@ -17,7 +17,7 @@ import { Visibility } from "./visibility.js";
 const MOST_VALUE_BYTES = 65_536;
 
 /** GET api/once */
-export async function readOnce({ look, link }: Core, { res, query }: Exchange, viewer: Viewer): Promise<void> {
+export async function readOnce({ reader, link }: Core, { res, query }: Exchange, viewer: Viewer): Promise<void> {
   const limit = wholeOf("limit", query.get("limit"), 200, 1_000);
   const cursor = query.get("cursor") || undefined;
   const pattern = query.get("q") || undefined;
@@ -41,7 +41,7 @@ export async function readOnce({ look, link }: Core, { res, query }: Exchange, v
   });
   const seen = await new Visibility(viewer).among(page?.calls ?? [], nameOf);
   sendJson(res, {
-    ...{ v: 1, atMs: look.nowMs(), rows: seen.map(rowOf) },
+    ...{ v: 1, atMs: reader.nowMs(), rows: seen.map(rowOf) },
     ...{ nextCursor: page?.nextCursor ?? null, isKept: page !== undefined },
   });
 }

@@ -6,8 +6,8 @@
  * console never keeps a server, or this process, busy with watching.
  */
 import type { Topic } from "./api.js";
-import type { Look, Wanted } from "./look.js";
 import { HttpProblem } from "./problem.js";
+import type { Reader, Wanted } from "./reader.js";
 import { type Change, changeOf, NOTHING, type Snapshot } from "./snapshot.js";
 import type { StoreLink } from "./store-link.js";
 
@@ -17,49 +17,49 @@ const REST = 3;
 /** Somebody who watches. */
 export interface Watcher {
   readonly topics: ReadonlySet<Topic>;
-  /** The lock to look at in detail, if `lock` is among the topics. */
+  /** The lock to read in detail, if `lock` is among the topics. */
   readonly lock: Wanted["locks"][number] | undefined;
 }
 
 /** See the file header. */
 export class Poller {
   readonly #link: StoreLink;
-  readonly #look: Look;
+  readonly #reader: Reader;
   readonly #pollMs: number;
   readonly #watchers = new Set<Watcher>();
   #snapshot: Snapshot = NOTHING;
   #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | undefined;
+  #reading: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   /** Topics of those who only asked once. */
   readonly #asked = new Set<Topic>();
   /** As `#snapshot`, which is kept for watchers only. */
   #last: Snapshot = NOTHING;
   #isClosed = false;
-  #told = "";
-  /** How many looks there were. */
-  looks = 0;
-  /** Told what is different after each look. */
+  #lastError = "";
+  /** The number of reads so far. */
+  reads = 0;
+  /** Called with the changes after each read. */
   onChange: (change: Change) => void = () => {};
 
-  /** Told what is no trouble of Redis but a failure of ours. */
+  /** Called with errors of the console itself, not of Redis. */
   onError: (error: unknown) => void = () => {};
 
-  constructor(link: StoreLink, look: Look, pollMs: number) {
+  constructor(link: StoreLink, reader: Reader, pollMs: number) {
     this.#link = link;
-    this.#look = look;
+    this.#reader = reader;
     this.#pollMs = pollMs;
-    link.onChange = (store) => this.onChange({ atMs: look.nowMs(), store });
+    link.onChange = (store) => this.onChange({ atMs: reader.nowMs(), store });
   }
 
-  /** What the last look has found. */
+  /** The result of the last read. */
   get snapshot(): Snapshot {
     return this.#snapshot;
   }
 
-  /** Whether it goes on looking by itself. */
+  /** Whether it continues to poll by itself. */
   get isRunning(): boolean {
-    return this.#timer !== undefined || this.#looking !== undefined;
+    return this.#timer !== undefined || this.#reading !== undefined;
   }
 
   /** Looks for that watcher too, from now on. @returns ends it */
@@ -73,7 +73,7 @@ export class Poller {
       this.#timer = undefined;
       // What is not looked at grows old; the next viewer begins with the truth.
       this.#snapshot = NOTHING;
-      this.#look.forget();
+      this.#reader.forget();
     };
   }
 
@@ -90,14 +90,14 @@ export class Poller {
    */
   async fresh(topics: readonly Topic[] = []): Promise<Snapshot> {
     for (const topic of topics) this.#asked.add(topic);
-    this.#next ??= (this.#looking ?? Promise.resolve())
+    this.#next ??= (this.#reading ?? Promise.resolve())
       .catch(() => {})
       .then(() => {
         this.#next = undefined;
-        this.#looking = this.#lookOnce().finally(() => {
-          this.#looking = undefined;
+        this.#reading = this.#readOnce().finally(() => {
+          this.#reading = undefined;
         });
-        return this.#looking;
+        return this.#reading;
       });
     await this.#next;
     return this.#last;
@@ -108,10 +108,10 @@ export class Poller {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    await this.#looking?.catch(() => {});
+    await this.#reading?.catch(() => {});
   }
 
-  async #lookOnce(): Promise<void> {
+  async #readOnce(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const topics = new Set(this.#asked);
@@ -122,8 +122,8 @@ export class Poller {
     let restMs = this.#pollMs;
     try {
       const before = this.#snapshot;
-      const found = await this.#link.use((backend) => this.#look.at(backend, { topics, locks }, before));
-      this.looks += 1;
+      const found = await this.#link.use((backend) => this.#reader.at(backend, { topics, locks }, before));
+      this.reads += 1;
       this.#last = found;
       restMs = Math.max(this.#pollMs, REST * (performance.now() - begunMs));
       if (this.#watchers.size > 0 && !this.#isClosed) {
@@ -133,7 +133,7 @@ export class Poller {
       }
     } catch (error) {
       restMs = this.#link.pauseMs > 0 ? this.#link.pauseMs : this.#pollMs;
-      this.#tell(error);
+      this.#reportError(error);
       throw error;
     } finally {
       if (this.#watchers.size > 0 && !this.#isClosed) {
@@ -143,11 +143,11 @@ export class Poller {
     }
   }
 
-  /** Once, and not at every look. */
-  #tell(error: unknown): void {
+  /** Reports an error once, not at each read. */
+  #reportError(error: unknown): void {
     const text = error instanceof Error ? error.message : String(error);
-    if (error instanceof HttpProblem || text === this.#told) return;
-    this.#told = text;
+    if (error instanceof HttpProblem || text === this.#lastError) return;
+    this.#lastError = text;
     this.onError(error);
   }
 }

@@ -92,18 +92,18 @@ export async function lockByPath(
 }
 
 /** What every document begins with. */
-export function stamp({ look }: Core): Stamped {
-  return { v: 1, atMs: look.nowMs() };
+export function stamp({ reader }: Core): Stamped {
+  return { v: 1, atMs: reader.nowMs() };
 }
 
 /** One lock as its viewer may see it, read now. @throws as the library */
 export async function readLock(core: Core, place: LockPlace, viewer: Viewer): Promise<ReturnType<typeof lockAnswer>> {
-  const { look, link, allow } = core;
+  const { reader, link, allow } = core;
   const detail = await link.use(async (backend) => {
-    const around = await look.around(backend);
-    return look.detail(backend, place, { ...around, row: undefined, old: undefined });
+    const around = await reader.around(backend);
+    return reader.detail(backend, place, { ...around, row: undefined, old: undefined });
   });
-  return lockAnswer(detail, { viewer, allow, atMs: look.nowMs() });
+  return lockAnswer(detail, { viewer, allow, atMs: reader.nowMs() });
 }
 
 async function lock(core: Core, { res }: Exchange, viewer: Viewer, place: LockPlace): Promise<void> {
@@ -121,7 +121,7 @@ const SORTS: Readonly<Record<string, (left: LockRow, right: LockRow) => number>>
   waiters: (left, right) => right.waiterCount - left.waiterCount,
 };
 
-async function locks({ look, link }: Core, { res, query }: Exchange, viewer: Viewer): Promise<void> {
+async function locks({ reader, link }: Core, { res, query }: Exchange, viewer: Viewer): Promise<void> {
   const limit = wholeOf("limit", query.get("limit"), 200, 1_000);
   const kind = query.get("kind") || undefined;
   const kinds = LOCK_KINDS.filter((one) => kind === undefined || one === kind);
@@ -138,7 +138,7 @@ async function locks({ look, link }: Core, { res, query }: Exchange, viewer: Vie
       throw error;
     }
   });
-  const context = look.context();
+  const context = reader.context();
   const rows = page.locks
     .map((entry) => rowOf(entry, context, [], undefined))
     .filter((row) => fits(row, context.nowMs));
@@ -148,7 +148,7 @@ async function locks({ look, link }: Core, { res, query }: Exchange, viewer: Vie
 
 async function history(core: Core, { query }: Exchange, viewer: Viewer): Promise<Awaited<ReturnType<typeof readRows>>> {
   const wanted = historyQuery(query);
-  const context = core.look.context();
+  const context = core.reader.context();
   const visibility = new Visibility(viewer);
   if (wanted.name !== undefined && !(await visibility.ofName(wanted.name))) return { rows: [], isCut: false };
   const { rows, isCut } = await core.link.use((backend) => readRows(backend, wanted, context));

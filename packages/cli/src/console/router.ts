@@ -124,8 +124,8 @@ async function events(core: Core, exchange: Exchange, viewer: Viewer): Promise<v
     throw new HttpProblem(403, "forbidden", "You may not see a lock of that name.");
   }
   if (exchange.req.method === "HEAD") return send(res, 200, { "Content-Type": "text/event-stream" }, "");
-  const { allow, poller, link, look } = core;
-  const view = new StreamView({ viewer, topics, lock, allow, poller, link, nowMs: () => look.nowMs() });
+  const { allow, poller, link, reader } = core;
+  const view = new StreamView({ viewer, topics, lock, allow, poller, link, nowMs: () => reader.nowMs() });
   const lastId = String(req.headers["last-event-id"] ?? query.get("lastEventId") ?? "");
   core.streams.open(res, { viewer, topics, lock, lastId }, view);
 }
@@ -147,9 +147,9 @@ async function act(core: Core, exchange: Exchange, viewer: Viewer, name: string)
   const fields = await bodyOf(exchange);
   reasonOf(fields);
   const { address } = exchange;
-  const { look, audit, link, poller } = core;
+  const { reader, audit, link, poller } = core;
   const { message, place } = await link
-    .use((backend) => action.run(backend, { viewer, address, fields, context: look.context(), audit }))
+    .use((backend) => action.run(backend, { viewer, address, fields, context: reader.context(), audit }))
     .catch((error: unknown) => {
       throw unknownOutcome(error);
     });

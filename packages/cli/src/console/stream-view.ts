@@ -2,9 +2,9 @@
 import type { Viewer } from "./access.js";
 import type { ActionName, LockAnswer, LocksState, StreamChange, StreamState, Topic } from "./api.js";
 import { lockAnswer } from "./lock-answer.js";
-import { lockKey } from "./look.js";
 import type { LockPlace } from "./place.js";
 import type { Poller } from "./poller.js";
+import { lockKey } from "./reader.js";
 import type { Change, LockDetail, Snapshot } from "./snapshot.js";
 import type { StoreLink } from "./store-link.js";
 import { Visibility } from "./visibility.js";
@@ -55,22 +55,23 @@ export class StreamView {
   async change(change: Change): Promise<StreamChange | undefined> {
     const { topics, lock, viewer } = this.#parts;
     const seen = this.#visibility;
-    const told: { -readonly [Field in keyof StreamChange]: StreamChange[Field] } = { v: 1, atMs: change.atMs };
-    if (change.store !== undefined) told.store = change.store;
+    const visible: { -readonly [Field in keyof StreamChange]: StreamChange[Field] } = { v: 1, atMs: change.atMs };
+    if (change.store !== undefined) visible.store = change.store;
     if (change.locks !== undefined && topics.has("locks")) {
       const [changed, removed] = await Promise.all([seen.rows(change.locks.changed), seen.rows(change.locks.removed)]);
       // That something has happened to somebody else's lock is theirs to know.
       const isOurs = viewer.seesAll || changed.length + removed.length > 0;
-      if (isOurs) told.locks = { changed, removed: removed.map(({ id }) => id), isCut: change.locks.isCut };
+      if (isOurs) visible.locks = { changed, removed: removed.map(({ id }) => id), isCut: change.locks.isCut };
     }
     const detail = lock === undefined ? undefined : change.details?.get(lockKey(lock));
-    if (detail !== undefined) told.lock = await this.#lock(detail, change.atMs);
-    if (change.clients !== undefined && topics.has("clients")) told.clients = await seen.clients(change.clients);
+    if (detail !== undefined) visible.lock = await this.#lock(detail, change.atMs);
+    if (change.clients !== undefined && topics.has("clients")) visible.clients = await seen.clients(change.clients);
     if (change.semaphores !== undefined && topics.has("semaphores"))
-      told.semaphores = await seen.views(change.semaphores);
-    if (change.elections !== undefined && topics.has("elections")) told.elections = await seen.views(change.elections);
-    if (change.redis != null && topics.has("redis")) told.redis = this.#redis(change.redis, change.atMs);
-    return Object.keys(told).length > 2 ? told : undefined;
+      visible.semaphores = await seen.views(change.semaphores);
+    if (change.elections !== undefined && topics.has("elections"))
+      visible.elections = await seen.views(change.elections);
+    if (change.redis != null && topics.has("redis")) visible.redis = this.#redis(change.redis, change.atMs);
+    return Object.keys(visible).length > 2 ? visible : undefined;
   }
 
   async #stateOf(snapshot: Snapshot, detail: LockDetail | undefined): Promise<StreamState> {

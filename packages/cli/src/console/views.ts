@@ -22,7 +22,7 @@ const SAME_END_MS = 500;
 /** Holders in a row of the list. */
 const IN_A_ROW = 3;
 
-/** What tells a lock from all others. */
+/** Identifies a lock. */
 export function idOf({ kind, name, key }: Pick<LockEntry, "kind" | "name" | "key">): string {
   return `${kind}${key === undefined ? "" : "-key"}:${name}`;
 }
@@ -72,13 +72,14 @@ export function holdersOf(
   return holders.map((holder) => {
     const owner = publicOwner(holder.owner, context.redact);
     const endsAtMs = Number.isFinite(holder.leaseLeftMs) ? Math.round(context.nowMs + holder.leaseLeftMs) : null;
-    const toldAtMs = known.get(`${owner} ${holder.token ?? null}`);
-    const isAsTold = endsAtMs !== null && typeof toldAtMs === "number" && Math.abs(toldAtMs - endsAtMs) <= SAME_END_MS;
+    const knownEndAtMs = known.get(`${owner} ${holder.token ?? null}`);
+    const isUnchanged =
+      endsAtMs !== null && typeof knownEndAtMs === "number" && Math.abs(knownEndAtMs - endsAtMs) <= SAME_END_MS;
     return {
       ...claimOf(holder, context),
       token: holder.token ?? null,
       sinceAtMs: holder.sinceAtMs ?? null,
-      expiresAtMs: isAsTold ? toldAtMs : endsAtMs,
+      expiresAtMs: isUnchanged ? knownEndAtMs : endsAtMs,
       slots: holder.slots,
     };
   });

@@ -39,7 +39,7 @@ export interface PlaySummary {
 
 const NEW_PAYMENT_EVERY_MS = 120;
 const LONGEST_FIRST_ACT_MS = 8_000;
-const TELL_EVERY_MS = 5_000;
+const REPORT_EVERY_MS = 5_000;
 const CHAOS_EVERY_MS = 4_000;
 /** Longest that a payment of the dead may take after the last press: its lease, and the queue. */
 const SETTLE_WITHIN_MS = 10 * LEASE_MS;
@@ -54,7 +54,7 @@ export async function play(options: Play): Promise<PlaySummary> {
   const without = new Act(options, new CountingShop(), false);
   await without.run(firstMs);
   const withoutLock = without.shop.books();
-  say(`  ${told(withoutLock)}`);
+  say(`  ${summaryOf(withoutLock)}`);
 
   say(
     `\nWith holdfast.mutex("payment:…"), semaphore("gateway", { permits: ${GATEWAY_PERMITS} }) and election("feed"):`,
@@ -63,7 +63,7 @@ export async function play(options: Play): Promise<PlaySummary> {
   await withLocks.run(forMs - firstMs);
   const withLock = withLocks.shop.books();
   const { deaths } = withLocks;
-  say(`  ${told(withLock)}`);
+  say(`  ${summaryOf(withLock)}`);
   say(`  at most ${withLock.mostAtOnce} charges at a time, ${withLock.leaders} leaders one after the other`);
   return {
     withoutLock,
@@ -78,7 +78,7 @@ export async function play(options: Play): Promise<PlaySummary> {
   };
 }
 
-function told({ payments, presses, orders, duplicates }: Books): string {
+function summaryOf({ payments, presses, orders, duplicates }: Books): string {
   return `${payments} payments, ${presses} presses, ${orders} orders, ${duplicates} duplicates`;
 }
 
@@ -121,15 +121,15 @@ class Act {
       const pressMs = this.#withLock ? Math.max(forMs / 2, forMs - 2 * LEASE_MS) : forMs;
       const killAtMs = pressMs * 0.4;
       let nextKillMs = this.#withLock && workers > 1 ? killAtMs : Number.POSITIVE_INFINITY;
-      let nextTellMs = TELL_EVERY_MS;
+      let nextReportMs = REPORT_EVERY_MS;
       while (elapsedMs() < pressMs && !signal.aborted) {
         this.#newPayment();
         if (elapsedMs() >= nextKillMs && (await this.#killOne())) {
           nextKillMs = this.#options.isChaos ? elapsedMs() + CHAOS_EVERY_MS : Number.POSITIVE_INFINITY;
         }
-        if (elapsedMs() >= nextTellMs) {
-          nextTellMs += TELL_EVERY_MS;
-          this.#tellState(elapsedMs());
+        if (elapsedMs() >= nextReportMs) {
+          nextReportMs += REPORT_EVERY_MS;
+          this.#reportState(elapsedMs());
         }
         await sleep(NEW_PAYMENT_EVERY_MS, signal);
       }
@@ -139,9 +139,9 @@ class Act {
     }
   }
 
-  #tellState(elapsedMs: number): void {
+  #reportState(elapsedMs: number): void {
     const leader = this.#withLock ? `; ${this.#leader} pulls the feed` : "";
-    this.#options.say(`  ${formatMs(elapsedMs).padEnd(5)} ${told(this.shop.books())}${leader}`);
+    this.#options.say(`  ${formatMs(elapsedMs).padEnd(5)} ${summaryOf(this.shop.books())}${leader}`);
   }
 
   /** 1 to 5 presses within half a second, each at some worker. */

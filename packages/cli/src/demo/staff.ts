@@ -21,14 +21,14 @@ export interface Hand {
 }
 
 /** What starts one. It may be called again for a name that was killed. */
-export type Hire = (name: string, tell: (event: WorkerEvent) => void) => Promise<Hand>;
+export type Hire = (name: string, report: (event: WorkerEvent) => void) => Promise<Hand>;
 
 /** Workers in this process, each a client of its own. Without a lock there is nothing to be a client of. */
 export function hireHere(openStore: () => Store, shop: Shop, withLock: boolean): Hire {
-  return async (name, tell) => {
+  return async (name, report) => {
     const store = new MortalStore(openStore());
     const holdfast = withLock ? createHoldfast({ store, prefix: PREFIX, clientName: name, leaseMs: 3_000 }) : undefined;
-    const worker = startWorker(holdfast, mortal(shop, store), tell);
+    const worker = startWorker(holdfast, mortal(shop, store), report);
     return {
       name,
       press: worker.press,
@@ -103,7 +103,7 @@ function never(): Promise<never> {
 
 /** Workers in processes of their own, each with its own connection to that Redis. */
 export function hireProcesses(common: CommonFlags, shop: Shop, withLock: boolean): Hire {
-  return async (name, tell) => {
+  return async (name, report) => {
     // The command itself once more: in a package that is bundled there is no other file to start.
     const child = fork(process.argv[1] ?? "", ["demo"], {
       stdio: ["ignore", "ignore", "inherit", "ipc"],
@@ -111,7 +111,7 @@ export function hireProcesses(common: CommonFlags, shop: Shop, withLock: boolean
     });
     child.on("message", (message) => {
       const from = message as FromWorker; // our own program speaks
-      if (from.type === "event") tell(from.event);
+      if (from.type === "event") report(from.event);
       else if (from.type === "call") void answer(child, shop, from);
     });
     const gone = once(child, "exit").then(() => Promise.reject(new Error(`${name} did not start`)));

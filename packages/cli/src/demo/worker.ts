@@ -8,7 +8,7 @@ export const GATEWAY_PERMITS = 2;
 /** Short, so that a killed worker is seen to be replaced within the demo. */
 export const LEASE_MS = 3_000;
 
-/** What a worker tells of itself. */
+/** An event of a worker. */
 export type WorkerEvent =
   | { readonly event: "leading"; readonly term: number }
   | { readonly event: "settling"; readonly payment: string }
@@ -28,19 +28,19 @@ const PULL_EVERY_MS = 250;
  * Puts a worker to work.
  *
  * @param holdfast  undefined: without any lock
- * @param tell      called with what happens, as it happens
+ * @param report      called with what happens, as it happens
  */
-export function startWorker(holdfast: Holdfast | undefined, shop: Shop, tell: (event: WorkerEvent) => void): Worker {
+export function startWorker(holdfast: Holdfast | undefined, shop: Shop, report: (event: WorkerEvent) => void): Worker {
   const ending = new AbortController();
   const under = new Set<Promise<void>>();
   const track = (work: Promise<void>): void => {
     const quiet = work.catch(rethrowUnlessAway).finally(() => under.delete(quiet));
     under.add(quiet);
   };
-  if (holdfast !== undefined) track(leadFeed(holdfast, shop, ending.signal, tell));
+  if (holdfast !== undefined) track(leadFeed(holdfast, shop, ending.signal, report));
   return {
     press(payment) {
-      track(holdfast === undefined ? settle(shop, payment, undefined) : settleLocked(holdfast, shop, payment, tell));
+      track(holdfast === undefined ? settle(shop, payment, undefined) : settleLocked(holdfast, shop, payment, report));
     },
     async close() {
       ending.abort();
@@ -60,17 +60,17 @@ async function settleLocked(
   holdfast: Holdfast,
   shop: Shop,
   payment: string,
-  tell: (event: WorkerEvent) => void,
+  report: (event: WorkerEvent) => void,
 ): Promise<void> {
   const beganMs = performance.now();
   const options = { waitMs: 30_000, leaseMs: LEASE_MS, label: "settles" };
   await holdfast.mutex(payment).run(async ({ token }) => {
     if (await shop.hasOrder(payment)) return;
-    tell({ event: "settling", payment });
+    report({ event: "settling", payment });
     const gateway = holdfast.semaphore("gateway", { permits: GATEWAY_PERMITS });
     await gateway.run(() => shop.charge(payment), { ...options, label: payment });
     await shop.writeOrder(payment, token);
-    tell({ event: "settled", payment, waitedMs: performance.now() - beganMs });
+    report({ event: "settled", payment, waitedMs: performance.now() - beganMs });
   }, options);
 }
 
@@ -78,7 +78,7 @@ async function leadFeed(
   holdfast: Holdfast,
   shop: Shop,
   ending: AbortSignal,
-  tell: (event: WorkerEvent) => void,
+  report: (event: WorkerEvent) => void,
 ): Promise<void> {
   while (!ending.aborted) {
     try {
@@ -88,7 +88,7 @@ async function leadFeed(
         signal: ending,
         label: "pulls the feed",
       });
-      tell({ event: "leading", term: leadership.term });
+      report({ event: "leading", term: leadership.term });
       while (!ending.aborted && leadership.validForMs() > 0 && (await shop.pullFeed(leadership.term))) {
         await new Promise((resolve) => setTimeout(resolve, PULL_EVERY_MS));
       }

@@ -87,7 +87,7 @@ export interface InboxFacts {
   readonly failure?: string;
 }
 
-/** What a look at the keys found. */
+/** The facts found in the keys. */
 export interface KeyFacts {
   readonly seen: number;
   readonly total: number;
@@ -149,7 +149,7 @@ export interface LineageFacts {
   };
 }
 
-/** What histories tell of pauses, beside what stands. */
+/** The pauses in the histories, and whether they are in force. */
 export interface PauseFacts {
   /** The server's clock after the last look. */
   readonly nowMs: number;
@@ -157,9 +157,9 @@ export interface PauseFacts {
   readonly histories: number;
   /** Why others were not: there are too many, or there was no time. */
   readonly stopped?: "many" | "late";
-  /** Of each lock the last pause, if nobody is told to have resumed since. */
-  readonly told: readonly ToldPause[];
-  /** Of mutexes with a key, whose pause another node may tell of. */
+  /** The last pause of each lock without a recorded resume. */
+  readonly recorded: readonly RecordedPause[];
+  /** For mutexes with a key, whose pause may be in the history of another node. */
   readonly ends?: readonly PauseEnd[];
   /** Whether a history has, or may have had, more events than were read. */
   readonly isCut?: boolean;
@@ -171,18 +171,18 @@ export interface PauseIdentity {
   readonly sinceAtMs: number;
 }
 
-/** That somebody has resumed, as a history tells of it. */
+/** The end of a pause, as recorded in a history. */
 export interface PauseEnd {
   readonly kind: string;
   readonly name: string;
   readonly key?: string;
-  /** Undefined if nobody told which one was ended. */
+  /** Undefined if the history does not say which pause ended. */
   readonly pause?: PauseIdentity;
   readonly atMs: number;
 }
 
-/** A pause as a history tells of it. */
-export interface ToldPause {
+/** A pause, as recorded in a history. */
+export interface RecordedPause {
   /** `mutex`, `election`, `semaphore` or `read-write-lock`. */
   readonly kind: string;
   readonly name: string;
@@ -190,14 +190,14 @@ export interface ToldPause {
   readonly key?: string;
   readonly by?: string;
   readonly label?: string;
-  /** Undefined if nobody told which one it is. */
+  /** Undefined if the history does not say which pause it is. */
   readonly pause?: PauseIdentity;
-  /** About when it happened: whoever told it said how long ago that was. */
+  /** Approximate time of the pause. Its author recorded how long ago it was. */
   readonly atMs: number;
   /** Undefined if somebody has to resume. */
   readonly untilAtMs?: number;
-  /** Whether the lock is paused, or was resumed since; undefined if this server cannot tell. */
-  readonly stands?: boolean;
+  /** Whether the lock is paused, or was resumed since; undefined if this server does not know. */
+  readonly isInForce?: boolean;
 }
 
 /** What this user may do. Each is the server's word of refusal; undefined if it may, or if it could not be tried. */

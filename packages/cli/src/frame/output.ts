@@ -84,6 +84,6 @@ export function jsonLine(document: object): string {
 }
 
 /** One line for people on stderr, with the prefix that says who speaks; silent with `--quiet`. */
-export function tell({ stderr }: Streams, { isQuiet }: { readonly isQuiet: boolean }, message: string): void {
+export function notify({ stderr }: Streams, { isQuiet }: { readonly isQuiet: boolean }, message: string): void {
   if (!isQuiet) stderr.write(`holdfast: ${redact(message)}\n`);
 }

@@ -1,5 +1,5 @@
 /** What a list lacks, and why, for whoever reads it. */
-import { tell } from "../frame/output.js";
+import { notify } from "../frame/output.js";
 import type { Call, Connection } from "../frame/verb.js";
 
 /** How much of it was looked at. */
@@ -11,21 +11,21 @@ export interface Extent {
 }
 
 /** Says on stderr what is missing, and nothing where nothing is. Never rejects. */
-export async function tellMissing(
+export async function reportMissing(
   { common, streams }: Pick<Call, "common" | "streams">,
   { nodes }: Pick<Connection, "nodes">,
   { unreachable, isComplete = true }: Extent,
 ): Promise<void> {
   if (!isComplete)
-    tell(streams, common, "there are more than were looked at: what is not shown may be there all the same");
+    notify(streams, common, "there are more than were looked at: what is not shown may be there all the same");
   if (unreachable === 0) return;
   const silent = await silentAmong(nodes());
   const which = silent.length === 0 ? "" : ` (${silent.join(", ")})`;
-  const told =
+  const silence =
     unreachable === 1
       ? `1 server did not answer${which}: what is on it`
       : `${unreachable} servers did not answer${which}: what is on them`;
-  tell(streams, common, `${told} is missing here`);
+  notify(streams, common, `${silence} is missing here`);
 }
 
 /** A list only counts them, so each is asked once more, for as long as a command may take. */

@@ -33,9 +33,9 @@ export function recordOwn(holdfast: Holdfast): () => Promise<void> {
 /**
  * Adds what was done to a lock to its history.
  *
- * @returns what went wrong with that; undefined if nothing did. It never rejects: what was done is done, told or not
+ * @returns the failure as text; undefined if there was none. Never rejects, because the action itself has succeeded
  */
-export async function tellPast(holdfast: Holdfast, event: HistoryEvent): Promise<string | undefined> {
+export async function recordDeed(holdfast: Holdfast, event: HistoryEvent): Promise<string | undefined> {
   try {
     await appendHistory(holdfast, event);
     return undefined;

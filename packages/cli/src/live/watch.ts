@@ -2,15 +2,15 @@
 import { sleep } from "../frame/durations.js";
 import { CliError, EXIT } from "../frame/exit-codes.js";
 import { failureOf } from "../frame/failures.js";
-import { jsonLine, plain, tell } from "../frame/output.js";
+import { jsonLine, notify, plain } from "../frame/output.js";
 import { redact } from "../frame/redact.js";
 import type { Call } from "../frame/verb.js";
 import { formatInstant } from "../text/instants.js";
 import { listenForSignals } from "./interruption.js";
 import { Screen } from "./screen.js";
 
-/** One look: for people as lines, and for programs as a document. */
-export interface Look {
+/** One view: lines for people, and a document for programs. */
+export interface View {
   readonly lines: readonly string[];
   readonly json: object;
 }
@@ -19,22 +19,22 @@ export interface Look {
 export const USUAL_WATCH = "2s";
 
 /**
- * Looks every `intervalMs` until INT, TERM or HUP. A Redis that is away is told of once, and asked again.
+ * Reads every `intervalMs` until INT, TERM or HUP. An unreachable Redis is reported once, and tried again.
  *
  * @returns the exit code
- * @throws what `look` throws for the first time, and whatever is not a Redis that is away
+ * @throws the first error of `read`, and later every error except an unreachable Redis
  */
-export async function watch(call: Call, intervalMs: number, look: () => Promise<Look>): Promise<number> {
-  const first = await look();
+export async function watch(call: Call, intervalMs: number, read: () => Promise<View>): Promise<number> {
+  const first = await read();
   const interruption = listenForSignals();
   const show = shower(call);
   try {
-    let next: Look | CliError = first;
+    let next: View | CliError = first;
     while (!interruption.signal.aborted) {
       show.picture(next);
       await sleep(intervalMs, interruption.signal);
       if (interruption.signal.aborted) break;
-      next = await look().catch((error: unknown) => passing(error));
+      next = await read().catch((error: unknown) => passing(error));
     }
     return interruption.exitCode();
   } finally {
@@ -51,21 +51,21 @@ function passing(error: unknown): CliError {
 }
 
 interface Shower {
-  picture(next: Look | CliError): void;
+  picture(next: View | CliError): void;
   close(): void;
 }
 
 function shower({ common, streams }: Call): Shower {
   let complaint = "";
-  const tellOnce = ({ message }: CliError): void => {
-    if (message !== complaint) tell(streams, common, plain(message));
+  const notifyOnce = ({ message }: CliError): void => {
+    if (message !== complaint) notify(streams, common, plain(message));
     complaint = message;
   };
   if (common.isJson || streams.stdout.isTTY !== true) {
     let isFirst = true;
     return {
       picture(next) {
-        if (next instanceof CliError) return tellOnce(next);
+        if (next instanceof CliError) return notifyOnce(next);
         complaint = "";
         const text = common.isJson ? jsonLine(next.json) : `${isFirst ? "" : "\n"}${next.lines.join("\n")}\n`;
         isFirst = false;

@@ -8,7 +8,7 @@ import type { ConsoleSettings } from "../console/options.js";
 import { serve } from "../console/serve.js";
 import { parseDuration } from "../frame/durations.js";
 import { usageError } from "../frame/exit-codes.js";
-import { jsonLine, tell } from "../frame/output.js";
+import { jsonLine, notify } from "../frame/output.js";
 import { keepSecret, redact } from "../frame/redact.js";
 import { serverUrls } from "../frame/server-url.js";
 import type { Streams } from "../frame/streams.js";
@@ -74,7 +74,7 @@ Each has a variable, HOLDFAST_CONSOLE_<FLAG>, and the flag wins. Ends on INT or 
             streams.stdout.write(jsonLine({ url, ...(flags.isTokenOurs ? { token: flags.token } : {}) }));
           else streams.stdout.write(`${url}${flags.isTokenOurs ? `#token=${flags.token}` : ""}\n`);
           const may = flags.settings.allow?.length ? `may ${flags.settings.allow.join(", ")}` : "read-only";
-          tell(streams, common, `console of ${shown}, ${may}. Ctrl-C ends it.`);
+          notify(streams, common, `console of ${shown}, ${may}. Ctrl-C ends it.`);
           return flags.isTokenOurs ? `${url}#token=${flags.token}` : url;
         },
       });

@@ -7,7 +7,7 @@ import { hireHere, hireProcesses, PREFIX } from "../demo/staff.js";
 import { openWindow } from "../demo/window.js";
 import { WORKER_VARIABLE, workForParent } from "../demo/worker-process.js";
 import { CliError, EXIT, usageError } from "../frame/exit-codes.js";
-import { jsonLine, tell } from "../frame/output.js";
+import { jsonLine, notify } from "../frame/output.js";
 import { durationOf, isGiven, textsOf, wholeOf } from "../frame/values.js";
 import type { Call, Connection, Verb } from "../frame/verb.js";
 import { onlyNative } from "../listing/native.js";
@@ -137,7 +137,7 @@ async function playOnRedis(call: Call, facts: Omit<Play, "hire">): Promise<PlayS
     } finally {
       const removed = await removeKeys(connection.nodes());
       await givePrefixBack(client);
-      tell(streams, common, `removed ${removed} keys of ${PREFIX}`);
+      notify(streams, common, `removed ${removed} keys of ${PREFIX}`);
     }
   } finally {
     await connection.close();
@@ -151,7 +151,7 @@ function report({ common, streams }: Call, workers: number, summary: PlaySummary
   if (common.isJson) {
     streams.stdout.write(jsonLine({ workers, ...summary, ok: isWell }));
   } else {
-    for (const fault of isWell ? [] : faults) tell(streams, common, fault);
+    for (const fault of isWell ? [] : faults) notify(streams, common, fault);
     const killed = deaths.length === 1 ? "1 worker killed" : `${deaths.length} workers killed`;
     streams.stdout.write(
       `\ndemo: ${withoutLock.duplicates} duplicate orders without a lock, ${withLock.duplicates} with one; ${killed}\n`,

@@ -1,7 +1,7 @@
 /** `holdfast pause`: keeps a lock from being granted while somebody works on what it protects. */
 import type { Holdfast } from "holdfast";
 import { EXIT } from "../frame/exit-codes.js";
-import { jsonLine, plain, tell } from "../frame/output.js";
+import { jsonLine, notify, plain } from "../frame/output.js";
 import { redact } from "../frame/redact.js";
 import { nameOf, textOf, textsOf } from "../frame/values.js";
 import type { Call, Verb } from "../frame/verb.js";
@@ -9,7 +9,7 @@ import { findLocks, otherKindError } from "../listing/found.js";
 import { holderJson } from "../listing/json.js";
 import { messageOf } from "../listing/message.js";
 import { notOnRedlock, onlyNative } from "../listing/native.js";
-import { tellPast } from "../listing/past.js";
+import { recordDeed } from "../listing/past.js";
 import { whoAmI } from "../listing/people.js";
 import { holderSentence, pauseSentence, unreadableSentence } from "../listing/sentences.js";
 import { serverNowMs } from "../listing/server-time.js";
@@ -68,8 +68,8 @@ export const pause: Verb = {
       if (isNew) {
         const { by, owner } = standing;
         const paused = { what: "paused", kind, name, by, owner, label, reason: label, ...until } as const;
-        const trouble = await tellPast(holdfast, paused);
-        if (trouble !== undefined) tell(streams, common, trouble);
+        const trouble = await recordDeed(holdfast, paused);
+        if (trouble !== undefined) notify(streams, common, trouble);
       }
       if (common.isJson) {
         const { by, sinceAtMs } = standing;

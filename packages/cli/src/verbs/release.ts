@@ -1,13 +1,13 @@
 /** `holdfast release`: takes a lock away from the holder that somebody has seen, and from nobody else. */
 import type { Holder } from "holdfast";
 import { EXIT, usageError } from "../frame/exit-codes.js";
-import { jsonLine, plain, tell } from "../frame/output.js";
+import { jsonLine, notify, plain } from "../frame/output.js";
 import { isGiven, nameOf, textOf, wholeOf } from "../frame/values.js";
 import type { Call, Connection, Verb } from "../frame/verb.js";
 import { type Found, findLocks, heldBy, isNamed, type Whose } from "../listing/found.js";
 import { holderJson } from "../listing/json.js";
 import { messageOf } from "../listing/message.js";
-import { tellPast } from "../listing/past.js";
+import { recordDeed } from "../listing/past.js";
 import { whoAmI, whoIs } from "../listing/people.js";
 import { holderSentence } from "../listing/sentences.js";
 import { serverNowMs } from "../listing/server-time.js";
@@ -84,7 +84,7 @@ async function chosen(call: Call, name: string, found: readonly Found[], atMs: n
   }
   if (second !== undefined) {
     for (const one of holders)
-      tell(call.streams, call.common, `--owner ${plain(one.owner)}  ${holderSentence(one, atMs)}`);
+      notify(call.streams, call.common, `--owner ${plain(one.owner)}  ${holderSentence(one, atMs)}`);
     throw usageError(`${plain(name)} has ${holders.length} holders: say which with --token or --owner`);
   }
   if (isGiven(call.values, "yes")) return { owner: holder.owner };
@@ -120,7 +120,7 @@ async function take(
   }
   const holder = shown?.entry.holders.find((one) => isNamed(one, victim));
   if (call.common.protocol.format === "native")
-    await tellForced(call, connection, { name, shown, victim, holder, reason, by, atMs });
+    await publishForced(call, connection, { name, shown, victim, holder, reason, by, atMs });
   const known = new Set(before.flatMap(({ entry }) => entry.holders.map(({ owner }) => owner)));
   const next = holders.find(({ owner }) => !known.has(owner));
   const had = holder === undefined ? "its holder" : holderSentence(holder, atMs);
@@ -137,8 +137,8 @@ async function releaseFirst(
   return false;
 }
 
-/** The holder tells of its loss itself if it lives; this says who did it, and it is told if the holder is dead. */
-async function tellForced(
+/** Publishes who force-released the lock. A live holder also reports its loss; a dead one cannot. */
+async function publishForced(
   { common, streams }: Call,
   { holdfast }: Connection,
   facts: {
@@ -153,7 +153,7 @@ async function tellForced(
 ): Promise<void> {
   const { name, shown, victim, holder, reason, by, atMs } = facts;
   const { host, pid, clientName, label, sinceAtMs } = holder ?? {};
-  const trouble = await tellPast(holdfast, {
+  const trouble = await recordDeed(holdfast, {
     what: "forced",
     kind: shown?.entry.kind ?? "mutex",
     name,
@@ -165,7 +165,7 @@ async function tellForced(
     reason,
     by,
   });
-  if (trouble !== undefined) tell(streams, common, trouble);
+  if (trouble !== undefined) notify(streams, common, trouble);
 }
 
 function nextText(next: Holder | undefined, after: readonly Found[]): string {

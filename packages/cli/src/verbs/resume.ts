@@ -2,13 +2,13 @@
 import type { Holdfast } from "holdfast";
 import { formatMs } from "../frame/durations.js";
 import { EXIT } from "../frame/exit-codes.js";
-import { jsonLine, plain, tell } from "../frame/output.js";
+import { jsonLine, notify, plain } from "../frame/output.js";
 import { nameOf, textOf } from "../frame/values.js";
 import type { Verb } from "../frame/verb.js";
 import { findLocks } from "../listing/found.js";
 import { checkMessage } from "../listing/message.js";
 import { onlyNative } from "../listing/native.js";
-import { tellPast } from "../listing/past.js";
+import { recordDeed } from "../listing/past.js";
 import { whoAmI } from "../listing/people.js";
 import { quoted } from "../listing/sentences.js";
 
@@ -47,8 +47,8 @@ export const resume: Verb = {
           heldMs: pausedForMs,
           reason: message,
         } as const;
-        const trouble = await tellPast(connection.holdfast, facts);
-        if (trouble !== undefined) tell(streams, common, trouble);
+        const trouble = await recordDeed(connection.holdfast, facts);
+        if (trouble !== undefined) notify(streams, common, trouble);
       }
       if (common.isJson) streams.stdout.write(jsonLine(documentOf(name, ended)));
       else streams.stdout.write(`${sentenceOf(name, ended)}\n`);

@@ -8,7 +8,7 @@ import { startCluster } from "../../../../tests/support/redis-cluster.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import type { Finding } from "../../src/doctor/check.js";
 import { judge } from "../../src/doctor/examine.js";
-import type { PauseFacts, ToldPause } from "../../src/doctor/facts.js";
+import type { PauseFacts, RecordedPause } from "../../src/doctor/facts.js";
 import { MOST_HISTORIES } from "../../src/doctor/read/pauses.js";
 import { targetsOf } from "../../src/doctor/target.js";
 import { at, examined, said } from "./examining.js";
@@ -198,27 +198,27 @@ test("in a cluster each node tells of its own", async () => {
   }
 });
 
-const PAUSED: ToldPause = { kind: "mutex", name: "deploy", by: "ana", label: "db", atMs: 1_000, stands: false };
+const PAUSED: RecordedPause = { kind: "mutex", name: "deploy", by: "ana", label: "db", atMs: 1_000, isInForce: false };
 
 function verdicts(pauses: Partial<PauseFacts>, rest: object = {}): string[] {
-  const its: PauseFacts = { nowMs: 5_000, histories: 3, told: [], ...pauses };
+  const its: PauseFacts = { nowMs: 5_000, histories: 3, recorded: [], ...pauses };
   return judge([facts("Redis 7.2", { pauses: its, ...rest })])
     .filter(({ id }) => id === ID)
     .map(({ status, measured }) => `${status}: ${measured}`);
 }
 
 test("what the check makes of facts", () => {
-  expect(verdicts({ told: [{ ...PAUSED, stands: true }] })).toEqual([expect.stringMatching(/^ok: 3 histories/)]);
-  expect(verdicts({ told: [{ ...PAUSED, untilAtMs: 5_000 }] })).toEqual([expect.stringMatching(/^ok/)]);
-  expect(verdicts({ told: [{ ...PAUSED, untilAtMs: 5_001 }] })).toEqual([
+  expect(verdicts({ recorded: [{ ...PAUSED, isInForce: true }] })).toEqual([expect.stringMatching(/^ok: 3 histories/)]);
+  expect(verdicts({ recorded: [{ ...PAUSED, untilAtMs: 5_000 }] })).toEqual([expect.stringMatching(/^ok/)]);
+  expect(verdicts({ recorded: [{ ...PAUSED, untilAtMs: 5_001 }] })).toEqual([
     'finding: mutex deploy was paused by ana ("db") since 1970-01-01 00:00:01Z until 1970-01-01 00:00:05Z, and is not paused any more',
   ]);
-  const { stands: _, ...unseen } = PAUSED;
-  expect(verdicts({ told: [{ ...unseen, key: "k" }] })).toEqual([
+  const { isInForce: _, ...unseen } = PAUSED;
+  expect(verdicts({ recorded: [{ ...unseen, key: "k" }] })).toEqual([
     "unknown: whether mutex deploy (key k) is still paused cannot be seen from this server",
   ]);
   expect(verdicts({ stopped: "late" })).toEqual([expect.stringMatching(/^unknown: .*3 histories.* no time left/)]);
-  expect(verdicts({ told: Array.from({ length: 13 }, () => PAUSED) })).toHaveLength(11);
+  expect(verdicts({ recorded: Array.from({ length: 13 }, () => PAUSED) })).toHaveLength(11);
   expect(verdicts({}, { role: "slave" })).toEqual(["skipped: a replica"]);
   expect(verdicts({}, { topology: "redlock" })).toEqual([expect.stringMatching(/^skipped: independent servers/)]);
 });

@@ -111,7 +111,7 @@ export function facts(version: Version, { info = {}, config = {}, ...rest }: Oth
       nowMs: 1_795_000_000_000,
       marker: { run: "231ea428d6b74c131876cc84a46b8072c27e50e1", sinceMs: 0, longestMs: 30_000 },
     },
-    pauses: { nowMs: 1_795_000_000_000, histories: 3, told: [] },
+    pauses: { nowMs: 1_795_000_000_000, histories: 3, recorded: [] },
     permissions: { missing: [], forbidden: [], untried: new Map() },
     scripts: { loaded: 48, refused: [] },
     slow: { entries: [], spikes: [] },

@@ -5,7 +5,7 @@ import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { judge } from "../../src/doctor/examine.js";
-import type { NodeFacts, PauseFacts, ToldPause } from "../../src/doctor/facts.js";
+import type { NodeFacts, PauseFacts, RecordedPause } from "../../src/doctor/facts.js";
 import type { Link } from "../../src/doctor/read/link.js";
 import { MOST_EVENTS, readPauses } from "../../src/doctor/read/pauses.js";
 import { at, examined, said } from "./examining.js";
@@ -130,7 +130,7 @@ test("what was read before the server failed is kept, and nothing where the righ
     );
   const kept = await failing("Command timed out");
   expect(kept).toMatchObject({ histories: 4, stopped: "late" });
-  expect(kept?.told).toHaveLength(4);
+  expect(kept?.recorded).toHaveLength(4);
   await expect(failing("NOPERM this user has no permissions")).rejects.toThrow("NOPERM");
 });
 
@@ -166,7 +166,7 @@ function judged(...nodes: readonly NodeFacts[]): string[] {
 }
 
 function node(pauses: Partial<PauseFacts>): NodeFacts {
-  return facts("Redis 7.2", { pauses: { nowMs: 5_000, histories: 1, told: [], ...pauses } });
+  return facts("Redis 7.2", { pauses: { nowMs: 5_000, histories: 1, recorded: [], ...pauses } });
 }
 
 function unread(why: string): NodeFacts {
@@ -197,15 +197,15 @@ test("of a node that could not be read nobody says that it has no history", () =
 });
 
 test("another node may tell what became of a pause of a mutex with a key, and of no other", () => {
-  const told: ToldPause = { kind: "mutex", name: "stock", key: "k", atMs: 1_000, stands: false };
+  const told: RecordedPause = { kind: "mutex", name: "stock", key: "k", atMs: 1_000, isInForce: false };
   const end = { kind: "mutex", name: "k", key: "k", atMs: 2_000 };
-  const [lost] = judged(node({ told: [told] }));
+  const [lost] = judged(node({ recorded: [told] }));
   expect(lost).toMatch(/^finding: mutex stock \(key k\)/);
-  expect(judged(node({ told: [told] }), node({ ends: [end] }))[0]).toMatch(/^ok/);
-  expect(judged(node({ told: [told] }), node({ ends: [{ ...end, atMs: 999 }] }))[0]).toBe(lost);
-  expect(judged(node({ told: [told] }), node({ ends: [{ ...end, key: "other" }] }))[0]).toBe(lost);
+  expect(judged(node({ recorded: [told] }), node({ ends: [end] }))[0]).toMatch(/^ok/);
+  expect(judged(node({ recorded: [told] }), node({ ends: [{ ...end, atMs: 999 }] }))[0]).toBe(lost);
+  expect(judged(node({ recorded: [told] }), node({ ends: [{ ...end, key: "other" }] }))[0]).toBe(lost);
   const later = { ...told, name: "k", atMs: 1_500, untilAtMs: 4_000 };
-  expect(judged(node({ told: [told] }), node({ told: [later] }))).toEqual([
+  expect(judged(node({ recorded: [told] }), node({ recorded: [later] }))).toEqual([
     expect.stringMatching(/^ok/),
     expect.stringMatching(/^ok/),
   ]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { defaultKillAfterMs, marginOf, nextLookMs, reactionTo } from "../../src/child/time-table.js";
+import { defaultKillAfterMs, marginOf, nextCheckMs, reactionTo } from "../../src/child/time-table.js";
 
 const times = { killAfterMs: 5_000, marginMs: 1_000 };
 const alive = (validForMs: number) => ({ validForMs, isLost: false });
@@ -37,7 +37,7 @@ describe("the time table of a lease of 30 s", () => {
     for (let validForMs = 0; validForMs <= 30_000; validForMs += 500) {
       for (const stoppedForMs of [undefined, 0, 400, 2_000, 4_990]) {
         const before = reactionTo(alive(validForMs), stoppedForMs, times);
-        const restMs = nextLookMs(alive(validForMs), stoppedForMs, times);
+        const restMs = nextCheckMs(alive(validForMs), stoppedForMs, times);
         if (before !== "none") continue;
         expect(restMs).toBeGreaterThan(0);
         const later = stoppedForMs === undefined ? undefined : stoppedForMs + restMs;

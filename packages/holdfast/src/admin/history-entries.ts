@@ -158,12 +158,12 @@ function entryOf(group: readonly ReadEvent[], isHeld: (hold: OpenHold) => boolea
   const byWeight = group.toSorted((one, other) => WEIGHTS[other.what] - WEIGHTS[one.what]);
   const [main = group[0] as ReadEvent] = byWeight; // a group has one at least
   const granted = group.find(({ what }) => what === "granted");
-  const told = <Field extends keyof ReadEvent>(field: Field): ReadEvent[Field] | undefined =>
+  const firstKnown = <Field extends keyof ReadEvent>(field: Field): ReadEvent[Field] | undefined =>
     byWeight.find((event) => event[field] !== undefined)?.[field];
-  const [kind, token] = [granted?.kind ?? main.kind, told("token")];
+  const [kind, token] = [granted?.kind ?? main.kind, firstKnown("token")];
   // A pause has no holder. `by` names the operator who paused the lock.
-  const owner = isDeed(main.what) ? undefined : told("owner");
-  const heldMs = told("heldMs");
+  const owner = isDeed(main.what) ? undefined : firstKnown("owner");
+  const heldMs = firstKnown("heldMs");
   const open = openHoldOf(group);
   const outcome = main.what !== "granted" ? main.what : open !== undefined && isHeld(open) ? "held" : "expired";
   // If several events record the same end, the earliest is the most accurate.
@@ -178,16 +178,16 @@ function entryOf(group: readonly ReadEvent[], isHeld: (hold: OpenHold) => boolea
     grantedAtMs: began ?? (heldMs === undefined ? undefined : Math.round(main.atMs - heldMs)),
     owner,
     token,
-    host: told("host"),
-    pid: told("pid"),
-    clientName: told("clientName"),
-    label: told("label"),
-    waitedMs: told("waitedMs"),
+    host: firstKnown("host"),
+    pid: firstKnown("pid"),
+    clientName: firstKnown("clientName"),
+    label: firstKnown("label"),
+    waitedMs: firstKnown("waitedMs"),
     heldMs,
-    reason: told("reason"),
-    tick: told("tick"),
-    errorName: told("errorName"),
-    by: told("by"),
-    untilAtMs: told("untilAtMs"),
+    reason: firstKnown("reason"),
+    tick: firstKnown("tick"),
+    errorName: firstKnown("errorName"),
+    by: firstKnown("by"),
+    untilAtMs: firstKnown("untilAtMs"),
   };
 }

@@ -143,8 +143,8 @@ export function historyKey({ prefix }: Pick<Place, "prefix">, name: string): str
 }
 
 /** Returns the stored form of an event. It identifies the event by the token of its hold, or otherwise by an id. */
-export function textOf({ session, clientName }: Place, told: HistoryEvent & { readonly id?: string }): string {
-  const { agoMs: _, name: __, ...event } = told;
+export function textOf({ session, clientName }: Place, given: HistoryEvent & { readonly id?: string }): string {
+  const { agoMs: _, name: __, ...event } = given;
   const id = event.token === undefined ? (event.id ?? session.runtime.newClientId()) : undefined;
   const isOther = event.host !== undefined || event.what === "forced";
   const here = !isOther ? { host: hostname(), pid, clientName: clientName || undefined } : {};

@@ -3,7 +3,7 @@ import type { Holdfast } from "../index.js";
 import { checkKnown, checkName } from "../internal.js";
 import { LOCK_KINDS, type LockEntry } from "./entry.js";
 import { exactly } from "./glob.js";
-import { look } from "./look.js";
+import { inspectLock } from "./inspect-lock.js";
 import { identitiesOf, placeOf } from "./place.js";
 import { type Surveyed, surveyAll } from "./survey.js";
 
@@ -37,8 +37,10 @@ export async function lookUp(
   const identities = identitiesOf(place);
   const isQuorum = place.servers !== undefined;
   const kinds = LOCK_KINDS.filter((kind) => (kind === "redlock") === isQuorum);
-  const looked = await Promise.all(kinds.map((kind) => look(place, { kind, name, key: undefined }, identities)));
-  return looked.flatMap(({ entry }) => (includeFree || entry.state !== "free" ? [entry] : []));
+  const inspected = await Promise.all(
+    kinds.map((kind) => inspectLock(place, { kind, name, key: undefined }, identities)),
+  );
+  return inspected.flatMap(({ entry }) => (includeFree || entry.state !== "free" ? [entry] : []));
 }
 
 /**

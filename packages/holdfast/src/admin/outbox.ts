@@ -108,7 +108,7 @@ export class Outbox {
   /** Counts and publishes that events of a name will not be written. */
   drop(name: string, events: number, error: unknown): void {
     this.dropped += events;
-    tell({ name, events, dropped: true, error });
+    publishTrouble({ name, events, dropped: true, error });
   }
 
   #dropOldest(): void {
@@ -145,7 +145,7 @@ export class Outbox {
         return;
       }
       this.#failures.set(name, failures);
-      tell({ name, events: events.length, dropped: false, error });
+      publishTrouble({ name, events: events.length, dropped: false, error });
       const later = this.#waiting.get(name) ?? [];
       const both = [...events, ...later].slice(-this.#keep.maxEntries);
       this.#waiting.set(name, both);
@@ -160,6 +160,6 @@ export class Outbox {
   }
 }
 
-function tell(event: HistoryTroubleEvent): void {
+function publishTrouble(event: HistoryTroubleEvent): void {
   if (trouble.hasSubscribers) trouble.publish(event);
 }

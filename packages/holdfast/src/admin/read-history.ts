@@ -15,8 +15,8 @@ import {
   openIn,
   type ReadEvent,
 } from "./history-entries.js";
+import { inspectLock } from "./inspect-lock.js";
 import { unescaped } from "./key-names.js";
-import { look } from "./look.js";
 import { nothingIfMistyped } from "./mistyped.js";
 import { eachOf, identitiesOf, type Place, placeOf } from "./place.js";
 import { KeyScan, START } from "./scan.js";
@@ -169,17 +169,17 @@ type Hold = Parameters<Parameters<typeof entriesOf>[1]>[0];
  */
 async function holdsOf(place: Place, name: string, open: readonly Hold[]): Promise<(hold: Hold) => boolean> {
   const identities = identitiesOf(place);
-  const looked = new Map<string, readonly EntryHolder[]>();
+  const inspected = new Map<string, readonly EntryHolder[]>();
   await Promise.all(
     [...new Map(open.map((hold) => [placeOfHold(hold), hold])).entries()].map(async ([at, { kind, key }]) => {
       const known = LOCK_KINDS.find((one) => one === (kind === "reentrant-mutex" ? "mutex" : kind));
       if (known === undefined || (known === "redlock") !== (place.servers !== undefined)) return;
-      const { entry } = await look(place, { kind: known, name: key ?? name, key }, identities);
-      if (entry.unreadable === undefined) looked.set(at, entry.holders);
+      const { entry } = await inspectLock(place, { kind: known, name: key ?? name, key }, identities);
+      if (entry.unreadable === undefined) inspected.set(at, entry.holders);
     }),
   );
   return (hold) => {
-    const holders = looked.get(placeOfHold(hold));
+    const holders = inspected.get(placeOfHold(hold));
     // A hold counts as continuing if its lock cannot be inspected, or has more holders than the server returns.
     if (holders === undefined || holders.length >= MOST_HOLDERS) return true;
     return holders.some(({ owner, token }) => owner === hold.owner && (token === undefined || isAmong(hold, token)));

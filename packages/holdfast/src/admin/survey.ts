@@ -3,8 +3,8 @@ import type { Holdfast } from "../index.js";
 import { checkKnown, checkWhole, show } from "../internal.js";
 import { LOCK_KINDS, type LockEntry, type LockKind } from "./entry.js";
 import { type Glob, readGlob } from "./glob.js";
+import { inspectCondition, inspectLock } from "./inspect-lock.js";
 import { type Trace, traceOf } from "./key-names.js";
-import { look, lookAtCondition } from "./look.js";
 import { eachOf, type Identities, identitiesOf, type Place, placeOf } from "./place.js";
 import { cursorText, KeyScan, type Progress, readCursor, type Wanted } from "./scan.js";
 import { brokenEntry } from "./unreadable.js";
@@ -173,12 +173,12 @@ async function examine(
   { includeFree, holder }: Wish,
   identities: Identities,
 ): Promise<LockEntry | undefined> {
-  const [{ entry, hasFirstKey }, ...looked] = await Promise.all([
-    look(place, whose, identities),
-    ...[...conditions].map((condition) => lookAtCondition(place, whose, condition, identities)),
+  const [{ entry, hasFirstKey }, ...inspected] = await Promise.all([
+    inspectLock(place, whose, identities),
+    ...[...conditions].map((condition) => inspectCondition(place, whose, condition, identities)),
   ]);
-  const awaited = looked.flatMap((one) => ("unreadable" in one || one.waiterCount === 0 ? [] : [one]));
-  const wrong = looked.flatMap((one) => ("unreadable" in one ? [one.unreadable] : []));
+  const awaited = inspected.flatMap((one) => ("unreadable" in one || one.waiterCount === 0 ? [] : [one]));
+  const wrong = inspected.flatMap((one) => ("unreadable" in one ? [one.unreadable] : []));
   const { keys = [] } = entry.unreadable ?? {};
   // No key decides which page lists an unreadable lock, so it may appear twice. The filter `holder` does not apply to
   // it because its holders are unknown.

@@ -8,7 +8,7 @@ import { type AcquireOptions, NONE, type ResolvedOptions, resolve } from "../cor
 import type { Claim } from "../core/protocol.js";
 import { insist } from "../core/release.js";
 import type { Session } from "../core/session.js";
-import { type ConditionPlace, looking, signal, waitProtocol } from "./protocol.js";
+import { type ConditionPlace, inspectionOf, signal, waitProtocol } from "./protocol.js";
 
 /** Maximum number of waiters that one request signals. Limited because the server serves no other client while a script runs. */
 const BATCH = 1_000;
@@ -150,7 +150,7 @@ export class Condition {
 
   /** Returns the waiters for a signal, in order of arrival. `holders` is always empty. @throws StoreError */
   inspect(): Promise<Inspection> {
-    return inspect(this.#session, looking(this.#place));
+    return inspect(this.#session, inspectionOf(this.#place));
   }
 
   async #signal(lease: Lease, isAll: boolean): Promise<number> {

@@ -23,7 +23,7 @@
 ]]
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
--- include tell
+-- include notify
 -- include hand-off
 -- include holds
 -- include signal-next

@@ -28,7 +28,7 @@ export interface ConditionPlace {
 }
 
 /** The protocol that `inspect` needs to list the waiters of a condition. */
-export function looking({ store, mutex, condition }: ConditionPlace): InspectProtocol {
+export function inspectionOf({ store, mutex, condition }: ConditionPlace): InspectProtocol {
   return {
     kind: "condition",
     name: mutex.name,
@@ -86,7 +86,7 @@ export function waitProtocol(
   };
 
   return {
-    ...looking(place),
+    ...inspectionOf(place),
     inbox,
     // Bound to the mutex protocol, because that has the keys of the mutex.
     confirm: mutex.confirm?.bind(mutex),

@@ -22,7 +22,7 @@
 ]]
 local owner, token, request, most, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
--- include tell
+-- include notify
 -- include holds
 -- include why-lost
 -- include signal-next

@@ -28,7 +28,7 @@ local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARG
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
--- include tell
+-- include notify
 -- include hand-off
 -- include holds
 -- include why-lost

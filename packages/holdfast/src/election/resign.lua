@@ -29,7 +29,7 @@ if not holds(owner, term) then
   return whyLost(redis.call('GET', KEYS[1]), term)
 end
 
--- include tell
+-- include notify
 -- include hand-off
 redis.call('HDEL', KEYS[6], 'value')
 if not handOff(inbox) then

@@ -38,7 +38,7 @@ local function handOff(inbox, self, now)
     local client, number, leaseMs, block = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/(%d+)')
     local isGranted = client and waiter == self
     if client and not isGranted then
-      isGranted = tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))
+      isGranted = notify(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))
     end
     if isGranted then
       local handOffMs = waiter ~= self and string.match(waiter, ';(%d+)$')
@@ -52,6 +52,40 @@ local function handOff(inbox, self, now)
       return waiter, first
     end
   end
+end`;
+
+const luaNotify = `local function passOver(channel, number)
+  redis.pcall('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
+  return false
+end
+
+local function countShard(channel)
+  local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
+  if not reply.err then
+    return reply[2]
+  end
+  return not string.find(reply.err, 'nknown', 1, true) and 0 or nil
+end
+
+local function isThere(channel, number)
+  if string.find(channel, '}:', 1, true) then
+    return countShard(channel) ~= 0 or passOver(channel, number)
+  end
+  local reply = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  return not reply.err and reply[2] ~= 0
+end
+
+local function notify(channel, message)
+  if not isThere(channel, string.match(message, '%d+')) then
+    return false
+  end
+  local reply
+  if string.find(channel, '}:', 1, true) and countShard(channel) then
+    reply = redis.pcall('SPUBLISH', channel, message)
+  else
+    reply = redis.pcall('PUBLISH', channel, message)
+  end
+  return type(reply) ~= 'table'
 end`;
 
 const luaPermitsGrant = `local lastToken
@@ -108,7 +142,7 @@ local function losePlaces()
     for _, one in ipairs(gone) do
       if client == one and left > 0 then
         redis.call('ZREM', KEYS[5], waiter)
-        tell(inbox .. client, '~' .. number)
+        notify(inbox .. client, '~' .. number)
         left = left - 1
         break
       end
@@ -147,7 +181,7 @@ local function grantHeads(self)
       left = left - 1
       redis.call('ZREM', KEYS[5], head)
       if client and weight > capacity then
-        tell(inbox .. client, '~' .. number)
+        notify(inbox .. client, '~' .. number)
       elseif client and fits then
         local token, slots = nextToken(), takeSlots(weight)
         local message = string.format('+%s %.0f %.0f', number, token, now)
@@ -158,7 +192,7 @@ local function grantHeads(self)
           selfToken, selfSlots = token, slots
           grantTo(head, weight, leaseMs, token, slots)
           redis.call('SET', KEYS[2], token, 'PX', keptMs())
-        elseif tell(inbox .. client, message) then
+        elseif notify(inbox .. client, message) then
           grantTo(head, weight, leaseMs, token, slots, string.match(head, ';(%d+)$'))
           redis.call('SET', KEYS[2], token, 'PX', keptMs())
         elseif slots ~= '' then
@@ -303,40 +337,6 @@ local function isUnder(grant, token)
   return last - token >= 0 and token - first >= 0
 end`;
 
-const luaTell = `local function passOver(channel, number)
-  redis.pcall('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
-  return false
-end
-
-local function countShard(channel)
-  local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
-  if not reply.err then
-    return reply[2]
-  end
-  return not string.find(reply.err, 'nknown', 1, true) and 0 or nil
-end
-
-local function isThere(channel, number)
-  if string.find(channel, '}:', 1, true) then
-    return countShard(channel) ~= 0 or passOver(channel, number)
-  end
-  local reply = redis.pcall('PUBSUB', 'NUMSUB', channel)
-  return not reply.err and reply[2] ~= 0
-end
-
-local function tell(channel, message)
-  if not isThere(channel, string.match(message, '%d+')) then
-    return false
-  end
-  local reply
-  if string.find(channel, '}:', 1, true) and countShard(channel) then
-    reply = redis.pcall('SPUBLISH', channel, message)
-  else
-    reply = redis.pcall('PUBLISH', channel, message)
-  end
-  return type(reply) ~= 'table'
-end`;
-
 /** pausing/extend: change the end of a pause, of any kind of lock. */
 export const pausingExtend = {
   name: "pausing/extend",
@@ -388,7 +388,7 @@ export const pausingPausePermits = {
 local request, untilMs, words = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local inbox, numbered, owner = ARGV[4], tonumber(ARGV[5]), ''
 
-${luaTell}
+${luaNotify}
 ${luaPermitsState}
 ${luaPermits}
 ${luaPermitsGrant}
@@ -419,7 +419,7 @@ return {1, nowMs, pause}` as string,
 local request, untilMs, words = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local inbox, numbered, owner = ARGV[4], tonumber(ARGV[5]), ''
 
-${luaTell}
+${luaNotify}
 ${luaPermitsState}
 ${luaPermits}
 ${luaPermitsGrant}
@@ -476,7 +476,7 @@ if untilMs <= nowMs then
   return {2, nowMs}
 end
 
-${luaTell}
+${luaNotify}
 ${luaHandOff}
 pause = string.format('pause/%.0f/%.0f/1/', nowMs, untilMs) .. request .. '/' .. words
 redis.call('SET', KEYS[5], pause, 'PX', string.format('%.0f', untilMs - nowMs))
@@ -506,7 +506,7 @@ if untilMs <= nowMs then
   return {2, nowMs}
 end
 
-${luaTell}
+${luaNotify}
 ${luaHandOff}
 handOff = function() end
 pause = string.format('pause/%.0f/%.0f/1/', nowMs, untilMs) .. request .. '/' .. words
@@ -539,7 +539,7 @@ if doneBy == request then
   return {1, tonumber(doneMs), tonumber(doneWaiters), done}
 end
 
-${luaTell}
+${luaNotify}
 ${luaPermitsState}
 ${luaPermits}
 ${luaPermitsGrant}
@@ -570,7 +570,7 @@ if doneBy == request then
   return {1, tonumber(doneMs), tonumber(doneWaiters), done}
 end
 
-${luaTell}
+${luaNotify}
 ${luaPermitsState}
 ${luaPermits}
 ${luaPermitsGrant}
@@ -623,7 +623,7 @@ end
 if only ~= '' and only ~= pause then
   return {2, nowMs, pause}
 end
-${luaTell}
+${luaNotify}
 ${luaHandOff}
 redis.call('DEL', KEYS[5])
 local waiters = redis.call('ZCARD', KEYS[3])
@@ -655,7 +655,7 @@ end
 if only ~= '' and only ~= pause then
   return {2, nowMs, pause}
 end
-${luaTell}
+${luaNotify}
 ${luaHandOff}
 handOff = function() end
 redis.call('DEL', KEYS[5])

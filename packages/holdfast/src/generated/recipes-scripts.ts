@@ -21,7 +21,7 @@ const luaCoalesceNext = `local function handOff(inbox, now, self)
     redis.call('ZREM', KEYS[3], waiter)
     redis.call('ZREM', KEYS[4], waiter)
     local client, number, leaseMs = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/')
-    if client and (waiter == self or tell(inbox .. client, string.format('+%s %.0f %.0f', number, token, now))) then
+    if client and (waiter == self or notify(inbox .. client, string.format('+%s %.0f %.0f', number, token, now))) then
       redis.call('SET', KEYS[2], string.format('%.0f', token), 'PX', leaseMs + 600000)
       redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
       redis.call('HSET', KEYS[5], 'granted', waiter, 'at', arrival)
@@ -49,6 +49,44 @@ const luaExtendLease = `local function extendLease(owner, token, leaseMs)
   end
   redis.call('SET', KEYS[2], token, 'PX', restMs + 600000)
   return true, restMs
+end`;
+
+const luaNotifyHolder = `local function notifyHolder(inbox, client, message)
+  redis.pcall('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
+end`;
+
+const luaNotify = `local function passOver(channel, number)
+  redis.pcall('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
+  return false
+end
+
+local function countShard(channel)
+  local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
+  if not reply.err then
+    return reply[2]
+  end
+  return not string.find(reply.err, 'nknown', 1, true) and 0 or nil
+end
+
+local function isThere(channel, number)
+  if string.find(channel, '}:', 1, true) then
+    return countShard(channel) ~= 0 or passOver(channel, number)
+  end
+  local reply = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  return not reply.err and reply[2] ~= 0
+end
+
+local function notify(channel, message)
+  if not isThere(channel, string.match(message, '%d+')) then
+    return false
+  end
+  local reply
+  if string.find(channel, '}:', 1, true) and countShard(channel) then
+    reply = redis.pcall('SPUBLISH', channel, message)
+  else
+    reply = redis.pcall('PUBLISH', channel, message)
+  end
+  return type(reply) ~= 'table'
 end`;
 
 const luaPermitsState = `local time = redis.call('TIME')
@@ -191,44 +229,6 @@ const luaRunId = `local function runId(info, replication)
   end
   local isPromoted = string.find(former, '[^0]') ~= nil
   return isPromoted and process .. '/' .. (string.match(replication, 'master_replid:(%x+)') or '') or process, isPromoted
-end`;
-
-const luaTellHolder = `local function tellHolder(inbox, client, message)
-  redis.pcall('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
-end`;
-
-const luaTell = `local function passOver(channel, number)
-  redis.pcall('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
-  return false
-end
-
-local function countShard(channel)
-  local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
-  if not reply.err then
-    return reply[2]
-  end
-  return not string.find(reply.err, 'nknown', 1, true) and 0 or nil
-end
-
-local function isThere(channel, number)
-  if string.find(channel, '}:', 1, true) then
-    return countShard(channel) ~= 0 or passOver(channel, number)
-  end
-  local reply = redis.pcall('PUBSUB', 'NUMSUB', channel)
-  return not reply.err and reply[2] ~= 0
-end
-
-local function tell(channel, message)
-  if not isThere(channel, string.match(message, '%d+')) then
-    return false
-  end
-  local reply
-  if string.find(channel, '}:', 1, true) and countShard(channel) then
-    reply = redis.pcall('SPUBLISH', channel, message)
-  else
-    reply = redis.pcall('PUBLISH', channel, message)
-  end
-  return type(reply) ~= 'table'
 end`;
 
 const luaWhyLost = `local function whyLost(holder, token)
@@ -492,8 +492,8 @@ if holder == owner then
   return {0, tonumber(redis.call('GET', KEYS[2]) or now), tonumber(redis.call('HGET', KEYS[5], 'at') or now)}
 end
 
-${luaTell}
-${luaTellHolder}
+${luaNotify}
+${luaNotifyHolder}
 ${luaCoalesceNext}
 local run = redis.call('HMGET', KEYS[5], 'arrival', 'by', 'covers', 'covered', 'state', 'value', 'at', 'cancel', 'begun')
 local function latestOf(last)
@@ -543,7 +543,7 @@ if holder then
     redis.call('HSET', KEYS[5], 'cancel', owner)
     local client, number = string.match(holder, '^([^/]+)/(%d+)/')
     if client then
-      tellHolder(inbox, client, '~' .. number)
+      notifyHolder(inbox, client, '~' .. number)
     end
   end
 else
@@ -578,7 +578,7 @@ local owner, token, ageUs, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if redis.call('GET', KEYS[1]) ~= owner or redis.call('GET', KEYS[2]) ~= token then
   return {2}
 end
-${luaTell}
+${luaNotify}
 local run = redis.call('HMGET', KEYS[5], 'begun', 'at', 'arrival', 'cancel', 'by', 'covers')
 local arrival, covers = run[3], run[6]
 if run[1] ~= token then
@@ -599,7 +599,7 @@ if run[1] ~= token then
   redis.call('PEXPIRE', KEYS[5], redis.call('PTTL', KEYS[1]) + 600000)
   for _, waiter in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], 0, arrival, 'LIMIT', 0, 10000)) do
     local client, number = string.match(waiter, '^([^/]+)/(%d+)/')
-    if not client or not tell(inbox .. client, '~' .. number) then
+    if not client or not notify(inbox .. client, '~' .. number) then
       redis.call('ZREM', KEYS[3], waiter)
     end
   end
@@ -630,7 +630,7 @@ export const recipesCoalesceEnd = {
   source: `-- holdfast recipes/coalesce/end
 local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-${luaTell}
+${luaNotify}
 ${luaCoalesceNext}
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
@@ -651,7 +651,7 @@ if holder == owner then
     for _, waiter in ipairs(joined) do
       local client, number = string.match(waiter, '^([^/]+)/(%d+)/')
       if client then
-        tell(inbox .. client, '~' .. number)
+        notify(inbox .. client, '~' .. number)
       end
     end
     redis.call('ZREMRANGEBYSCORE', KEYS[4], 0, run[2])
@@ -673,7 +673,7 @@ return whyLost(holder, token)` as string,
     source: `-- holdfast recipes/coalesce/end
 local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-${luaTell}
+${luaNotify}
 ${luaCoalesceNext}
 handOff = function() end
 local holder = redis.call('GET', KEYS[1])
@@ -695,7 +695,7 @@ if holder == owner then
     for _, waiter in ipairs(joined) do
       local client, number = string.match(waiter, '^([^/]+)/(%d+)/')
       if client then
-        tell(inbox .. client, '~' .. number)
+        notify(inbox .. client, '~' .. number)
       end
     end
     redis.call('ZREMRANGEBYSCORE', KEYS[4], 0, run[2])
@@ -814,7 +814,7 @@ export const recipesCoalesceLeave = {
   source: `-- holdfast recipes/coalesce/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
-${luaTell}
+${luaNotify}
 ${luaCoalesceNext}
 local hasLeft = redis.call('ZREM', KEYS[3], owner) + redis.call('ZREM', KEYS[4], owner)
 if redis.call('GET', KEYS[1]) == owner then
@@ -833,7 +833,7 @@ return math.min(hasLeft, 1)` as string,
     source: `-- holdfast recipes/coalesce/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
-${luaTell}
+${luaNotify}
 ${luaCoalesceNext}
 handOff = function() end
 local hasLeft = redis.call('ZREM', KEYS[3], owner) + redis.call('ZREM', KEYS[4], owner)

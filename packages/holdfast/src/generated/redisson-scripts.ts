@@ -158,13 +158,13 @@ const luaRedissonReap = `local function reap()
   return last ~= nil and redis.call('ZCOUNT', KEYS[2], 0, now) > 0
 end`;
 
-const luaRedissonWriter = `local function tellOfWriter(channel, how)
+const luaRedissonWriter = `local function publishWriteEnd(channel, how)
   publish(how, channel, '1')
   publish(how, channel, '0')
 end
 
 local function endWrite(writer, channel, how)
-  tellOfWriter(channel, how)
+  publishWriteEnd(channel, how)
   redis.call('HDEL', KEYS[1], writer)
   if redis.call('HLEN', KEYS[1]) == 1 then
     redis.call('DEL', KEYS[1])
@@ -805,12 +805,12 @@ ${luaRedissonPublish}
 ${luaRedissonFair}
 ${luaRedissonField}
 local isOurs = has(owner) == 1
-local isBehind = false
+local isAfterOwner = false
 for _, waiter in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do
-  if isBehind then
+  if isAfterOwner then
     redis.call('ZINCRBY', KEYS[3], -waitMs, waiter)
   elseif waiter == owner then
-    isBehind = true
+    isAfterOwner = true
   end
 end
 redis.call('ZREM', KEYS[3], owner)
@@ -827,7 +827,7 @@ if isOurs then
   redis.call('DEL', KEYS[1])
   return 2
 end
-return isBehind and 1 or 0` as string,
+return isAfterOwner and 1 or 0` as string,
   grants: false,
 } as const;
 
@@ -1394,7 +1394,7 @@ if redis.call('EXISTS', KEYS[2]) == 1 then
   return 1
 end
 if redis.call('EXISTS', KEYS[1]) == 0 then
-  tellOfWriter(channel, how)
+  publishWriteEnd(channel, how)
 end
 if redis.call('HEXISTS', KEYS[1], owner) == 0 then
   return 2

@@ -78,7 +78,7 @@ local function handOff(inbox, self, now)
     local client, number, leaseMs, block = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/(%d+)')
     local isGranted = client and waiter == self
     if client and not isGranted then
-      isGranted = tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))
+      isGranted = notify(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))
     end
     if isGranted then
       local handOffMs = waiter ~= self and string.match(waiter, ';(%d+)$')
@@ -133,11 +133,49 @@ const luaLosePlaces = `local function losePlaces(inbox)
     local client, number = string.match(waiter, '^([^/]+)/(%d+)/%d+/%d+')
     if client == gone and left > 0 then
       redis.call('ZREM', KEYS[3], waiter)
-      tell(inbox .. client, '~' .. number)
+      notify(inbox .. client, '~' .. number)
       left = left - 1
     end
   end
   return true
+end`;
+
+const luaNotifyHolder = `local function notifyHolder(inbox, client, message)
+  redis.pcall('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
+end`;
+
+const luaNotify = `local function passOver(channel, number)
+  redis.pcall('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
+  return false
+end
+
+local function countShard(channel)
+  local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
+  if not reply.err then
+    return reply[2]
+  end
+  return not string.find(reply.err, 'nknown', 1, true) and 0 or nil
+end
+
+local function isThere(channel, number)
+  if string.find(channel, '}:', 1, true) then
+    return countShard(channel) ~= 0 or passOver(channel, number)
+  end
+  local reply = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  return not reply.err and reply[2] ~= 0
+end
+
+local function notify(channel, message)
+  if not isThere(channel, string.match(message, '%d+')) then
+    return false
+  end
+  local reply
+  if string.find(channel, '}:', 1, true) and countShard(channel) then
+    reply = redis.pcall('SPUBLISH', channel, message)
+  else
+    reply = redis.pcall('PUBLISH', channel, message)
+  end
+  return type(reply) ~= 'table'
 end`;
 
 const luaPermitsGrant = `local lastToken
@@ -194,7 +232,7 @@ local function losePlaces()
     for _, one in ipairs(gone) do
       if client == one and left > 0 then
         redis.call('ZREM', KEYS[5], waiter)
-        tell(inbox .. client, '~' .. number)
+        notify(inbox .. client, '~' .. number)
         left = left - 1
         break
       end
@@ -233,7 +271,7 @@ local function grantHeads(self)
       left = left - 1
       redis.call('ZREM', KEYS[5], head)
       if client and weight > capacity then
-        tell(inbox .. client, '~' .. number)
+        notify(inbox .. client, '~' .. number)
       elseif client and fits then
         local token, slots = nextToken(), takeSlots(weight)
         local message = string.format('+%s %.0f %.0f', number, token, now)
@@ -244,7 +282,7 @@ local function grantHeads(self)
           selfToken, selfSlots = token, slots
           grantTo(head, weight, leaseMs, token, slots)
           redis.call('SET', KEYS[2], token, 'PX', keptMs())
-        elseif tell(inbox .. client, message) then
+        elseif notify(inbox .. client, message) then
           grantTo(head, weight, leaseMs, token, slots, string.match(head, ';(%d+)$'))
           redis.call('SET', KEYS[2], token, 'PX', keptMs())
         elseif slots ~= '' then
@@ -407,7 +445,7 @@ const luaSignalNext = `local function signalNext(inbox, most, pop)
       break
     end
     local client, number = string.match(waiter, '^([^/]+)/(%d+)/%d+/%d+')
-    if client and tell(inbox .. client, '~' .. number) then
+    if client and notify(inbox .. client, '~' .. number) then
       local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
       redis.call('ZADD', KEYS[3], latest + 1, waiter)
       moved = moved + 1
@@ -417,44 +455,6 @@ const luaSignalNext = `local function signalNext(inbox, most, pop)
     redis.call('PEXPIRE', KEYS[3], 60000)
   end
   return moved
-end`;
-
-const luaTellHolder = `local function tellHolder(inbox, client, message)
-  redis.pcall('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
-end`;
-
-const luaTell = `local function passOver(channel, number)
-  redis.pcall('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
-  return false
-end
-
-local function countShard(channel)
-  local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
-  if not reply.err then
-    return reply[2]
-  end
-  return not string.find(reply.err, 'nknown', 1, true) and 0 or nil
-end
-
-local function isThere(channel, number)
-  if string.find(channel, '}:', 1, true) then
-    return countShard(channel) ~= 0 or passOver(channel, number)
-  end
-  local reply = redis.pcall('PUBSUB', 'NUMSUB', channel)
-  return not reply.err and reply[2] ~= 0
-end
-
-local function tell(channel, message)
-  if not isThere(channel, string.match(message, '%d+')) then
-    return false
-  end
-  local reply
-  if string.find(channel, '}:', 1, true) and countShard(channel) then
-    reply = redis.pcall('SPUBLISH', channel, message)
-  else
-    reply = redis.pcall('PUBLISH', channel, message)
-  end
-  return type(reply) ~= 'table'
 end`;
 
 const luaWhyLost = `local function whyLost(holder, token)
@@ -815,7 +815,7 @@ export const conditionLeave = {
   source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-${luaTell}
+${luaNotify}
 ${luaHandOff}
 ${luaHolds}
 ${luaSignalNext}
@@ -857,7 +857,7 @@ return 0` as string,
     source: `-- holdfast condition/leave
 local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-${luaTell}
+${luaNotify}
 ${luaHandOff}
 handOff = function() end
 ${luaHolds}
@@ -912,7 +912,7 @@ export const conditionSignal = {
   source: `-- holdfast condition/signal
 local owner, token, request, most, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-${luaTell}
+${luaNotify}
 ${luaHolds}
 ${luaWhyLost}
 ${luaSignalNext}
@@ -954,7 +954,7 @@ local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARG
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
-${luaTell}
+${luaNotify}
 ${luaHandOff}
 ${luaHolds}
 ${luaWhyLost}
@@ -994,7 +994,7 @@ local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARG
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
-${luaTell}
+${luaNotify}
 ${luaHandOff}
 handOff = function() end
 ${luaHolds}
@@ -1345,7 +1345,7 @@ if not holds(owner, term) then
   return whyLost(redis.call('GET', KEYS[1]), term)
 end
 
-${luaTell}
+${luaNotify}
 ${luaHandOff}
 redis.call('HDEL', KEYS[6], 'value')
 if not handOff(inbox) then
@@ -1367,7 +1367,7 @@ if not holds(owner, term) then
   return whyLost(redis.call('GET', KEYS[1]), term)
 end
 
-${luaTell}
+${luaNotify}
 ${luaHandOff}
 handOff = function() end
 redis.call('HDEL', KEYS[6], 'value')
@@ -1394,13 +1394,13 @@ export const inboxEcho = {
   source: `-- holdfast inbox/echo
 local channel, message = ARGV[1], '=' .. ARGV[2]
 
-${luaTell}
+${luaNotify}
 redis.call('EXISTS', KEYS[1])
 if ARGV[3] == '0' then
   redis.call('PUBLISH', channel, message)
   return 1
 end
-if tell(channel, message) then
+if notify(channel, message) then
   return 1
 end
 if string.find(channel, '}:', 1, true) and countShard(channel) then
@@ -1535,7 +1535,7 @@ if holder then
   return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[1]), now, pause}
 end
 
-${luaTell}
+${luaNotify}
 ${luaHandOff}
 ${luaLosePlaces}
 local isUnconfirmed = losePlaces(inbox)
@@ -1639,8 +1639,8 @@ export const mutexForceRelease = {
   source: `-- holdfast mutex/force-release
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-${luaTell}
-${luaTellHolder}
+${luaNotify}
+${luaNotifyHolder}
 ${luaHandOff}
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])
@@ -1657,7 +1657,7 @@ end
 
 local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
 if client then
-  tellHolder(inbox, client, '-' .. number .. note)
+  notifyHolder(inbox, client, '-' .. number .. note)
 end
 if not handOff(inbox) then
   if last and redis.call('GET', KEYS[2]) == last then
@@ -1674,8 +1674,8 @@ return 1` as string,
     source: `-- holdfast mutex/force-release
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-${luaTell}
-${luaTellHolder}
+${luaNotify}
+${luaNotifyHolder}
 ${luaHandOff}
 handOff = function() end
 local holder = redis.call('GET', KEYS[1])
@@ -1693,7 +1693,7 @@ end
 
 local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
 if client then
-  tellHolder(inbox, client, '-' .. number .. note)
+  notifyHolder(inbox, client, '-' .. number .. note)
 end
 if not handOff(inbox) then
   if last and redis.call('GET', KEYS[2]) == last then
@@ -1755,7 +1755,7 @@ export const mutexLeave = {
   source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
-${luaTell}
+${luaNotify}
 ${luaHandOff}
 if redis.call('GET', KEYS[1]) == owner then
   if not handOff(inbox) then
@@ -1772,7 +1772,7 @@ return redis.call('ZREM', KEYS[3], owner)` as string,
     source: `-- holdfast mutex/leave
 local owner, inbox = ARGV[1], ARGV[2]
 
-${luaTell}
+${luaNotify}
 ${luaHandOff}
 handOff = function() end
 if redis.call('GET', KEYS[1]) == owner then
@@ -1854,7 +1854,7 @@ if isOurs and redis.call('EXISTS', KEYS[3]) == 0 then
   return 1
 end
 
-${luaTell}
+${luaNotify}
 ${luaHandOff}
 if isOurs then
   if not handOff(inbox) then
@@ -1884,7 +1884,7 @@ if isOurs and redis.call('EXISTS', KEYS[3]) == 0 then
   return 1
 end
 
-${luaTell}
+${luaNotify}
 ${luaHandOff}
 handOff = function() end
 if isOurs then
@@ -1990,7 +1990,7 @@ if not record and used + weight <= capacity and (used == 0 or first - now > 0) a
   return {2, token, slots}
 end
 
-${luaTell}
+${luaNotify}
 ${luaPermits}
 ${luaPermitsGrant}
 local function answer(token, slots)
@@ -2203,8 +2203,8 @@ export const permitsForceRelease = {
   source: `-- holdfast permits/force-release
 local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 
-${luaTell}
-${luaTellHolder}
+${luaNotify}
+${luaNotifyHolder}
 ${luaPermitsState}
 ${luaPermits}
 ${luaPermitsGrant}
@@ -2220,7 +2220,7 @@ for _, holder in ipairs(holders) do
     grantHeads()
     local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
     if client then
-      tellHolder(inbox, client, '-' .. number .. note)
+      notifyHolder(inbox, client, '-' .. number .. note)
     end
     return 1
   end
@@ -2235,8 +2235,8 @@ return 0` as string,
     source: `-- holdfast permits/force-release
 local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 
-${luaTell}
-${luaTellHolder}
+${luaNotify}
+${luaNotifyHolder}
 ${luaPermitsState}
 ${luaPermits}
 ${luaPermitsGrant}
@@ -2253,7 +2253,7 @@ for _, holder in ipairs(holders) do
     grantHeads()
     local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
     if client then
-      tellHolder(inbox, client, '-' .. number .. note)
+      notifyHolder(inbox, client, '-' .. number .. note)
     end
     return 1
   end
@@ -2326,7 +2326,7 @@ export const permitsLeave = {
   source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
-${luaTell}
+${luaNotify}
 ${luaPermitsState}
 ${luaPermits}
 ${luaPermitsGrant}
@@ -2347,7 +2347,7 @@ return left` as string,
     source: `-- holdfast permits/leave
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
-${luaTell}
+${luaNotify}
 ${luaPermitsState}
 ${luaPermits}
 ${luaPermitsGrant}
@@ -2484,7 +2484,7 @@ if record and first - now > 0 then
   end
 end
 
-${luaTell}
+${luaNotify}
 ${luaPermits}
 ${luaPermitsGrant}
 ${luaWhyLost}
@@ -2521,7 +2521,7 @@ if record and first - now > 0 then
   end
 end
 
-${luaTell}
+${luaNotify}
 ${luaPermits}
 ${luaPermitsGrant}
 grantHeads = function() end
@@ -2552,7 +2552,7 @@ export const permitsResize = {
 local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local numbered, owner = tonumber(ARGV[6]), ''
 
-${luaTell}
+${luaNotify}
 ${luaPermitsState}
 ${luaPermits}
 ${luaPermitsGrant}
@@ -2585,7 +2585,7 @@ return 1` as string,
 local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local numbered, owner = tonumber(ARGV[6]), ''
 
-${luaTell}
+${luaNotify}
 ${luaPermitsState}
 ${luaPermits}
 ${luaPermitsGrant}
@@ -2632,7 +2632,7 @@ export const permitsReweigh = {
 local owner, token, weight, change = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local inbox, numbered = ARGV[5], tonumber(ARGV[6])
 
-${luaTell}
+${luaNotify}
 ${luaPermitsState}
 ${luaPermits}
 ${luaPermitsGrant}

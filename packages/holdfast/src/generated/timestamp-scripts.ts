@@ -2,7 +2,7 @@
 
 import { sha1Of } from "../core/store.js";
 
-const luaTellHolder = `local function tellHolder(inbox, client, message)
+const luaNotifyHolder = `local function notifyHolder(inbox, client, message)
   redis.pcall('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
 end`;
 
@@ -216,7 +216,7 @@ local nowMs = math.floor((time[1] * 1000000 + time[2]) / 1000)
 
 ${luaTimestamp}
 ${luaTimestampRest}
-${luaTellHolder}
+${luaNotifyHolder}
 local found = readValue()
 local value, sinceMs, granted, holder = readRecord()
 local isForeign = found ~= value and found ~= false
@@ -233,7 +233,7 @@ if isNamed and not isForeign then
   redis.call('SET', KEYS[3], string.format('%.0f', granted + 1), 'PX', 600000)
   local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
   if client then
-    tellHolder(inbox, client, '-' .. number .. note)
+    notifyHolder(inbox, client, '-' .. number .. note)
   end
 elseif found and found ~= value and token == '' and owner == found then
   redis.call('DEL', KEYS[1])

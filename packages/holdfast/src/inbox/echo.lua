@@ -15,14 +15,14 @@
 ]]
 local channel, message = ARGV[1], '=' .. ARGV[2]
 
--- include tell
+-- include notify
 -- Makes a cluster server check that it owns the slot, as it does for each key that a script uses.
 redis.call('EXISTS', KEYS[1])
 if ARGV[3] == '0' then
   redis.call('PUBLISH', channel, message)
   return 1
 end
-if tell(channel, message) then
+if notify(channel, message) then
   return 1
 end
 -- There is no subscriber, or the server refuses to count or to publish. Nothing was written, so this may raise the

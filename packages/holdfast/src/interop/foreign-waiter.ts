@@ -215,13 +215,13 @@ export class ForeignWaiter implements Occupant, InLine {
     this.#end(() => this.#ends.failed(this.#wait.options.signal?.reason));
   }
 
-  #end(tell: () => void): void {
+  #end(settle: () => void): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#deadline.stop();
     const { session, line } = this.#wait;
     session.dismiss(this.#claim, this);
-    tell();
+    settle();
     line.leave(this);
   }
 }

@@ -6,7 +6,7 @@
   oldest caller in KEYS[4] is granted, and the others there share its result. A caller whose inbox has no subscriber is
   dropped. The others keep their places because a granted call may never begin; then they are next.
 
-  Needs lua/tell. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] waiting, KEYS[4] joining, KEYS[5] run. `self` is the
+  Needs lua/notify. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] waiting, KEYS[4] joining, KEYS[5] run. `self` is the
   caller's own claim: it gets a reply, not a message. Returns the granted claim and its token, or nil if no caller is
   left.
 ]]
@@ -29,7 +29,7 @@ local function handOff(inbox, now, self)
     redis.call('ZREM', KEYS[3], waiter)
     redis.call('ZREM', KEYS[4], waiter)
     local client, number, leaseMs = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/')
-    if client and (waiter == self or tell(inbox .. client, string.format('+%s %.0f %.0f', number, token, now))) then
+    if client and (waiter == self or notify(inbox .. client, string.format('+%s %.0f %.0f', number, token, now))) then
       redis.call('SET', KEYS[2], string.format('%.0f', token), 'PX', leaseMs + 600000)
       redis.call('SET', KEYS[1], waiter, 'PX', leaseMs)
       redis.call('HSET', KEYS[5], 'granted', waiter, 'at', arrival)

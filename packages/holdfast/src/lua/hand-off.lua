@@ -10,7 +10,7 @@
   the client until then, so that lua/lose-places can recognize a lease that was never confirmed. A waiter of protocol
   0 has no `handOffMs` and gets its full lease. So does the caller itself, because it gets the grant in the reply.
 
-  Needs lua/tell. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] queue, KEYS[4] handed, KEYS[5] pause. `self` is the
+  Needs lua/notify. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] queue, KEYS[4] handed, KEYS[5] pause. `self` is the
   caller's own claim: it gets a reply, not a message. `now` is the time if the caller has read it: a script reads it
   only once. Returns the granted claim and its first token, or nil if nothing was granted.
 ]]
@@ -54,7 +54,7 @@ local function handOff(inbox, self, now)
     local client, number, leaseMs, block = string.match(waiter, '^([^/]+)/(%d+)/(%d+)/(%d+)')
     local isGranted = client and waiter == self
     if client and not isGranted then
-      isGranted = tell(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))
+      isGranted = notify(inbox .. client, string.format('+%s %.0f %.0f', number, first, now))
     end
     if isGranted then
       local handOffMs = waiter ~= self and string.match(waiter, ';(%d+)$')

@@ -6,7 +6,7 @@
   its other claims would cause the same delay for the next waiters. Each removed claim gets a message, so that a client
   that is alive queues again. One call examines at most 10,000 waiters and removes at most 1,000.
 
-  Needs lua/tell. Uses KEYS[3] queue, KEYS[4] handed. Returns whether there was such a client.
+  Needs lua/notify. Uses KEYS[3] queue, KEYS[4] handed. Returns whether there was such a client.
 ]]
 local function losePlaces(inbox)
   local gone = redis.call('GET', KEYS[4])
@@ -19,7 +19,7 @@ local function losePlaces(inbox)
     local client, number = string.match(waiter, '^([^/]+)/(%d+)/%d+/%d+')
     if client == gone and left > 0 then
       redis.call('ZREM', KEYS[3], waiter)
-      tell(inbox .. client, '~' .. number)
+      notify(inbox .. client, '~' .. number)
       left = left - 1
     end
   end

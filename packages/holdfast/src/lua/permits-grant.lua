@@ -10,7 +10,7 @@
   - During a pause nothing is granted and the queue stays as it is.
   - One call handles at most 10,000 claims. The next call handles the others.
 
-  Needs lua/tell and lua/permits, KEYS[6] pause, the local `inbox`, and the local `numbered`: the largest weight that
+  Needs lua/notify and lua/permits, KEYS[6] pause, the local `inbox`, and the local `numbered`: the largest weight that
   gets slot numbers.
 ]]
 local lastToken
@@ -70,7 +70,7 @@ local function losePlaces()
     for _, one in ipairs(gone) do
       if client == one and left > 0 then
         redis.call('ZREM', KEYS[5], waiter)
-        tell(inbox .. client, '~' .. number)
+        notify(inbox .. client, '~' .. number)
         left = left - 1
         break
       end
@@ -113,7 +113,7 @@ local function grantHeads(self)
       left = left - 1
       redis.call('ZREM', KEYS[5], head)
       if client and weight > capacity then
-        tell(inbox .. client, '~' .. number)
+        notify(inbox .. client, '~' .. number)
       elseif client and fits then
         local token, slots = nextToken(), takeSlots(weight)
         local message = string.format('+%s %.0f %.0f', number, token, now)
@@ -124,7 +124,7 @@ local function grantHeads(self)
           selfToken, selfSlots = token, slots
           grantTo(head, weight, leaseMs, token, slots)
           redis.call('SET', KEYS[2], token, 'PX', keptMs())
-        elseif tell(inbox .. client, message) then
+        elseif notify(inbox .. client, message) then
           grantTo(head, weight, leaseMs, token, slots, string.match(head, ';(%d+)$'))
           redis.call('SET', KEYS[2], token, 'PX', keptMs())
         elseif slots ~= '' then

@@ -8,13 +8,13 @@
   An owner that has read under its own write lock keeps reading, and other readers may join. So these are woken as
   well, which Redisson omits. KEYS[1] is the hash.
 ]]
-local function tellOfWriter(channel, how)
+local function publishWriteEnd(channel, how)
   publish(how, channel, '1')
   publish(how, channel, '0')
 end
 
 local function endWrite(writer, channel, how)
-  tellOfWriter(channel, how)
+  publishWriteEnd(channel, how)
   redis.call('HDEL', KEYS[1], writer)
   if redis.call('HLEN', KEYS[1]) == 1 then
     redis.call('DEL', KEYS[1])

@@ -5,7 +5,7 @@
   gone would be lost. If such a waiter is alive, it finds that it is in no queue when it asks, and continues: a spurious
   wake-up. One call tries at most 10,000 waiters. The caller learns how many are left and asks again.
 
-  Needs lua/tell. Uses KEYS[3] queue. `pop` removes the first waiter from the condition, because its key has a
+  Needs lua/notify. Uses KEYS[3] queue. `pop` removes the first waiter from the condition, because its key has a
   different index in each script. Returns how many were moved, at most `most`.
 ]]
 local function signalNext(inbox, most, pop)
@@ -16,7 +16,7 @@ local function signalNext(inbox, most, pop)
       break
     end
     local client, number = string.match(waiter, '^([^/]+)/(%d+)/%d+/%d+')
-    if client and tell(inbox .. client, '~' .. number) then
+    if client and notify(inbox .. client, '~' .. number) then
       local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
       redis.call('ZADD', KEYS[3], latest + 1, waiter)
       moved = moved + 1

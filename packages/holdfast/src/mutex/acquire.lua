@@ -84,7 +84,7 @@ if holder then
   return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[1]), now, pause}
 end
 
--- include tell
+-- include notify
 -- include hand-off
 -- include lose-places
 local isUnconfirmed = losePlaces(inbox)

@@ -19,8 +19,8 @@
 ]]
 local owner, token, inbox, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
--- include tell
--- include tell-holder
+-- include notify
+-- include notify-holder
 -- include hand-off
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])
@@ -39,7 +39,7 @@ end
 -- Sent before the hand-off: if the next grant goes to the same client, it learns first who released the lock and why.
 local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
 if client then
-  tellHolder(inbox, client, '-' .. number .. note)
+  notifyHolder(inbox, client, '-' .. number .. note)
 end
 if not handOff(inbox) then
   if last and redis.call('GET', KEYS[2]) == last then

@@ -17,7 +17,7 @@
 ]]
 local owner, inbox = ARGV[1], ARGV[2]
 
--- include tell
+-- include notify
 -- include hand-off
 if redis.call('GET', KEYS[1]) == owner then
   if not handOff(inbox) then

@@ -33,7 +33,7 @@ if isOurs and redis.call('EXISTS', KEYS[3]) == 0 then
   return 1
 end
 
--- include tell
+-- include notify
 -- include hand-off
 if isOurs then
   if not handOff(inbox) then

@@ -25,7 +25,7 @@
 local request, untilMs, words = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local inbox, numbered, owner = ARGV[4], tonumber(ARGV[5]), ''
 
--- include tell
+-- include notify
 -- include permits-state
 -- include permits
 -- include permits-grant

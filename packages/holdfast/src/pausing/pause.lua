@@ -36,7 +36,7 @@ if untilMs <= nowMs then
   return {2, nowMs}
 end
 
--- include tell
+-- include notify
 -- include hand-off
 pause = string.format('pause/%.0f/%.0f/1/', nowMs, untilMs) .. request .. '/' .. words
 redis.call('SET', KEYS[5], pause, 'PX', string.format('%.0f', untilMs - nowMs))

@@ -26,7 +26,7 @@ if doneBy == request then
   return {1, tonumber(doneMs), tonumber(doneWaiters), done}
 end
 
--- include tell
+-- include notify
 -- include permits-state
 -- include permits
 -- include permits-grant

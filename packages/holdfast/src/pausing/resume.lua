@@ -34,7 +34,7 @@ end
 if only ~= '' and only ~= pause then
   return {2, nowMs, pause}
 end
--- include tell
+-- include notify
 -- include hand-off
 redis.call('DEL', KEYS[5])
 local waiters = redis.call('ZCARD', KEYS[3])

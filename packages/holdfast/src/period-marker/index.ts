@@ -1,4 +1,5 @@
 /** `holdfast/period-marker`: allows at most one start per hour, day or other period among all holders of a lock. */
-export { type LastRun, lastRunOf, lookAtPeriod, type PeriodLook, serverTimeMs } from "./look.js";
+
 export type { Period } from "./period.js";
 export { type PeriodOptions, type PeriodStart, startOfPeriod } from "./period-marker.js";
+export { type LastRun, lastRunOf, lookAtPeriod, type PeriodLook, serverTimeMs } from "./read-period.js";

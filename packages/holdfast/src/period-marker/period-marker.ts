@@ -9,9 +9,9 @@ import { pid } from "node:process";
 import { periodMarkerEnd, periodMarkerStart } from "../generated/period-marker-scripts.js";
 import { type Holdfast, LeaseLostError, type Store, UnsupportedError } from "../index.js";
 import { askAsHolder, call, checkKnown, checkWhole, Lease, parseOwner, show } from "../internal.js";
-import { type LastRun, lastRunIn } from "./look.js";
 import { divisionOf, opensAtMs, type Period } from "./period.js";
 import { keysOf, majorityOf, onMajority, type Place, placeOf } from "./place.js";
+import { type LastRun, lastRunIn } from "./read-period.js";
 
 /** Options of `startOfPeriod`. */
 export interface PeriodOptions {
@@ -123,8 +123,8 @@ export async function startOfPeriod(holdfast: Holdfast, lease: Lease, options: P
       },
     );
   // With several servers, read all markers before writing any, because some servers may have missed the last start.
-  const looked = place.stores.length > 1 ? await onMajority(place, (store) => ask(store, false)) : [];
-  const found = alreadyIn(looked);
+  const replies = place.stores.length > 1 ? await onMajority(place, (store) => ask(store, false)) : [];
+  const found = alreadyIn(replies);
   const started = (answers: Answers): number => answers.filter(({ outcome }) => outcome === "started").length;
   const isLost = (answers: Answers): boolean =>
     alreadyIn(answers) === undefined && started(answers) < majorityOf(place);

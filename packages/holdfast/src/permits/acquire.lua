@@ -73,7 +73,7 @@ if not record and used + weight <= capacity and (used == 0 or first - now > 0) a
   return {2, token, slots}
 end
 
--- include tell
+-- include notify
 -- include permits
 -- include permits-grant
 local function answer(token, slots)

@@ -21,8 +21,8 @@
 ]]
 local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 
--- include tell
--- include tell-holder
+-- include notify
+-- include notify-holder
 -- include permits-state
 -- include permits
 -- include permits-grant
@@ -39,7 +39,7 @@ for _, holder in ipairs(holders) do
     grantHeads()
     local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
     if client then
-      tellHolder(inbox, client, '-' .. number .. note)
+      notifyHolder(inbox, client, '-' .. number .. note)
     end
     return 1
   end

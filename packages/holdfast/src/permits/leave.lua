@@ -20,7 +20,7 @@
 ]]
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
--- include tell
+-- include notify
 -- include permits-state
 -- include permits
 -- include permits-grant

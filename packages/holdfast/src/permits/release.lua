@@ -41,7 +41,7 @@ if record and first - now > 0 then
   end
 end
 
--- include tell
+-- include notify
 -- include permits
 -- include permits-grant
 -- include why-lost

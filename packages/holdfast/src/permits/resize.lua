@@ -24,7 +24,7 @@
 local size, declared, request, inbox = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
 local numbered, owner = tonumber(ARGV[6]), ''
 
--- include tell
+-- include notify
 -- include permits-state
 -- include permits
 -- include permits-grant

@@ -28,7 +28,7 @@
 local owner, token, weight, change = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local inbox, numbered = ARGV[5], tonumber(ARGV[6])
 
--- include tell
+-- include notify
 -- include permits-state
 -- include permits
 -- include permits-grant

@@ -34,7 +34,7 @@ export class ReadWriteLease extends Lease {
   readonly #confirms: boolean;
   #mode: ReadWriteMode;
   /** True while the server may have made a change that this process does not know of. */
-  #isInDoubt = false;
+  #isUncertain = false;
   #change = 0;
   /** Changes run one at a time, so that `mode` always reflects the last one. */
   #last: Promise<unknown> = Promise.resolve();
@@ -68,7 +68,7 @@ export class ReadWriteLease extends Lease {
   async downgrade(): Promise<void> {
     await this.#inTurn(async () => {
       this.assertHeld();
-      if (this.#mode === "read" && !this.#isInDoubt) return;
+      if (this.#mode === "read" && !this.#isUncertain) return;
       this.#mode = "read";
       await this.#become("read");
     });
@@ -95,7 +95,7 @@ export class ReadWriteLease extends Lease {
   /** @throws UnsupportedError  also while a change is in progress or its outcome is unknown; call `downgrade` to settle it */
   override export(): ExportedLease {
     this.assertHeld();
-    if (this.#isInDoubt) {
+    if (this.#isUncertain) {
       const message = `The lease on ${show(this.name)} cannot be exported while it is not known whether it reads or writes.`;
       throw new UnsupportedError(this.name, message);
     }
@@ -104,11 +104,11 @@ export class ReadWriteLease extends Lease {
 
   async #become(mode: ReadWriteMode): Promise<boolean> {
     this.#change += 1;
-    this.#isInDoubt = true;
+    this.#isUncertain = true;
     this.#hold.changes();
     const answer = await this.#protocol.reweigh(this.#hold.grant, WEIGHTS[mode], this.#change, this.#timeoutMs);
     // With replicas, the change counts only once they have it.
-    this.#isInDoubt = this.#confirms && typeof answer === "number";
+    this.#isUncertain = this.#confirms && typeof answer === "number";
     if (answer === null) return false;
     if (typeof answer === "string") {
       // The server no longer has this lease. A renewal finds out why and notifies the listeners.
@@ -117,7 +117,7 @@ export class ReadWriteLease extends Lease {
     }
     this.#hold.regranted(answer);
     if (this.#confirms) await this.extend(this.#hold.leaseMs);
-    this.#isInDoubt = false;
+    this.#isUncertain = false;
     this.#mode = mode;
     // The lease may have expired locally while the reply was in flight.
     this.assertHeld();

@@ -31,8 +31,14 @@ export {
   OnceUnavailableError,
   OnceUnrecordedError,
 } from "./once/errors.js";
+export {
+  inspectOnce,
+  type OnceInspection,
+  type OnceResolution,
+  type OnceScope,
+  resolveOnce,
+} from "./once/inspect-once.js";
 export type { OnceLease } from "./once/lease.js";
-export { inspectOnce, type OnceInspection, type OnceResolution, type OnceScope, resolveOnce } from "./once/looking.js";
 export { type OnceResult, once } from "./once/once.js";
 export type { OnceOptions, OnceOutcome, OncePolicy } from "./once/options.js";
 export {

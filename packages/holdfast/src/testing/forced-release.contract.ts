@@ -49,8 +49,8 @@ export function forcedReasonContract(scene: Scene): void {
   test("a forced release reports its author and reason to the holder and to subscribers", async () => {
     const by = "ana@ops-1";
     for (const reason of ["stuck since 9:00", "%41 / -1\n\u0000\u2028💥 <script>", "é".repeat(128)]) {
-      const told: unknown[] = [];
-      const listener = (event: unknown): void => void told.push(event);
+      const published: unknown[] = [];
+      const listener = (event: unknown): void => void published.push(event);
       channels.forced.subscribe(listener);
       channels.lost.subscribe(listener);
       try {
@@ -61,8 +61,8 @@ export function forcedReasonContract(scene: Scene): void {
         expect(lease.signal.reason.message).toMatch(/^\P{Cc}*$/u);
         expect(lease.signal.reason.message.split("\u2028")).toHaveLength(1);
         const about = { lockName: scene.name, token, forced: { by, reason } };
-        expect(told).toContainEqual(expect.objectContaining({ ...about, owner: "" }));
-        expect(told).toContainEqual(expect.objectContaining({ ...about, owner, reason: "force-released" }));
+        expect(published).toContainEqual(expect.objectContaining({ ...about, owner: "" }));
+        expect(published).toContainEqual(expect.objectContaining({ ...about, owner, reason: "force-released" }));
         await lease.release().catch(() => {});
       } finally {
         channels.forced.unsubscribe(listener);

@@ -183,9 +183,9 @@ function pauseOfAKind(
   });
 
   test("a pause and a resume each publish one event", async () => {
-    const told: [string, unknown][] = [];
+    const published: [string, unknown][] = [];
     const listeners = (["pause", "resume"] as const).map((name) => {
-      const listener = (event: unknown): void => void told.push([name, event]);
+      const listener = (event: unknown): void => void published.push([name, event]);
       channels[name].subscribe(listener);
       return () => channels[name].unsubscribe(listener);
     });
@@ -197,7 +197,7 @@ function pauseOfAKind(
       const clientId: unknown = expect.any(String);
       const about = { kind, lockName: scene.name, owner: made.owner, clientId, pause: made };
       const { pausedForMs } = resumed as { pausedForMs?: number };
-      expect(told).toEqual([
+      expect(published).toEqual([
         ["pause", about],
         ["resume", { ...about, by: "ben", pausedForMs, waiterCount: 0 }],
       ]);

@@ -60,9 +60,9 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     const reading = first().read.acquire(LONG_WAIT);
     await queued(2);
     controller.abort();
-    const behind = await reading;
+    const secondReader = await reading;
     reader.assertHeld();
-    await release(reader, behind);
+    await release(reader, secondReader);
   });
 
   test("the end of one read lease does not end another", async () => {

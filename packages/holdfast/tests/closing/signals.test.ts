@@ -107,19 +107,23 @@ test("closeOnSignal handles signals only until it is stopped or Holdfast has clo
 });
 
 test.each<[string, readonly unknown[], RegExp]>([
-  ["no signals", [undefined], /^signals must be an array of names such as "SIGTERM"; got undefined$/],
-  ["a name alone", ["SIGUSR2"], /^signals must be an array of names such as "SIGTERM"; got "SIGUSR2"$/],
-  ["what is no name", [["SIGUSR2", undefined]], /^signals must .*; got undefined$/],
-  ["a name that is no signal's", [["SIGUSR2", "SIGTREM"]], /^signals must .*; got "SIGTREM"$/],
-  ["what is told and is no function", [["SIGUSR2"], { onClosed: 1 }], /^onClosed must be a function; got 1$/],
-  ["one that nobody can listen for", [["SIGUSR2", "SIGKILL"]], /EINVAL/],
-  ["no options", [["SIGUSR2"], null], /^options must be an object with graceMs, onClosed; got null$/],
+  ["without signals", [undefined], /^signals must be an array of names such as "SIGTERM"; got undefined$/],
   [
-    "an unknown option",
+    "with a name that is not in an array",
+    ["SIGUSR2"],
+    /^signals must be an array of names such as "SIGTERM"; got "SIGUSR2"$/,
+  ],
+  ["with a value that is not a name", [["SIGUSR2", undefined]], /^signals must .*; got undefined$/],
+  ["with an unknown signal name", [["SIGUSR2", "SIGTREM"]], /^signals must .*; got "SIGTREM"$/],
+  ["with a callback that is not a function", [["SIGUSR2"], { onClosed: 1 }], /^onClosed must be a function; got 1$/],
+  ["with a signal that cannot be handled", [["SIGUSR2", "SIGKILL"]], /EINVAL/],
+  ["with options that are null", [["SIGUSR2"], null], /^options must be an object with graceMs, onClosed; got null$/],
+  [
+    "with an unknown option",
     [["SIGUSR2"], { grace: 1 }],
     /no option "grace"; did you mean graceMs\? The options are graceMs, onClosed$/,
   ],
-])("closeOnSignal throws without adding a listener: %s", async (_, given, message) => {
+])("closeOnSignal %s throws without adding a listener", async (_, given, message) => {
   const args = [await scene.client(ioredis), ...given] as unknown as Parameters<typeof closeOnSignal>;
   const before = process.listenerCount("SIGUSR2");
   expect(() => closeOnSignal(...args)).toThrow(message);

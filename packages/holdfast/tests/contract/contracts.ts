@@ -31,8 +31,8 @@ export const contracts: Readonly<Record<string, (subject: StoreUnderTest) => voi
   barrier: barrierContract,
   election: electionContract,
   semaphore: semaphoreContract,
-  "semaphore of one, as a mutex": semaphoreOfOneContract,
-  "semaphore of five with four taken, as a mutex": semaphoreOfFiveContract,
+  "semaphore with one permit, as a mutex": semaphoreOfOneContract,
+  "semaphore with five permits, four of them taken, as a mutex": semaphoreOfFiveContract,
   "read-write-lock": readWriteLockContract,
   "write lock, as a mutex": writeLockContract,
   pause: pauseContract,
@@ -43,8 +43,8 @@ export const contracts: Readonly<Record<string, (subject: StoreUnderTest) => voi
 
 /** Kinds that repeat the contract of the mutex. They test the permits code, which is the same on every store. */
 const ONCE_MORE: readonly string[] = [
-  "semaphore of one, as a mutex",
-  "semaphore of five with four taken, as a mutex",
+  "semaphore with one permit, as a mutex",
+  "semaphore with five permits, four of them taken, as a mutex",
   "write lock, as a mutex",
 ];
 
@@ -69,10 +69,10 @@ export const SELECTED: Readonly<Record<string, readonly string[]>> = {
   "GLIDE on a cluster": ["mutex", "multi-lock", "count-down-latch"],
   "node-redis 6 behind Sentinel": ["mutex"],
   // tests/permissions checks the commands that each script calls.
-  "ioredis 6 with the least rights": [
+  "ioredis 6 with minimal permissions": [
     ...["condition", "count-down-latch", "barrier", "semaphore", "read-write-lock", "redlock"],
   ],
-  "ioredis 6 on a cluster with the least rights": ["condition", "semaphore"],
+  "ioredis 6 on a cluster with minimal permissions": ["condition", "semaphore"],
 };
 
 /** Registers the contracts on a store. A store in `SELECTED` runs all of them only if `HOLDFAST_TESTS` is `all`. */

@@ -1,3 +1,3 @@
 import { contractsOn } from "./contracts.js";
 
-contractsOn("ioredis 6 on a cluster with the least rights");
+contractsOn("ioredis 6 on a cluster with minimal permissions");

@@ -47,75 +47,87 @@ async function verdict(facts: Facts): Promise<unknown> {
 describe("the verdict", () => {
   const untilMs = (restMs: number, sinceMs: number): number[] => [restMs, sinceMs];
   test.each<[string, Facts, unknown]>([
-    ["the marker speaks for this run: its cache was flushed", { settled: "self" }, 0],
+    ["is to grant if the marker is of this run, whose script cache was flushed", { settled: "self" }, 0],
     [
-      "so it does although it was promoted before, and started just now",
+      "is to grant if the marker is of this run, even after a promotion and a recent start",
       { settled: "self", isPromoted: true, upMs: 0, isStrict: true },
       0,
     ],
-    ["no marker, never promoted: the first use", {}, 0],
-    ["no marker, promoted: its master had no time to tell it", { isPromoted: true }, untilMs(LEASE_MS, NOW_MS)],
+    ["is to grant without a marker if the server was never promoted, because this is the first use", {}, 0],
     [
-      "the marker of another run: it took over, or came back from its disk",
+      "is to wait without a marker after a promotion, because the marker may not have been replicated",
+      { isPromoted: true },
+      untilMs(LEASE_MS, NOW_MS),
+    ],
+    [
+      "is to wait with the marker of another run, after a takeover or a restart with its data",
       { settled: "other" },
       untilMs(LEASE_MS, NOW_MS),
     ],
     [
-      "it waits already: the end stays",
+      "keeps the end of a wait that has begun",
       { settled: "other", pending: "self", sinceMs: NOW_MS - 10_000 },
       untilMs(20_000, NOW_MS - 10_000),
     ],
     [
-      "one millisecond before the end",
+      "is to wait until one millisecond before the end",
       { settled: "other", pending: "self", sinceMs: NOW_MS - LEASE_MS + 1 },
       untilMs(1, NOW_MS - LEASE_MS + 1),
     ],
-    ["it has waited for a whole lease", { settled: "other", pending: "self", sinceMs: NOW_MS - LEASE_MS }, 0],
+    ["is to grant after a wait of a whole lease", { settled: "other", pending: "self", sinceMs: NOW_MS - LEASE_MS }, 0],
     [
-      "another one waited when it took over: it waits for itself",
+      "starts a new wait if the recorded one is of another run",
       { settled: "other", pending: "third", sinceMs: NOW_MS - 10_000 },
       untilMs(LEASE_MS, NOW_MS),
     ],
     [
-      "only a wait of another one is known",
+      "is to wait if only a wait of another run is recorded",
       { pending: "third", sinceMs: NOW_MS - LEASE_MS },
       untilMs(LEASE_MS, NOW_MS),
     ],
     [
-      "the clock was set back: no longer than from now",
+      "is to wait for at most one lease from now if the clock was set back",
       { settled: "other", pending: "self", sinceMs: NOW_MS + 99_000 },
       untilMs(LEASE_MS, NOW_MS + 99_000),
     ],
     [
-      "the marker of another run came with its slot: a server that was never promoted has lost nothing since it was started",
+      "counts from the start of a server that was never promoted and got the marker with a slot",
       { settled: "other", upMs: 10_000, isShard: true },
       untilMs(20_000, NOW_MS - 10_000),
     ],
-    ["and that was a lease ago", { settled: "other", upMs: LEASE_MS, isShard: true }, 0],
+    ["is to grant if that server was started a lease ago", { settled: "other", upMs: LEASE_MS, isShard: true }, 0],
     [
-      "a server that took over, with a marker in a slot",
+      "is to wait if a promoted server got the marker with a slot",
       { settled: "other", isPromoted: true, isShard: true },
       untilMs(LEASE_MS, NOW_MS),
     ],
     [
-      "strict: no marker, started just now: it may have forgotten",
+      "is to wait in strict mode without a marker on a server that was just started",
       { isStrict: true, upMs: 10_000 },
       untilMs(20_000, NOW_MS - 10_000),
     ],
-    ["strict: no marker, started a lease ago", { isStrict: true, upMs: LEASE_MS }, 0],
-    ["auto: no marker, started just now", { upMs: 0 }, 0],
     [
-      "of a quorum, and too few others were asked: an hour, since a lease that it forgot may be longer than any it knows",
+      "is to grant in strict mode without a marker on a server that was started a lease ago",
+      { isStrict: true, upMs: LEASE_MS },
+      0,
+    ],
+    ["is to grant in auto mode without a marker on a server that was just started", { upMs: 0 }, 0],
+    [
+      "is to wait for an hour on a quorum server that reached too few others, because a forgotten lease may be longer than any known one",
       { isStrict: true, isAlone: true, upMs: 300_000 },
       untilMs(3_300_000, NOW_MS - 300_000),
     ],
-    ["the same, up for an hour", { isStrict: true, isAlone: true, upMs: 3_600_000 }, 0],
+    ["is to grant on such a quorum server after an hour", { isStrict: true, isAlone: true, upMs: 3_600_000 }, 0],
     [
-      "the same, with what is left of its memory",
+      "is to wait for an hour on such a quorum server with the marker of another run",
       { settled: "other", isStrict: true, isAlone: true },
       untilMs(3_600_000, NOW_MS),
     ],
-    ["the same, settled before", { settled: "self", isStrict: true, isAlone: true }, 0],
+    [
+      "is to grant on such a quorum server if the marker is of this run",
+      { settled: "self", isStrict: true, isAlone: true },
+      0,
+    ],
   ])("%s", async (_, facts, expected) => {
     expect(await verdict(facts)).toEqual(expected);
   });

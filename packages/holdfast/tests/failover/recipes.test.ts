@@ -46,8 +46,8 @@ describe.each([ioredis, nodeRedis])("after a lossy failover, with $name:", { tim
   });
 
   test.each([
-    { what: "another attempt has followed since", state: "running", later: 1 },
-    { what: "somebody has resolved since", state: "done", later: -1 },
+    { what: "another attempt has followed", state: "running", later: 1 },
+    { what: "has since been resolved", state: "done", later: -1 },
   ])("a call that $what does not overwrite the newer record", async ({ state, later }) => {
     const { name, master, replica } = scene;
     const holdfast = await scene.client(library);

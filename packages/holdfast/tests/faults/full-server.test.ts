@@ -18,19 +18,19 @@ interface Held {
 }
 
 const KINDS: Readonly<Record<string, (holdfast: Holdfast, name: string) => Promise<Held>>> = {
-  mutex: (holdfast, name) => holdfast.mutex(name).acquire(),
-  "reentrant mutex": (holdfast, name) => holdfast.reentrantMutex(name).acquire(),
-  semaphore: (holdfast, name) => holdfast.semaphore(name, { permits: 2 }).acquire(),
-  reader: (holdfast, name) => holdfast.readWriteLock(name).read.acquire(),
-  writer: (holdfast, name) => holdfast.readWriteLock(name).write.acquire(),
-  election: (holdfast, name) => holdfast.election(name).campaign("value"),
-  "multi-lock": (holdfast, name) => holdfast.multiLock([`${name}:a`, `${name}:b`]).acquire(),
-  "Redisson lock": (holdfast, name) => redisson(holdfast).lock(name).acquire(),
-  "Redisson fenced lock": (holdfast, name) => redisson(holdfast).fencedLock(name).acquire(),
-  "Redisson fair lock": (holdfast, name) => redisson(holdfast).fairLock(name).acquire(),
-  "Redisson reader": (holdfast, name) => redisson(holdfast).readWriteLock(name).read.acquire(),
-  "Redisson writer": (holdfast, name) => redisson(holdfast).readWriteLock(name).write.acquire(),
-  "timestamp lock": (holdfast, name) => timestampLock(holdfast, name, phpLua).acquire(),
+  "a mutex": (holdfast, name) => holdfast.mutex(name).acquire(),
+  "a reentrant mutex": (holdfast, name) => holdfast.reentrantMutex(name).acquire(),
+  "a semaphore": (holdfast, name) => holdfast.semaphore(name, { permits: 2 }).acquire(),
+  "a reader": (holdfast, name) => holdfast.readWriteLock(name).read.acquire(),
+  "a writer": (holdfast, name) => holdfast.readWriteLock(name).write.acquire(),
+  "an election": (holdfast, name) => holdfast.election(name).campaign("value"),
+  "a multi-lock": (holdfast, name) => holdfast.multiLock([`${name}:a`, `${name}:b`]).acquire(),
+  "a Redisson lock": (holdfast, name) => redisson(holdfast).lock(name).acquire(),
+  "a Redisson fenced lock": (holdfast, name) => redisson(holdfast).fencedLock(name).acquire(),
+  "a Redisson fair lock": (holdfast, name) => redisson(holdfast).fairLock(name).acquire(),
+  "a Redisson reader": (holdfast, name) => redisson(holdfast).readWriteLock(name).read.acquire(),
+  "a Redisson writer": (holdfast, name) => redisson(holdfast).readWriteLock(name).write.acquire(),
+  "a timestamp lock": (holdfast, name) => timestampLock(holdfast, name, phpLua).acquire(),
 };
 
 beforeEach(async () => {
@@ -47,13 +47,13 @@ async function fill(): Promise<void> {
 
 describe("on a server without free memory", () => {
   test.each(Object.entries(KINDS))(
-    "a %s can be extended, also to less than it has left, and released",
+    "%s can be extended, also to less than it has left, and released",
     async (kind, acquire) => {
       const holdfast = await scene.client(ioredis);
       const lease = await acquire(holdfast, scene.name);
       await fill();
       // Redisson's readers have leases of 30 s at most.
-      await lease.extend(kind === "Redisson reader" ? 30_000 : 90_000);
+      await lease.extend(kind === "a Redisson reader" ? 30_000 : 90_000);
       await lease.extend(20_000);
       await lease.release();
       await scene.server.command("CONFIG", "SET", "maxmemory", "0");

@@ -163,8 +163,8 @@ test("a waiter that times out while its grant is on the way passes the lock on i
 });
 
 test.each([
-  { how: "while its caller waits for it", timeoutMs: LONG_MS },
-  { how: "long after its caller has given it up", timeoutMs: BRIEF_LEASE_MS / 3 },
+  { how: "while its caller waits for the reply", timeoutMs: LONG_MS },
+  { how: "long after its caller has given up", timeoutMs: BRIEF_LEASE_MS / 3 },
 ])(
   "a request that arrives after its claim was granted and released, $how, leaves nothing behind",
   async ({ timeoutMs }) => {

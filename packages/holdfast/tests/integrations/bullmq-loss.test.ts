@@ -356,8 +356,8 @@ describe("withLock refuses", () => {
   test.each<[string, unknown]>([
     ["a path", "./processor.js"],
     ["a URL", new URL("file:///processor.js")],
-    ["nothing", undefined],
-  ])("a processor that is %s", (_, processor) => {
+    ["missing", undefined],
+  ])("a processor that is %s is refused", (_, processor) => {
     expect(() => withLock(bench.holdfast, () => "a", processor as typeof run)).toThrow(
       /processor must be a function: a sandboxed processor runs in a separate process/,
     );

@@ -198,8 +198,8 @@ describe("a job whose lock is held", () => {
   });
 
   test.each<[string, WithLockOptions["whenBusy"] & {}, string]>([
-    ["fails at once, if told so", "fail", "was not acquired immediately"],
-    ["fails after it has waited, if told so", { waitMs: 30 }, "was not acquired within 30 ms"],
+    ['fails immediately with `whenBusy: "fail"`', "fail", "was not acquired immediately"],
+    ["fails after `waitMs` with `whenBusy: { waitMs }`", { waitMs: 30 }, "was not acquired within 30 ms"],
   ])("%s", async (_, whenBusy, message) => {
     const lease = await bench.takeLock();
     const seen = vi.fn();
@@ -244,9 +244,9 @@ describe("a job whose lock is held", () => {
   });
 
   test.each<[string, string | undefined, RegExp]>([
-    ["words", "no longer wanted", /was cancelled while it waited/],
-    ["none", undefined, /aborted/],
-  ])("can be canceled while it waits, with reason: %s", async (_, reason, message) => {
+    ["that has text", "no longer wanted", /was cancelled while it waited/],
+    ["without text", undefined, /aborted/],
+  ])("can be canceled while it waits, with a reason %s", async (_, reason, message) => {
     const lease = await bench.takeLock();
     const run = vi.fn(async () => {});
     const waiting = bench.worker(withLock(bench.other, () => bench.key, run, { whenBusy: { waitMs: Infinity } }));

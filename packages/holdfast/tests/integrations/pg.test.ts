@@ -119,9 +119,9 @@ describe.skipIf(isMissing)("on a real server", { timeout: 120_000 }, () => {
     });
 
     test.each([
-      ["a resource that nobody has seen", false],
-      ["one that is known", true],
-    ])("the next holder waits for a late holder's open transaction, then sees its write: %s", async (_, isKnown) => {
+      ["on a new resource", false],
+      ["on a known resource", true],
+    ])("the next holder waits for a late holder's open transaction, then sees its write, %s", async (_, isKnown) => {
       if (isKnown) await write(level, 1, "zero");
       const late = await begin(level);
       await fence(late, resource, lease(1));

@@ -132,9 +132,9 @@ describe("a cache call reports", () => {
   });
 
   test.each([
-    ["somebody loads anew", "120000000"],
-    ["nobody loads anew", "-120000000"],
-  ])("a join if a stale value arrives while it waits: %s", async (_who, restUs) => {
+    ["if another caller loads again", "120000000"],
+    ["if no caller loads again", "-120000000"],
+  ])("a join if a stale value arrives while it waits, %s", async (_who, restUs) => {
     const [here, there] = pair({ staleMs: 600_000 });
     const loading = held();
     const first = here.get("42", loading.load);

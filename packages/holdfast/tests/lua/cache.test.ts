@@ -175,8 +175,8 @@ describe("fill", () => {
   });
 
   test.each([
-    ["another loads", { ...LOAD, owner: OTHER }],
-    ["the same one loads anew", { ...LOAD, token: "6" }],
+    ["another owner loads", { ...LOAD, owner: OTHER }],
+    ["the same owner loads again", { ...LOAD, token: "6" }],
     ["nobody loads", { token: "5" }],
   ])("when %s, nothing is filled", async (_, before) => {
     await have(before);

@@ -321,16 +321,22 @@ async function have(holder: string | undefined, fence: number | undefined, run =
 const EARLIER = { granted: B, at: "300", begun: "8999", by: B, arrival: "300", covers: "400" };
 
 test.each<[string, string | undefined, number | undefined, Record<string, string>, Record<string, string>]>([
-  ["that the server knows nothing of", undefined, undefined, {}, { before: "0", beforeBy: "" }],
-  ["after one that the server still has", B, 8_999, { ...EARLIER, cancel: A }, { before: "300", beforeBy: B }],
+  ["that the server does not know", undefined, undefined, {}, { before: "0", beforeBy: "" }],
   [
-    "that had not begun for all that the server knows",
+    "after an earlier run that the server still has",
+    B,
+    8_999,
+    { ...EARLIER, cancel: A },
+    { before: "300", beforeBy: B },
+  ],
+  [
+    "that had not begun according to the server",
     A,
     9_000,
     { ...EARLIER, granted: A, at: "500", cancel: C },
     { before: "300", beforeBy: B, cancel: C },
   ],
-])("a run %s is put back by its caller, as begun", async (_, holder, fence, run, more) => {
+])("a run %s is restored by its caller as begun", async (_, holder, fence, run, more) => {
   await have(holder, fence, run);
   await server.redis.zadd(`${BASE}:waiting`, 500, A);
   await server.redis.zadd(`${BASE}:joining`, 500, A, 600, C);
@@ -348,10 +354,10 @@ test.each<[string, string | undefined, number | undefined, Record<string, string
 });
 
 test.each<[string, string | undefined, number]>([
-  ["that a later one has followed", B, 9_001],
-  ["that a later one has followed and ended", undefined, 9_001],
-  ["whose token another has", B, 9_000],
-])("a run %s is not put back", async (_, holder, fence) => {
+  ["followed by a later run", B, 9_001],
+  ["followed by a later run that has ended", undefined, 9_001],
+  ["whose token another owner has", B, 9_000],
+])("a run %s is not restored", async (_, holder, fence) => {
   await have(holder, fence, EARLIER);
   expect(await reclaim()).toBe(0);
   expect(await server.redis.hgetall(RUN)).toEqual(EARLIER);
@@ -369,7 +375,7 @@ test("the result of a restored run is kept for callers that this server does not
   expect(await acquire({ ...joins, arrival: 701 }), "it came later").toEqual([0, expect.any(Number), 701]);
 });
 
-test("no run is put back on a server that may grant, because another run may have ended there", async () => {
+test("no run is restored on a server that may grant, because another run may have ended there", async () => {
   const holdfast = createHoldfast({ redis: server.redis, commandTimeoutMs: 20_000 });
   await (await holdfast.mutex("any").acquire()).release();
   expect(await reclaim()).toBe(0);

@@ -47,25 +47,28 @@ function worded(reply: unknown, startUs: number, endUs: number): unknown {
 
 function rows(script: Script, table: readonly Row[]): void {
   describe(script.name, () => {
-    test.each(table)("$name", async ({ before = {}, args, reply, after, fence, heard = [] }) => {
-      await server.set(before);
-      const startUs = await server.nowUs();
-      const answer = await server.run(script, args);
-      const endUs = await server.nowUs();
-      expect(worded(answer, startUs, endUs)).toEqual(reply);
-      const { fence: last, ...rest } = await server.state();
-      expect(rest).toEqual(after);
-      if (fence === "new") {
-        expect(last).toBeGreaterThanOrEqual(startUs);
-        expect(last).toBeLessThanOrEqual(endUs + 10);
-      } else {
-        expect(last).toBe(fence);
-      }
-      const said = (await server.messages()).map((message) => message.replace(/ \d{16} \d{16}$/, " token now"));
-      expect(said).toEqual(heard);
-      // Every remaining key expires.
-      for (const left of Object.values(await server.lifetimes())) expect(left).not.toBe(-1);
-    });
+    test.each(table.map((row) => [row.name, row] as const))(
+      "%s",
+      async (_, { before = {}, args, reply, after, fence, heard = [] }) => {
+        await server.set(before);
+        const startUs = await server.nowUs();
+        const answer = await server.run(script, args);
+        const endUs = await server.nowUs();
+        expect(worded(answer, startUs, endUs)).toEqual(reply);
+        const { fence: last, ...rest } = await server.state();
+        expect(rest).toEqual(after);
+        if (fence === "new") {
+          expect(last).toBeGreaterThanOrEqual(startUs);
+          expect(last).toBeLessThanOrEqual(endUs + 10);
+        } else {
+          expect(last).toBe(fence);
+        }
+        const said = (await server.messages()).map((message) => message.replace(/ \d{16} \d{16}$/, " token now"));
+        expect(said).toEqual(heard);
+        // Every remaining key expires.
+        for (const left of Object.values(await server.lifetimes())) expect(left).not.toBe(-1);
+      },
+    );
   });
 }
 
@@ -74,7 +77,7 @@ const GRANT_B = "B +2 token now";
 rows(mutexAcquire, [
   { name: "takes a free lock", args: { owner: A }, reply: "now", after: { lock: A }, fence: "new" },
   {
-    name: "takes a free lock whose last token is past",
+    name: "takes a free lock whose last token is behind the clock",
     before: { fence: PAST },
     args: { owner: A },
     reply: "now",
@@ -82,7 +85,7 @@ rows(mutexAcquire, [
     fence: "new",
   },
   {
-    name: "goes on from a last token that is ahead of the clock",
+    name: "continues from a last token that is ahead of the clock",
     before: { fence: AHEAD },
     args: { owner: A },
     reply: AHEAD + 1,
@@ -98,7 +101,7 @@ rows(mutexAcquire, [
     fence: AHEAD + 32,
   },
   {
-    name: "gives the holder its grant again",
+    name: "repeats the grant to the holder",
     before: { lock: A, fence: PAST },
     args: { owner: A },
     reply: PAST,
@@ -106,7 +109,7 @@ rows(mutexAcquire, [
     fence: PAST,
   },
   {
-    name: "gives the holder of a block its first token again",
+    name: "repeats the first token to the holder of a block",
     before: { lock: A, fence: PAST + 31 },
     args: { owner: A, block: 32 },
     reply: PAST,
@@ -114,7 +117,7 @@ rows(mutexAcquire, [
     fence: PAST + 31,
   },
   {
-    name: "gives a holder whose token is gone a new one",
+    name: "gives a new token to a holder whose token is gone",
     before: { lock: A },
     args: { owner: A },
     reply: "now",
@@ -130,7 +133,7 @@ rows(mutexAcquire, [
     fence: PAST,
   },
   {
-    name: "queues once, in the old place, however often it is asked",
+    name: "queues a claim once, in its first place, if the request is repeated",
     before: { lock: A, fence: PAST, queue: [B, C] },
     args: { owner: B },
     reply: [0, "rest", "now"],
@@ -138,7 +141,7 @@ rows(mutexAcquire, [
     fence: PAST,
   },
   {
-    name: "queues behind who came before",
+    name: "queues behind earlier waiters",
     before: { lock: A, fence: PAST, queue: [C, D] },
     args: { owner: B },
     reply: [0, "rest", "now"],
@@ -146,7 +149,7 @@ rows(mutexAcquire, [
     fence: PAST,
   },
   {
-    name: "refuses who cannot wait, and does not queue it",
+    name: "refuses a claim that cannot wait, and does not queue it",
     before: { lock: A, fence: PAST },
     args: { owner: B, enqueue: 0 },
     reply: [1, "rest", "now"],
@@ -161,7 +164,7 @@ rows(mutexAcquire, [
     after: { lock: "somebody else", queue: [A] },
   },
   {
-    name: "promotes the head of the queue when the holder died, and queues the caller",
+    name: "promotes the head of the queue when the lease expired, and queues the caller",
     before: { fence: PAST, queue: [B] },
     args: { owner: A },
     reply: [0, "rest", "now"],
@@ -187,7 +190,7 @@ rows(mutexAcquire, [
     fence: "new",
   },
   {
-    name: "passes the dead at the head, and grants the caller",
+    name: "skips dead waiters at the head, and grants the caller",
     before: { fence: PAST, queue: [C, D] },
     args: { owner: A },
     reply: "now",
@@ -195,7 +198,7 @@ rows(mutexAcquire, [
     fence: "new",
   },
   {
-    name: "passes the dead for a caller that cannot wait, and grants it",
+    name: "skips dead waiters for a caller that cannot wait, and grants it",
     before: { fence: PAST, queue: [C, D] },
     args: { owner: A, enqueue: 0 },
     reply: "now",
@@ -203,7 +206,7 @@ rows(mutexAcquire, [
     fence: "new",
   },
   {
-    name: "drops what is no claim from the queue",
+    name: "drops entries that are not claims from the queue",
     before: { fence: PAST, queue: GARBAGE },
     args: { owner: A },
     reply: "now",
@@ -222,7 +225,7 @@ rows(mutexAcquire, [
 
 rows(mutexRelease, [
   {
-    name: "frees the lock when nobody waits; the last token stays",
+    name: "frees the lock and keeps the last token when there is no waiter",
     before: { lock: A, fence: PAST },
     args: { owner: A, token: PAST },
     reply: 1,
@@ -230,7 +233,7 @@ rows(mutexRelease, [
     fence: PAST,
   },
   {
-    name: "hands over to the first waiter, and tells it",
+    name: "hands over to the first waiter, and notifies it",
     before: { lock: A, fence: PAST, queue: [B, A] },
     args: { owner: A, token: PAST },
     reply: 1,
@@ -248,7 +251,7 @@ rows(mutexRelease, [
     heard: [GRANT_B],
   },
   {
-    name: "passes the dead",
+    name: "skips dead waiters",
     before: { lock: A, fence: PAST, queue: [C, D, B] },
     args: { owner: A, token: PAST },
     reply: 1,
@@ -257,7 +260,7 @@ rows(mutexRelease, [
     heard: [GRANT_B],
   },
   {
-    name: "frees the lock when only the dead wait, and issues no token",
+    name: "frees the lock and issues no token when all waiters are dead",
     before: { lock: A, fence: PAST, queue: [C, D] },
     args: { owner: A, token: PAST },
     reply: 1,
@@ -265,7 +268,7 @@ rows(mutexRelease, [
     fence: PAST,
   },
   {
-    name: "passes garbage",
+    name: "skips garbage in the queue",
     before: { lock: A, fence: PAST, queue: [...GARBAGE, B] },
     args: { owner: A, token: PAST },
     reply: 1,
@@ -274,7 +277,7 @@ rows(mutexRelease, [
     heard: [GRANT_B],
   },
   {
-    name: "says when nobody was granted since",
+    name: "reports that there was no later grant",
     before: { fence: PAST },
     args: { owner: A, token: PAST },
     reply: 2,
@@ -282,7 +285,7 @@ rows(mutexRelease, [
     fence: PAST,
   },
   {
-    name: "says when somebody was granted since and holds",
+    name: "reports a later grant whose owner still holds",
     before: { lock: B, fence: PAST + 5 },
     args: { owner: A, token: PAST },
     reply: 3,
@@ -290,7 +293,7 @@ rows(mutexRelease, [
     fence: PAST + 5,
   },
   {
-    name: "says when somebody was granted since and is gone",
+    name: "reports a later grant whose owner is gone",
     before: { fence: PAST + 5 },
     args: { owner: A, token: PAST },
     reply: 3,
@@ -298,16 +301,16 @@ rows(mutexRelease, [
     fence: PAST + 5,
   },
   {
-    name: "counts a foreign holder as somebody",
+    name: "counts a foreign holder as a later grant",
     before: { lock: "somebody else", fence: PAST },
     args: { owner: A, token: PAST },
     reply: 3,
     after: { lock: "somebody else" },
     fence: PAST,
   },
-  { name: "says when nothing is known", args: { owner: A, token: PAST }, reply: 4, after: {} },
+  { name: "reports that nothing is known", args: { owner: A, token: PAST }, reply: 4, after: {} },
   {
-    name: "says when only older tokens are known",
+    name: "reports that only older tokens are known",
     before: { fence: PAST - 1 },
     args: { owner: A, token: PAST },
     reply: 4,
@@ -315,7 +318,7 @@ rows(mutexRelease, [
     fence: PAST - 1,
   },
   {
-    name: "leaves the queue alone when it does not hold",
+    name: "does not change the queue if the caller does not hold the lock",
     before: { lock: B, fence: PAST + 5, queue: [A, C] },
     args: { owner: A, token: PAST },
     reply: 3,
@@ -326,7 +329,7 @@ rows(mutexRelease, [
 
 rows(mutexExtend, [
   {
-    name: "extends what is ours",
+    name: "extends the hold of its owner",
     before: { lock: A, fence: PAST },
     args: { owner: A, token: PAST },
     reply: 1,
@@ -334,7 +337,7 @@ rows(mutexExtend, [
     fence: PAST,
   },
   {
-    name: "puts a lost token back",
+    name: "restores a lost token",
     before: { lock: A },
     args: { owner: A, token: PAST },
     reply: 1,
@@ -350,7 +353,7 @@ rows(mutexExtend, [
     fence: PAST + 1,
   },
   {
-    name: "plants nothing anew",
+    name: "does not re-create an expired hold",
     before: { fence: PAST },
     args: { owner: A, token: PAST },
     reply: 2,
@@ -358,14 +361,14 @@ rows(mutexExtend, [
     fence: PAST,
   },
   {
-    name: "leaves another holder alone",
+    name: "does not change the hold of another owner",
     before: { lock: B, fence: PAST + 1 },
     args: { owner: A, token: PAST },
     reply: 3,
     after: { lock: B },
     fence: PAST + 1,
   },
-  { name: "says when nothing is known", args: { owner: A, token: PAST }, reply: 4, after: {} },
+  { name: "reports that nothing is known", args: { owner: A, token: PAST }, reply: 4, after: {} },
 ]);
 
 rows(mutexLeave, [
@@ -378,7 +381,7 @@ rows(mutexLeave, [
     fence: PAST,
   },
   {
-    name: "leaves no empty queue",
+    name: "deletes an empty queue",
     before: { lock: A, fence: PAST, queue: [B] },
     args: { owner: B },
     reply: 1,
@@ -386,7 +389,7 @@ rows(mutexLeave, [
     fence: PAST,
   },
   {
-    name: "frees what was granted meanwhile",
+    name: "frees a lock that was granted meanwhile",
     before: { lock: A, fence: PAST },
     args: { owner: A },
     reply: 2,
@@ -394,7 +397,7 @@ rows(mutexLeave, [
     fence: PAST,
   },
   {
-    name: "passes on what was granted meanwhile",
+    name: "hands on a lock that was granted meanwhile",
     before: { lock: A, fence: PAST, queue: [C, B] },
     args: { owner: A },
     reply: 2,
@@ -403,14 +406,14 @@ rows(mutexLeave, [
     heard: [GRANT_B],
   },
   {
-    name: "does nothing for who neither waits nor holds",
+    name: "does nothing for a claim that neither waits nor holds",
     before: { lock: B, fence: PAST, queue: [C] },
     args: { owner: A },
     reply: 0,
     after: { lock: B, queue: [C] },
     fence: PAST,
   },
-  { name: "does nothing where there is nothing", args: { owner: A }, reply: 0, after: {} },
+  { name: "does nothing if the lock does not exist", args: { owner: A }, reply: 0, after: {} },
 ]);
 
 rows(mutexAdopt, [
@@ -423,7 +426,7 @@ rows(mutexAdopt, [
     fence: PAST,
   },
   {
-    name: "gives the adopter the same answer again",
+    name: "repeats the reply to the adopter",
     before: { lock: B, fence: PAST },
     args: { from: A, to: B, token: PAST },
     reply: 1,
@@ -431,7 +434,7 @@ rows(mutexAdopt, [
     fence: PAST,
   },
   {
-    name: "puts a lost token back",
+    name: "restores a lost token",
     before: { lock: A },
     args: { from: A, to: B, token: PAST },
     reply: 1,
@@ -447,7 +450,7 @@ rows(mutexAdopt, [
     fence: PAST + 1,
   },
   {
-    name: "plants nothing anew",
+    name: "does not re-create an expired hold",
     before: { fence: PAST },
     args: { from: A, to: B, token: PAST },
     reply: 2,
@@ -455,19 +458,19 @@ rows(mutexAdopt, [
     fence: PAST,
   },
   {
-    name: "leaves another holder alone",
+    name: "does not change the hold of another owner",
     before: { lock: C, fence: PAST + 1 },
     args: { from: A, to: B, token: PAST },
     reply: 3,
     after: { lock: C },
     fence: PAST + 1,
   },
-  { name: "says when nothing is known", args: { from: A, to: B, token: PAST }, reply: 4, after: {} },
+  { name: "reports that nothing is known", args: { from: A, to: B, token: PAST }, reply: 4, after: {} },
 ]);
 
 rows(mutexForceRelease, [
   {
-    name: "ends the hold of that owner, moves the fence, and tells the holder",
+    name: "ends the hold of the given owner, moves the fence, and notifies the holder",
     before: { lock: A, fence: PAST },
     args: { owner: A, token: "" },
     reply: 1,
@@ -476,7 +479,7 @@ rows(mutexForceRelease, [
     heard: ["A -1"],
   },
   {
-    name: "ends the hold of that token",
+    name: "ends the hold with the given token",
     before: { lock: A, fence: PAST },
     args: { owner: "", token: PAST },
     reply: 1,
@@ -485,7 +488,7 @@ rows(mutexForceRelease, [
     heard: ["A -1"],
   },
   {
-    name: "hands over to who waits",
+    name: "hands over to the first waiter in the queue",
     before: { lock: A, fence: PAST, queue: [C, B] },
     args: { owner: A, token: PAST },
     reply: 1,
@@ -510,14 +513,14 @@ rows(mutexForceRelease, [
     fence: PAST,
   },
   {
-    name: "does nothing by a token when none is known",
+    name: "does nothing for a token when none is known",
     before: { lock: A },
     args: { owner: "", token: PAST },
     reply: 0,
     after: { lock: A },
   },
   {
-    name: "does nothing to a free lock, whatever the last token",
+    name: "does nothing to a free lock, regardless of the last token",
     before: { fence: PAST },
     args: { owner: "", token: PAST },
     reply: 0,
@@ -525,7 +528,7 @@ rows(mutexForceRelease, [
     fence: PAST,
   },
   {
-    name: "ends the hold of a foreign client by what it wrote, and tells nobody",
+    name: "ends the hold of a foreign client by its value, and notifies no client",
     before: { lock: "somebody else" },
     args: { owner: "somebody else", token: "" },
     reply: 1,
@@ -534,9 +537,14 @@ rows(mutexForceRelease, [
 ]);
 
 rows(mutexInspect, [
-  { name: "finds nothing", args: { owner: "", most: 10 }, reply: [0, -2, 0, 0, -1, ""], after: {} },
   {
-    name: "finds the last token of a free lock",
+    name: "reports a lock that does not exist",
+    args: { owner: "", most: 10 },
+    reply: [0, -2, 0, 0, -1, ""],
+    after: {},
+  },
+  {
+    name: "reports the last token of a free lock",
     before: { fence: PAST },
     args: { owner: "", most: 10 },
     reply: [0, -2, PAST, 0, -1, ""],
@@ -544,7 +552,7 @@ rows(mutexInspect, [
     fence: PAST,
   },
   {
-    name: "finds the holder, the waiters in order, and the place of one",
+    name: "reports the holder, the waiters in order, and the place of one waiter",
     before: { lock: A, fence: PAST, queue: [D, C, B] },
     args: { owner: B, most: 2 },
     reply: [1, "rest", PAST, 3, 2, "", A, D, C],
@@ -552,7 +560,7 @@ rows(mutexInspect, [
     fence: PAST,
   },
   {
-    name: "promotes nobody when the holder died",
+    name: "promotes no waiter when the lease expired",
     before: { fence: PAST, queue: [B] },
     args: { owner: A, most: 10 },
     reply: [0, -2, PAST, 1, -1, "", B],
@@ -720,33 +728,36 @@ describe("after a long extension", () => {
 
 describe("mutex/renew", () => {
   const situations: readonly { readonly name: string; readonly before: LockState; readonly token: number }[] = [
-    { name: "ours", before: { lock: A, fence: PAST }, token: PAST },
-    { name: "ours, and the fence is gone", before: { lock: A }, token: PAST },
-    { name: "ours by a later grant", before: { lock: A, fence: PAST + 1 }, token: PAST },
-    { name: "somebody else's", before: { lock: B, fence: AHEAD }, token: PAST },
-    { name: "free, and nobody was granted since", before: { fence: PAST }, token: PAST },
+    { name: "held by the caller", before: { lock: A, fence: PAST }, token: PAST },
+    { name: "held by the caller without a fence", before: { lock: A }, token: PAST },
+    { name: "held by the caller by a later grant", before: { lock: A, fence: PAST + 1 }, token: PAST },
+    { name: "held by another owner", before: { lock: B, fence: AHEAD }, token: PAST },
+    { name: "free without a later grant", before: { fence: PAST }, token: PAST },
     { name: "unknown", before: {}, token: PAST },
-    { name: "ours, beside waiters", before: { lock: A, fence: PAST, queue: [B, C] }, token: PAST },
+    { name: "held by the caller while others wait", before: { lock: A, fence: PAST, queue: [B, C] }, token: PAST },
   ];
   const renew = (leases: string, names: readonly string[]): Promise<unknown> =>
     server.redis.eval(mutexRenew.source, names.length, ...names, leases);
   const mine = [KEYS.lock, KEYS.fence] as string[];
 
-  test.each(situations)("does what mutex/extend does with a lock that is $name", async ({ before, token }) => {
-    const seen = [];
-    for (const isTogether of [false, true]) {
-      await server.redis.flushall();
-      await server.set(before, 10_000);
-      const reply = isTogether
-        ? await renew(`${A} ${token} 30000`, mine)
-        : await server.run(mutexExtend, { owner: A, token, leaseMs: 30_000 });
-      const { lock, fence, queue } = await server.lifetimes();
-      const lives = [lock, fence, queue].map((ms) => Math.round(ms / 5_000));
-      const isExtended = isTogether ? JSON.stringify(reply) === "[1]" : reply === 1;
-      seen.push({ isExtended, lives, state: await server.state() });
-    }
-    expect(seen[1]).toEqual(seen[0]);
-  });
+  test.each(situations.map((row) => [row.name, row] as const))(
+    "does what mutex/extend does with a lock that is %s",
+    async (_, { before, token }) => {
+      const seen = [];
+      for (const isTogether of [false, true]) {
+        await server.redis.flushall();
+        await server.set(before, 10_000);
+        const reply = isTogether
+          ? await renew(`${A} ${token} 30000`, mine)
+          : await server.run(mutexExtend, { owner: A, token, leaseMs: 30_000 });
+        const { lock, fence, queue } = await server.lifetimes();
+        const lives = [lock, fence, queue].map((ms) => Math.round(ms / 5_000));
+        const isExtended = isTogether ? JSON.stringify(reply) === "[1]" : reply === 1;
+        seen.push({ isExtended, lives, state: await server.state() });
+      }
+      expect(seen[1]).toEqual(seen[0]);
+    },
+  );
 
   test("a longer lease is not shortened", async () => {
     await server.set({ lock: A, fence: PAST }, 60_000);

@@ -46,10 +46,10 @@ async function send(script: Script): Promise<unknown> {
 
 /** Records that the attempt of `OWN` no longer owns, or never did. */
 const NOT_ITS_OWN: readonly [string, Record][] = [
-  ["that another has taken over", { ...RUNNING, owner: OTHER, attempt: "2" }],
+  ["that another owner has taken over", { ...RUNNING, owner: OTHER, attempt: "2" }],
   ["that has ended", { ...RUNNING, state: "done", value: "v" }],
-  ["that was given back", { ...RUNNING, state: "released" }],
-  ["that nobody may begin", { ...RUNNING, state: "blocked", value: "why" }],
+  ["that was released", { ...RUNNING, state: "released" }],
+  ["that is blocked", { ...RUNNING, state: "blocked", value: "why" }],
 ];
 
 test.each(NOT_ITS_OWN)("a call %s is not extended, saved, or left by a late attempt", async (_, record) => {
@@ -90,7 +90,7 @@ test("a first attempt that did nothing leaves no record, and waiters are notifie
 
 test.each<[string, Record]>([
   ["a later attempt", { attempt: "3" }],
-  ["an attempt after which something is saved", { attempt: "1", saved: "half" }],
+  ["an attempt on a record with saved progress", { attempt: "1", saved: "half" }],
 ])("%s that did nothing is not counted, and the earlier state stays", async (_, before) => {
   await have({ ...RUNNING, ...before });
   expect(await send(recipesOnceLeave)).toEqual([1]);
@@ -197,15 +197,19 @@ async function reclaim(known: Record = {}): Promise<unknown> {
 }
 
 test.each<[string, Record, Record]>([
-  ["that the server knows nothing of", {}, {}],
-  ["that it knows an earlier attempt of", { ...RUNNING, owner: OTHER, token: "8999", saved: "early", saves: "3" }, {}],
-  ["that was given back before", { ...RUNNING, state: "released", token: "8999", value: "v", ended: "7" }, {}],
+  ["that the server does not know", {}, {}],
   [
-    "with what it had saved",
+    "with an earlier attempt on the server",
+    { ...RUNNING, owner: OTHER, token: "8999", saved: "early", saves: "3" },
+    {},
+  ],
+  ["that was released before", { ...RUNNING, state: "released", token: "8999", value: "v", ended: "7" }, {}],
+  [
+    "with its saved progress",
     { ...RUNNING, token: "8999", saved: "early", until: String(PAST) },
     { isSaved: "1", saved: "half" },
   ],
-])("a call %s is put back by its holder", async (_, before, known) => {
+])("a call %s is restored by its holder", async (_, before, known) => {
   if (before.state !== undefined) await have(before);
   expect(await reclaim(known)).toBe(1);
   // An attempt that was followed by another one without an end counts as crashed.
@@ -244,13 +248,13 @@ test("putting a call back twice does not shorten its lease", async () => {
 });
 
 test.each<[string, Record]>([
-  ["that a later attempt has", { ...RUNNING, owner: OTHER, token: "9001" }],
-  ["that another has by the same token", { ...RUNNING, owner: OTHER, token: "9000" }],
+  ["held by a later attempt", { ...RUNNING, owner: OTHER, token: "9001" }],
+  ["held by another owner with the same token", { ...RUNNING, owner: OTHER, token: "9000" }],
   ["that has ended", { ...RUNNING, state: "released", token: "9000" }],
   ["that is done", { ...RUNNING, state: "done", token: "8999" }],
   ["that has failed", { ...RUNNING, state: "failed", token: "8999" }],
-  ["that is done, without its value", { ...RUNNING, state: "bare", token: "8999" }],
-])("a call %s is not put back", async (_, before) => {
+  ["that is done without its value", { ...RUNNING, state: "bare", token: "8999" }],
+])("a call %s is not restored", async (_, before) => {
   await have(before);
   expect(await reclaim()).toBe(0);
   expect(await server.redis.hgetall(RECORD)).toEqual(before);

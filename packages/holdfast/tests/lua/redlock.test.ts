@@ -52,7 +52,7 @@ const stood = (number: number | "now", of: State = heldByA): State => ({ ...of, 
 
 const ROWS: readonly Row[] = [
   {
-    name: "takes a lock that the server has never seen, and begins to count at its clock",
+    name: "takes a lock that the server has never seen, with a number from the server clock",
     script: redlockAcquire,
     before: {},
     args: { owner: A },
@@ -60,7 +60,7 @@ const ROWS: readonly Row[] = [
     after: stood("now"),
   },
   {
-    name: "takes a free lock with the next number, however far that is behind the clock",
+    name: "takes a free lock with the next number, even if that is far behind the clock",
     script: redlockAcquire,
     before: free,
     args: { owner: A },
@@ -68,7 +68,7 @@ const ROWS: readonly Row[] = [
     after: stood(PAST + 1),
   },
   {
-    name: "counts exactly just below 2^53",
+    name: "counts exactly up to just below 2^53",
     script: redlockAcquire,
     before: { fence: [NEAR_THE_END - 1, BEYOND_MS] },
     args: { owner: A },
@@ -76,7 +76,7 @@ const ROWS: readonly Row[] = [
     after: stood(NEAR_THE_END),
   },
   {
-    name: "gives the holder its number again, and begins its lease anew",
+    name: "repeats the number to the holder, and renews its lease",
     script: redlockAcquire,
     before: shortHeldByA,
     args: { owner: A },
@@ -91,7 +91,7 @@ const ROWS: readonly Row[] = [
     reply: [0, PAST],
   },
   {
-    name: "gives a holder whose number is gone one from the clock",
+    name: "gives a holder whose number is gone a number from the clock",
     script: redlockAcquire,
     before: { lock: [A, LEASE_MS] },
     args: { owner: A },
@@ -99,14 +99,14 @@ const ROWS: readonly Row[] = [
     after: stood("now"),
   },
   {
-    name: "refuses who is not the holder, and tells what is left of the lease",
+    name: "refuses a claim that is not the holder, and reports the remaining lease",
     script: redlockAcquire,
     before: heldByA,
     args: { owner: B },
     reply: [1, "rest"],
   },
   {
-    name: "raises the server to the token where the holder stands as it reported",
+    name: "raises the server to the token if the holder has the number that it reported",
     script: redlockConfirm,
     before: shortHeldByA,
     args: { owner: A, reported: PAST, token: PAST + 7 },
@@ -114,7 +114,7 @@ const ROWS: readonly Row[] = [
     after: stood(PAST + 7),
   },
   {
-    name: "answers yes again to who stands at the token already",
+    name: "repeats its yes to a holder that already has the token",
     script: redlockConfirm,
     before: stood(PAST + 7),
     args: { owner: A, reported: PAST, token: PAST + 7 },
@@ -129,21 +129,21 @@ const ROWS: readonly Row[] = [
     after: stood(PAST + 7, longHeldByA),
   },
   {
-    name: "refuses who does not hold",
+    name: "refuses a claim that does not hold the lock",
     script: redlockConfirm,
     before: heldByA,
     args: { owner: B, reported: PAST, token: PAST + 7 },
     reply: 2,
   },
   {
-    name: "refuses a holder whose lease has ended, though nobody had the lock since",
+    name: "refuses a holder whose lease has ended, even without a later holder",
     script: redlockConfirm,
     before: free,
     args: { owner: A, reported: PAST, token: PAST + 7 },
     reply: 2,
   },
   {
-    name: "refuses a holder that a late copy made holder again, above what it had reported",
+    name: "refuses a holder that a late copy granted again with a higher number than it reported",
     script: redlockConfirm,
     before: stood(PAST + 2),
     args: { owner: A, reported: PAST, token: PAST + 1 },
@@ -164,7 +164,7 @@ const ROWS: readonly Row[] = [
     reply: 2,
   },
   {
-    name: "begins the lease of the holder anew, and lets the number outlive it",
+    name: "renews the lease of the holder, and lets the number outlive it",
     script: redlockExtend,
     before: shortHeldByA,
     args: { owner: A, standing: PAST },
@@ -179,28 +179,28 @@ const ROWS: readonly Row[] = [
     reply: 1,
   },
   {
-    name: "extends nothing of somebody else's",
+    name: "does not extend the lease of another owner",
     script: redlockExtend,
     before: shortHeldByA,
     args: { owner: B, standing: PAST },
     reply: 2,
   },
   {
-    name: "does not extend where a late copy of the acquire holds it, under another number",
+    name: "does not extend a lease that a late copy of the acquire holds under another number",
     script: redlockExtend,
     before: shortHeldByA,
     args: { owner: A, standing: PAST - 1 },
     reply: 2,
   },
   {
-    name: "does not extend where it is not known which number it was granted",
+    name: "does not extend a lease whose number is not known",
     script: redlockExtend,
     before: shortHeldByA,
     args: { owner: A, standing: 0 },
     reply: 2,
   },
   {
-    name: "extends where somebody has deleted the number, since nobody was granted after that",
+    name: "extends a lease whose number was deleted, because there was no later grant",
     script: redlockExtend,
     before: { lock: [A, LEASE_MS / 2] },
     args: { owner: A, standing: PAST },
@@ -208,14 +208,14 @@ const ROWS: readonly Row[] = [
     after: { lock: [A, LEASE_MS] },
   },
   {
-    name: "does not make a lock again that has ended",
+    name: "does not re-create a hold that has ended",
     script: redlockExtend,
     before: free,
     args: { owner: A, standing: PAST },
     reply: 2,
   },
   {
-    name: "frees the lock, keeps its number, and tells those who wait whose hold has ended",
+    name: "frees the lock, keeps its number, and notifies waiters whose hold has ended",
     script: redlockRelease,
     before: heldByA,
     args: { owner: A },
@@ -224,35 +224,35 @@ const ROWS: readonly Row[] = [
     heard: [`${CHANNEL} ${A}`],
   },
   {
-    name: "frees nothing of somebody else's, and tells nobody",
+    name: "does not free the lock of another owner, and notifies no waiter",
     script: redlockRelease,
     before: heldByA,
     args: { owner: B },
     reply: [2],
   },
   {
-    name: "answers no to who has given back already",
+    name: "replies no to a holder that has already released",
     script: redlockRelease,
     before: free,
     args: { owner: A },
     reply: [2],
   },
   {
-    name: "shows the holder, its lease and the number",
+    name: "reports the holder, its lease, and the number",
     script: redlockInspect,
     before: heldByA,
     args: {},
     reply: [1, PAST, "rest", A],
   },
   {
-    name: "shows the last number of a free lock",
+    name: "reports the last number of a free lock",
     script: redlockInspect,
     before: free,
     args: {},
     reply: [0, PAST, -2],
   },
   {
-    name: "shows that a server knows nothing",
+    name: "reports that the server knows nothing",
     script: redlockInspect,
     before: {},
     args: {},
@@ -318,15 +318,18 @@ describe.each([
     return reply > LEASE_MS - SLOW_MS && reply <= LEASE_MS ? "rest" : reply;
   }
 
-  test.each(ROWS)("$script.name $name", async ({ script, before = {}, args, reply, after = before, heard = [] }) => {
-    await put(before);
-    const startUs = await nowUs();
-    const answer = await run(script, args);
-    const endUs = await nowUs();
-    expect(worded(answer, startUs, endUs)).toEqual(reply);
-    await expectState(after, startUs, endUs);
-    expect(await side.messages()).toEqual(heard);
-  });
+  test.each(ROWS.map((row) => [row.script.name, row.name, row] as const))(
+    "%s %s",
+    async (_script, _name, { script, before = {}, args, reply, after = before, heard = [] }) => {
+      await put(before);
+      const startUs = await nowUs();
+      const answer = await run(script, args);
+      const endUs = await nowUs();
+      expect(worded(answer, startUs, endUs)).toEqual(reply);
+      await expectState(after, startUs, endUs);
+      expect(await side.messages()).toEqual(heard);
+    },
+  );
 
   test("a late copy of an acquire cannot confirm a token that another client has had", async () => {
     // This server's last number was 4. A second server gave A the number 6, so A's token is 6.

@@ -47,14 +47,14 @@ describe("a count", () => {
   const state = (): Promise<(string | null)[]> => server.redis.mget(COUNT, REQUEST);
 
   test.each<[string, string | null, number, unknown, string | null, string | null]>([
-    ["that nobody has put to has nothing to take", null, -1, [2], null, "-1 none"],
-    ["that nobody has put to is put to", null, 5, [1, 5], "5", "5 5"],
-    ["is taken from down to its least", "3", -3, [1, 0], "0", "-3 0"],
-    ["is not taken from below it, and that is remembered", "3", -4, [2], "3", "-4 none"],
-    ["that is below its least already is put to", "-3", 1, [1, -2], "-2", "1 -2"],
-    ["that is below its least already is not taken from", "-3", -1, [2], "-3", "-1 none"],
-    ["is put to up to its most", "99", 1, [1, 100], "100", "1 100"],
-    ["is not put to beyond, and the request may come again", "99", 2, [4, 99], "99", null],
+    ["that was never put to has nothing to take", null, -1, [2], null, "-1 none"],
+    ["that was never put to can be put to", null, 5, [1, 5], "5", "5 5"],
+    ["can be taken down to its minimum", "3", -3, [1, 0], "0", "-3 0"],
+    ["cannot be taken below its minimum, and the refusal is remembered", "3", -4, [2], "3", "-4 none"],
+    ["that is below its minimum can be put to", "-3", 1, [1, -2], "-2", "1 -2"],
+    ["that is below its minimum cannot be taken from", "-3", -1, [2], "-3", "-1 none"],
+    ["can be put to up to its maximum", "99", 1, [1, 100], "100", "1 100"],
+    ["cannot be put to beyond its maximum, and the request may be repeated", "99", 2, [4, 99], "99", null],
   ])("%s", async (_, before, by, reply, after, remembered) => {
     if (before !== null) await server.redis.set(COUNT, before);
     expect(await change(by)).toEqual(reply);
@@ -98,12 +98,12 @@ describe("a fenced value", () => {
   const state = (): Promise<(string | null)[]> => server.redis.mget(DATA, MARK);
 
   test.each<[string, string | null, number, unknown, string, string | null]>([
-    ["that nobody has written is written", null, 5, [1], "new", "5 the lock"],
+    ["that was never written is written", null, 5, [1], "new", "5 the lock"],
     ["is written with a higher token", "4 the lock", 5, [1], "new", "5 the lock"],
     ["is written with the same token again", "5 the lock", 5, [1], "new", "5 the lock"],
-    ["is not written with a lower one", "6 the lock", 5, [2, 6], "old", "6 the lock"],
-    ["of another lock is not written, be its token lower", "4 another", 5, [3, 4, "another"], "old", "4 another"],
-    ["of another lock is not written, be its token higher", "6 the lo", 5, [3, 6, "the lo"], "old", "6 the lo"],
+    ["is not written with a lower token", "6 the lock", 5, [2, 6], "old", "6 the lock"],
+    ["of another lock is not written if its token is lower", "4 another", 5, [3, 4, "another"], "old", "4 another"],
+    ["of another lock is not written if its token is higher", "6 the lo", 5, [3, 6, "the lo"], "old", "6 the lo"],
     [
       "is not written with a token that is lower by one, however large they are",
       "9000000000000001 the lock",
@@ -152,8 +152,8 @@ describe("a versioned value", () => {
 
   test.each<[string, () => Promise<unknown>, object, unknown]>([
     ["another version", () => have(PAST, "old"), { version: PAST - 1 }, [2, PAST, "old"]],
-    ["a version, and the writer wants none", () => have(PAST, "old"), { version: 0 }, [2, PAST, "old"]],
-    ["none, and the writer has seen one", async () => {}, { version: PAST }, [2, 0]],
+    ["a version, and the writer expects none", () => have(PAST, "old"), { version: 0 }, [2, PAST, "old"]],
+    ["no version, and the writer has seen one", async () => {}, { version: PAST }, [2, 0]],
     ["been deleted, and the writer has seen a value", () => have(PAST), { version: PAST - 1 }, [2, PAST]],
     ["been deleted, and the writer has seen nothing", () => have(PAST), { version: 0 }, [2, PAST]],
     [
@@ -163,7 +163,7 @@ describe("a versioned value", () => {
       [2, PAST, "old"],
     ],
     ["been deleted, and is to be deleted", () => have(PAST), { version: PAST, buryMs: 9_000 }, [1, PAST]],
-    ["none, and is to be deleted", async () => {}, { version: -1, buryMs: 9_000 }, [1, 0]],
+    ["no version, and is to be deleted", async () => {}, { version: -1, buryMs: 9_000 }, [1, 0]],
   ])("does not change if it has %s", async (_, prepare, given, reply) => {
     await prepare();
     const before = await record();

@@ -92,7 +92,7 @@ test.each<[string, () => Promise<{ owner?: string; token?: number }>]>([
       return {};
     },
   ],
-  ["that is another's", async () => ({ owner: "B/2/30000/1" })],
+  ["of another owner", async () => ({ owner: "B/2/30000/1" })],
   ["of an earlier grant", async () => ({ token: slot.token - 1 })],
 ])("a number %s is not kept, and its note does not change", async (_, happen) => {
   const noted = await note();

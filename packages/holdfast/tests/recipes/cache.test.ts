@@ -132,8 +132,8 @@ describe("a missing value", () => {
   });
 
   test.each([
-    ["just fits into the message", 8_000],
-    ["is read, since no message carries it", 20_000],
+    ["that just fits in the message is not read", 8_000],
+    ["that is too large for the message is read", 20_000],
   ])("%s", async (_, length) => {
     const [here, there] = pair<string>();
     const loading = held<string>();
@@ -148,7 +148,7 @@ describe("a missing value", () => {
 
   test.each([
     ["too large", "x".repeat(200)],
-    ["none that can be kept", () => "a function"],
+    ["not serializable", () => "a function"],
   ])("is not stored if it is %s, and waiters load it themselves", async (_, value) => {
     const [here, there] = pair<unknown>({ valueBytesMax: 100 });
     const loading = held<unknown>();

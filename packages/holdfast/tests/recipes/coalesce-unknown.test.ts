@@ -57,7 +57,7 @@ test("of two simultaneous calls with join and cancel, one runs uncanceled and th
 
 test.each<[string, (signal: AbortSignal) => unknown]>([
   ["the reason of its signal", (signal) => signal.throwIfAborted()],
-  ["an error that has it as its cause, as of what Node aborts", (signal) => sleep(1, undefined, { signal })],
+  ["an error with that reason as its cause, as Node.js APIs throw", (signal) => sleep(1, undefined, { signal })],
 ])("callers that joined a run that is canceled and ends with %s share the next run", async (_, end) => {
   const first = held<void>();
   const running = run(first.work);

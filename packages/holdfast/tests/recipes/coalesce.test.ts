@@ -237,9 +237,9 @@ describe("with `join`", () => {
   });
 
   test.each<[string, (value: unknown) => string]>([
-    ["refuses to have", () => expect.unreachable("no words")],
-    ["does not have", (value) => value as string],
-  ])("a failure is reported as one even if the value codec %s text for it", async (_, encode) => {
+    ["refuses to encode it", () => expect.unreachable("no words")],
+    ["does not encode it as text", (value) => value as string],
+  ])("a failure is reported as one even if the value codec %s", async (_, encode) => {
     const first = held<void>();
     const running = run(first.work, join);
     await first.began;
@@ -258,7 +258,7 @@ describe("with `join`", () => {
 
   test.each([
     ["too large", "x".repeat(101)],
-    ["none that can be text", () => {}],
+    ["not serializable", () => {}],
   ])("a value that is %s reaches only its caller, and joined callers get an error", async (_, value) => {
     const first = held<void>();
     const running = run(first.work, join);

@@ -176,31 +176,34 @@ test("the default `maxHoldMs` of a Holdfast does not end a term", async () => {
 });
 
 describe("a candidate", () => {
-  test.each(["in its delay", "in the queue", "before"])("that is stopped %s leaves nothing behind", async (when) => {
-    const election = scene.another().election(scene.name);
-    const leader = await scene.another().election(scene.name).campaign("there");
-    const controller = new AbortController();
-    const work = vi.fn();
-    const ends = vi.fn();
-    if (when === "before") controller.abort(new Error("never mind"));
-    const delayMaxMs = when === "in its delay" ? 86_400_000 : 0;
-    const listeners = { started: ends, stopped: ends };
-    const standing = lead(election, work, { signal: controller.signal, delayMaxMs, ...listeners });
-    if (when === "in the queue") {
-      await vi.waitFor(async () => expect((await election.inspect()).waiterCount).toBe(1), eventually);
-    }
-    if (when === "in its delay") expect(await election.resign()).toBeUndefined();
-    else controller.abort(new Error("never mind"));
-    expect(await standing).toBeUndefined();
-    await vi.waitFor(async () => expect((await election.inspect()).waiterCount).toBe(0), eventually);
-    expect([work.mock.calls, ends.mock.calls]).toEqual([[], []]);
-    expect(getEventListeners(controller.signal, "abort")).toEqual([]);
-    await leader.release();
-  });
+  test.each(["during its delay", "in the queue", "before it starts"])(
+    "that is stopped %s leaves nothing behind",
+    async (when) => {
+      const election = scene.another().election(scene.name);
+      const leader = await scene.another().election(scene.name).campaign("there");
+      const controller = new AbortController();
+      const work = vi.fn();
+      const ends = vi.fn();
+      if (when === "before it starts") controller.abort(new Error("never mind"));
+      const delayMaxMs = when === "during its delay" ? 86_400_000 : 0;
+      const listeners = { started: ends, stopped: ends };
+      const standing = lead(election, work, { signal: controller.signal, delayMaxMs, ...listeners });
+      if (when === "in the queue") {
+        await vi.waitFor(async () => expect((await election.inspect()).waiterCount).toBe(1), eventually);
+      }
+      if (when === "during its delay") expect(await election.resign()).toBeUndefined();
+      else controller.abort(new Error("never mind"));
+      expect(await standing).toBeUndefined();
+      await vi.waitFor(async () => expect((await election.inspect()).waiterCount).toBe(0), eventually);
+      expect([work.mock.calls, ends.mock.calls]).toEqual([[], []]);
+      expect(getEventListeners(controller.signal, "abort")).toEqual([]);
+      await leader.release();
+    },
+  );
 
   test.each([
     ["resigned", "resigned", (election: Election) => election.resign()],
-    ["taken away by force", "lost", (election: Election, { owner }: Leadership) => election.forceRelease({ owner })],
+    ["force-released", "lost", (election: Election, { owner }: Leadership) => election.forceRelease({ owner })],
   ] as const)("whose term is %s while `started` runs does not start work", async (_, end, stop) => {
     const election = scene.another().election(scene.name);
     const [work, stopped, began] = [vi.fn(), vi.fn(), held<void>()];

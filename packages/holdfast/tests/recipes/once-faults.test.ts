@@ -150,8 +150,8 @@ describe("a server", () => {
 
 describe("a caller that leaves", () => {
   const moments: readonly (readonly [string, RegExp])[] = [
-    ["while the server is asked", new RegExp(`^evalsha ${recipesOnceBegin.sha1}`, "i")],
-    ["while it begins to listen", /^subscribe .*:ended$/i],
+    ["while its request is under way", new RegExp(`^evalsha ${recipesOnceBegin.sha1}`, "i")],
+    ["while it subscribes", /^subscribe .*:ended$/i],
   ];
 
   test.each(moments)("%s leaves nothing behind and does not disturb other callers", async (_, moment) => {

@@ -52,7 +52,7 @@ async function killAt(moment: Moment, call: { leaseMs: number; workMs: number })
 describe("processes that crash or freeze", { timeout: 60_000 }, () => {
   test.each<[string, { reached: Moment; runs: number; point: object | undefined; workMs: number }]>([
     [
-      "when it has the call, and has not begun to work",
+      "when it holds the call, before its work begins",
       {
         reached: (_, proxy) => proxy.holdReply(request(recipesOnceBegin.sha1)).reached,
         runs: 0,
@@ -65,7 +65,7 @@ describe("processes that crash or freeze", { timeout: 60_000 }, () => {
       { reached: (dying) => dying.heard("saved"), runs: 1, point: { by: "dead" }, workMs: 60_000 },
     ],
     [
-      "after its work, and before that is recorded",
+      "after its work, before the result is recorded",
       {
         reached: (_, proxy) => proxy.hold(request(recipesOnceSettle.sha1)).reached,
         runs: 1,
@@ -73,7 +73,7 @@ describe("processes that crash or freeze", { timeout: 60_000 }, () => {
         workMs: 0,
       },
     ],
-  ])("one killed %s is succeeded after its lease, with its saved progress", async (_, moment) => {
+  ])("a process killed %s is succeeded after its lease, with its saved progress", async (_, moment) => {
     const { holdfast, name, redis } = scene;
     await killAt(moment.reached, { leaseMs: 1_000, workMs: moment.workMs });
     expect(await redis.hget(record(), "state")).toBe("running");

@@ -348,9 +348,9 @@ describe("the outcome of a call", () => {
   });
 
   test.each([
-    ["no words for", { encode: (): never => expect.unreachable("no words"), decode: () => undefined }],
-    ["the same words for all but", { encode: () => "?", decode: () => 1 }],
-  ])("an error is stored even by a codec that has %s errors", async (_, codec) => {
+    ["throws for", { encode: (): never => expect.unreachable("no words"), decode: () => undefined }],
+    ["encodes all values alike, also", { encode: () => "?", decode: () => 1 }],
+  ])("an error is stored even by a codec that %s errors", async (_, codec) => {
     const failed = Object.assign(new Error("declined"), { code: 5 });
     const attempt = once(holdfast, key, () => Promise.reject(failed), { codec, after: () => "keep" });
     await expect(attempt).rejects.toBe(failed);
@@ -411,7 +411,7 @@ describe("the outcome of a call", () => {
 
   test.each([
     ["too large", "x".repeat(101)],
-    ["none that can be kept", () => {}],
+    ["not serializable", () => {}],
   ])("a value that is %s is not stored, and the call never runs again", async (_, value) => {
     expect(await once<unknown>(holdfast, key, () => value, { valueBytesMax: 100 })).toMatchObject({ value });
     await expect(once<unknown>(other, key, () => 2)).rejects.toThrow(OnceUnavailableError);

@@ -65,7 +65,7 @@ describe("a lost reply of a script that ran", () => {
     ["acquire", mutexAcquire],
     ["marker", periodMarkerStart],
     ["release", mutexRelease],
-    ["note of the end", periodMarkerEnd],
+    ["record of the end", periodMarkerEnd],
   ])("%s: the job runs once, and the lock is free", async (_, { sha1 }) => {
     const { proxy, local } = await behindProxy();
     const struck = proxy.cutBeforeReply(new RegExp(`^evalsha ${sha1}`, "i"));

@@ -133,10 +133,10 @@ describe("a writer that freezes with the mutex", { timeout: 60_000 }, () => {
   }
 
   test.each([
-    ["is counted on anew", 100, { seen: [0, 1, 2], value: 3 }, 3],
-    ["is given up at its limit", 2, { seen: [0, 1], error: "ConflictError" }, 2],
+    ["applied again", 100, { seen: [0, 1, 2], value: 3 }, 3],
+    ["given up at its limit", 2, { seen: [0, 1], error: "ConflictError" }, 2],
   ])(
-    "within its lease does not block others; its late write is checked by version and %s",
+    "within its lease does not block others; its late write is checked by version and is %s",
     async (_, attemptsMax, found, total) => {
       const late = start(server.port, 600_000);
       try {

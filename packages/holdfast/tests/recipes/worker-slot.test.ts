@@ -173,9 +173,9 @@ describe("the number of slots", () => {
 describe("failed requests", () => {
   test.each([
     ["the grant", permitsAcquire],
-    ["its first lease", recipesWorkerSlotKeep],
-    ["what was before", recipesWorkerSlotBefore],
-  ])("a lost reply to the request for %s assigns one number", async (_, { sha1 }) => {
+    ["the first lease", recipesWorkerSlotKeep],
+    ["the previous holder", recipesWorkerSlotBefore],
+  ])("a lost reply to the request for %s still assigns one number", async (_, { sha1 }) => {
     const proxy = await scene.proxy();
     const holdfast = scene.another(proxy.port);
     await (await workerSlot(holdfast, "warm", { count: 3 })).release();
@@ -211,7 +211,7 @@ describe("failed requests", () => {
     expect((await waiting).number).toBe(0);
   }, 60_000);
 
-  test.each(["in the queue", "with its grant under way", "while it learns what was before"])(
+  test.each(["in the queue", "while its grant is under way", "while it asks for the previous holder"])(
     "a worker that gives up %s leaves no number taken",
     async (when) => {
       const proxy = await scene.proxy();
@@ -219,8 +219,8 @@ describe("failed requests", () => {
       await (await workerSlot(holdfast, "warm of one", { count: 1 })).release();
       const first = when === "in the queue" ? await take(undefined, { count: 1 }) : undefined;
       const scripts = {
-        "with its grant under way": permitsAcquire,
-        "while it learns what was before": recipesWorkerSlotBefore,
+        "while its grant is under way": permitsAcquire,
+        "while it asks for the previous holder": recipesWorkerSlotBefore,
       };
       const script = scripts[when as keyof typeof scripts];
       const hold = script && proxy.hold((words) => words[1] === script.sha1);

@@ -19,8 +19,8 @@ const gone = (...keys: string[]): Promise<void> =>
 
 describe("a fair-queue request that arrives after its caller has left", () => {
   test.each([
-    ["the lease that it asks for is long over", 100],
-    ["that lease would not be over yet", LONG_MS],
+    ["if the requested lease would be long over", 100],
+    ["if the requested lease would not be over yet", LONG_MS],
   ])("leaves no queue entry behind: %s", async (_, leaseMs) => {
     const [name, node] = [scene.name(), scene.node()];
     await scene.redis.hset(name, "java:1", 1);
@@ -77,9 +77,9 @@ describe("a read hold is not shortened", () => {
 
 describe("a writer whose downgrade gets no reply", () => {
   test.each([
-    ["although it was done", (node: Service) => (node.loses = ({ name }) => name.endsWith("downgrade"))],
+    ["if the downgrade was applied", (node: Service) => (node.loses = ({ name }) => name.endsWith("downgrade"))],
     [
-      "because it never arrived",
+      "if the downgrade never arrived",
       (node: Service) =>
         (node.straggles = ({ name }) => (name.endsWith("downgrade") ? new Promise<void>(() => {}) : undefined)),
     ],

@@ -56,7 +56,7 @@ test("1: a lease counts from before its request was sent", async () => {
 const ENDS: readonly (readonly [string, (lease: Lease, node: Service) => Promise<unknown>])[] = [
   ["released", (lease) => lease.release()],
   [
-    "released, and nothing was heard of it",
+    "released without a reply",
     (lease, node) => {
       node.loses = once("release");
       return lease.release();

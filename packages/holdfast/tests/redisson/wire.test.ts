@@ -29,8 +29,8 @@ describe.each(NAME_SHAPES)("with names like %s", (_label, shape) => {
   test("fair: two waiters match Redisson", () => both("fair", queues));
 
   test.each([
-    ["given back", givesBack],
-    ["taken away by force", isRobbed],
+    ["released", givesBack],
+    ["force-released", isRobbed],
   ] as const)("write: %s, as in Redisson, plus a message for a waiter that does not sleep yet", async (_, story) => {
     const java = await told(JAVA_MODEL, "write", story, shape);
     const toAll = java.at(-1) ?? "";

@@ -148,7 +148,7 @@ test("a lease that only a minority may grant fails with the reason of each serve
 
 test.each<[string, string, readonly (readonly [string | undefined, string | undefined])[]]>([
   [
-    "a majority was told before",
+    "a majority knew it before",
     "elected",
     [
       ["r", "r"],
@@ -166,7 +166,7 @@ test.each<[string, string, readonly (readonly [string | undefined, string | unde
     ],
   ],
   [
-    "it has begun another run meanwhile",
+    "a server has restarted meanwhile",
     "unreached",
     [
       ["r", "r"],
@@ -180,7 +180,7 @@ test.each<[string, string, readonly (readonly [string | undefined, string | unde
 
 test.each<[string, number | undefined, readonly (readonly [Mind, number])[]]>([
   [
-    "of three, both others",
+    "of three servers, both others have replied",
     20_000,
     [
       ["forgot", 0],
@@ -189,7 +189,7 @@ test.each<[string, number | undefined, readonly (readonly [Mind, number])[]]>([
     ],
   ],
   [
-    "a server that waits has been told itself",
+    "of three servers, one waits and already knows the lease",
     20_000,
     [
       ["forgot", 0],
@@ -207,7 +207,7 @@ test.each<[string, number | undefined, readonly (readonly [Mind, number])[]]>([
     ],
   ],
   [
-    "nor one that hangs",
+    "of three servers, one other hangs",
     undefined,
     [
       ["forgot", 0],
@@ -216,7 +216,7 @@ test.each<[string, number | undefined, readonly (readonly [Mind, number])[]]>([
     ],
   ],
   [
-    "of five, three others",
+    "of five servers, three others have replied",
     9_000,
     [
       ["forgot", 0],
@@ -227,7 +227,7 @@ test.each<[string, number | undefined, readonly (readonly [Mind, number])[]]>([
     ],
   ],
   [
-    "two of five that forgot",
+    "of five servers, two forgot",
     9_000,
     [
       ["forgot", 0],
@@ -238,7 +238,7 @@ test.each<[string, number | undefined, readonly (readonly [Mind, number])[]]>([
     ],
   ],
   [
-    "two that forgot, and one that is away",
+    "of five servers, two forgot and one is down",
     undefined,
     [
       ["forgot", 0],
@@ -249,7 +249,7 @@ test.each<[string, number | undefined, readonly (readonly [Mind, number])[]]>([
     ],
   ],
   [
-    "a majority forgot, as at the first start: what is known has to do",
+    "a majority forgot, as at the first start, so the known leases are used",
     9_000,
     [
       ["forgot", 9_000],

@@ -51,23 +51,27 @@ test("a lease with invalid slots is not adopted", async () => {
 const ACQUIRE = "leaseMs, renew, maxHoldMs, label, waitMs, signal, fairness, throughPause";
 
 test.each<[string, string, () => Promise<unknown>]>([
-  ["a mutex", ACQUIRE, () => holdfast.mutex("m").acquire(unchecked({ ttl: 1 }))],
-  ["a reentrant mutex", `${ACQUIRE}, within`, () => holdfast.reentrantMutex("m").acquire(unchecked({ ttl: 1 }))],
-  ["a semaphore", `${ACQUIRE}, permits`, () => holdfast.semaphore("s", { permits: 2 }).acquire(unchecked({ ttl: 1 }))],
+  ["mutex.acquire", ACQUIRE, () => holdfast.mutex("m").acquire(unchecked({ ttl: 1 }))],
+  ["reentrantMutex.acquire", `${ACQUIRE}, within`, () => holdfast.reentrantMutex("m").acquire(unchecked({ ttl: 1 }))],
   [
-    "a try for permits",
+    "semaphore.acquire",
+    `${ACQUIRE}, permits`,
+    () => holdfast.semaphore("s", { permits: 2 }).acquire(unchecked({ ttl: 1 })),
+  ],
+  [
+    "semaphore.tryAcquire",
     `${ACQUIRE}, permits`,
     () => holdfast.semaphore("s", { permits: 2 }).tryAcquire(unchecked({ ttl: 1 })),
   ],
-  ["a campaign", `${ACQUIRE}, delayMs`, () => holdfast.election("e").campaign("v", unchecked({ ttl: 1 }))],
-  ["an election", `${ACQUIRE}, value, delayMs`, () => holdfast.election("e").acquire(unchecked({ ttl: 1 }))],
-  ["a try to lead", `${ACQUIRE}, value`, () => holdfast.election("e").tryAcquire(unchecked({ ttl: 1 }))],
+  ["election.campaign", `${ACQUIRE}, delayMs`, () => holdfast.election("e").campaign("v", unchecked({ ttl: 1 }))],
+  ["election.acquire", `${ACQUIRE}, value, delayMs`, () => holdfast.election("e").acquire(unchecked({ ttl: 1 }))],
+  ["election.tryAcquire", `${ACQUIRE}, value`, () => holdfast.election("e").tryAcquire(unchecked({ ttl: 1 }))],
   [
-    "an arrival",
+    "barrier.arrive",
     "waitMs, signal, label, leaseMs",
     () => holdfast.barrier("b", { parties: 1 }).arrive(unchecked({ ttl: 1 })),
   ],
-  ["a wait for zero", "waitMs, signal, label", () => holdfast.countDownLatch("l").await(unchecked({ ttl: 1 }))],
+  ["countDownLatch.await", "waitMs, signal, label", () => holdfast.countDownLatch("l").await(unchecked({ ttl: 1 }))],
 ])("for an unknown option, %s lists exactly its own options", async (_what, names, call) => {
   const message = `there is no option "ttl"; the options are ${names}`;
   await expect(call()).rejects.toMatchObject({ name: "TypeError", message });

@@ -175,7 +175,7 @@ export const ROWS: readonly Row[] = [
   ioredisRow("ioredis 6", "ioredis"),
   ioredisRow("ioredis 6 with keyPrefix", "ioredis", {}, "app:"),
   // Options that a user may set but that must not reach the subscriber connection.
-  ioredisRow("ioredis 6 with string numbers and a short temper", "ioredis", {
+  ioredisRow("ioredis 6 with other options", "ioredis", {
     stringNumbers: true,
     lazyConnect: true,
     enableAutoPipelining: true,

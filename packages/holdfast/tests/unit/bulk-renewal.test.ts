@@ -98,7 +98,7 @@ describe("many leases", () => {
   });
 
   test.each(["reply lost", "refused for good"] as const)(
-    "are renewed one by one if the bulk request is %s",
+    "are renewed one by one if the bulk request ends as %j",
     async (fate) => {
       const leases = await held(MANY);
       store.fateOf = ({ name }) => (name === "mutex/renew" ? fate : "answered");

@@ -53,7 +53,7 @@ describe("a call", () => {
   test.each([
     ["a function", () => ({ host: "here", port: 1 }), { host: "here", port: 1 }],
     ["a function that throws", () => expect.unreachable(), undefined],
-    ["something of the user's own", "here:1", undefined],
+    ["an object without such a function", "here:1", undefined],
   ])("publishes the server of a store that names it by %s, and never fails because of it", async (_, server, told) => {
     const heard: unknown[] = [];
     const hear = (event: unknown): void => void heard.push(event);

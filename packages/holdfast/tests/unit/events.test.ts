@@ -102,8 +102,8 @@ test("the first wait of a client is published once it is in the queue", async ()
 });
 
 test.each([
-  ["cannot listen", ScriptedStore.unsupported],
-  ["cannot listen now", () => Promise.reject(lost())],
+  ["cannot subscribe", ScriptedStore.unsupported],
+  ["cannot subscribe now", () => Promise.reject(lost())],
 ])("the wait of a client that %s is published once, as not queued", async (_, opening) => {
   listen();
   world.store.subscribe = opening;
@@ -185,7 +185,7 @@ test.each([
   ["released", async () => "released" as const, "released"],
   ["unclaimed", async () => "unclaimed" as const, "expired-unclaimed"],
   ["claimed", async () => "claimed" as const, "lost"],
-  ["a failure", () => Promise.reject(new Error("no")), "unknown"],
+  ["an error", () => Promise.reject(new Error("no")), "unknown"],
 ])("a release answered with %s is published with its outcome", async (_, answer, outcome) => {
   listen();
   world.answers.release = answer;

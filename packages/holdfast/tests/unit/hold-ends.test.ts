@@ -163,7 +163,7 @@ describe("a hold used by another kind of lock", () => {
   test.each([
     [false, 1, "held"],
     [true, 0, "server-lost"],
-  ])("that may hold something else now (%s) is reclaimed %i times", async (changes, count, end) => {
+  ])("is reclaimed only if it cannot have changed (changed: %s, reclaimed %i times)", async (changes, count, end) => {
     let putBack = 0;
     const reclaim = async (): Promise<"reclaimed"> => {
       putBack += 1;

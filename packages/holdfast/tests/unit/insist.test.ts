@@ -12,8 +12,8 @@ function failure(mayHaveRun: boolean, transient: boolean, why: string): StoreErr
 }
 
 test.each([
-  ["goes on not being sent", true],
-  ["is refused for good", false],
+  ["is never sent", true],
+  ["is refused permanently", false],
 ])("a request that may have run is reported as uncertain even if the next one %s", async (_, transient) => {
   const runtime = new ManualRuntime();
   let asked = 0;

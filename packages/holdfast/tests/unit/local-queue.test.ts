@@ -324,7 +324,7 @@ describe("a batch", () => {
     expect(waiting[1]?.state).toBe("pending");
   });
 
-  test.each(["forced", "said by the server", "expired"])(
+  test.each(["forced", "reported by the server", "expired"])(
     "that loses its claim (%s) aborts the current lease, and the other callers queue again in front",
     async (how) => {
       const waiting = callers(3);

@@ -120,7 +120,7 @@ describe("a failure", () => {
   const refusal = new StoreError("followed", { mayHaveRun: false, transient: false, cause: new Error("WRONGTYPE") });
 
   test.each([
-    ["for good of the server", refusal],
+    ["that the server reports as permanent", refusal],
     ["of another kind", new TypeError("not a number")],
   ])("%s rejects the reader and ends the observation", async (_name, failure) => {
     const states = await followed.begun();

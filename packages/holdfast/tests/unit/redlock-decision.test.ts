@@ -53,10 +53,10 @@ describe("a majority", () => {
 
 describe("an attempt", () => {
   test.each<[string, AcquireVote[], object]>([
-    ["is granted when a majority answers one number", [yes(7), yes(7), open], { outcome: "granted", token: 7 }],
-    ["is granted when a majority answers the maximum", [yes(6), yes(7), yes(7)], { outcome: "granted", token: 7 }],
+    ["is granted when a majority replies with one number", [yes(7), yes(7), open], { outcome: "granted", token: 7 }],
+    ["is granted when a majority replies with the maximum", [yes(6), yes(7), yes(7)], { outcome: "granted", token: 7 }],
     [
-      "is to be confirmed where it stands below the maximum",
+      "is to be confirmed on servers below the maximum",
       [yes(6), yes(7), no],
       { outcome: "confirm", token: 7, standing: [1], behind: [{ server: 0, reported: 6 }] },
     ],

@@ -71,7 +71,7 @@ const KINDS: Record<string, Kind> = {
     prepare: () => other.mutex("x").acquire(hold),
     wait: () => holdfast.mutex("x").acquire(wait),
   },
-  "a mutex whose callers want to be served strictly": {
+  "a strictly fair mutex": {
     prepare: () => other.mutex("x").acquire(hold),
     wait: () => holdfast.mutex("x").acquire({ ...wait, fairness: "strict" }),
   },
@@ -79,11 +79,11 @@ const KINDS: Record<string, Kind> = {
     prepare: () => other.semaphore("x", { permits: 1 }).acquire(hold),
     wait: () => holdfast.semaphore("x", { permits: 1 }).acquire(wait),
   },
-  "the read side of a lock": {
+  "the read side of a read-write lock": {
     prepare: () => other.readWriteLock("x").write.acquire(hold),
     wait: () => holdfast.readWriteLock("x").read.acquire(wait),
   },
-  "several locks": {
+  "a multi-lock": {
     prepare: () => other.mutex("x").acquire(hold),
     wait: () => holdfast.multiLock(["x", "y"]).acquire(wait),
   },

@@ -64,7 +64,7 @@ export const HAND_OFFS: readonly Mutation[] = [
     kind: "mutex",
     finds: ["L2", "X3"],
     tampering: rewrite("mutex/acquire", [
-      "      redis.call('ZREM', KEYS[3], waiter)\n      tell(inbox .. client, '~' .. number)\n",
+      "      redis.call('ZREM', KEYS[3], waiter)\n      notify(inbox .. client, '~' .. number)\n",
       "      redis.call('ZREM', KEYS[3], waiter)\n",
     ]),
   },
@@ -104,7 +104,7 @@ export const HAND_OFFS: readonly Mutation[] = [
     kind: "semaphore",
     finds: ["L2", "X3"],
     tampering: rewriteAll([
-      "        redis.call('ZREM', KEYS[5], waiter)\n        tell(inbox .. client, '~' .. number)\n",
+      "        redis.call('ZREM', KEYS[5], waiter)\n        notify(inbox .. client, '~' .. number)\n",
       "        redis.call('ZREM', KEYS[5], waiter)\n",
     ]),
   },

@@ -71,10 +71,10 @@ export function ActionForm(props: ActionFormProps): JSX.Element {
       announce(answer.message);
       close();
     } catch (error) {
-      const told = error instanceof RequestError ? error.problem : undefined;
-      setProblem(told ?? (error instanceof Error ? error.message : "It failed."));
+      const problem = error instanceof RequestError ? error.problem : undefined;
+      setProblem(problem ?? (error instanceof Error ? error.message : "It failed."));
       setTyped(""); // whatever is done next is done on purpose
-      if (told !== undefined && (told.code === "stale" || told.code === "not-held")) onStale?.(told);
+      if (problem !== undefined && (problem.code === "stale" || problem.code === "not-held")) onStale?.(problem);
     } finally {
       setSending(false);
     }

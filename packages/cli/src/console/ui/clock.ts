@@ -22,8 +22,8 @@ let isSet = false;
 
 /** The server has just said what time it is. */
 export function setServerTime(serverAtMs: number): void {
-  const behindMs = nowAtMs() - serverAtMs;
-  if (isSet && behindMs >= 0 && behindMs < SLOW_ANSWER_MS) return;
+  const correctionMs = nowAtMs() - serverAtMs;
+  if (isSet && correctionMs >= 0 && correctionMs < SLOW_ANSWER_MS) return;
   isSet = true;
   baseAtMs = serverAtMs;
   basePerformanceMs = performance.now();

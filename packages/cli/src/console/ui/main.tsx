@@ -29,8 +29,8 @@ async function begin(root: HTMLElement): Promise<void> {
   render(<App trouble={trouble} />, root);
   // Pasted into a tab that is open already, an address with a token loads nothing anew.
   const again = async (): Promise<void> => {
-    const told = await signInByAddress();
-    if (told !== undefined) render(<App key={told} trouble={told} />, root);
+    const problem = await signInByAddress();
+    if (problem !== undefined) render(<App key={problem} trouble={problem} />, root);
   };
   addEventListener("hashchange", () => void again());
 }

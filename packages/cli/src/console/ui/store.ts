@@ -34,11 +34,11 @@ export function useStore<Value>(store: Store<Value>): Value {
   const [seen] = useState({ value: store.value });
   seen.value = store.value;
   useEffect(() => {
-    const look = (): void => {
+    const update = (): void => {
       if (!Object.is(seen.value, store.value)) redraw({});
     };
-    look(); // it may have changed between drawing and listening
-    return store.subscribe(look);
+    update(); // it may have changed between drawing and listening
+    return store.subscribe(update);
   }, [store]);
   return store.value;
 }

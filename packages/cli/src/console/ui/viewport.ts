@@ -5,9 +5,9 @@ import { useEffect, useState } from "preact/hooks";
 export function useViewportWidth(): number {
   const [width, setWidth] = useState(innerWidth);
   useEffect(() => {
-    const look = (): void => setWidth(innerWidth);
-    addEventListener("resize", look);
-    return () => removeEventListener("resize", look);
+    const update = (): void => setWidth(innerWidth);
+    addEventListener("resize", update);
+    return () => removeEventListener("resize", update);
   }, []);
   return width;
 }

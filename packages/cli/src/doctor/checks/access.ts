@@ -63,8 +63,8 @@ export const exposure: Check = {
 /** Which rule stands for which severity: what is left is needed by scripts, and without it no lock can be taken. */
 const WITHOUT_IT_SLOWER =
   /^(&|\+(subscribe|unsubscribe|ssubscribe|sunsubscribe|publish|spublish|pubsub\|\w+|info|cluster\|myid)$)/;
-/** Not needed for locks, but by whoever looks at them. */
-const FOR_LOOKING = /^\+(eval|scan|xadd|xrevrange)$/;
+/** Needed only to inspect locks. */
+const FOR_INSPECTION = /^\+(eval|scan|xadd|xrevrange)$/;
 
 /** Whether this user may do what locks need. */
 export const acl: Check = {
@@ -83,9 +83,9 @@ export const acl: Check = {
       );
     }
     const { missing, untried } = permissions;
-    const severe = missing.filter((rule) => !WITHOUT_IT_SLOWER.test(rule) && !FOR_LOOKING.test(rule));
+    const severe = missing.filter((rule) => !WITHOUT_IT_SLOWER.test(rule) && !FOR_INSPECTION.test(rule));
     const slower = missing.filter((rule) => WITHOUT_IT_SLOWER.test(rule));
-    const looking = missing.filter((rule) => FOR_LOOKING.test(rule));
+    const inspecting = missing.filter((rule) => FOR_INSPECTION.test(rule));
     const fix = setUser(user, prefix, topology === "cluster");
     const refused = (rules: readonly string[]): string => `user ${user} lacks ${few(rules, 12)}`;
     const verdicts = [
@@ -96,8 +96,8 @@ export const acl: Check = {
             fix,
           })
         : []),
-      ...(looking.length > 0
-        ? found("info", refused(looking), {
+      ...(inspecting.length > 0
+        ? found("info", refused(inspecting), {
             risk: "Locks work without it. SCAN is what listings need (ls, console, leftovers), XADD and XREVRANGE what keeps and shows a history; EVAL only other libraries.",
             fix: `nothing to do for locks; to list them: ACL SETUSER ${user} +scan +xadd +xrevrange`,
           })

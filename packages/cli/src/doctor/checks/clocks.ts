@@ -19,7 +19,7 @@ export const clockSkew: Check = {
         "permit TIME to this user",
       );
     const verdicts: Verdict[] = [];
-    const fromUs = beyondDoubt(clock.offsetMs, clock.uncertaintyMs);
+    const fromUs = certainPart(clock.offsetMs, clock.uncertaintyMs);
     if (fromUs > 250) {
       verdicts.push(
         ...found(
@@ -37,8 +37,8 @@ export const clockSkew: Check = {
   },
 };
 
-/** The difference that is left if the messages took as unequal ways as they can have. */
-function beyondDoubt(differenceMs: number, uncertaintyMs: number): number {
+/** The part of a difference that remains at the largest possible error of the measurement. */
+function certainPart(differenceMs: number, uncertaintyMs: number): number {
   return Math.max(0, Math.abs(differenceMs) - uncertaintyMs);
 }
 
@@ -57,7 +57,7 @@ function worstPair(
   for (const other of nodes.slice(0, nodes.indexOf(facts))) {
     if (other.clock === undefined) continue;
     const differenceMs = clock.offsetMs - other.clock.offsetMs;
-    const sureMs = beyondDoubt(differenceMs, clock.uncertaintyMs + other.clock.uncertaintyMs);
+    const sureMs = certainPart(differenceMs, clock.uncertaintyMs + other.clock.uncertaintyMs);
     if (sureMs <= worstMs) continue;
     worstMs = sureMs;
     worst = {

@@ -190,11 +190,11 @@ export const replicaLag: Check = {
     const all = replicasIn(info);
     if (all.length === 0) return ok("no replicas");
     const late = all.filter((one) => one.lagS > 1 || offset - one.offset > 1_000_000 || one.state !== "online");
-    const tell = (one: ReplicaLine): string =>
+    const textOf = (one: ReplicaLine): string =>
       one.state === "online"
         ? `${one.address} ${bytes(Math.max(0, offset - one.offset))} and ${one.lagS} s behind`
         : `${one.address} is ${one.state}`;
-    const measured = few((late.length > 0 ? late : all).map(tell));
+    const measured = few((late.length > 0 ? late : all).map(textOf));
     return late.length > 0 ? found("warning", measured) : ok(measured);
   },
 };

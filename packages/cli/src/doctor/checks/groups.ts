@@ -31,8 +31,8 @@ export const cluster: Check = {
     const state = its.info.get("cluster_state") ?? "not shown";
     const assigned = numberIn(its.info, "cluster_slots_assigned") ?? 0;
     const lost = ALL_SLOTS - assigned + (numberIn(its.info, "cluster_slots_fail") ?? 0);
-    const told = `cluster_state ${state}, ${lost === 0 ? "all slots served" : `${counted(lost, "slot")} without a server`}`;
-    if (state !== "ok" || lost > 0) return found("critical", told);
+    const measured = `cluster_state ${state}, ${lost === 0 ? "all slots served" : `${counted(lost, "slot")} without a server`}`;
+    if (state !== "ok" || lost > 0) return found("critical", measured);
     if (its.misplaced.length > 0) {
       return found("critical", `the server puts ${few(its.misplaced)} into another slot than the client`, {
         risk: "The keys of one lock must be in one slot, or no script can use them together.",
@@ -47,13 +47,13 @@ export const cluster: Check = {
     const major = Number((info.get("valkey_version") ?? info.get("redis_version") ?? "7").split(".")[0]);
     if (major < 7 || (role !== "slave" && inbox?.isSharded === false)) {
       verdicts.push(
-        ...found("warning", `${told}, without sharded channels`, {
+        ...found("warning", `${measured}, without sharded channels`, {
           risk: "Receivers are counted of one node only: a waiter that is gone is not passed over, and the others wait for the end of a lease that nobody uses.",
           fix: "upgrade all nodes to Redis 7 or later",
         }),
       );
     }
-    return verdicts.length > 0 ? verdicts : ok(told);
+    return verdicts.length > 0 ? verdicts : ok(measured);
   },
 };
 

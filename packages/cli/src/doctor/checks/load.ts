@@ -46,15 +46,15 @@ export const busy: Check = {
     const long = slow.entries.filter(({ tookMs, atMs }) => isLong(tookMs, atMs));
     const spikes = slow.spikes.filter(({ worstMs, atMs }) => isLong(worstMs, atMs));
     const limit = config.get("busy-reply-threshold") ?? config.get("lua-time-limit");
-    const told = limit === undefined ? "" : `; others are answered BUSY after ${limit} ms of a script`;
+    const busyNote = limit === undefined ? "" : `; others are answered BUSY after ${limit} ms of a script`;
     if (long.length === 0 && spikes.length === 0) {
-      return ok(`nothing took over ${millis(leaseMs / 10)} within the last day${told}`);
+      return ok(`nothing took over ${millis(leaseMs / 10)} within the last day${busyNote}`);
     }
-    const tell = ({ command, tookMs, atMs }: (typeof long)[number]): string =>
+    const textOf = ({ command, tookMs, atMs }: (typeof long)[number]): string =>
       `${command} ${millis(tookMs)} at ${instant(atMs)}`;
-    const worst = long.toSorted((a, b) => b.tookMs - a.tookMs).map(tell);
+    const worst = long.toSorted((a, b) => b.tookMs - a.tookMs).map(textOf);
     const events = spikes.map(({ event, worstMs, atMs }) => `${event} ${millis(worstMs)}, last at ${instant(atMs)}`);
-    return found("warning", `${few([...worst, ...events])}${long.some(({ isScript }) => isScript) ? told : ""}`);
+    return found("warning", `${few([...worst, ...events])}${long.some(({ isScript }) => isScript) ? busyNote : ""}`);
   },
 };
 
@@ -76,8 +76,9 @@ export const connections: Check = {
     const idleS = numberIn(config, "timeout");
     const keepaliveS = numberIn(config, "tcp-keepalive");
     const verdicts: Verdict[] = [];
-    const told = `${present ?? "?"} of ${most ?? "?"} clients`;
-    if (present !== undefined && most !== undefined && present > 0.8 * most) verdicts.push(...found("warning", told));
+    const measured = `${present ?? "?"} of ${most ?? "?"} clients`;
+    if (present !== undefined && most !== undefined && present > 0.8 * most)
+      verdicts.push(...found("warning", measured));
     if (idleS !== undefined && idleS > 0 && idleS < 300) {
       verdicts.push(
         ...found("warning", `timeout ${idleS} s: idle connections are closed after that`, {
@@ -95,9 +96,9 @@ export const connections: Check = {
       );
     }
     if (verdicts.length > 0) return verdicts;
-    if (present === undefined || most === undefined) return unknown(told, "permit INFO to this user");
+    if (present === undefined || most === undefined) return unknown(measured, "permit INFO to this user");
     return ok(
-      `${told}${idleS === undefined ? "" : `, timeout ${idleS}`}${keepaliveS === undefined ? "" : `, tcp-keepalive ${keepaliveS} s`}`,
+      `${measured}${idleS === undefined ? "" : `, timeout ${idleS}`}${keepaliveS === undefined ? "" : `, tcp-keepalive ${keepaliveS} s`}`,
     );
   },
 };

@@ -21,8 +21,8 @@ export const eviction: Check = {
       );
     }
     const evicted = numberIn(info, "evicted_keys") ?? 0;
-    const told = `maxmemory-policy ${policy}, ${limit === 0 ? "no maxmemory" : `maxmemory ${bytes(limit)}`}`;
-    const measured = evicted === 0 ? told : `${told}, ${counted(evicted, "key")} evicted since it was started`;
+    const settings = `maxmemory-policy ${policy}, ${limit === 0 ? "no maxmemory" : `maxmemory ${bytes(limit)}`}`;
+    const measured = evicted === 0 ? settings : `${settings}, ${counted(evicted, "key")} evicted since it was started`;
     if (policy === "noeviction") return ok(measured);
     if (limit > 0) return found("critical", measured);
     return found("info", measured, { risk: "As soon as somebody sets maxmemory, locks that are held may be evicted." });

@@ -3,12 +3,12 @@ import { formatInstant } from "../../text/instants.js";
 import { shellWord } from "../../text/shell-words.js";
 import { type Check, found, ok, skipped, unknown, type Verdict } from "../check.js";
 import { isEndOf, isLater, lockOf, startOf } from "../deeds.js";
-import type { NodeFacts, PauseFacts, ToldPause } from "../facts.js";
+import type { NodeFacts, PauseFacts, RecordedPause } from "../facts.js";
 import { counted, few, isRefused } from "../words.js";
 
 const MORE_TIME = "give it more time: --for 1m";
-/** How many are told one by one. */
-const MOST_TOLD = 10;
+/** How many are listed one by one. */
+const MOST_LISTED = 10;
 
 /** Whether a pause that nobody ended is gone. */
 export const lostPauses: Check = {
@@ -34,7 +34,7 @@ export const lostPauses: Check = {
   },
 };
 
-/** Whether no node tells of anything. One that could not be read may have some. */
+/** Whether no node has a history. A node that could not be read may have one. */
 function hasNoHistory(nodes: readonly NodeFacts[]): boolean {
   return nodes.every(
     ({ role, pauses }) => role === "slave" || (pauses?.histories === 0 && pauses.stopped === undefined),
@@ -50,27 +50,30 @@ function noHistory(facts: NodeFacts, nodes: readonly NodeFacts[]): Verdict[] {
   );
 }
 
-/** Whether another node tells what became of it: a mutex with a key has a history for each name that it is called by. */
-function isOverElsewhere(told: ToldPause, nodes: readonly NodeFacts[]): boolean {
-  if (told.key === undefined) return false;
-  const isSame = (other: Pick<ToldPause, "kind" | "name" | "key">): boolean => lockOf(other) === lockOf(told);
+/** Whether another node has the end of this pause. A mutex with a key has a history for each of its names. */
+function isOverElsewhere(pause: RecordedPause, nodes: readonly NodeFacts[]): boolean {
+  if (pause.key === undefined) return false;
+  const isSame = (other: Pick<RecordedPause, "kind" | "name" | "key">): boolean => lockOf(other) === lockOf(pause);
   return nodes.some(
     ({ pauses }) =>
-      pauses?.ends?.some((end) => isSame(end) && isEndOf(end, told)) === true ||
-      pauses?.told.some((other) => isSame(other) && isLater(other, told)) === true,
+      pauses?.ends?.some((end) => isSame(end) && isEndOf(end, pause)) === true ||
+      pauses?.recorded.some((other) => isSame(other) && isLater(other, pause)) === true,
   );
 }
 
-function verdictsOn({ nowMs, histories, stopped, told, isCut }: PauseFacts, nodes: readonly NodeFacts[]): Verdict[] {
-  const running = told
+function verdictsOn(
+  { nowMs, histories, stopped, recorded, isCut }: PauseFacts,
+  nodes: readonly NodeFacts[],
+): Verdict[] {
+  const running = recorded
     .filter(({ untilAtMs }) => untilAtMs === undefined || untilAtMs > nowMs)
     .filter((pause) => !isOverElsewhere(pause, nodes));
-  const lost = running.filter(({ stands }) => stands === false);
-  const unseen = running.filter(({ stands }) => stands === undefined);
+  const lost = running.filter(({ isInForce }) => isInForce === false);
+  const unseen = running.filter(({ isInForce }) => isInForce === undefined);
   const extent = histories === 1 ? "1 history" : `${histories} histories`;
-  const rest = lost.slice(MOST_TOLD);
+  const rest = lost.slice(MOST_LISTED);
   const verdicts: Verdict[] = [
-    ...lost.slice(0, MOST_TOLD).flatMap((pause) => found("warning", sentenceOf(pause), { fix: fixOf(pause) })),
+    ...lost.slice(0, MOST_LISTED).flatMap((pause) => found("warning", sentenceOf(pause), { fix: fixOf(pause) })),
     ...(rest.length > 0
       ? found(
           "warning",
@@ -97,11 +100,11 @@ function verdictsOn({ nowMs, histories, stopped, told, isCut }: PauseFacts, node
       );
 }
 
-function nameOf({ kind, name, key }: ToldPause): string {
+function nameOf({ kind, name, key }: RecordedPause): string {
   return `${kind} ${name}${key === undefined ? "" : ` (key ${key})`}`;
 }
 
-function sentenceOf(pause: ToldPause): string {
+function sentenceOf(pause: RecordedPause): string {
   const { by = "somebody", label, untilAtMs } = pause;
   const why = label === undefined ? "" : ` ("${label}")`;
   const until = untilAtMs === undefined ? "until somebody resumes" : `until ${formatInstant(untilAtMs)}`;
@@ -109,7 +112,7 @@ function sentenceOf(pause: ToldPause): string {
 }
 
 /** The command knows neither keys nor kinds: it pauses what the name is in use as, or else a mutex. */
-function fixOf({ kind, name, key, label = "WHY", untilAtMs }: ToldPause): string {
+function fixOf({ kind, name, key, label = "WHY", untilAtMs }: RecordedPause): string {
   const again =
     kind === "mutex" && key === undefined
       ? `holdfast pause ${shellWord(name)} -m ${shellWord(label)}${untilAtMs === undefined ? "" : ` --until ${new Date(untilAtMs).toISOString()}`}`

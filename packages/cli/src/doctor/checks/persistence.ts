@@ -71,9 +71,12 @@ export const restartWipe: Check = {
     if (hasFile === true) return ok("an append-only file");
     if (replicas === undefined) return unknown("the server does not show INFO replication", "permit INFO to this user");
     const save = facts.config.get("save");
-    const told = counted(replicas, "replica");
-    if (save === undefined) return unknown(`no append-only file, ${told}; the server does not show save`, PERMIT);
-    return save === "" ? found("critical", `nothing is written to disk, ${told}`) : ok(`snapshots (save ${save})`);
+    const replicaCount = counted(replicas, "replica");
+    if (save === undefined)
+      return unknown(`no append-only file, ${replicaCount}; the server does not show save`, PERMIT);
+    return save === ""
+      ? found("critical", `nothing is written to disk, ${replicaCount}`)
+      : ok(`snapshots (save ${save})`);
   },
 };
 

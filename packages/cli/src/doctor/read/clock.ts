@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ClockFacts, LatencyFacts } from "../facts.js";
 import type { Link } from "./link.js";
 
-/** One look at the server's clock. */
+/** One reading of the server's clock. */
 export interface ClockReading {
   readonly serverMs: number;
   /** By `performance.now()`, in the middle of the round trip. */
@@ -12,14 +12,14 @@ export interface ClockReading {
   readonly roundTripMs: number;
 }
 
-/** Of so many looks the one with the shortest round trip counts. */
-const LOOKS = 5;
+/** Number of readings. The one with the shortest round trip counts. */
+const READINGS = 5;
 const APART_MS = 200;
 const ROUND_TRIPS = 200;
 /** A slow line must not use up the time of all other questions. */
 const SHARE_OF_LATENCY = 0.4;
 
-async function look({ redis }: Link): Promise<ClockReading> {
+async function readTime({ redis }: Link): Promise<ClockReading> {
   const sentAtMs = performance.now();
   const wallMs = Date.now();
   const answer = await redis.call("TIME");
@@ -33,11 +33,11 @@ async function look({ redis }: Link): Promise<ClockReading> {
   };
 }
 
-/** The first look. @throws Error  TIME is refused */
+/** Returns the first reading. @throws Error  TIME is refused */
 export async function startClock(link: Link): Promise<ClockReading> {
-  let best = await look(link);
-  for (let at = 1; at < LOOKS; at += 1) {
-    const next = await look(link);
+  let best = await readTime(link);
+  for (let at = 1; at < READINGS; at += 1) {
+    const next = await readTime(link);
     if (next.roundTripMs < best.roundTripMs) best = next;
   }
   return best;
@@ -46,7 +46,7 @@ export async function startClock(link: Link): Promise<ClockReading> {
 /** The second one, at least 200 ms after the first. */
 export async function readClock(link: Link, start: ClockReading): Promise<ClockFacts> {
   await sleep(Math.max(0, APART_MS - (performance.now() - start.clientMs)));
-  const end = await look(link);
+  const end = await readTime(link);
   return {
     offsetMs: start.serverMs - start.wallMs,
     // Our own wall clock shows whole milliseconds.
@@ -62,7 +62,7 @@ export async function readLatency(link: Link): Promise<LatencyFacts> {
   const endAtMs = startMs + (link.endAtMs - startMs) * SHARE_OF_LATENCY;
   const tookMs: number[] = [];
   while (tookMs.length < ROUND_TRIPS && (tookMs.length === 0 || performance.now() < endAtMs)) {
-    tookMs.push((await look(link)).roundTripMs);
+    tookMs.push((await readTime(link)).roundTripMs);
   }
   const sorted = tookMs.toSorted((a, b) => a - b);
   const rank = (share: number): number =>

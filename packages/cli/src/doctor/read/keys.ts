@@ -79,7 +79,7 @@ async function inspect({ redis, prefix }: Link, names: readonly string[], found:
       if (!keyFamilies.has(family)) return void found.strange.push(name);
       if (family === "client") {
         found.clients.push(rest.slice("client:".length));
-        return lookAtClient(redis, name, found);
+        return checkClient(redis, name, found);
       }
       const [, kind, lockName] = EXCLUDES.exec(rest) ?? [];
       if (kind !== undefined && lockName !== undefined) {
@@ -87,14 +87,14 @@ async function inspect({ redis, prefix }: Link, names: readonly string[], found:
       }
       if (!MAY_STAY.test(family) && (await of(name, found, redis.call("PTTL", name))) === -1)
         found.withoutExpiry.push(name);
-      if (HAS_OWNER.test(rest)) await lookAtOwner(redis, name, found);
+      if (HAS_OWNER.test(rest)) await checkOwner(redis, name, found);
       if (IS_HASH.test(rest)) await of(name, found, redis.call("HLEN", name));
-      if (IS_QUEUE.test(rest)) await lookAtQueue(redis, name, found);
+      if (IS_QUEUE.test(rest)) await checkQueue(redis, name, found);
     }),
   );
 }
 
-async function lookAtClient(redis: Link["redis"], name: string, found: Found): Promise<void> {
+async function checkClient(redis: Link["redis"], name: string, found: Found): Promise<void> {
   const asked = redis.call("HMGET", name, "host", "pid", "name", "timeouts").catch((error: unknown) => {
     if (/^NOPERM\b/.test(wordsOf(error))) return undefined;
     throw error;
@@ -124,13 +124,13 @@ function parseTimeouts(text: string): Omit<TimeoutFacts, "client"> | undefined {
   }
 }
 
-async function lookAtOwner(redis: Link["redis"], name: string, found: Found): Promise<void> {
+async function checkOwner(redis: Link["redis"], name: string, found: Found): Promise<void> {
   const owner = await of(name, found, redis.call("GET", name));
   if (owner == null || parseOwner(String(owner)) !== undefined) return;
   found.strange.push(name);
 }
 
-async function lookAtQueue(redis: Link["redis"], name: string, found: Found): Promise<void> {
+async function checkQueue(redis: Link["redis"], name: string, found: Found): Promise<void> {
   const members = await of(name, found, redis.call("ZRANGE", name, 0, MOST_WAITERS - 1));
   for (const member of (members ?? []) as unknown[]) found.waiting.push(`${name}: ${String(member)}`);
 }

@@ -1,7 +1,7 @@
 /** The last pause that the history of each lock tells of, and whether it stands: in pages and never KEYS, for as long as there is time. */
 import { asPattern, mappedKeys } from "holdfast/diagnosis";
 import { type Deed, deedOf, isEndOf, openIn, pauseOf } from "../deeds.js";
-import type { PauseFacts, ToldPause } from "../facts.js";
+import type { PauseFacts, RecordedPause } from "../facts.js";
 import { isRefused } from "../words.js";
 import { type Link, within, wordsOf } from "./link.js";
 
@@ -35,7 +35,7 @@ return deeds`;
 /** What was read so far. */
 interface Seen {
   histories: number;
-  readonly told: ToldPause[];
+  readonly recorded: RecordedPause[];
   /** Of mutexes with a key, in whichever history. */
   readonly keyed: Deed[];
   isCut: boolean;
@@ -48,7 +48,7 @@ export async function readPauses(link: Link): Promise<PauseFacts | undefined> {
   if (!isPrimary || topology === "redlock") return undefined;
   const startMs = await timeMs(link);
   const beganAtMs = performance.now();
-  const seen: Seen = { histories: 0, told: [], keyed: [], isCut: false };
+  const seen: Seen = { histories: 0, recorded: [], keyed: [], isCut: false };
   // Asked at the end: what ended by itself while it was looked at has ended.
   const reading = walk(link, seen).then(() => timeMs(link));
   const nowMs = await within(reading, endAtMs - SPARE_MS / 2).catch((error: unknown) => {
@@ -56,10 +56,10 @@ export async function readPauses(link: Link): Promise<PauseFacts | undefined> {
     seen.stopped = "late";
     return startMs + Math.round(performance.now() - beganAtMs);
   });
-  const { histories, told, keyed, isCut, stopped } = seen;
+  const { histories, recorded, keyed, isCut, stopped } = seen;
   const ends = keyed.flatMap((deed) => (deed.what === "resumed" ? [deed] : []));
   return {
-    ...{ nowMs, histories, told: [...told] },
+    ...{ nowMs, histories, recorded: [...recorded] },
     ...(ends.length === 0 ? {} : { ends }),
     ...(isCut ? { isCut } : {}),
     ...(stopped === undefined ? {} : { stopped }),
@@ -90,7 +90,7 @@ async function walk(link: Link, seen: Seen): Promise<void> {
     if (cursor !== "0" && performance.now() > endAtMs - SPARE_MS) seen.stopped ??= "late";
   } while (cursor !== "0" && seen.stopped === undefined);
   // Who resumed may have told it in a history that was not read.
-  if (seen.stopped === undefined) seen.told.push(...(await judged(link, undefined, openIn(seen.keyed))));
+  if (seen.stopped === undefined) seen.recorded.push(...(await judged(link, undefined, openIn(seen.keyed))));
 }
 
 async function timeMs({ redis }: Link): Promise<number> {
@@ -98,7 +98,7 @@ async function timeMs({ redis }: Link): Promise<number> {
   return seconds * 1_000 + Math.floor(micros / 1_000);
 }
 
-/** Adds to what was seen what the history of one name tells. */
+/** Adds the pauses in the history of one name. */
 async function readOne(link: Link, sha: string, history: string, place: string, seen: Seen): Promise<void> {
   const reading = link.redis.call("EVALSHA", sha, "1", history, MOST_EVENTS) as Promise<[number, ...string[]]>;
   const [events, ...words] = (await unless(ELSEWHERE, reading)) ?? [0];
@@ -110,19 +110,19 @@ async function readOne(link: Link, sha: string, history: string, place: string, 
     if (deed !== undefined) deeds.push(deed);
   }
   const named = deeds.filter(({ key }) => key === undefined);
-  const told = await judged(link, place, openIn(named));
+  const recorded = await judged(link, place, openIn(named));
   seen.histories += 1;
   seen.isCut ||= events >= MOST_EVENTS;
-  seen.told.push(...told);
+  seen.recorded.push(...recorded);
   seen.keyed.push(...deeds.filter(({ key }) => key !== undefined));
 }
 
-/** The same, and whether each stands. */
-async function judged(link: Link, place: string | undefined, open: readonly ToldPause[]): Promise<ToldPause[]> {
-  const judgedOnes: ToldPause[] = [];
+/** Adds to each pause whether it is in force. */
+async function judged(link: Link, place: string | undefined, open: readonly RecordedPause[]): Promise<RecordedPause[]> {
+  const judgedOnes: RecordedPause[] = [];
   for (const pause of open) {
-    const stands = await unless(ELSEWHERE, standing(link, place, pause));
-    judgedOnes.push({ ...pause, ...(stands === undefined ? {} : { stands }) });
+    const isInForce = await unless(ELSEWHERE, isPauseInForce(link, place, pause));
+    judgedOnes.push({ ...pause, ...(isInForce === undefined ? {} : { isInForce }) });
   }
   return judgedOnes;
 }
@@ -141,14 +141,14 @@ async function unless<Answer>(words: RegExp, asked: Promise<Answer>): Promise<An
 }
 
 /** Whether a pause is in force there, or somebody has resumed since this one. */
-async function standing(link: Link, place: string | undefined, told: ToldPause): Promise<boolean> {
+async function isPauseInForce(link: Link, place: string | undefined, recorded: RecordedPause): Promise<boolean> {
   const { redis, prefix } = link;
-  const { kind, key } = told;
+  const { kind, key } = recorded;
   const base = key === undefined ? `${prefix}:${kind}:${place}` : mappedKeys(prefix, kind, key).base;
   // The key expires with the pause.
   if ((await redis.call("GET", `${base}:pause`)) !== null) return true;
   // Who resumes may tell the history later, or never; for ten minutes the lock itself tells.
   const [, , atMs = "0", owner = ""] = String((await redis.call("GET", `${base}:resumed`)) ?? "").split(" ");
   const pause = pauseOf(owner);
-  return isEndOf({ atMs: Number(atMs), ...(pause === undefined ? {} : { pause }) }, told);
+  return isEndOf({ atMs: Number(atMs), ...(pause === undefined ? {} : { pause }) }, recorded);
 }

@@ -1,7 +1,7 @@
 /** What a candidate tells: events for programs, lines for people. Both go to stderr where stdout is the command's. */
 import { type Leadership, LeaseLostError } from "holdfast";
 import { formatMs } from "../../frame/durations.js";
-import { jsonLine, plain, tell } from "../../frame/output.js";
+import { jsonLine, notify, plain } from "../../frame/output.js";
 import type { Call } from "../../frame/verb.js";
 
 /** Tells as it happens. Times are in ms. */
@@ -25,7 +25,7 @@ export function electionReport({ common, streams, command }: Call, name: string)
   const shown = plain(name);
   const event = (event: string, facts: object): void => void out.write(jsonLine({ event, name, ...facts }));
   const line = (text: string): void => {
-    if (command !== undefined) tell(streams, common, text);
+    if (command !== undefined) notify(streams, common, text);
     else if (!common.isQuiet) out.write(`${text}\n`);
   };
   const say = (kind: string, facts: object, text: string | undefined): void => {
@@ -37,8 +37,8 @@ export function electionReport({ common, streams, command }: Call, name: string)
     candidate: () => say("candidate", {}, `${shown}: standing for election`),
     elected({ term, owner, value, acquiredAt }, waitedMs) {
       const facts = { term, owner, value, sinceAtMs: acquiredAt.getTime(), waitedMs: Math.round(waitedMs) };
-      const stands = value === "" ? "" : `, standing for "${plain(value)}"`;
-      say("elected", facts, `${shown}: elected after ${formatMs(waitedMs)}, term ${term}${stands}`);
+      const candidate = value === "" ? "" : `, standing for "${plain(value)}"`;
+      say("elected", facts, `${shown}: elected after ${formatMs(waitedMs)}, term ${term}${candidate}`);
     },
     renewed({ term }, validForMs) {
       const text = common.isVerbose ? `${shown}: renewed, good for ${formatMs(validForMs)}` : undefined;
@@ -59,7 +59,7 @@ export function electionReport({ common, streams, command }: Call, name: string)
     signalled: (signal, why) => say("signalled", { signal, why }, undefined),
     childExited: (code, signal) => say("child-exited", { code, signal }, undefined),
     away(message) {
-      if (message !== complaint) tell(streams, common, plain(message));
+      if (message !== complaint) notify(streams, common, plain(message));
       complaint = message;
     },
   };

@@ -2,16 +2,16 @@
 import { LOCK_KINDS, type LockKind, survey } from "holdfast/admin";
 import { parseDuration } from "../../frame/durations.js";
 import { EXIT, usageError } from "../../frame/exit-codes.js";
-import { jsonLine, paintFor, plain, table, tell } from "../../frame/output.js";
+import { jsonLine, notify, paintFor, plain, table } from "../../frame/output.js";
 import { durationOf, isGiven, textOf, textsOf, wholeOf, wordOf } from "../../frame/values.js";
 import type { Call, Connection, Verb } from "../../frame/verb.js";
 import { COLUMN_NAMES, columnsOf, type LockColumn, type Row, USUAL_COLUMNS } from "../../listing/columns.js";
 import { lockJson } from "../../listing/json.js";
-import { tellMissing } from "../../listing/missing.js";
+import { reportMissing } from "../../listing/missing.js";
 import { onlyNative } from "../../listing/native.js";
 import { unreadableSentence } from "../../listing/sentences.js";
 import { serverNowMs } from "../../listing/server-time.js";
-import { type Look, USUAL_WATCH, watch } from "../../live/watch.js";
+import { USUAL_WATCH, type View, watch } from "../../live/watch.js";
 import { inOrder, SORTS, type Sort } from "./order.js";
 
 const HELP = `
@@ -58,13 +58,13 @@ export const ls: Verb = {
     const wish = wishOf(call);
     const connection = await call.connect();
     try {
-      const look = async (): Promise<Look> => {
+      const read = async (): Promise<View> => {
         const page = await pageOf(connection, wish);
-        await tellMissing(call, connection, page);
-        return lookAt(call, wish, page);
+        await reportMissing(call, connection, page);
+        return viewOf(call, wish, page);
       };
-      if (wish.everyMs !== undefined) return await watch(call, wish.everyMs, look);
-      const { lines, json } = await look();
+      if (wish.everyMs !== undefined) return await watch(call, wish.everyMs, read);
+      const { lines, json } = await read();
       call.streams.stdout.write(call.common.isJson ? jsonLine(json) : lines.map((line) => `${line}\n`).join(""));
       return EXIT.done;
     } finally {
@@ -162,15 +162,15 @@ function isWanted({ lock, atMs }: Row, { isWaiting, heldOverMs }: Wish): boolean
   return lock.holders.some(({ sinceAtMs }) => sinceAtMs !== undefined && atMs - sinceAtMs > heldOverMs);
 }
 
-function lookAt({ streams, common }: Call, wish: Wish, { rows, nextCursor, unreachable }: Page): Look {
+function viewOf({ streams, common }: Call, wish: Wish, { rows, nextCursor, unreachable }: Page): View {
   for (const { lock } of rows) {
     const unreadable = unreadableSentence(lock);
-    if (unreadable !== undefined) tell(streams, common, `${plain(lock.name)} (${lock.kind}) ${unreadable}`);
+    if (unreadable !== undefined) notify(streams, common, `${plain(lock.name)} (${lock.kind}) ${unreadable}`);
   }
   const json = { locks: rows.map(({ lock }) => lockJson(lock)), nextCursor: nextCursor ?? null, unreachable };
   if (common.isJson) return { lines: [], json };
   if (nextCursor !== undefined && wish.everyMs === undefined) {
-    tell(streams, common, `there are more: --cursor ${nextCursor}`);
+    notify(streams, common, `there are more: --cursor ${nextCursor}`);
   }
   const { columns, hasHeadings, isRaw } = wish;
   if (isRaw) return { lines: rows.map((row) => columns.map(({ raw }) => raw(row) ?? "").join("\t")), json };

@@ -4,8 +4,8 @@ import type { SignalDesk } from "../../child/signals.js";
 import { Stopwatch } from "../../child/stopwatch.js";
 import type { WatchedLease } from "../../child/supervision.js";
 
-/** However far away the end is: a clock may be set, and a host may sleep. */
-const LOOK_MS = 250;
+/** Longest time between two checks, because a clock may be set, and a host may sleep. */
+const CHECK_MAX_MS = 250;
 
 /** Waits for the signal that ends it, for its loss, or for the end of `maxHoldMs`. */
 export function holdWithoutCommand(
@@ -18,19 +18,19 @@ export function holdWithoutCommand(
     let timer: NodeJS.Timeout | undefined;
     const end = (how: NodeJS.Signals | "lost" | "max-hold"): void => {
       clearTimeout(timer);
-      lease.signal.removeEventListener("abort", look);
+      lease.signal.removeEventListener("abort", check);
       resolve(how);
     };
-    const look = (): void => {
+    const check = (): void => {
       clearTimeout(timer);
       if (lease.signal.aborted || lease.validForMs() <= 0) end("lost");
       else if (maxHoldMs !== undefined && held.elapsedMs() >= maxHoldMs) end("max-hold");
-      else timer = setTimeout(look, LOOK_MS);
+      else timer = setTimeout(check, CHECK_MAX_MS);
     };
     desk.take((signal) => {
       if (!signal.startsWith("SIGUSR")) end(signal);
     });
-    lease.signal.addEventListener("abort", look);
-    look();
+    lease.signal.addEventListener("abort", check);
+    check();
   });
 }

@@ -19,19 +19,19 @@ const KINDS: Readonly<Record<string, { readonly called: string; readonly remedy:
 };
 
 /**
- * Looks at the other kinds of that name: one write to the server, and one read.
+ * Inspects the other kinds of that name: one write to the server, and one read.
  *
  * @throws CliError 65  one of them is held, or somebody waits for it
  */
 export async function refuseOtherKinds(holdfast: Holdfast, name: string, kind: string): Promise<void> {
-  const looks: Readonly<Record<string, () => Promise<Inspection>>> = {
+  const inspections: Readonly<Record<string, () => Promise<Inspection>>> = {
     mutex: () => holdfast.mutex(name).inspect(),
     "read-write-lock": () => holdfast.readWriteLock(name).write.inspect(),
     semaphore: () => holdfast.semaphore(name, { permits: 1 }).inspect(),
     election: () => holdfast.election(name).inspect(),
   };
-  const others = Object.entries(looks).filter(([other]) => other !== kind);
-  const found = await Promise.all(others.map(async ([other, look]) => [other, await look()] as const));
+  const others = Object.entries(inspections).filter(([other]) => other !== kind);
+  const found = await Promise.all(others.map(async ([other, inspect]) => [other, await inspect()] as const));
   for (const [other, { holders, waiterCount }] of found) {
     const { called = other, remedy = "" } = KINDS[other] ?? {};
     const [holder] = holders;

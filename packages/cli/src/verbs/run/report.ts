@@ -4,7 +4,7 @@
  * stdout and stdin are the child's, and are not touched here: even to look at a stream may change how a pipe behaves.
  */
 import { writeSync } from "node:fs";
-import { jsonLine, tell } from "../../frame/output.js";
+import { jsonLine, notify } from "../../frame/output.js";
 import type { Streams } from "../../frame/streams.js";
 import { checkStatusFd } from "./status-fd.js";
 
@@ -79,7 +79,7 @@ export class Report {
 
   /** For people; programs have the events. */
   say(message: string): void {
-    if (!this.#how.isJson) tell(this.#streams, this.#how, message);
+    if (!this.#how.isJson) notify(this.#streams, this.#how, message);
   }
 
   /** For people who asked for more. */
@@ -89,7 +89,7 @@ export class Report {
 
   /** As `say`, and not silenced: a lock that was lost is nothing to be quiet about. */
   warn(message: string): void {
-    if (!this.#how.isJson) tell(this.#streams, { isQuiet: false }, message);
+    if (!this.#how.isJson) notify(this.#streams, { isQuiet: false }, message);
   }
 
   /** The last word. */

@@ -22,7 +22,7 @@ import { type ChosenLock, lockOf } from "./lock-of.js";
 import { lossMessage, lossReason } from "./loss.js";
 import { holderJson } from "./messages.js";
 import { refuseOtherKinds } from "./other-kinds.js";
-import { PeriodGate } from "./period-gate.js";
+import { PeriodRun } from "./period-run.js";
 import { Refusal } from "./refusal.js";
 import { Renewals } from "./renewals.js";
 import type { Outcome, Report, Result } from "./report.js";
@@ -51,7 +51,7 @@ export class Session {
   /** The lease goes on without us, for `--min-hold`. */
   #isLeft = false;
   #chronicle: Chronicle | undefined;
-  #period: PeriodGate | undefined;
+  #period: PeriodRun | undefined;
 
   constructor(call: Call, plan: RunPlan, report: Report, desk: SignalDesk) {
     this.#call = call;
@@ -94,7 +94,7 @@ export class Session {
     if (!chosen.isForeign && connection.topology !== "redlock") {
       await refuseOtherKinds(holdfast, name, chosen.kind);
     }
-    this.#period = await PeriodGate.read(holdfast, this.#plan);
+    this.#period = await PeriodRun.read(holdfast, this.#plan);
     const { waiting } = this.#desk;
     if (jitterMs > 0) await sleep(Math.random() * jitterMs, waiting);
     waiting.throwIfAborted();
@@ -211,18 +211,18 @@ export class Session {
   async #giveBack(lease: Lease): Promise<GivenBack> {
     const given = await giveBack(lease, this.#plan, this.#held?.elapsedMs() ?? 0, this.#report, this.#desk);
     this.#isLeft = given === "left";
-    if (given !== "lost") this.#tellEnd(lease, { what: "released" });
+    if (given !== "lost") this.#recordEnd(lease, { what: "released" });
     return given;
   }
 
   #lost(lease: Lease, renewals: Renewals, sent: NodeJS.Signals | undefined): void {
     const reason = lossReason(lease);
     this.#report.event("lost", { reason, sent: sent ?? null, validForMs: Math.round(lease.validForMs()) });
-    this.#tellEnd(lease, { what: "lost", reason });
+    this.#recordEnd(lease, { what: "lost", reason });
     this.#report.warn(lossMessage(this.#plan.name, lease, renewals.unconfirmedMs(), sent));
   }
 
-  #tellEnd({ owner }: Lease, end: { readonly what: "released" | "lost"; readonly reason?: string }): void {
+  #recordEnd({ owner }: Lease, end: { readonly what: "released" | "lost"; readonly reason?: string }): void {
     const heldMs = Math.round(this.#held?.elapsedMs() ?? 0);
     this.#chronicle?.add({ ...end, owner, token: this.#token ?? undefined, heldMs });
   }

@@ -24,7 +24,7 @@ const LONGEST_RETRY_MS = 2_000;
 /** A grace may be shortened, and ends for others at the same moment. */
 const LONGEST_GRACE_SLEEP_MS = 1_000;
 /** A person at a terminal begins to wonder. */
-const TELL_AFTER_MS = 2_000;
+const NOTICE_AFTER_MS = 2_000;
 
 /**
  * Waits as long as the plan says.
@@ -136,18 +136,18 @@ class WaitNotice {
   readonly #chosen: SoughtLock;
   readonly #report: Report;
   readonly #timers: readonly NodeJS.Timeout[];
-  readonly #onWait = (): void => void this.#tellPrograms();
+  readonly #onWait = (): void => void this.#sendEvent();
   #isOver = false;
-  #hasToldPrograms = false;
+  #hasSentEvent = false;
 
   constructor(chosen: SoughtLock, report: Report) {
     this.#chosen = chosen;
     this.#report = report;
     this.#timers = report.isTalkative
       ? [
-          // Locks in other formats do not tell that somebody waits.
+          // Locks in other formats do not publish waits.
           setTimeout(this.#onWait, FIRST_RETRY_MS),
-          setTimeout(() => void this.#tellPeople(), TELL_AFTER_MS),
+          setTimeout(() => void this.#showNotice(), NOTICE_AFTER_MS),
         ]
       : [];
     if (report.isTalkative) subscribe("holdfast:wait", this.#onWait);
@@ -159,17 +159,17 @@ class WaitNotice {
     unsubscribe("holdfast:wait", this.#onWait);
   }
 
-  async #tellPrograms(): Promise<void> {
-    if (this.#hasToldPrograms) return;
-    this.#hasToldPrograms = true;
-    const seen = await this.#look();
+  async #sendEvent(): Promise<void> {
+    if (this.#hasSentEvent) return;
+    this.#hasSentEvent = true;
+    const seen = await this.#inspect();
     if (!this.#isOver) {
       this.#report.event("waiting", { holder: holderJson(seen?.holders[0]), waiters: seen?.waiterCount ?? null });
     }
   }
 
-  async #tellPeople(): Promise<void> {
-    const [seen, nowMs] = await Promise.all([this.#look(), this.#chosen.serverNowMs()]);
+  async #showNotice(): Promise<void> {
+    const [seen, nowMs] = await Promise.all([this.#inspect(), this.#chosen.serverNowMs()]);
     if (this.#isOver) return;
     const { name } = this.#chosen.lock;
     if (seen === undefined) this.#report.say(`waiting for ${plain(name)}: Redis does not answer`);
@@ -178,7 +178,7 @@ class WaitNotice {
     else this.#report.say(`waiting: ${heldMessage(name, seen.holders[0], nowMs)}${ahead(seen.waiterCount)}`);
   }
 
-  #look(): Promise<Inspection | undefined> {
+  #inspect(): Promise<Inspection | undefined> {
     return this.#chosen.lock.inspect().catch(() => undefined);
   }
 }

@@ -6,10 +6,10 @@ import { isGiven, nameOf, textOf } from "../../frame/values.js";
 import type { Call, Connection, Verb } from "../../frame/verb.js";
 import { conditionsAt, type Found, findLocks, withConditions } from "../../listing/found.js";
 import { lockJson, queueJson } from "../../listing/json.js";
-import { tellMissing } from "../../listing/missing.js";
+import { reportMissing } from "../../listing/missing.js";
 import { type HistoryEntry, historyJson, pastOf } from "../../listing/past.js";
 import { serverNowMs } from "../../listing/server-time.js";
-import { type Look, USUAL_WATCH, watch } from "../../live/watch.js";
+import { USUAL_WATCH, type View, watch } from "../../live/watch.js";
 import { pageLines } from "./page.js";
 
 const HELP = `
@@ -45,9 +45,9 @@ export const show: Verb = {
         const found = await findLocks(connection.holdfast, common, name);
         return found.some(({ entry }) => entry.holders.length > 0) ? EXIT.done : EXIT.no;
       }
-      const look = (): Promise<Look> => lookAt(call, connection, name);
-      if (everyMs !== undefined) return await watch(call, everyMs, look);
-      const { lines, json } = await look();
+      const read = (): Promise<View> => viewOf(call, connection, name);
+      if (everyMs !== undefined) return await watch(call, everyMs, read);
+      const { lines, json } = await read();
       streams.stdout.write(common.isJson ? jsonLine(json) : `${lines.join("\n")}\n`);
       return EXIT.done;
     } finally {
@@ -56,7 +56,7 @@ export const show: Verb = {
   },
 };
 
-async function lookAt({ common, streams, values }: Call, connection: Connection, name: string): Promise<Look> {
+async function viewOf({ common, streams, values }: Call, connection: Connection, name: string): Promise<View> {
   const { holdfast } = connection;
   const isNative = common.protocol.format === "native";
   const [plainly, history, atMs, conditions] = await Promise.all([
@@ -66,7 +66,7 @@ async function lookAt({ common, streams, values }: Call, connection: Connection,
     isNative && isGiven(values, "conditions") ? conditionsAt(holdfast, common, name) : undefined,
   ]);
   const found = conditions === undefined ? plainly : withConditions(holdfast, plainly, conditions.locks);
-  if (conditions !== undefined) await tellMissing({ common, streams }, connection, conditions);
+  if (conditions !== undefined) await reportMissing({ common, streams }, connection, conditions);
   const json = documentOf(name, found, history);
   if (common.isJson) return { lines: [], json };
   return { lines: pageLines({ name, found, history, atMs, out: streams.stdout, color: common.color }), json };

@@ -39,7 +39,7 @@ export class LiveTop {
 
   /** Shows it until `q` or a signal. @returns the exit code. @throws as the first look does */
   async run(): Promise<number> {
-    await this.#look();
+    await this.#sample();
     const interruption = listenForSignals();
     const end = (): void => interruption.end();
     const stopKeys = readKeys(this.#call.streams.stdin, (key) => this.#key(key, interruption), end);
@@ -49,7 +49,7 @@ export class LiveTop {
       while (!interruption.signal.aborted) {
         await sleep(this.#intervalMs, interruption.signal);
         if (this.#isStopped || interruption.signal.aborted) continue;
-        await this.#lookAgain();
+        await this.#sampleAgain();
         this.#draw();
       }
       return interruption.exitCode();
@@ -60,15 +60,15 @@ export class LiveTop {
     }
   }
 
-  async #look(): Promise<void> {
+  async #sample(): Promise<void> {
     this.#snapshot = await this.#sampler.sample();
     await this.#choose();
     this.#trouble = "";
   }
 
-  async #lookAgain(): Promise<void> {
+  async #sampleAgain(): Promise<void> {
     try {
-      await this.#look();
+      await this.#sample();
     } catch (error) {
       const failure = failureOf(error);
       if (failure.code !== EXIT.unreachable) throw error;

@@ -2,7 +2,7 @@
 import { parseDuration, sleep } from "../../frame/durations.js";
 import { EXIT, usageError } from "../../frame/exit-codes.js";
 import { failureOf } from "../../frame/failures.js";
-import { jsonLine, paintFor, plain, table, tell } from "../../frame/output.js";
+import { jsonLine, notify, paintFor, plain, table } from "../../frame/output.js";
 import { isGiven, textOf, wholeOf } from "../../frame/values.js";
 import type { Call, Verb } from "../../frame/verb.js";
 import { onlyNative } from "../../listing/native.js";
@@ -80,7 +80,7 @@ async function lines({ streams, common }: Call, sampler: Sampler, intervalMs: nu
       } catch (error) {
         const failure = failureOf(error);
         if (isFirst || failure.code !== EXIT.unreachable) throw error;
-        if (failure.message !== complaint) tell(streams, common, plain(failure.message));
+        if (failure.message !== complaint) notify(streams, common, plain(failure.message));
         complaint = failure.message;
       }
       isFirst = false;

@@ -86,7 +86,7 @@ export class BodyTooLarge extends Error {
 export const leases: WeakMap<object, OnceLease> = new WeakMap();
 
 /** The outcome of a request, for the event. */
-interface Told {
+interface Ending {
   readonly outcome: IdempotencyOutcome;
   readonly status?: number | undefined;
   readonly error?: unknown;
@@ -149,7 +149,7 @@ export class Idempotency<Request> {
     } catch (error) {
       if (run.taken !== undefined) return this.#send(call, run, error);
       if (!run.isCalled) return this.#refused(call, error);
-      this.#tell(call, { outcome: "released", error });
+      this.#publish(call, { outcome: "released", error });
       if (error instanceof AnswerDestroyed) return { kind: "gone" };
       throw error;
     }
@@ -190,7 +190,7 @@ export class Idempotency<Request> {
   #replay(call: Call, kept: Taken | undefined): Verdict {
     if (kept?.kind !== "whole") return this.#refuse(call, "result-unavailable");
     const answer = replayAnswer(kept.answer, call.http.acceptEncoding);
-    this.#tell(call, { outcome: "replayed", status: answer.status });
+    this.#publish(call, { outcome: "replayed", status: answer.status });
     return { kind: "answer", answer };
   }
 
@@ -199,14 +199,14 @@ export class Idempotency<Request> {
     const { kind } = taken as Taken;
     const status = statusOf(taken as Taken);
     if (error !== undefined && policy !== "release") {
-      this.#tell(call, { outcome: "unstored", status, error });
+      this.#publish(call, { outcome: "unstored", status, error });
       return { kind: "send", mark: "unstored" };
     }
     if (kind === "passing") {
-      this.#tell(call, { outcome: "ignored", status, error });
+      this.#publish(call, { outcome: "ignored", status, error });
       return { kind: "send", mark: "ignored" };
     }
-    this.#tell(call, { outcome: policy === "release" ? "released" : "carried-out", status, error });
+    this.#publish(call, { outcome: policy === "release" ? "released" : "carried-out", status, error });
     return { kind: "send" };
   }
 
@@ -225,7 +225,7 @@ export class Idempotency<Request> {
 
   #unavailable(call: Call, error: LockError): Verdict {
     if (this.options.whenUnavailable === "pass") {
-      this.#tell(call, { outcome: "unstored", error });
+      this.#publish(call, { outcome: "unstored", error });
       return { kind: "pass", mark: "unstored" };
     }
     const resumesInMs = error instanceof StoreError ? (error.resumesInMs ?? 0) : 0;
@@ -238,11 +238,11 @@ export class Idempotency<Request> {
     { retryAfterS, error }: { readonly retryAfterS?: number; readonly error?: unknown } = {},
   ): Verdict {
     const answer = problemAnswer(problem, retryAfterS);
-    this.#tell(call, { outcome: problem, status: answer.status, error });
+    this.#publish(call, { outcome: problem, status: answer.status, error });
     return { kind: "answer", answer };
   }
 
-  #tell({ http: { method, route }, key, scope }: Call, { outcome, status, error }: Told): void {
+  #publish({ http: { method, route }, key, scope }: Call, { outcome, status, error }: Ending): void {
     publishIdempotency({ method, route, key, scope, outcome, status, error });
   }
 }

@@ -109,7 +109,7 @@ class LockTracing {
   }
 
   granted(event: GrantEvent): void {
-    const asked = this.#asked.end(event.call)?.kept;
+    const asked = this.#asked.end(event.call)?.value;
     if (asked !== undefined) {
       asked.span.setAttributes({ "holdfast.lock.token": event.token });
       endAcquire(asked.span, "granted", event.waitedMs);
@@ -126,7 +126,7 @@ class LockTracing {
   }
 
   ungranted({ call, outcome, waitedMs, error }: UngrantedEvent): void {
-    const span = this.#asked.end(call)?.kept.span;
+    const span = this.#asked.end(call)?.value.span;
     if (span === undefined) return;
     if (error !== undefined) span.setAttributes({ "error.type": errorTypeOf(error) });
     // Only an unknown outcome is a failure. A lock that is held or paused, or a call that gave up, is not.
@@ -169,7 +169,7 @@ class LockTracing {
 
   /** Ends all open spans. Call it after unsubscribing, because their real end will not be seen. */
   end(): void {
-    for (const { kept } of this.#asked.open()) kept.span.end();
+    for (const { value } of this.#asked.open()) value.span.end();
     for (const { span } of this.#held.values()) span.end();
     this.#held.clear();
   }

@@ -24,7 +24,7 @@ export function listen(handlers: Handlers): () => void {
         if (hasWarned) return;
         hasWarned = true;
         emitWarning(
-          `What happens to locks is not told in full, since telling it has failed: ${error instanceof Error ? error.message : show(error)}`,
+          `Lock telemetry is incomplete, because recording an event failed: ${error instanceof Error ? error.message : show(error)}`,
           { type: "HoldfastWarning", code: "HOLDFAST_TELEMETRY_FAILED" },
         );
       }

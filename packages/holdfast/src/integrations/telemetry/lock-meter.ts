@@ -20,8 +20,8 @@ import { type GroupOptions, Groups } from "./groups.js";
 import { listen } from "./listening.js";
 import { onceOutcome } from "./once-outcome.js";
 import { OpenCalls } from "./open-calls.js";
+import type { CacheEvent, RequestEvent, RunEvent } from "./other-events.js";
 import type { Labels, Sink } from "./sink.js";
-import type { CacheEvent, RequestEvent, RunEvent } from "./told.js";
 
 interface Held {
   readonly labels: Labels;
@@ -93,7 +93,7 @@ export class LockMeter {
     };
     if (gauge === "permitsLimit") return this.#limits;
     if (gauge === "waiting") {
-      for (const { kept, isWaiting } of this.#calls.open()) if (isWaiting) change(kept, (count) => count + 1);
+      for (const { value, isWaiting } of this.#calls.open()) if (isWaiting) change(value, (count) => count + 1);
     } else {
       const nowMs = performance.now();
       for (const { labels, sinceMs, permits } of this.#held.values()) {

@@ -1,21 +1,21 @@
 /** Tracks the acquire calls that have begun but not ended, and which of them wait. */
 import type { AcquireEvent, WaitEvent } from "../../index.js";
 
-/** Tracks open acquire calls. For each one it keeps a value of type `Kept` for its user. */
-export class OpenCalls<Kept> {
-  readonly #onWait: (kept: Kept) => void;
-  readonly #calls = new Map<object, { readonly kept: Kept; readonly owner: string; isWaiting: boolean }>();
+/** Tracks open acquire calls. For each one it keeps a value for its user. */
+export class OpenCalls<Value> {
+  readonly #onWait: (value: Value) => void;
+  readonly #calls = new Map<object, { readonly value: Value; readonly owner: string; isWaiting: boolean }>();
   /** Open calls by the owner of their claim. Several calls can wait behind one claim. */
   readonly #byOwner = new Map<string, Set<object>>();
 
   /** @param onWait  called once for each call that waits */
-  constructor(onWait: (kept: Kept) => void) {
+  constructor(onWait: (value: Value) => void) {
     this.#onWait = onWait;
   }
 
-  /** Records the start of a call. @param kept  the value to keep until the call ends */
-  begin({ call, owner }: AcquireEvent, kept: Kept): void {
-    this.#calls.set(call, { kept, owner, isWaiting: false });
+  /** Records the start of a call. @param value  the value to keep until the call ends */
+  begin({ call, owner }: AcquireEvent, value: Value): void {
+    this.#calls.set(call, { value, owner, isWaiting: false });
     const sharing = this.#byOwner.get(owner);
     if (sharing === undefined) this.#byOwner.set(owner, new Set([call]));
     else sharing.add(call);
@@ -27,16 +27,16 @@ export class OpenCalls<Kept> {
       const open = this.#calls.get(each);
       if (open === undefined || open.isWaiting) continue;
       open.isWaiting = true;
-      this.#onWait(open.kept);
+      this.#onWait(open.value);
     }
   }
 
   /**
    * Records the end of a call.
    *
-   * @returns what was kept for the call; undefined if its start was not seen
+   * @returns the value of the call; undefined if its start was not seen
    */
-  end(call: object): { readonly kept: Kept; readonly isWaiting: boolean } | undefined {
+  end(call: object): { readonly value: Value; readonly isWaiting: boolean } | undefined {
     const open = this.#calls.get(call);
     if (open === undefined) return undefined;
     this.#calls.delete(call);
@@ -47,7 +47,7 @@ export class OpenCalls<Kept> {
   }
 
   /** All calls that have not ended. */
-  *open(): Generator<{ readonly kept: Kept; readonly isWaiting: boolean }> {
+  *open(): Generator<{ readonly value: Value; readonly isWaiting: boolean }> {
     yield* this.#calls.values();
   }
 }

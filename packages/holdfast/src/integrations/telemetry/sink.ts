@@ -29,5 +29,5 @@ export interface Sink {
   /** Records a duration in a histogram. @param value  the value of the histogram's own label */
   record(histogram: HistogramName, labels: Labels, seconds: number, value: string): void;
   /** Records the duration of a script call. */
-  command(told: CommandLabels, seconds: number): void;
+  command(labels: CommandLabels, seconds: number): void;
 }

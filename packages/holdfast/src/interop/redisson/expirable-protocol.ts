@@ -70,8 +70,8 @@ const RELEASES: readonly PermitRelease[] = ["not-held", "released", "late"];
 
 /** Returns the protocol of the semaphore at `place`. */
 export function expirableProtocol(place: PermitsPlace): ExpirableProtocol {
-  const { store, name, raw: permits, timeout, leases, grants, tell, keepMs } = place;
-  const { channel, how } = tell;
+  const { store, name, raw: permits, timeout, leases, grants, publication, keepMs } = place;
+  const { channel, how } = publication;
   const caller = { store, name };
   const counted = { permits, leases, timeout };
   const ask = callAt(place);
@@ -98,7 +98,7 @@ export function expirableProtocol(place: PermitsPlace): ExpirableProtocol {
 
     async acquire(claim, _enqueue, timeoutMs) {
       const { leaseMs, amount } = claim;
-      const args = { ids: permitIdsOf(claim).join(""), leaseMs, amount, ...tell };
+      const args = { ids: permitIdsOf(claim).join(""), leaseMs, amount, ...publication };
       const reply = await ask(caller, interopRedissonExpirableSemaphoreAcquire, counted, args, timeoutMs);
       switch (reply.outcome) {
         case "granted":
@@ -145,7 +145,7 @@ export function expirableProtocol(place: PermitsPlace): ExpirableProtocol {
     },
 
     async counts(timeoutMs) {
-      const reply = await ask(caller, interopRedissonExpirableSemaphoreCount, counted, tell, timeoutMs);
+      const reply = await ask(caller, interopRedissonExpirableSemaphoreCount, counted, publication, timeoutMs);
       if (reply.outcome === "more") return undefined;
       if (reply.outcome !== "done") throw refused(place, reply.outcome);
       return { free: reply.free, held: reply.held };
@@ -154,7 +154,7 @@ export function expirableProtocol(place: PermitsPlace): ExpirableProtocol {
     async trySetPermits(amount, ttlMs, request, timeoutMs) {
       // Recorded leases mean that a plain semaphore of this name exists. Then the script refuses and deletes nothing.
       const keys = { permits, request: place.requestKey(request), other: leases, leases, grants };
-      const args = { amount, ttlMs, keepMs, ...tell };
+      const args = { amount, ttlMs, keepMs, ...publication };
       const reply = await ask(caller, interopRedissonSemaphoreTrySetPermits, keys, args, timeoutMs);
       if (reply.outcome !== "done") throw refused(place, reply.outcome);
       return reply.value === 1;
@@ -162,20 +162,20 @@ export function expirableProtocol(place: PermitsPlace): ExpirableProtocol {
 
     async setPermits(amount, request, timeoutMs) {
       const keys = { ...requested(request), leases };
-      const args = { amount, keepMs, ...tell };
+      const args = { amount, keepMs, ...publication };
       const reply = await ask(caller, interopRedissonExpirableSemaphoreSetPermits, keys, args, timeoutMs);
       if (reply.outcome !== "done") throw refused(place, reply.outcome);
     },
 
     async addPermits(amount, request, timeoutMs) {
       const keys = { permits, request: place.requestKey(request), leases };
-      const args = { amount, keepMs, ...tell };
+      const args = { amount, keepMs, ...publication };
       const reply = await ask(caller, interopRedissonExpirableSemaphoreAddPermits, keys, args, timeoutMs);
       if (reply.outcome !== "done") throw refused(place, reply.outcome);
     },
 
     async tryRelease(id, request, timeoutMs) {
-      const args = { id, keepMs, ...tell };
+      const args = { id, keepMs, ...publication };
       const keys = requested(request);
       const reply = await ask(caller, interopRedissonExpirableSemaphoreTryRelease, keys, args, timeoutMs);
       if (reply.outcome !== "done") throw refused(place, reply.outcome);
@@ -183,7 +183,7 @@ export function expirableProtocol(place: PermitsPlace): ExpirableProtocol {
     },
 
     async tryReleaseAll(ids, request, timeoutMs) {
-      const args = { ids: ids.join(""), keepMs, ...tell };
+      const args = { ids: ids.join(""), keepMs, ...publication };
       const keys = requested(request);
       const reply = await ask(caller, interopRedissonExpirableSemaphoreTryReleaseAll, keys, args, timeoutMs);
       if (reply.outcome !== "done") throw refused(place, reply.outcome);
@@ -191,7 +191,7 @@ export function expirableProtocol(place: PermitsPlace): ExpirableProtocol {
     },
 
     async updateLease(id, leaseMs, timeoutMs) {
-      const args = { id, leaseMs, ...tell };
+      const args = { id, leaseMs, ...publication };
       const reply = await ask(
         caller,
         interopRedissonExpirableSemaphoreUpdateLease,

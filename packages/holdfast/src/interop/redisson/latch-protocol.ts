@@ -27,13 +27,13 @@ export interface RedissonLatchProtocol extends InspectProtocol {
 export function redissonLatchProtocol(place: CountPlace): RedissonLatchProtocol {
   const { store, name, kind, raw: latch, keepMs } = place;
   const caller = { store, name };
-  const tell = { ...place.tell, keepMs };
+  const publication = { ...place.publication, keepMs };
   const ask = callAt(place);
   const keysOf = (request: string): { latch: string; request: string } => ({
     latch,
     request: place.requestKey(request),
   });
-  const look = async (timeoutMs: number): Promise<{ readonly left: number; readonly nowUs: number }> => {
+  const readCount = async (timeoutMs: number): Promise<{ readonly left: number; readonly nowUs: number }> => {
     const reply = await ask(caller, interopRedissonLatchCount, { latch }, { name: latch }, timeoutMs);
     if (reply.outcome !== "counting") throw refused(place, reply.outcome);
     return reply;
@@ -53,29 +53,29 @@ export function redissonLatchProtocol(place: CountPlace): RedissonLatchProtocol 
       holdsNothing: true,
       inspect,
       async acquire(_claim, _enqueue, timeoutMs) {
-        const { left, nowUs } = await look(timeoutMs);
+        const { left, nowUs } = await readCount(timeoutMs);
         return left === 0 ? { outcome: "granted", token: 0 } : { outcome: "refused", restMs: -1, nowUs };
       },
       leave: () => Promise.resolve(),
     },
 
-    count: async (timeoutMs) => (await look(timeoutMs)).left,
+    count: async (timeoutMs) => (await readCount(timeoutMs)).left,
 
     async trySetCount(amount, request, timeoutMs) {
-      const args = { amount, ...tell };
+      const args = { amount, ...publication };
       const reply = await ask(caller, interopRedissonLatchTrySetCount, keysOf(request), args, timeoutMs);
       if (reply.outcome !== "done") throw refused(place, reply.outcome);
       return reply.value === 1;
     },
 
     async countDown(request, timeoutMs) {
-      const reply = await ask(caller, interopRedissonLatchCountDown, keysOf(request), tell, timeoutMs);
+      const reply = await ask(caller, interopRedissonLatchCountDown, keysOf(request), publication, timeoutMs);
       if (reply.outcome !== "done") throw refused(place, reply.outcome);
       return reply.value;
     },
 
     async delete(request, timeoutMs) {
-      const reply = await ask(caller, interopRedissonLatchDelete, keysOf(request), tell, timeoutMs);
+      const reply = await ask(caller, interopRedissonLatchDelete, keysOf(request), publication, timeoutMs);
       if (reply.outcome !== "done") throw refused(place, reply.outcome);
       return reply.value === 1;
     },

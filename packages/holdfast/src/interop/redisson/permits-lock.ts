@@ -61,12 +61,12 @@ export function checkRecheckMs(options: RecheckOptions): number {
 
 /** Returns the pauses and the subscription of waiters for an object. */
 export function waitsOf(
-  { scope, tell }: CountPlace,
+  { scope, publication }: CountPlace,
   recheckMs: number,
 ): Pick<ForeignParts<Lease>, "pauses" | "listen"> {
   return {
     pauses: { delayMs: recheckMs, jitterMs: recheckMs * JITTER },
-    listen: (_claim, onNews) => listenOn(scope, tell.channel, onNews),
+    listen: (_claim, onNews) => listenOn(scope, publication.channel, onNews),
   };
 }
 

@@ -19,7 +19,7 @@ export interface CountPlace {
   /** Returns Holdfast's own key that remembers the reply to a request. Redisson does not use it. */
   requestKey(request: string): string;
   /** Arguments of every script: the expected key of the count, and how to notify waiters. */
-  readonly tell: { readonly name: string; readonly channel: string; readonly how: Publish };
+  readonly publication: { readonly name: string; readonly channel: string; readonly how: Publish };
   /** How long the reply to a request is remembered, in ms: longer than Holdfast retries the request. */
   readonly keepMs: number;
 }
@@ -75,7 +75,7 @@ function placeAt(facts: {
     name,
     raw,
     requestKey: (request) => `${base}:request:${request}`,
-    tell: { name: raw, channel, how: scope.publish },
+    publication: { name: raw, channel, how: scope.publish },
     keepMs: scope.latchMs,
   };
 }

@@ -47,8 +47,8 @@ export interface RedissonSemaphoreState extends State {
 
 /** Returns the protocol of the semaphore at `place`. */
 export function redissonSemaphoreProtocol(place: PermitsPlace): RedissonSemaphoreProtocol {
-  const { store, name, raw: permits, timeout, leases, grants, tell, keepMs } = place;
-  const { channel, how } = tell;
+  const { store, name, raw: permits, timeout, leases, grants, publication, keepMs } = place;
+  const { channel, how } = publication;
   const caller = { store, name };
   const own = { permits, leases, grants };
   const ask = callAt(place);
@@ -68,7 +68,7 @@ export function redissonSemaphoreProtocol(place: PermitsPlace): RedissonSemaphor
     }),
 
     async acquire({ owner, leaseMs, amount }, _enqueue, timeoutMs) {
-      const args = { owner, leaseMs, amount, ...tell };
+      const args = { owner, leaseMs, amount, ...publication };
       const reply = await ask(caller, interopRedissonSemaphoreAcquire, { ...own, timeout }, args, timeoutMs);
       switch (reply.outcome) {
         case "granted":
@@ -95,7 +95,13 @@ export function redissonSemaphoreProtocol(place: PermitsPlace): RedissonSemaphor
       Promise.reject(new UnsupportedError(name, "Leases of a Redisson semaphore cannot move to another process.")),
 
     async forceRelease({ owner = "", token = "" }, timeoutMs) {
-      const reply = await ask(caller, interopRedissonSemaphoreForceRelease, own, { owner, token, ...tell }, timeoutMs);
+      const reply = await ask(
+        caller,
+        interopRedissonSemaphoreForceRelease,
+        own,
+        { owner, token, ...publication },
+        timeoutMs,
+      );
       if (reply.outcome === "released" || reply.outcome === "absent") return reply.outcome === "released";
       throw refused(place, reply.outcome);
     },
@@ -117,7 +123,7 @@ export function redissonSemaphoreProtocol(place: PermitsPlace): RedissonSemaphor
     },
 
     async available(timeoutMs) {
-      const reply = await ask(caller, interopRedissonSemaphoreCount, { ...own, timeout }, tell, timeoutMs);
+      const reply = await ask(caller, interopRedissonSemaphoreCount, { ...own, timeout }, publication, timeoutMs);
       if (reply.outcome === "more") return undefined;
       if (reply.outcome !== "done") throw refused(place, reply.outcome);
       return reply.value;
@@ -125,7 +131,7 @@ export function redissonSemaphoreProtocol(place: PermitsPlace): RedissonSemaphor
 
     async trySetPermits(amount, ttlMs, request, timeoutMs) {
       const keys = { ...own, other: timeout, request: place.requestKey(request) };
-      const args = { amount, ttlMs, keepMs, ...tell };
+      const args = { amount, ttlMs, keepMs, ...publication };
       const reply = await ask(caller, interopRedissonSemaphoreTrySetPermits, keys, args, timeoutMs);
       if (reply.outcome !== "done") throw refused(place, reply.outcome);
       return reply.value === 1;
@@ -133,7 +139,7 @@ export function redissonSemaphoreProtocol(place: PermitsPlace): RedissonSemaphor
 
     async add(amount, onlyIfThere, request, timeoutMs) {
       const keys = { ...own, timeout, request: place.requestKey(request) };
-      const args = { amount, onlyIfThere: onlyIfThere ? 1 : 0, keepMs, ...tell };
+      const args = { amount, onlyIfThere: onlyIfThere ? 1 : 0, keepMs, ...publication };
       const reply = await ask(caller, interopRedissonSemaphoreAdd, keys, args, timeoutMs);
       if (reply.outcome !== "done") throw refused(place, reply.outcome);
       return reply.value === 1;

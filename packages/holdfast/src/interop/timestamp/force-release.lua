@@ -27,7 +27,7 @@ local nowMs = math.floor((time[1] * 1000000 + time[2]) / 1000)
 
 -- include timestamp
 -- include timestamp-rest
--- include tell-holder
+-- include notify-holder
 local found = readValue()
 local value, sinceMs, granted, holder = readRecord()
 -- A key of another type, or a value that is not a time, may also belong to another client.
@@ -45,7 +45,7 @@ if isNamed and not isForeign then
   redis.call('SET', KEYS[3], string.format('%.0f', granted + 1), 'PX', 600000)
   local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
   if client then
-    tellHolder(inbox, client, '-' .. number .. note)
+    notifyHolder(inbox, client, '-' .. number .. note)
   end
 elseif found and found ~= value and token == '' and owner == found then
   redis.call('DEL', KEYS[1])

@@ -111,7 +111,7 @@ export class TimestampProtocol implements LockProtocol {
         return { outcome: "granted", token: reply.token };
       case "succeeded": {
         const [value = "", owner = ""] = reply.words;
-        this.#tell("taken-over", value, owner, reply.lateMs);
+        this.#publish("taken-over", value, owner, reply.lateMs);
         return { outcome: "granted", token: reply.token };
       }
       case "held": {
@@ -145,21 +145,21 @@ export class TimestampProtocol implements LockProtocol {
     };
     const reply = await call(this, interopTimestampExtend, this.#keys, args, timeoutMs);
     if (reply.outcome === "overwritten") {
-      this.#tell("overwritten", reply.words[0] ?? "", owner);
+      this.#publish("overwritten", reply.words[0] ?? "", owner);
       // The store makes replicas acknowledge only a plain renewal, which has the reply 1. So renew once more.
       return this.store.confirmsGrants === true ? this.extend(grant, leaseMs, timeoutMs) : "extended";
     }
-    return this.#told(reply.outcome, owner);
+    return this.#reportDeleted(reply.outcome, owner);
   }
 
   /** Releases the lock if the grant still owns it. */
   async release({ claim: { owner }, token }: Grant, timeoutMs: number): Promise<"released" | NotHeld> {
     const reply = await this.#release(owner, token, timeoutMs);
     if (reply.outcome === "overwritten") {
-      this.#tell("overwritten", reply.words[0] ?? "", owner);
+      this.#publish("overwritten", reply.words[0] ?? "", owner);
       return "released";
     }
-    return this.#told(reply.outcome, owner);
+    return this.#reportDeleted(reply.outcome, owner);
   }
 
   /** Releases the lock if the server granted it to a claim that has given up. */
@@ -216,9 +216,9 @@ export class TimestampProtocol implements LockProtocol {
   readonly #confirm = (granted: Grant, timeoutMs: number): Promise<"extended" | NotHeld> =>
     this.extend(granted, granted.claim.leaseMs, timeoutMs);
 
-  #told<Outcome extends string>(outcome: Outcome | "deleted", owner: string): Outcome | "forgotten" {
+  #reportDeleted<Outcome extends string>(outcome: Outcome | "deleted", owner: string): Outcome | "forgotten" {
     if (outcome !== "deleted") return outcome;
-    this.#tell("deleted", "", owner);
+    this.#publish("deleted", "", owner);
     // Another client may have held the lock since.
     return "forgotten";
   }
@@ -228,10 +228,10 @@ export class TimestampProtocol implements LockProtocol {
     const aheadMs = Math.ceil(endsInMs - this.#place.wire.longestMs + this.#place.wire.skewMs);
     if (endsInMs <= this.#place.wire.longestMs || value === this.#aheadValue) return;
     this.#aheadValue = value;
-    this.#tell("clock-ahead", value, "", aheadMs);
+    this.#publish("clock-ahead", value, "", aheadMs);
   }
 
-  #tell(what: PeerEvent["what"], value: string, owner: string, ms?: number): void {
+  #publish(what: PeerEvent["what"], value: string, owner: string, ms?: number): void {
     const { kind, name, key } = this;
     publishPeer(() => ({ kind, lockName: name, key, what, value, owner: owner === "" ? undefined : owner, ms }));
   }

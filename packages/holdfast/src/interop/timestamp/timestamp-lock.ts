@@ -81,15 +81,15 @@ export interface TimestampOptions {
 }
 
 /** Earliest first check of a grant, in ms. By that time, most clients that were too late have overwritten the value. */
-const FIRST_LOOK_MS = 50;
+const FIRST_CHECK_MIN_MS = 50;
 /** Latest first check of a grant, in ms. */
-const LAST_LOOK_MS = 100;
+const FIRST_CHECK_MAX_MS = 100;
 
 /**
  * How often and how long Holdfast checks the value of a grant. Clients that came too late may overwrite it with one
  * that ends before Holdfast's lease.
  */
-interface Looks {
+interface ValueChecks {
   readonly everyMs: number;
   readonly forMs: number;
 }
@@ -121,7 +121,7 @@ export class TimestampLock extends ForeignLock {
   /** The key on the server. It must equal the key that the other clients use. */
   readonly key: string;
   readonly #protocol: TimestampProtocol;
-  readonly #looks: Looks | undefined;
+  readonly #checks: ValueChecks | undefined;
 
   /** @internal */
   constructor(parts: {
@@ -130,7 +130,7 @@ export class TimestampLock extends ForeignLock {
     readonly defaults: ResolvedOptions;
     readonly options: Filled<TimestampOptions>;
     readonly channel: string;
-    readonly looks: Looks | undefined;
+    readonly checks: ValueChecks | undefined;
   }) {
     const { session, protocol, defaults, options, channel } = parts;
     super({
@@ -146,28 +146,28 @@ export class TimestampLock extends ForeignLock {
     });
     this.key = protocol.key;
     this.#protocol = protocol;
-    this.#looks = parts.looks;
+    this.#checks = parts.checks;
   }
 
   /** Schedules the first check of the value. @internal */
   protected override begun(hold: Hold): void {
-    if (this.#looks === undefined) return;
+    if (this.#checks === undefined) return;
     const { runtime } = this.session;
-    const inMs = FIRST_LOOK_MS + runtime.random() * (LAST_LOOK_MS - FIRST_LOOK_MS);
-    this.#lookIn(hold, inMs, this.#looks, runtime.monotonicMs() + this.#looks.forMs);
+    const inMs = FIRST_CHECK_MIN_MS + runtime.random() * (FIRST_CHECK_MAX_MS - FIRST_CHECK_MIN_MS);
+    this.#scheduleCheck(hold, inMs, this.#checks, runtime.monotonicMs() + this.#checks.forMs);
   }
 
-  #lookIn(hold: Hold, inMs: number, looks: Looks, untilMs: number): void {
-    this.session.runtime.startTimer(() => void this.#lookAfter(hold, looks, untilMs), inMs, false);
+  #scheduleCheck(hold: Hold, inMs: number, checks: ValueChecks, untilMs: number): void {
+    this.session.runtime.startTimer(() => void this.#checkValue(hold, checks, untilMs), inMs, false);
   }
 
   /** Restores an overwritten value, or discovers that the lock is lost. Does not prolong the lease. */
-  async #lookAfter(hold: Hold, looks: Looks, untilMs: number): Promise<void> {
+  async #checkValue(hold: Hold, checks: ValueChecks, untilMs: number): Promise<void> {
     if (hold.validForMs() <= 0) return;
     // A lost reply does not mean a lost lock: the next check or renewal finds out.
     const outcome = await this.#protocol.extend(hold.grant, 1, this.session.commandTimeoutMs).catch(() => "extended");
     if (outcome !== "extended") hold.lose(hold.validForMs() <= 0 ? "expired" : "server-lost");
-    else if (this.session.runtime.monotonicMs() < untilMs) this.#lookIn(hold, looks.everyMs, looks, untilMs);
+    else if (this.session.runtime.monotonicMs() < untilMs) this.#scheduleCheck(hold, checks.everyMs, checks, untilMs);
   }
 }
 
@@ -208,11 +208,11 @@ export function timestampLock(
   const wire = wireOf(checked, resolved);
   const protocol = new TimestampProtocol({ session, name, dialect: checked, wire, key, channel, clearsOverwritten });
   const losersWrite = checked.unit !== "none" && checked.losersWrite;
-  const looks = losersWrite
+  const checks = losersWrite
     ? { everyMs: Math.min(resolved.leaseMs, checked.leaseMs) / 3, forMs: wire.latestMs }
     : undefined;
   const own = { ...defaults, leaseMs: resolved.leaseMs };
-  return new TimestampLock({ session, protocol, defaults: own, options: resolved, channel, looks });
+  return new TimestampLock({ session, protocol, defaults: own, options: resolved, channel, checks });
 }
 
 const DAY_MS = 86_400_000;

@@ -15,7 +15,7 @@ import { type Answer, Inquiry } from "./inquiry.js";
 import { failureIn, valueIn } from "./kept.js";
 import { Load, type LoadOutcome, type LoadPlace } from "./load.js";
 import { AGAIN, ALONE, AT_ONCE, parse } from "./messages.js";
-import type { Look } from "./protocol.js";
+import type { CacheReply } from "./protocol.js";
 import { QueryDelay } from "./query-delay.js";
 import { reload } from "./reload.js";
 import { Subscriber } from "./subscriber.js";
@@ -91,7 +91,7 @@ export class Flight<Value> implements Occupant {
     this.#load?.abort(closed);
     if (this.#load === undefined) this.#rejectAll(closed);
     this.#inquiry.end();
-    // If the query in progress is granted the load, `#look` releases it.
+    // If the query in progress is granted the load, `#inquire` releases it.
     await this.#asking;
   }
 
@@ -111,10 +111,10 @@ export class Flight<Value> implements Occupant {
     this.#phase = "asking";
     this.#askAgain = false;
     this.#rest.end();
-    this.#asking = this.#look();
+    this.#asking = this.#inquire();
   }
 
-  async #look(): Promise<void> {
+  async #inquire(): Promise<void> {
     let answer: Answer;
     try {
       answer = await this.#inquiry.ask(this.#timeoutMs());
@@ -122,15 +122,15 @@ export class Flight<Value> implements Occupant {
       this.#unanswered(error);
       return;
     }
-    const { looked } = answer;
+    const { reply } = answer;
     if (this.#phase !== "asking") {
-      if (looked.outcome === "granted") await answer.giveBack();
+      if (reply.outcome === "granted") await answer.giveBack();
       return;
     }
-    const known = valueIn(this.#place, looked.text);
-    if (looked.outcome === "granted") this.#begin(answer.begin(looked.token), known);
-    else if (known !== undefined) this.#resolveAll(known.value, this.#howFound(looked.outcome));
-    else if (looked.outcome === "loading") this.#wait(looked.token, looked.restMs);
+    const known = valueIn(this.#place, reply.text);
+    if (reply.outcome === "granted") this.#begin(answer.begin(reply.token), known);
+    else if (known !== undefined) this.#resolveAll(known.value, this.#howFound(reply.outcome));
+    else if (reply.outcome === "loading") this.#wait(reply.token, reply.restMs);
     // The value comes from another version of the program and cannot be decoded here. Leave it for that version.
     else this.#loadAlone();
   }
@@ -139,7 +139,7 @@ export class Flight<Value> implements Occupant {
    * A value found by the first query was in the cache. A value found later came from a load that this flight waited
    * for.
    */
-  #howFound(outcome: Look["outcome"]): CacheOutcome {
+  #howFound(outcome: CacheReply["outcome"]): CacheOutcome {
     if (this.#awaitedToken > 0 || this.#round > 0) return "joined";
     return outcome === "fresh" ? "fresh" : "stale";
   }
@@ -254,19 +254,19 @@ export class Flight<Value> implements Occupant {
   }
 
   #heard(message: string): void {
-    const told = parse(message);
+    const news = parse(message);
     // A load without a lease learns of an invalidation only from this message. A load with a lease learns of it when it
     // stores.
     if (message === AT_ONCE && this.#load?.isAlone === true) this.#isOutdated = true;
     // A load under a lease ignores messages, because the reply to its own request decides.
     const listens = this.#phase !== "over" && (this.#load === undefined || this.#load.isAlone);
-    if (!listens || (told !== undefined && told.token < this.#awaitedToken)) return;
-    if (told?.sort === "filled") {
-      const known = valueIn(this.#place, told.text);
+    if (!listens || (news !== undefined && news.token < this.#awaitedToken)) return;
+    if (news?.sort === "filled") {
+      const known = valueIn(this.#place, news.text);
       if (known !== undefined) this.#resolveAll(known.value, "joined");
       else this.#askSoon();
-    } else if (told?.sort === "failed") {
-      if (this.#load === undefined) this.#rejectAll(failureIn(this.#place, told.text));
+    } else if (news?.sort === "failed") {
+      if (this.#load === undefined) this.#rejectAll(failureIn(this.#place, news.text));
     } else if (message === ALONE && this.#phase === "waiting") {
       this.#loadAlone();
     } else if (message === AGAIN && this.#phase === "waiting") {

@@ -5,11 +5,11 @@
 import { StoreError } from "../../index.js";
 import { type Claim, type Hold, hold, NOTHING_RUNS, now, type Occupant } from "../../internal.js";
 import type { LoadPlace } from "./load.js";
-import type { Look } from "./protocol.js";
+import type { CacheReply } from "./protocol.js";
 
 /** The reply to a query. If it grants the load, call either `begin` or `giveBack`. */
 export interface Answer {
-  readonly looked: Look;
+  readonly reply: CacheReply;
   /** Starts the hold of the granted load. */
   readonly begin: (token: number) => Hold;
   /** Releases the granted load. Never rejects. */
@@ -57,12 +57,12 @@ export class Inquiry {
     const setAt = now(session.runtime);
     const giveBack = (): Promise<void> => protocol.leave(claim, session.commandTimeoutMs).catch(() => {});
     try {
-      const looked = await protocol.look(claim, timeoutMs);
+      const reply = await protocol.read(claim, timeoutMs);
       const begin = (token: number): Hold => {
         const granted = { claim, token, slots: [], setAt, waitedMs: 0, call: setAt, mayStillRun: NOTHING_RUNS };
         return hold(session, protocol, granted, { renew: true, maxHoldMs: Infinity });
       };
-      return { looked, begin, giveBack };
+      return { reply, begin, giveBack };
     } catch (error) {
       if (error instanceof StoreError && error.mayHaveRun) void giveBack();
       throw error;

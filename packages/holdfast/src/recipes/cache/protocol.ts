@@ -29,7 +29,7 @@ import { AGAIN, AT_ONCE } from "./messages.js";
  * - `granted`: the caller must load the value; `text` is the stale value, if any
  * - `loading`: another process holds the load for `restMs` milliseconds more; `text` is the stale value, if any
  */
-export type Look =
+export type CacheReply =
   | { readonly outcome: "fresh"; readonly text: string }
   | { readonly outcome: "granted"; readonly token: number; readonly text: string | undefined }
   | {
@@ -71,7 +71,7 @@ export class CacheProtocol implements LockProtocol {
    *
    * @throws StoreError
    */
-  async look({ owner, leaseMs }: Claim, timeoutMs: number): Promise<Look> {
+  async read({ owner, leaseMs }: Claim, timeoutMs: number): Promise<CacheReply> {
     const args = { owner, leaseMs, keepMs: leaseMs + KEEP_AFTER_MS };
     const reply = await call(this.#caller, recipesCacheLook, this.#keys, args, timeoutMs);
     const [text] = reply.value;

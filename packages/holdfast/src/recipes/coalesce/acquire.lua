@@ -44,8 +44,8 @@ if holder == owner then
   return {0, tonumber(redis.call('GET', KEYS[2]) or now), tonumber(redis.call('HGET', KEYS[5], 'at') or now)}
 end
 
--- include tell
--- include tell-holder
+-- include notify
+-- include notify-holder
 -- include coalesce-next
 local run = redis.call('HMGET', KEYS[5], 'arrival', 'by', 'covers', 'covered', 'state', 'value', 'at', 'cancel', 'begun')
 local function latestOf(last)
@@ -98,7 +98,7 @@ if holder then
     redis.call('HSET', KEYS[5], 'cancel', owner)
     local client, number = string.match(holder, '^([^/]+)/(%d+)/')
     if client then
-      tellHolder(inbox, client, '~' .. number)
+      notifyHolder(inbox, client, '~' .. number)
     end
   end
 else

@@ -23,7 +23,7 @@ local owner, token, ageUs, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if redis.call('GET', KEYS[1]) ~= owner or redis.call('GET', KEYS[2]) ~= token then
   return {2}
 end
--- include tell
+-- include notify
 local run = redis.call('HMGET', KEYS[5], 'begun', 'at', 'arrival', 'cancel', 'by', 'covers')
 local arrival, covers = run[3], run[6]
 if run[1] ~= token then
@@ -47,7 +47,7 @@ if run[1] ~= token then
     local client, number = string.match(waiter, '^([^/]+)/(%d+)/')
     -- A notified waiter asks again and then removes itself. A waiter without a subscriber is gone, so it is removed
     -- here.
-    if not client or not tell(inbox .. client, '~' .. number) then
+    if not client or not notify(inbox .. client, '~' .. number) then
       redis.call('ZREM', KEYS[3], waiter)
     end
   end

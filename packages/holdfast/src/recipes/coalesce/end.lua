@@ -27,7 +27,7 @@
 ]]
 local owner, token, inbox, state, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
--- include tell
+-- include notify
 -- include coalesce-next
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
@@ -50,7 +50,7 @@ if holder == owner then
     for _, waiter in ipairs(joined) do
       local client, number = string.match(waiter, '^([^/]+)/(%d+)/')
       if client then
-        tell(inbox .. client, '~' .. number)
+        notify(inbox .. client, '~' .. number)
       end
     end
     redis.call('ZREMRANGEBYSCORE', KEYS[4], 0, run[2])

@@ -15,7 +15,7 @@
 ]]
 local owner, inbox = ARGV[1], ARGV[2]
 
--- include tell
+-- include notify
 -- include coalesce-next
 local hasLeft = redis.call('ZREM', KEYS[3], owner) + redis.call('ZREM', KEYS[4], owner)
 if redis.call('GET', KEYS[1]) == owner then

@@ -226,7 +226,7 @@ export class CoalesceProtocol implements LockProtocol {
     const reply = await call(this, recipesCoalesceExtend, this.#keys, { owner, token, leaseMs }, timeoutMs);
     // Each renewal checks whether a later call wants this run to end: a message about that may be lost, and only causes
     // a renewal.
-    if (reply.outcome === "extended" && this.#lease !== undefined) void this.#look(owner, timeoutMs);
+    if (reply.outcome === "extended" && this.#lease !== undefined) void this.#checkCancel(owner, timeoutMs);
     return reply.outcome;
   }
 
@@ -236,8 +236,8 @@ export class CoalesceProtocol implements LockProtocol {
       call(this, recipesCoalesceEnd, this.#keys, { owner, token, inbox, state, value: text }, timeoutMs);
     const { outcome } = await send({ state: this.#place.foundNothing() ?? "", text: "" });
     if (outcome !== "wanted") return outcome;
-    const told = await send(this.#place.ended());
-    return told.outcome === "wanted" ? "released" : told.outcome;
+    const reply = await send(this.#place.ended());
+    return reply.outcome === "wanted" ? "released" : reply.outcome;
   }
 
   async leave({ owner }: Claim, timeoutMs: number): Promise<void> {
@@ -266,7 +266,7 @@ export class CoalesceProtocol implements LockProtocol {
     );
   }
 
-  async #look(owner: string, timeoutMs: number): Promise<void> {
+  async #checkCancel(owner: string, timeoutMs: number): Promise<void> {
     try {
       const reply = await call(this, recipesCoalesceHeed, this.#keys, { owner }, timeoutMs);
       if (reply.outcome === "cancelled") this.#heeds(reply.by[0]);

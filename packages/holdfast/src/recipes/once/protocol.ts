@@ -254,7 +254,7 @@ export class OnceProtocol implements LockProtocol {
   }
 
   /** Reads the record; undefined if there is none. @throws StoreError */
-  async look(timeoutMs: number): Promise<Looked | undefined> {
+  async read(timeoutMs: number): Promise<CallRecord | undefined> {
     const reply = await call(this.#caller, recipesOnceInspect, { record: this.key }, {}, timeoutMs);
     if (reply.outcome === "none") return undefined;
     const { words, ...facts } = reply;
@@ -263,10 +263,10 @@ export class OnceProtocol implements LockProtocol {
   }
 
   async inspect(_owner: string | undefined, timeoutMs: number): Promise<State> {
-    const looked = await this.look(timeoutMs);
-    const isHeld = looked?.state === "running" && looked.leaseLeftMs > 0;
-    const holders = isHeld ? [{ owner: looked.owner, token: looked.token, leaseLeftMs: looked.leaseLeftMs }] : [];
-    return { holders, token: looked?.token, waiterCount: 0, waiters: [], ahead: undefined };
+    const record = await this.read(timeoutMs);
+    const isHeld = record?.state === "running" && record.leaseLeftMs > 0;
+    const holders = isHeld ? [{ owner: record.owner, token: record.token, leaseLeftMs: record.leaseLeftMs }] : [];
+    return { holders, token: record?.token, waiterCount: 0, waiters: [], ahead: undefined };
   }
 
   adopt(): Promise<never> {
@@ -295,7 +295,7 @@ export class OnceProtocol implements LockProtocol {
 }
 
 /** The record of a call as stored on the server. */
-export interface Looked {
+export interface CallRecord {
   readonly state: string;
   /** Owner id of the last attempt's claim. */
   readonly owner: string;

@@ -6,7 +6,7 @@ import { cursorText, KeyScan, readCursor } from "../../admin/scan.js";
 import { type Holdfast, UnsupportedError } from "../../index.js";
 import { checkKnown, checkWhole, show } from "../../internal.js";
 import { nameOf, partsOf } from "../names.js";
-import { inspection, type OnceInspection } from "./looking.js";
+import { inspection, type OnceInspection } from "./inspect-once.js";
 import { OnceProtocol } from "./protocol.js";
 
 /** A snapshot of one call. */
@@ -97,7 +97,7 @@ export async function surveyOnce(holdfast: Holdfast, options: OnceSurveyOptions 
     const page = await scan.page(progress, limit - calls.size);
     progress = page.progress;
     const found = namesIn(page.rests, glob, scope);
-    for (const entry of await eachOf(found, AT_ONCE, (one) => look(place, identities, one))) {
+    for (const entry of await eachOf(found, AT_ONCE, (one) => entryOf(place, identities, one))) {
       if (entry !== undefined && states.includes(entry.state)) calls.set(nameOf(entry.scope, entry.key), entry);
     }
   }
@@ -116,7 +116,7 @@ function namesIn(rests: readonly string[], glob: Glob | undefined, scope: string
   });
 }
 
-async function look(
+async function entryOf(
   { session, prefix }: Place,
   identities: ReturnType<typeof identitiesOf>,
   { key, scope }: Named,

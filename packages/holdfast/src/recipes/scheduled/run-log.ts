@@ -65,7 +65,7 @@ export class RunLog {
     skipped: { held: 0, paused: 0, "already-done": 0, full: 0, grace: 0, unavailable: 0 },
   };
   readonly #about: Pick<RunEvent, "kind" | "lockName" | "clientId">;
-  readonly #told: Pick<HistoryEvent, "kind" | "name" | "label">;
+  readonly #common: Pick<HistoryEvent, "kind" | "name" | "label">;
   readonly #outbox: Outbox | undefined;
   readonly #runtime: Runtime;
 
@@ -77,7 +77,7 @@ export class RunLog {
     const { session } = anyInternalsOf(holdfast);
     this.#runtime = session.runtime;
     this.#about = { kind, lockName: name, clientId: session.clientId };
-    this.#told = { kind, name, ...(label === "" ? {} : { label }) };
+    this.#common = { kind, name, ...(label === "" ? {} : { label }) };
     this.#outbox = history ? new Outbox(placeOf(holdfast), RETRY_EVERY_MS, checkKeep({})) : undefined;
   }
 
@@ -92,7 +92,7 @@ export class RunLog {
     // For each run, all instances but one would write this, and push more useful entries out of the history.
     if (reason === "already-done") return;
     const errorName = reason === "unavailable" ? error?.name : undefined;
-    void this.#tell({ what: "skipped", reason, tick: cut(tick), errorName, ...inTheWay(refusal) });
+    void this.#record({ what: "skipped", reason, tick: cut(tick), errorName, ...inTheWay(refusal) });
   }
 
   /** Reports a run that has begun. */
@@ -102,7 +102,7 @@ export class RunLog {
       const event: RunStartedEvent = { ...this.#about, ...run };
       runChannels.started.publish(event);
     }
-    void this.#tell({ what: "granted", ...this.#historyOf(run) });
+    void this.#record({ what: "granted", ...this.#historyOf(run) });
   }
 
   /**
@@ -125,7 +125,7 @@ export class RunLog {
     }
     const why = outcome === "failed" ? { errorName: cut(nameOf(error)), reason: cut(`failed: ${nameOf(error)}`) } : {};
     const what = outcome === "lost" ? "lost" : "released";
-    const written = this.#tell({ what, heldMs: Math.round(ranMs), ...why, ...this.#historyOf(run) });
+    const written = this.#record({ what, heldMs: Math.round(ranMs), ...why, ...this.#historyOf(run) });
     await settledWithin(this.#runtime, written, LONGEST_NOTE_MS);
   }
 
@@ -133,10 +133,10 @@ export class RunLog {
     return { tick: cut(tick), owner, token };
   }
 
-  async #tell(event: Omit<HistoryEvent, "kind" | "name">): Promise<void> {
+  async #record(event: Omit<HistoryEvent, "kind" | "name">): Promise<void> {
     if (this.#outbox === undefined) return;
     const id = event.token === undefined ? { id: this.#runtime.newClientId() } : {};
-    this.#outbox.add({ ...this.#told, ...event, ...id });
+    this.#outbox.add({ ...this.#common, ...event, ...id });
     await this.#outbox.flush();
   }
 }

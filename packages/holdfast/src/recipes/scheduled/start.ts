@@ -53,10 +53,10 @@ export async function start(place: StartPlace, options: ResolvedScheduled): Prom
   let lease: Lease | undefined;
   try {
     options.signal?.throwIfAborted();
-    const looked = await lookAtPeriod(place.holdfast, place.name, { every: options.everyMs });
+    const period = await lookAtPeriod(place.holdfast, place.name, { every: options.everyMs });
     // Taken before the jitter, because the jitter must not count toward the time between two runs.
-    calledAtMs = looked.nowMs;
-    const done = alreadyDone(looked, calledAtMs);
+    calledAtMs = period.nowMs;
+    const done = alreadyDone(period, calledAtMs);
     if (done !== undefined) return { calledAtMs, found: done };
     options.signal?.throwIfAborted();
     if (options.jitterMaxMs > 0) {
@@ -107,10 +107,10 @@ async function take(
     } catch (error) {
       if (!(error instanceof AcquireTimeoutError)) throw error;
       const refusal = refusalOf(error);
-      const looked = await lookAtPeriod(holdfast, name, { every: everyMs });
-      const done = alreadyDone(looked, calledAtMs);
+      const period = await lookAtPeriod(holdfast, name, { every: everyMs });
+      const done = alreadyDone(period, calledAtMs);
       if (done !== undefined) return done;
-      const { lastRun } = looked;
+      const { lastRun } = period;
       const { holder } = error;
       const isRun = holder !== undefined && holder.owner === lastRun?.owner && lastRun.endedAtMs === undefined;
       if (refusal !== undefined && (isRun || runtime.monotonicMs() >= givesUpAtMs)) return refusal;

@@ -360,8 +360,8 @@ describe.each(ADAPTERS)("$name", (adapter) => {
   });
 
   test.each([
-    ["a promise, which would keep every answer", async () => false],
-    ["nothing, which would keep none", () => undefined],
+    ["a promise, which would keep every response", async () => false],
+    ["undefined, which would keep no response", () => undefined],
   ])("an invalid result of `keep` blocks the key: %s", async (_, keep) => {
     const heard: IdempotencyEvent[] = [];
     const listener = (event: unknown): void => void heard.push(event as IdempotencyEvent);

@@ -85,7 +85,7 @@ describe.each(ADAPTERS)("$name", (adapter) => {
 
     test.each([
       ["empty", ""],
-      ["an empty String", '""'],
+      ["an empty quoted string", '""'],
       ["too long", "x".repeat(256)],
       ["two lines", ["a", "b"]],
       ["two lines that a proxy has joined", "a, b"],

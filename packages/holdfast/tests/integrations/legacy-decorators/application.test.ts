@@ -233,13 +233,13 @@ describe("the filter", () => {
   const store = { mayHaveRun: false, transient: true, cause: new Error("away") };
 
   test.each<[string, () => Error, number, string | null]>([
-    ["ClosedError", () => new ClosedError("a"), 503, "1"],
-    ["StoreError", () => new StoreError("a", store), 503, "1"],
-    ["StoreError that says when", () => new StoreError("a", { ...store, resumesInMs: 4_100 }), 503, "5"],
-    ["QuorumError", () => new QuorumError("a", { ...store, answers: [] }), 503, "1"],
-    ["EvictionError", () => new EvictionError("a", { policy: "allkeys-lru", maxmemoryBytes: 1 }), 500, null],
-    ["UnsupportedError", () => new UnsupportedError("a", "Never."), 500, null],
-  ])("answers a %s with its status", async (_, make, status, retryAfter) => {
+    ["a ClosedError", () => new ClosedError("a"), 503, "1"],
+    ["a StoreError", () => new StoreError("a", store), 503, "1"],
+    ["a StoreError with a retry time", () => new StoreError("a", { ...store, resumesInMs: 4_100 }), 503, "5"],
+    ["a QuorumError", () => new QuorumError("a", { ...store, answers: [] }), 503, "1"],
+    ["an EvictionError", () => new EvictionError("a", { policy: "allkeys-lru", maxmemoryBytes: 1 }), 500, null],
+    ["an UnsupportedError", () => new UnsupportedError("a", "Never."), 500, null],
+  ])("answers %s with its status", async (_, make, status, retryAfter) => {
     @Controller()
     class Throwing {
       @Get("throws")

@@ -180,7 +180,7 @@ describe("a locked method", () => {
 
   test.each<[string, unknown]>([
     ["an error", Object.assign(new RangeError("card refused"), { code: "E_CARD" })],
-    ["what is no error", { status: 402 }],
+    ["a value that is not an Error", { status: 402 }],
   ])("rethrows %s unchanged, and releases the lock", async (_, error) => {
     const invoices = await appWith([Invoices]);
     await expect(invoices.fail(id, error)).rejects.toBe(error);

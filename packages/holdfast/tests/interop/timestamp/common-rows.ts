@@ -18,7 +18,7 @@ async function ends(scene: Scene): Promise<void> {
 export const COMMON: readonly Row[] = [
   {
     id: "both ways",
-    says: "whoever holds keeps the other side out, and a release lets it in",
+    title: "a holder of either side keeps the other side out, and a release lets it in",
     async play(scene) {
       const lease = await scene.lock().acquire();
       expect(await scene.peer().tryLock()).toBe(false);
@@ -36,7 +36,7 @@ export const COMMON: readonly Row[] = [
   },
   {
     id: "between us",
-    says: "two Holdfasts exclude each other, wake each other, and their tokens rise",
+    title: "two Holdfast clients exclude and wake each other, and their tokens rise",
     async play(scene) {
       const slow = { retryDelayMs: 60_000, retryJitterMs: 0 };
       const first = await scene.lock(slow).acquire();
@@ -53,7 +53,7 @@ export const COMMON: readonly Row[] = [
   },
   {
     id: "force",
-    says: "a holder of either side can be released by force, by the name that inspect shows",
+    title: "a holder of either side can be force-released by the owner that inspect shows",
     async play(scene) {
       const lease = await scene.lock().acquire();
       expect(await scene.lock({}, "second").forceRelease({ owner: "somebody else" })).toBe(false);
@@ -70,7 +70,7 @@ export const COMMON: readonly Row[] = [
   },
   {
     id: "race",
-    says: "of both sides racing for a lock that is free or expired, never two win",
+    title: "when both sides race for a free or expired lock, at most one wins",
     async play(scene) {
       const lock = scene.lock();
       for (let round = 0; round < RACES; round += 1) {
@@ -85,7 +85,7 @@ export const COMMON: readonly Row[] = [
   },
   {
     id: "counter",
-    says: "a counter that both sides guard by the lock loses no update",
+    title: "a counter that both sides guard with the lock loses no update",
     async play(scene) {
       const { key } = scene;
       const counter = `${key}:counter`;

@@ -25,33 +25,45 @@ const scene = useScene(cppGetSet, cppGetSetPeer);
 /** The rows of docs/interop.md, in its words. */
 export const ROWS: readonly Row[] = [
   ...COMMON,
-  { id: "value", says: "whatever parses whole seconds reads what we write", play: valueIsReadByThem },
+  { id: "value", title: "any parser of whole seconds parses the values that Holdfast writes", play: valueIsReadByThem },
   {
     id: "D1",
-    says: "a holder that crashed leaves a key for ever; ours expires, after its value",
+    title:
+      "a crashed foreign holder leaves a key without an expiry; the key of a Holdfast holder expires, but not before its value",
     play: keyHasAnExpiry,
   },
   {
     id: "D2",
-    says: "they leave a lock behind that nobody holds; we wait for its end, and say that no owner is known",
+    title:
+      "a foreign client can leave a lock without a holder; Holdfast waits for its end and reports an unknown owner",
     play: ghost,
   },
   {
     id: "D3",
-    says: "whoever comes too late overwrites the winner's time; we put ours right",
+    title: "a foreign client that loses overwrites the winner's time; Holdfast restores its own",
     play: overwrittenByALoser,
   },
-  { id: "D3 ours", says: "we write nothing when we lose", play: nothingWrittenOnALoss },
-  { id: "D3 release", says: "or leave it, or delete it, when we release", play: overwrittenAtRelease },
+  { id: "D3 ours", title: "a Holdfast client that loses writes nothing", play: nothingWrittenOnALoss },
+  {
+    id: "D3 release",
+    title: "a release leaves or deletes an overwritten value, as the `overwritten` option says",
+    play: overwrittenAtRelease,
+  },
   {
     id: "D4",
-    says: "their late release deletes our lock: we are told, and none of ours goes in",
+    title:
+      "a late foreign release deletes the lock of a Holdfast holder, which is notified, and no other Holdfast client is granted",
     play: theirLateReleaseIsALoss,
   },
-  { id: "D4 ours", says: "our late release deletes nothing of theirs", play: ourLateReleaseDeletesNothing },
+  {
+    id: "D4 ours",
+    title: "a late Holdfast release does not delete a foreign lock",
+    play: ourLateReleaseDeletesNothing,
+  },
   {
     id: "D5",
-    says: "a key that goes between their SETNX and GET is a failure for them; we cannot come between",
+    title:
+      "a key that vanishes between SETNX and GET makes a foreign client fail; Holdfast checks and writes in one step",
     async play() {
       await scene.peer().tryLock();
       const get = vi.spyOn(scene.redis, "get").mockImplementationOnce(async () => {
@@ -66,13 +78,19 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "D6",
-    says: "a clock that is ahead by more than the lease takes live locks; our holder is told, and so is who looks",
+    title:
+      "a foreign client whose clock is ahead by more than the lease takes live locks; the Holdfast holder is notified, and inspect reports it",
     play: clockAhead,
   },
-  { id: "D7", says: "two of one second write one value; ours are told apart by the record", play: sameMoment },
+  {
+    id: "D7",
+    title: "two foreign clients write the same value in one second; the record distinguishes Holdfast holders",
+    play: sameMoment,
+  },
   {
     id: "D8",
-    says: "whichever way equal times are read: what we rely on is over before, and we take over after",
+    title:
+      "however a client treats equal times, a Holdfast lease ends before its value, and Holdfast takes over only after it",
     async play() {
       for (const isOver of [
         (ends: number, nowS: number) => ends < nowS,
@@ -97,12 +115,12 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "D9",
-    says: "work that takes longer than the lease is renewed, or told before the value is over",
+    title: "the lease of long work is renewed, or its holder is notified before the value is over",
     play: longWork,
   },
   {
     id: "digits",
-    says: "we write whole seconds without a mark, and refuse what is none",
+    title: "Holdfast writes whole seconds without a mark and refuses any other value",
     async play() {
       await scene.lock().acquire();
       expect(await scene.redis.get(scene.key)).toMatch(/^\d{10}$/);
@@ -112,4 +130,8 @@ export const ROWS: readonly Row[] = [
   },
 ];
 
-test.each(ROWS)("$id: $says", { timeout: eventually.timeout * 2 }, (row) => row.play(scene));
+test.each(ROWS.map((row) => [row.id, row.title, row] as const))(
+  "%s: %s",
+  { timeout: eventually.timeout * 2 },
+  (_id, _title, row) => row.play(scene),
+);

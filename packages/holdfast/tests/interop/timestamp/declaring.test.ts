@@ -77,50 +77,60 @@ test("a custom dialect behaves as declared", async () => {
   expect(await lock.tryAcquire()).not.toBeNull();
 });
 
-describe("an invalid dialect is refused", () => {
+describe("a lock is refused", () => {
   test.each<[string, object, string, string]>([
-    ["unit", { unit: "m" }, "TypeError", 'dialect.unit must be "s", "ms" or "none"; got "m"'],
+    ["with an invalid unit", { unit: "m" }, "TypeError", 'dialect.unit must be "s", "ms" or "none"; got "m"'],
     [
-      "no prefix",
+      "without a prefix",
       { prefix: undefined },
       "TypeError",
       "dialect.prefix must be a string, empty if there is none; got undefined",
     ],
     [
-      "leaseMs",
+      "with an invalid leaseMs",
       { leaseMs: 50 },
       "RangeError",
       "dialect.leaseMs must be a whole number from 100 to 31536000000; got 50",
     ],
     [
-      "paddingMs",
+      "with an invalid paddingMs",
       { paddingMs: -1 },
       "RangeError",
       "dialect.paddingMs must be a whole number from 0 to 31536000000; got -1",
     ],
     [
-      "part of a second",
+      "with a padding that is not in whole seconds",
       { unit: "s", paddingMs: 1 },
       "RangeError",
       "dialect.paddingMs must be whole seconds, because the value counts seconds; got 1",
     ],
     [
-      "takeoverWhen",
+      "with an invalid takeoverWhen",
       { takeoverWhen: "soon" },
       "TypeError",
       'dialect.takeoverWhen must be "reached" or "passed"; got "soon"',
     ],
-    ["mark", { mark: "x" }, "TypeError", 'dialect.mark must be "fraction", "leading-zero" or "none"; got "x"'],
     [
-      "fraction of ms",
+      "with an invalid mark",
+      { mark: "x" },
+      "TypeError",
+      'dialect.mark must be "fraction", "leading-zero" or "none"; got "x"',
+    ],
+    [
+      "with a fraction of milliseconds",
       { mark: "fraction" },
       "RangeError",
       'dialect.mark must be "leading-zero" or "none" for whole milliseconds; got "fraction"',
     ],
-    ["losersWrite", { losersWrite: "yes" }, "TypeError", 'dialect.losersWrite must be true or false; got "yes"'],
-    ["a field that is none", { ttl: 1 }, "TypeError", "there is no field dialect.ttl"],
     [
-      "a field of others",
+      "with an invalid losersWrite",
+      { losersWrite: "yes" },
+      "TypeError",
+      'dialect.losersWrite must be true or false; got "yes"',
+    ],
+    ["with an unknown field", { ttl: 1 }, "TypeError", "there is no field dialect.ttl"],
+    [
+      "with a field of another unit",
       { unit: "none" },
       "TypeError",
       'there is no field dialect.paddingMs; the fields of a dialect of unit "none" are prefix, suffix, unit, leaseMs',
@@ -131,12 +141,12 @@ describe("an invalid dialect is refused", () => {
     expect(error.message).toContain(message);
   });
 
-  test("a missing dialect", () => {
+  test("without a dialect", () => {
     expect(thrown(() => timestampLock(holdfast, "a", undefined as never)).message).toContain("dialect must be");
   });
 });
 
-describe("an invalid option is refused", () => {
+describe("a lock is refused with an invalid option", () => {
   test.each<[TimestampOptions | object, string]>([
     [{ maxClockSkewMs: 999 }, "maxClockSkewMs must be a whole number from 1000 to 86400000; got 999"],
     [{ takeoverMarginMs: -1 }, "takeoverMarginMs must be a whole number from 0 to 86400000; got -1"],

@@ -23,8 +23,8 @@ async function deadHolder(): Promise<Lease> {
 
 describe("a force-release of a lock that another client has overwritten", () => {
   test.each([
-    ["a client that came too late", 60_000],
-    ["one that has the lock", 3_600_000],
+    ["a client that lost the race", 60_000],
+    ["a client that holds the lock", 3_600_000],
   ])("by %s: does nothing to the Holdfast holder until the other client's value is released", async (_who, forMs) => {
     const lock = scene.lock();
     const lease = await deadHolder();

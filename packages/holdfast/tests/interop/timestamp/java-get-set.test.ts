@@ -29,27 +29,34 @@ const scene = useScene(javaGetSet, javaGetSetPeer);
 /** The rows of docs/interop.md, in its words. */
 export const ROWS: readonly Row[] = [
   ...COMMON,
-  { id: "value", says: "parseLong reads what we write", play: valueIsReadByThem },
+  { id: "value", title: "parseLong of Java parses the values that Holdfast writes", play: valueIsReadByThem },
   {
     id: "C1",
-    says: "a holder that crashed leaves a key for ever; ours expires, after its value",
+    title:
+      "a crashed foreign holder leaves a key without an expiry; the key of a Holdfast holder expires, but not before its value",
     play: keyHasAnExpiry,
   },
   {
     id: "C2",
-    says: "whoever comes too late overwrites the winner's time; we put ours right",
+    title: "a foreign client that loses overwrites the winner's time; Holdfast restores its own",
     play: overwrittenByALoser,
   },
-  { id: "C2 ours", says: "we write nothing when we lose", play: nothingWrittenOnALoss },
-  { id: "C2 release", says: "or leave it, or delete it, when we release", play: overwrittenAtRelease },
+  { id: "C2 ours", title: "a Holdfast client that loses writes nothing", play: nothingWrittenOnALoss },
+  {
+    id: "C2 release",
+    title: "a release leaves or deletes an overwritten value, as the `overwritten` option says",
+    play: overwrittenAtRelease,
+  },
   {
     id: "C3",
-    says: "they leave a lock behind that nobody holds; we wait for its end, and say that no owner is known",
+    title:
+      "a foreign client can leave a lock without a holder; Holdfast waits for its end and reports an unknown owner",
     play: ghost,
   },
   {
     id: "C4",
-    says: "a waiter of theirs that was paused while another took over, and was over, loses and puts off the end; we wait for that",
+    title:
+      "a foreign waiter that was paused during another takeover loses and postpones the end; Holdfast waits for the new end",
     async play() {
       await expired(scene, 9_000);
       const paused = await scene.peer().tryLockUpToTakeover();
@@ -63,13 +70,19 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "C5",
-    says: "their late release deletes our lock: we are told, and none of ours goes in",
+    title:
+      "a late foreign release deletes the lock of a Holdfast holder, which is notified, and no other Holdfast client is granted",
     play: theirLateReleaseIsALoss,
   },
-  { id: "C5 ours", says: "our late release deletes nothing of theirs", play: ourLateReleaseDeletesNothing },
+  {
+    id: "C5 ours",
+    title: "a late Holdfast release does not delete a foreign lock",
+    play: ourLateReleaseDeletesNothing,
+  },
   {
     id: "C6, C7",
-    says: "threads of one object release each other's lock; here only the lease does, and nobody who waits is in its way",
+    title:
+      "threads that share a foreign lock object release each other's lock; in Holdfast only the lease can release, and no waiter delays it",
     async play() {
       const object = scene.peer();
       expect(await object.tryLock()).toBe(true);
@@ -89,7 +102,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "C8",
-    says: "a client with another key serializer uses another key; a canary shows it before it matters",
+    title: "a client with another key serializer uses another key; a canary key reveals this in advance",
     async play() {
       // The key as Java serialization encodes it.
       const elsewhere = `\u00ac\u00ed\u0000\u0005t\u0000${scene.key}`;
@@ -103,7 +116,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "C9",
-    says: "their budget counts pauses; ours is time that has passed",
+    title: "the foreign wait limit counts pauses; the Holdfast limit is elapsed time",
     async play() {
       await scene.peer().tryLock();
       const startedAtMs = performance.now();
@@ -115,7 +128,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "C10",
-    says: "a reply to SETNX that is lost leaves a lock that nobody holds; we ask again, and have it",
+    title: "a lost reply to SETNX leaves a lock without a holder; Holdfast repeats the request and gets the lock",
     async play() {
       const proxy = await startProxy(scene.server.port);
       const theirs = new Redis({ port: proxy.port, maxRetriesPerRequest: 0, retryStrategy: () => 10 });
@@ -152,7 +165,8 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "C11",
-    says: "what parseLong cannot read is thrown out of their lock; we write digits alone, and refuse what is none or counts seconds",
+    title:
+      "the foreign lock throws on a value that parseLong cannot parse; Holdfast writes only digits, and refuses other text and seconds",
     async play() {
       for (const value of ["1700000000000.5", "somebody", `${Math.floor(Date.now() / 1_000)}`]) {
         await scene.redis.set(scene.key, value);
@@ -168,12 +182,13 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "C12",
-    says: "a clock that is ahead by more than the lease takes live locks; our holder is told, and so is who looks",
+    title:
+      "a foreign client whose clock is ahead by more than the lease takes live locks; the Holdfast holder is notified, and inspect reports it",
     play: clockAhead,
   },
   {
     id: "C13",
-    says: "a value that is reached is busy, for them and for us",
+    title: "a lock is still held at the exact time of its value, for foreign clients and for Holdfast",
     async play() {
       const atMs = Math.ceil(await scene.nowMs()) + 40;
       await scene.redis.set(scene.key, atMs);
@@ -185,10 +200,14 @@ export const ROWS: readonly Row[] = [
       await lease.release();
     },
   },
-  { id: "C14", says: "two of one millisecond write one value; ours are told apart by the record", play: sameMoment },
+  {
+    id: "C14",
+    title: "two foreign clients write the same value in one millisecond; the record distinguishes Holdfast holders",
+    play: sameMoment,
+  },
   {
     id: "C15",
-    says: "one that locks twice waits for itself and is refused; here the error says so",
+    title: "a caller that locks twice waits for itself and is refused; the Holdfast error says so",
     async play() {
       const lock = scene.lock();
       const lease = await lock.acquire();
@@ -197,7 +216,8 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "C16",
-    says: "pauses of one length keep those who wait in step; ours differ at random, and callers of one process are served in turn",
+    title:
+      "pauses of equal length keep foreign waiters in step; Holdfast pauses are random, and callers of one process are served in turn",
     async play() {
       const lock = scene.lock();
       const lease = await lock.acquire();
@@ -212,12 +232,16 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "C17",
-    says: "work that takes longer than the lease is renewed, or told before the value is over",
+    title: "the lease of long work is renewed, or its holder is notified before the value is over",
     play: longWork,
   },
 ];
 
-test.each(ROWS)("$id: $says", { timeout: eventually.timeout * 2 }, (row) => row.play(scene));
+test.each(ROWS.map((row) => [row.id, row.title, row] as const))(
+  "%s: %s",
+  { timeout: eventually.timeout * 2 },
+  (_id, _title, row) => row.play(scene),
+);
 
 test("a waiter pauses between a quarter of `retryDelayMs` and all of it", async () => {
   const { systemRuntime } = await import("../../../src/simulation.js");

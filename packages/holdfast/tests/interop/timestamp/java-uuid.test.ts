@@ -43,7 +43,7 @@ export const ROWS: readonly Row[] = [
   ...COMMON,
   {
     id: "value",
-    says: "the value is a UUID, another one for each acquire, with the expiry of the lease",
+    title: "the value is a UUID, new for each acquire, with the expiry of the lease",
     async play() {
       const values = new Set<string | null>();
       for (let i = 0; i < 3; i += 1) {
@@ -60,7 +60,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "E1",
-    says: "a lock that was lost is entered again by the count alone; a lease asks its clock each time",
+    title: "the foreign count lets a caller re-enter a lost lock; a Holdfast lease checks its clock each time",
     async play() {
       const theirs = peer();
       await theirs.tryLock();
@@ -77,7 +77,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "E2",
-    says: "one renewal that throws ends their schedule; ours go on until the lease is over",
+    title: "one renewal that throws ends the foreign schedule; Holdfast continues to renew until the lease is over",
     async play() {
       await behindProxy(async (proxy, _lock, theirs) => {
         await theirs.tryLock();
@@ -109,7 +109,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "E3",
-    says: "a release that fails leaves theirs renewed for ever; with ours no renewal follows a release",
+    title: "a foreign lock whose release fails is renewed forever; Holdfast sends no renewal after a release",
     async play() {
       await behindProxy(async (proxy, lock, theirs) => {
         await theirs.tryLock();
@@ -133,7 +133,8 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "E4",
-    says: "a thread that ends without a release is renewed for as long as its process lives; `run` cannot forget it",
+    title:
+      "the foreign lock of a thread that ended without a release is renewed until its process exits; `run` always releases",
     async play() {
       await expect(
         scene.lock().run(() => {
@@ -145,7 +146,8 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "E5",
-    says: "a renewal just after the release interrupts a thread that has nothing; no signal of ours aborts after a release",
+    title:
+      "a foreign renewal just after the release interrupts a thread that holds nothing; no Holdfast signal aborts after a release",
     async play() {
       const theirs = peer();
       await theirs.tryLock();
@@ -162,7 +164,8 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "E6",
-    says: "two objects of one name are two owners; here the error says that it waited for its own process",
+    title:
+      "two foreign lock objects with one name are two owners; the Holdfast error says that the caller waited for its own process",
     async play() {
       const [one, other] = [peer(), peer()];
       expect(await one.tryLock()).toBe(true);
@@ -175,7 +178,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "E7",
-    says: "a release without a lock is silent there; a lease that was lost says so when it is released",
+    title: "a foreign release without a lock is silent; the release of a lost Holdfast lease reports the loss",
     async play() {
       await peer().unlock();
       const lease = await scene.lock().acquire();
@@ -186,7 +189,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "E9, F1",
-    says: "a holder that was paused is refused by whoever checks the token, once a newer one was seen",
+    title: "a resource that has seen a newer token refuses a holder that was paused",
     async play() {
       let seen = 0;
       const accept = (token: number): boolean => {
@@ -205,4 +208,8 @@ export const ROWS: readonly Row[] = [
   },
 ];
 
-test.each(ROWS)("$id: $says", { timeout: eventually.timeout * 8 }, (row) => row.play(scene));
+test.each(ROWS.map((row) => [row.id, row.title, row] as const))(
+  "%s: %s",
+  { timeout: eventually.timeout * 8 },
+  (_id, _title, row) => row.play(scene),
+);

@@ -30,10 +30,11 @@ async function asked(play: () => Promise<void>): Promise<number> {
 /** The rows of docs/interop.md, in its words. */
 export const ROWS: readonly Row[] = [
   ...COMMON,
-  { id: "value", says: "tonumber reads what we write", play: valueIsReadByThem },
+  { id: "value", title: "tonumber of Lua parses the values that Holdfast writes", play: valueIsReadByThem },
   {
     id: "B1",
-    says: "their release in time leaves the key until it expires; ours frees at once, and we wait for theirs without deleting it",
+    title:
+      "a foreign release in time leaves the key until it expires; a Holdfast release frees the lock immediately, and a Holdfast waiter does not delete the foreign key",
     async play() {
       const theirs = scene.peer();
       await theirs.tryLock();
@@ -54,7 +55,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "B2, B3",
-    says: "their three tries take no time; ours are as many as `attempts` says, with pauses",
+    title: "the three foreign tries follow without a pause; Holdfast tries `attempts` times, with pauses",
     async play() {
       await scene.lock().acquire();
       expect(await asked(async () => void (await scene.peer().tryLock()))).toBe(3);
@@ -70,7 +71,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "B4",
-    says: "after their takeover the value says 8 s and the expiry 4 s; we go by whichever is sooner",
+    title: "after a foreign takeover the value says 8 s and the expiry 4 s; Holdfast uses the earlier one",
     async play() {
       await expired(scene);
       expect(await scene.peer().tryLock()).toBe(true);
@@ -90,7 +91,8 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "B5",
-    says: "what is no number is an error in their script; we refuse it by name, and write numbers alone",
+    title:
+      "a value that is not a number is an error in the foreign script; Holdfast refuses it with a named error, and writes only numbers",
     async play() {
       await scene.redis.set(scene.key, "somebody");
       await expect(scene.peer().tryLock()).rejects.toThrow();
@@ -100,12 +102,13 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "B6",
-    says: "a clock that is ahead by more than the lease takes live locks; our holder is told, and so is who looks",
+    title:
+      "a foreign client whose clock is ahead by more than the lease takes live locks; the Holdfast holder is notified, and inspect reports it",
     play: clockAhead,
   },
   {
     id: "B7",
-    says: "when the time is reached anybody may take it over or delete it; what we rely on is over by then",
+    title: "when its time is reached any client may take over or delete the lock; the Holdfast lease is over by then",
     async play() {
       const theirs = scene.peer();
       await theirs.tryLock();
@@ -120,13 +123,17 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "B8",
-    says: "work that takes longer than the lease is renewed, or told before the value is over",
+    title: "the lease of long work is renewed, or its holder is notified before the value is over",
     play: longWork,
   },
-  { id: "B9", says: "two of one second write one value; ours are told apart by the record", play: sameMoment },
+  {
+    id: "B9",
+    title: "two foreign clients write the same value in one second; the record distinguishes Holdfast holders",
+    play: sameMoment,
+  },
   {
     id: "B10",
-    says: "a key with a tag and one without are two locks; ours shows which one it is",
+    title: "a key with a hash tag and one without are two locks; a Holdfast lock shows its key",
     async play() {
       const tagged = { ...phpLua, prefix: "{lock_goods}:" };
       const lock = timestampLock(scene.holdfast, "300", tagged);
@@ -142,7 +149,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "B12",
-    says: "their release deletes what is over, whoever wrote it; ours nothing but its own",
+    title: "a foreign release deletes any expired value; a Holdfast release deletes only its own",
     async play() {
       await expired(scene);
       await scene.peer().unlock();
@@ -152,4 +159,8 @@ export const ROWS: readonly Row[] = [
   },
 ];
 
-test.each(ROWS)("$id: $says", { timeout: eventually.timeout * 2 }, (row) => row.play(scene));
+test.each(ROWS.map((row) => [row.id, row.title, row] as const))(
+  "%s: %s",
+  { timeout: eventually.timeout * 2 },
+  (_id, _title, row) => row.play(scene),
+);

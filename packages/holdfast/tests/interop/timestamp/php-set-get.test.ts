@@ -23,15 +23,17 @@ const scene = useScene(phpSetGet, phpSetGetPeer);
 /** The rows of docs/interop.md, in its words. */
 export const ROWS: readonly Row[] = [
   ...COMMON,
-  { id: "value", says: "the int cast reads what we write", play: valueIsReadByThem },
+  { id: "value", title: "the int cast of PHP parses the values that Holdfast writes", play: valueIsReadByThem },
   {
     id: "A1",
-    says: "a holder that crashed leaves a key for ever; ours expires, after its value",
+    title:
+      "a crashed foreign holder leaves a key without an expiry; the key of a Holdfast holder expires, but not before its value",
     play: keyHasAnExpiry,
   },
   {
     id: "A2",
-    says: "in the second of expiry a waiter of theirs puts it off and loses; we take it then, and write nothing when we lose",
+    title:
+      "in the second of expiry a foreign waiter postpones the expiry and still loses; Holdfast acquires the lock then, and writes nothing if it loses",
     async play() {
       const nowS = Math.floor((await scene.nowMs()) / 1_000);
       await scene.redis.set(scene.key, nowS);
@@ -50,25 +52,39 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "A3",
-    says: "whoever comes too late overwrites the winner's time; we put ours right",
+    title: "a foreign client that loses overwrites the winner's time; Holdfast restores its own",
     play: overwrittenByALoser,
   },
-  { id: "A3 release", says: "or leave it, or delete it, when we release", play: overwrittenAtRelease },
+  {
+    id: "A3 release",
+    title: "a release leaves or deletes an overwritten value, as the `overwritten` option says",
+    play: overwrittenAtRelease,
+  },
   {
     id: "A4",
-    says: "their late release deletes our lock: we are told, and none of ours goes in",
+    title:
+      "a late foreign release deletes the lock of a Holdfast holder, which is notified, and no other Holdfast client is granted",
     play: theirLateReleaseIsALoss,
   },
-  { id: "A4 ours", says: "our late release deletes nothing of theirs", play: ourLateReleaseDeletesNothing },
+  {
+    id: "A4 ours",
+    title: "a late Holdfast release does not delete a foreign lock",
+    play: ourLateReleaseDeletesNothing,
+  },
   {
     id: "A5",
-    says: "a clock that is ahead by more than the lease takes live locks; our holder is told, and so is who looks",
+    title:
+      "a foreign client whose clock is ahead by more than the lease takes live locks; the Holdfast holder is notified, and inspect reports it",
     play: clockAhead,
   },
-  { id: "A6", says: "two of one second write one value; ours are told apart by the record", play: sameMoment },
+  {
+    id: "A6",
+    title: "two foreign clients write the same value in one second; the record distinguishes Holdfast holders",
+    play: sameMoment,
+  },
   {
     id: "A6 fraction",
-    says: "and by six digits that the cast cuts off",
+    title: "six digits that the cast drops also distinguish Holdfast holders",
     async play() {
       await scene.lock().acquire();
       expect(await scene.redis.get(scene.key)).toMatch(/^\d{10}\.\d{6}$/);
@@ -76,12 +92,13 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "A7",
-    says: "work that takes longer than the lease is renewed, or told before the value is over",
+    title: "the lease of long work is renewed, or its holder is notified before the value is over",
     play: longWork,
   },
   {
     id: "A8",
-    says: "they take over what is no number; we refuse it, and a number of another unit, and write neither",
+    title:
+      "foreign clients take over a value that is not a number; Holdfast refuses it, and a number in another unit, and writes neither",
     async play() {
       for (const value of ["somebody", "", "1e12", "-5", "0x10", `${Date.now()}`]) {
         await scene.redis.set(scene.key, value);
@@ -104,7 +121,8 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "A9",
-    says: "a waiter of theirs overwrites us, if its predecessor left and we came in between; we put it right when we renew",
+    title:
+      "a foreign waiter overwrites the value if Holdfast acquired the lock in between; the next renewal restores it",
     async play() {
       await scene.peer().tryLock();
       await expired(scene);
@@ -125,7 +143,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: "A10",
-    says: "SET … GET needs Redis 6.2; no script of ours uses it",
+    title: "SET … GET needs Redis 6.2, and no Holdfast script uses it",
     async play() {
       for (const { source } of Object.values(scripts)) expect(source).not.toMatch(/'SET',[^\n]*'GET'/);
     },
@@ -133,5 +151,5 @@ export const ROWS: readonly Row[] = [
 ];
 
 describe(phpSetGet.prefix, () => {
-  test.each(ROWS)("$id: $says", (row) => row.play(scene));
+  test.each(ROWS.map((row) => [row.id, row.title, row] as const))("%s: %s", (_id, _title, row) => row.play(scene));
 });

@@ -36,7 +36,7 @@ export interface Scene {
 /** One numbered row of docs/interop.md: its text and its test. */
 export interface Row {
   readonly id: string;
-  readonly says: string;
+  readonly title: string;
   play(scene: Scene): Promise<void>;
 }
 

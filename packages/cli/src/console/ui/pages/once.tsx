@@ -220,12 +220,12 @@ function useCalls(query: Params): Calls {
       setAnswers(read);
       setTrouble(undefined);
     };
-    const tell = (error: unknown): void => {
+    const showError = (error: unknown): void => {
       if (!isOver) setTrouble(error instanceof Error ? error.message : String(error));
     };
-    const first = setTimeout(() => void ask().catch(tell), answers === undefined ? 0 : TYPING_MS);
+    const first = setTimeout(() => void ask().catch(showError), answers === undefined ? 0 : TYPING_MS);
     const again = setInterval(() => {
-      if (liveness.value !== "stopped" && !document.hidden) void ask().catch(tell);
+      if (liveness.value !== "stopped" && !document.hidden) void ask().catch(showError);
     }, ASK_AGAIN_MS);
     return () => {
       isOver = true;

@@ -21,12 +21,12 @@ local owner, waitMs, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 -- include redisson-fair
 -- include redisson-field
 local isOurs = has(owner) == 1
-local isBehind = false
+local isAfterOwner = false
 for _, waiter in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do
-  if isBehind then
+  if isAfterOwner then
     redis.call('ZINCRBY', KEYS[3], -waitMs, waiter)
   elseif waiter == owner then
-    isBehind = true
+    isAfterOwner = true
   end
 end
 redis.call('ZREM', KEYS[3], owner)
@@ -43,4 +43,4 @@ if isOurs then
   redis.call('DEL', KEYS[1])
   return 2
 end
-return isBehind and 1 or 0
+return isAfterOwner and 1 or 0

@@ -20,7 +20,7 @@ if redis.call('EXISTS', KEYS[2]) == 1 then
   return 1
 end
 if redis.call('EXISTS', KEYS[1]) == 0 then
-  tellOfWriter(channel, how)
+  publishWriteEnd(channel, how)
 end
 if redis.call('HEXISTS', KEYS[1], owner) == 0 then
   return 2

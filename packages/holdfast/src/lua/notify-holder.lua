@@ -1,9 +1,9 @@
 --[[
-  lua/tell-holder: send a message to a client without checking that it is subscribed.
+  lua/notify-holder: send a message to a client without checking that it is subscribed.
 
   Uses the client's own channel, to which it subscribes in a cluster as well. A holder that never waited has no inbox
   in the slot of the keys.
 ]]
-local function tellHolder(inbox, client, message)
+local function notifyHolder(inbox, client, message)
   redis.pcall('PUBLISH', (string.gsub(inbox, '{[^}]*}:$', '')) .. client, message)
 end

@@ -1,5 +1,5 @@
 --[[
-  lua/tell: send a message to the inbox of a client, if the client is subscribed to it.
+  lua/notify: send a message to the inbox of a client, if the client is subscribed to it.
 
   A grant to a process that is gone would block the lock for a whole lease, so the subscribers are counted before the
   message is sent. PUBLISH also counts subscribers of patterns, such as an operator with PSUBSCRIBE. So the script
@@ -38,7 +38,7 @@ local function isThere(channel, number)
   return not reply.err and reply[2] ~= 0
 end
 
-local function tell(channel, message)
+local function notify(channel, message)
   -- Counts first, because a message without a subscriber here still reaches subscribers on replicas, which would accept
   -- the grant.
   if not isThere(channel, string.match(message, '%d+')) then

@@ -11,7 +11,7 @@ import { Refusal } from "./refusal.js";
 const LONGEST_NOTE_MS = 1_000;
 
 /** The period of one run, from before its jitter and its wait. */
-export class PeriodGate {
+export class PeriodRun {
   readonly #holdfast: Holdfast;
   readonly #plan: RunPlan;
   readonly #readAtMs: number;
@@ -24,10 +24,10 @@ export class PeriodGate {
   }
 
   /** Reads the server's clock; undefined without `--once-per`. @throws StoreError */
-  static async read(holdfast: Holdfast, plan: RunPlan): Promise<PeriodGate | undefined> {
+  static async read(holdfast: Holdfast, plan: RunPlan): Promise<PeriodRun | undefined> {
     if (plan.oncePer === undefined) return undefined;
     const { serverTimeMs } = await import("holdfast/period-marker");
-    return new PeriodGate(holdfast, plan, await serverTimeMs(holdfast, plan.name));
+    return new PeriodRun(holdfast, plan, await serverTimeMs(holdfast, plan.name));
   }
 
   /**

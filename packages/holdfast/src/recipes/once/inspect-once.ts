@@ -58,9 +58,9 @@ export async function inspectOnce(
 
 /** As `inspectOnce`, for a call whose protocol object already exists. @throws StoreError */
 export async function inspection(session: RecordReader, protocol: OnceProtocol): Promise<OnceInspection | undefined> {
-  const looked = await protocol.look(session.commandTimeoutMs);
-  if (looked === undefined) return undefined;
-  const { state, owner, token, attempt, firstMs, sinceMs, endedMs, leaseLeftMs } = looked;
+  const record = await protocol.read(session.commandTimeoutMs);
+  if (record === undefined) return undefined;
+  const { state, owner, token, attempt, firstMs, sinceMs, endedMs, leaseLeftMs } = record;
   const isHeld = state === "running" && leaseLeftMs > 0;
   return {
     state: (state === "running" && !isHeld ? "abandoned" : state) as OnceInspection["state"],

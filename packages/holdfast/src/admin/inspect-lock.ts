@@ -8,9 +8,9 @@ import {
   describe,
   ElectionProtocol,
   type InspectProtocol,
+  inspectionOf,
   Lock,
   latchProtocol,
-  looking,
   MutexProtocol,
   modeOf,
   type PermitsState,
@@ -46,7 +46,7 @@ interface Seen {
 }
 
 /** The state of a lock, with what lists need. */
-export interface Looked {
+export interface Inspected {
   readonly entry: LockEntry;
   /** Whether the first key of the lock exists. Lists find the lock by it. */
   readonly hasFirstKey: boolean;
@@ -57,16 +57,16 @@ export interface Looked {
  *
  * @throws StoreError, QuorumError
  */
-export async function look(place: Place, whose: Whose, identities: Identities): Promise<Looked> {
+export async function inspectLock(place: Place, whose: Whose, identities: Identities): Promise<Inspected> {
   try {
-    return await lookInto(place, whose, identities);
+    return await readLock(place, whose, identities);
   } catch (error) {
     if (!isMistyped(error)) throw error;
     return { entry: brokenEntry(whose, await mistypedKeys(place, whose)), hasFirstKey: true };
   }
 }
 
-async function lookInto(place: Place, whose: Whose, identities: Identities): Promise<Looked> {
+async function readLock(place: Place, whose: Whose, identities: Identities): Promise<Inspected> {
   const seen = await SEE[whose.kind](place, whose);
   const { protocol, state, own, idle, weigh = () => ({ mode: "exclusive", permits: 1 }) } = seen;
   const found: Inspection = await describe(identities, protocol, state);
@@ -137,21 +137,21 @@ function stateOf(kind: LockKind, holders: number, waiters: number, idle: Seen["i
 }
 
 /** Returns the waiters for a condition of a mutex, or its key if that has an unexpected type. @throws StoreError */
-export async function lookAtCondition(
+export async function inspectCondition(
   place: Place,
   whose: Whose,
   condition: string,
   identities: Identities,
 ): Promise<LockEntry["conditions"][number] | { readonly unreadable: string }> {
   try {
-    return await lookIntoCondition(place, whose, condition, identities);
+    return await readCondition(place, whose, condition, identities);
   } catch (error) {
     if (!isMistyped(error)) throw error;
     return { unreadable: `${keysOf(place.prefix, whose).base}:condition:${encodeURIComponent(condition)}` };
   }
 }
 
-async function lookIntoCondition(
+async function readCondition(
   place: Place,
   whose: Whose,
   condition: string,
@@ -161,7 +161,7 @@ async function lookIntoCondition(
   const keys = keysOf(prefix, whose);
   const mutex = new MutexProtocol({ store: session.store, name: whose.name, key: whose.key, keys, inbox: "" });
   const key = `${keys.base}:condition:${encodeURIComponent(condition)}`;
-  const protocol = looking({ store: session.store, mutex, ...mutex.keys, condition: key, inbox: "" });
+  const protocol = inspectionOf({ store: session.store, mutex, ...mutex.keys, condition: key, inbox: "" });
   const { waiterCount, waiters } = await describe(identities, protocol, await protocol.inspect(undefined, timeoutMs));
   const arrivals = await arrivalsIn(place, whose.name, waiterCount > 0 ? key : undefined);
   return {

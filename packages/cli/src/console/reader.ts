@@ -1,4 +1,4 @@
-/** One look at Redis: reads what is wanted and makes the views of it. Remembers only what a single look cannot see. */
+/** Reads the requested topics from Redis and makes their views. Remembers only what a single read cannot show. */
 import { type LockEntry, surveyAll } from "holdfast/admin";
 import type { ClientView, GraceView, LockRow, RedisAnswer, Topic } from "./api.js";
 import type { Backend } from "./backend.js";
@@ -20,7 +20,7 @@ export const MOST_FOLLOWED = 10_000;
 /** INFO is no secret, but it is long. */
 const FACTS_EVERY_MS = 5_000;
 
-/** What to look at. */
+/** The topics and locks to read. */
 export interface Wanted {
   readonly topics: ReadonlySet<Topic>;
   readonly locks: readonly LockPlace[];
@@ -30,15 +30,15 @@ const RECORDS_EVERY_MS = 5_000;
 
 const NEED_ALL_LOCKS: readonly Topic[] = ["locks", "semaphores", "elections", "clients"];
 
-/** What tells a watched lock from others. */
+/** Identifies a watched lock. */
 export function lockKey({ kind, name, key }: LockPlace): string {
   return idOf({ kind, name, key });
 }
 
 /** See the file header. */
-export class Look {
+export class Reader {
   readonly #contention = new Contention();
-  /** Of locks that are looked at in detail while nobody looks at the list. */
+  /** For locks that are watched in detail while no viewer watches the list. */
   readonly #ofWatched = new Contention();
   readonly #redact: Redaction;
   readonly #clock = new ClockFollower();
