@@ -4,7 +4,7 @@
  *
  * Each project is one package manager and one neighbor: a package in a version that Holdfast does not integrate with, which must
  * not keep Holdfast from being installed. In each project a first program runs as an ES module and as CommonJS, and
- * is compiled by TypeScript with each setting that the README names. TEXT runs only the projects whose name contains it.
+ * is compiled by TypeScript with each setting that the README names; with npm alone it is also bundled. TEXT runs only the projects whose name contains it.
  *
  * The package managers come from the registry that npm is configured for. The last line is `N passed, N failed`.
  */
@@ -44,13 +44,50 @@ const NEIGHBORS = {
   },
 };
 
-const TYPESCRIPT = { "ts 5.4": "5.4.5", "ts 5.9": "5.9.3" };
-/** Settings of TypeScript, and the kind of module that a file is with them. @type {Record<string, { extension: string, since?: string, options: object }>} */
+const TYPESCRIPT = { "ts 5.4": "5.4.5", "ts 5.9": "5.9.3", "ts 7.0": "7.0.2" };
+/** Settings of TypeScript, and the kind of module that a file is with them. @type {Record<string, { extension: string, since?: string, before?: string, options: object }>} */
 const SETTINGS = {
   "nodenext, ES module": { extension: "mts", options: { module: "nodenext" } },
   "nodenext, CommonJS": { extension: "cts", since: "5.8", options: { module: "nodenext" } },
   bundler: { extension: "ts", options: { module: "esnext", moduleResolution: "bundler" } },
-  node10: { extension: "ts", options: { module: "commonjs", moduleResolution: "node10", esModuleInterop: true } },
+  // TypeScript 7 no longer has it.
+  node10: {
+    extension: "ts",
+    before: "7",
+    options: { module: "commonjs", moduleResolution: "node10", esModuleInterop: true },
+  },
+};
+
+/**
+ * Bundlers, each with the command that writes out/first.cjs, minified.
+ * @type {Record<string, { packages: Record<string, string>, command: readonly string[] }>}
+ */
+const BUNDLERS = {
+  esbuild: {
+    packages: { esbuild: "0.28.2" },
+    command: ["esbuild", "first.mjs", "--bundle", "--minify", "--platform=node", "--outfile=out/first.cjs"],
+  },
+  rollup: {
+    packages: {
+      rollup: "4.68.8",
+      "@rollup/plugin-commonjs": "29.0.3",
+      "@rollup/plugin-json": "6.1.0",
+      "@rollup/plugin-node-resolve": "16.0.3",
+      "@rollup/plugin-terser": "1.0.2",
+    },
+    command: [
+      "rollup",
+      ...["first.mjs", "--file", "out/first.cjs", "--format", "cjs", "--inlineDynamicImports", "--silent"],
+      ...["-p", "node-resolve={exportConditions:['node']}", "-p", "commonjs", "-p", "json", "-p", "terser"],
+    ],
+  },
+  webpack: {
+    packages: { webpack: "5.113.0", "webpack-cli": "6.0.1" },
+    command: [
+      "webpack",
+      ...["./first.mjs", "--mode", "production", "--target", "node", "-o", "out", "--output-filename", "first.cjs"],
+    ],
+  },
 };
 
 const BODY = `
@@ -114,6 +151,8 @@ function project({ manager, neighbor, packages }) {
   mkdirSync(folder);
   const isPlain = neighbor === "none";
   const compilers = isPlain ? TYPESCRIPT : {};
+  // The bundlers do not depend on who installed them.
+  const bundlers = isPlain && manager === NPM ? BUNDLERS : {};
   write(folder, "package.json", {
     name: "fresh",
     private: true,
@@ -121,20 +160,29 @@ function project({ manager, neighbor, packages }) {
     devDependencies: Object.fromEntries([
       ["@types/node", "20.19.43"],
       ...Object.entries(compilers).map(([alias, version]) => [alias.replace(/\W/g, ""), `npm:typescript@${version}`]),
+      ...Object.values(bundlers).flatMap((bundler) => Object.entries(bundler.packages)),
     ]),
   });
   if (!check(`${name}: install`, () => step(folder, manager.install))) return;
   write(folder, "first.mjs", neighbor === "ioredis 4" ? AS_MODULE.replace("{ Redis }", "Redis") : AS_MODULE);
   write(folder, "first.cjs", AS_COMMONJS);
-  for (const file of ["first.mjs", "first.cjs"]) {
-    check(`${name}: ${file}`, () => {
-      const printed = step(folder, [execPath, "--no-warnings", file], { REDIS_PORT: String(port) });
-      if (printed.trim() !== "locked") throw new Error(`printed ${printed}`);
+  const locks = (/** @type {string} */ file) => {
+    const printed = step(folder, [execPath, "--no-warnings", file], { REDIS_PORT: String(port) });
+    if (printed.trim() !== "locked") throw new Error(`printed ${printed}`);
+  };
+  for (const file of ["first.mjs", "first.cjs"]) check(`${name}: ${file}`, () => locks(file));
+  for (const [bundler, { command }] of Object.entries(bundlers)) {
+    check(`${name}: bundled by ${bundler}`, () => {
+      rmSync(join(folder, "out"), { recursive: true, force: true });
+      const [program = "", ...args] = command;
+      step(folder, [join(folder, "node_modules/.bin", program), ...args]);
+      locks("out/first.cjs");
     });
   }
   for (const [compiler, version] of Object.entries(compilers)) {
-    for (const [setting, { extension, since = "0", options }] of Object.entries(SETTINGS)) {
-      if (Number(version.split(".").slice(0, 2).join(".")) < Number(since)) continue;
+    const release = Number(version.split(".").slice(0, 2).join("."));
+    for (const [setting, { extension, since = "0", before = "99", options }] of Object.entries(SETTINGS)) {
+      if (release < Number(since) || release >= Number(before)) continue;
       const file = `typed.${extension}`;
       write(folder, file, AS_TYPESCRIPT);
       const compilerOptions = {
