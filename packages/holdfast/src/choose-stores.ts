@@ -78,11 +78,13 @@ function checkServers(servers: unknown): void {
   const { length } = servers;
   const range = `redlock must have ${FEWEST_SERVERS}, 5, 7 or ${MOST_SERVERS} servers`;
   if (length < FEWEST_SERVERS || length > MOST_SERVERS) {
-    throw new RangeError(`${range}: with fewer, no majority is left when one fails; got ${length}`);
+    throw new RangeError(
+      `${range}: with fewer than ${FEWEST_SERVERS}, no majority is left when one fails; got ${length}`,
+    );
   }
   if (length % 2 === 0) {
     throw new RangeError(
-      `${range}: ${length} servers survive no more failures than ${length - 1}, and two callers can split the votes evenly; got ${length}`,
+      `${range}: ${length} servers tolerate no more failures than ${length - 1}, and two callers can split the votes evenly; got ${length}`,
     );
   }
   const twice = servers.findIndex((server, index) => servers.indexOf(server) !== index);

@@ -11,10 +11,13 @@ import { surveyAll } from "./survey.js";
 
 /** A hold or a wait of a client. */
 export interface ClientClaim {
+  /** The kind of the lock. */
   readonly kind: LockKind;
+  /** The name of the lock. */
   readonly name: string;
   /** The `key` option of a mutex. */
   readonly key: string | undefined;
+  /** The owner id of the hold or the wait. */
   readonly owner: string;
   /** The fencing token of the hold. Undefined for a wait. */
   readonly token: number | undefined;
@@ -24,12 +27,14 @@ export interface ClientClaim {
 
 /** A client, which is one Holdfast of a process, as its record and the locks show it. */
 export interface ClientEntry {
+  /** The id of the client, the first part of its owner ids. */
   readonly clientId: string;
   /**
    * The host of the process. This field and all others down to `lastSeenAtMs` are undefined if the client no longer has
    * a record and only a lock still names it.
    */
   readonly host: string | undefined;
+  /** The process id on that host. */
   readonly pid: number | undefined;
   /** The `clientName` option. */
   readonly clientName: string | undefined;
@@ -47,6 +52,7 @@ export interface ClientEntry {
    * no record.
    */
   readonly isHeardOf: boolean;
+  /** The locks that the client holds. */
   readonly held: readonly ClientClaim[];
   /** The waits of the client, if they are among the first 100 of a lock. */
   readonly waits: readonly ClientClaim[];
@@ -65,8 +71,8 @@ const MOST_CLIENTS = 10_000;
 const SILENT_MS = 60_000;
 
 /**
- * Lists the clients of the prefix that have a record or a lock, ordered by host and process id. It finds about 10,000
- * clients by their records, with SCAN on every primary as `survey` does, and all clients that the locks name.
+ * Lists the clients of the prefix that have a record or a lock, ordered by host and process id. It finds up to about
+ * 10,000 clients by their records, with SCAN on every primary as `survey` does, plus every client that a lock names.
  * Read-only.
  *
  * @throws StoreError   no server replied

@@ -40,6 +40,7 @@ export type LockState = "held" | "awaited" | "paused" | "counting" | "gathering"
 
 /** A holder of a lock. */
 export interface EntryHolder extends Holder {
+  /** How it holds the lock. */
   readonly mode: LockMode;
   /** The number of permits that it holds of a semaphore. 1 for all other kinds. */
   readonly permits: number;
@@ -49,6 +50,7 @@ export interface EntryHolder extends Holder {
 
 /** A waiter of a lock. For a barrier, a party that has arrived. */
 export interface EntryWaiter extends WaitingClaim {
+  /** How it wants to hold the lock. */
   readonly mode: LockMode;
   /** The number of permits that it requests of a semaphore. 1 for all other kinds. */
   readonly permits: number;
@@ -58,7 +60,9 @@ export interface EntryWaiter extends WaitingClaim {
 
 /** A condition of a mutex that has waiters. */
 export interface EntryCondition {
+  /** The name of the condition. */
   readonly name: string;
+  /** The number of waiters for the condition. `waiters` may have fewer. */
   readonly waiterCount: number;
   /** The first 100 waiters, the one that is signaled next first. */
   readonly waiters: readonly EntryWaiter[];
@@ -66,10 +70,13 @@ export interface EntryCondition {
 
 /** The current state of a lock. A snapshot: the state may have changed by the time you read it. */
 export interface LockEntry {
+  /** The kind of the lock. */
   readonly kind: LockKind;
+  /** The name of the lock. */
   readonly name: string;
   /** The `key` option of a mutex. `name` then has the same value because the server does not store the name. */
   readonly key: string | undefined;
+  /** The state of the lock. */
   readonly state: LockState;
   /** How it is held. Undefined if it has no holder. */
   readonly mode: LockMode | undefined;
@@ -79,6 +86,7 @@ export interface LockEntry {
    * The holders. For a semaphore or read-write lock the first 1,000, ordered by the end of their lease, earliest first.
    */
   readonly holders: readonly EntryHolder[];
+  /** The number of waiters. `waiters` may have fewer. */
   readonly waiterCount: number;
   /** The first 100 waiters, the next one first. */
   readonly waiters: readonly EntryWaiter[];
@@ -87,6 +95,7 @@ export interface LockEntry {
    * `resize` lowered it. `limit` is undefined if the server has none.
    */
   readonly permits: { readonly limit: number | undefined; readonly used: number } | undefined;
+  /** The current pause. Undefined if the lock is not paused. */
   readonly pause: Pause | undefined;
   /** The label of the pause, or else of the first holder. */
   readonly label: string | undefined;
@@ -101,9 +110,9 @@ export interface LockEntry {
     | { readonly parties: number | undefined; readonly generation: number; readonly broken: BreakReason | undefined }
     | undefined;
   /**
-   * Present if the lock cannot be read because one of its keys has another Redis type than Holdfast expects. The lock
-   * cannot be acquired until that key is removed, and nothing else in this entry is known. `keys` are the keys of
-   * another type, or all candidates if it is unclear which one it is.
+   * Present if the lock cannot be read because one of its keys has a different Redis type than Holdfast expects. The lock
+   * cannot be acquired until that key is removed, and nothing else in this entry is known. `keys` are the keys of the
+   * wrong type, or all candidates if it is unclear which one it is.
    */
   readonly unreadable?: { readonly keys: readonly string[] };
 }

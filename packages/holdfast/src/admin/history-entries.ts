@@ -26,8 +26,11 @@ export const HISTORY_OUTCOMES: readonly HistoryOutcome[] = [
 
 /** A hold, or an event that does not belong to a hold. */
 export interface HistoryEntry {
+  /** The name of the lock. */
   readonly name: string;
+  /** The kind of the lock, such as `mutex`. */
   readonly kind: string;
+  /** How the hold ended, or what happened. */
   readonly outcome: HistoryOutcome;
   /**
    * When it ended or happened, by the server's clock, in ms since 1970. For a hold without a recorded end, its start.
@@ -37,15 +40,23 @@ export interface HistoryEntry {
    * When the hold began, by the server's clock, in ms since 1970. Undefined without a hold or a record of its start.
    */
   readonly grantedAtMs: number | undefined;
+  /** The owner id of the hold, of the skipped run, or of the pause. */
   readonly owner: string | undefined;
+  /** The fencing token of the hold. */
   readonly token: number | undefined;
+  /** The host of the holder, or of the process that skipped the run. */
   readonly host: string | undefined;
+  /** The process id on that host. */
   readonly pid: number | undefined;
+  /** The `clientName` option of that process. */
   readonly clientName: string | undefined;
+  /** The label of the hold or of the pause. */
   readonly label: string | undefined;
+  /** How long the holder waited for the lock, in ms. */
   readonly waitedMs: number | undefined;
   /** How long it was held, in ms. Undefined if it is still held, or if no event has recorded it. */
   readonly heldMs: number | undefined;
+  /** Why it ended or happened, as text. */
   readonly reason: string | undefined;
   /** For a scheduled run, the time that it was scheduled for. */
   readonly tick: string | undefined;

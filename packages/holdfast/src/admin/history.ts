@@ -37,6 +37,7 @@ const WORDS: readonly HistoryWord[] = [
 
 /** An event in the history of a lock. */
 export interface HistoryEvent {
+  /** What happened. */
   readonly what: HistoryWord;
   /** The kind of the lock, such as `mutex`. At most 1,024 bytes. */
   readonly kind: string;
@@ -120,7 +121,7 @@ export interface Written {
  * Adds events to the history of a name, on all servers.
  *
  * @param events  oldest first
- * @throws StoreError  no server has accepted the events
+ * @throws StoreError  no server accepted the events
  */
 export async function append(place: Place, name: string, events: readonly Written[], keep: Keep): Promise<void> {
   const history = historyKey(place, name);

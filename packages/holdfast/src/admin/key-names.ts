@@ -37,7 +37,7 @@ export function traceOf(rest: string): Trace | undefined {
   return { kind, name: unescaped(escaped), key: undefined, ...partOf(suffix) };
 }
 
-/** Returns the name for its escaped form between the braces of a key. */
+/** Returns the name whose escaped form is between the braces of a key. */
 export function unescaped(escaped: string): string {
   return escaped.startsWith("%") ? escaped.slice(1) : escaped;
 }

@@ -1,5 +1,5 @@
 /**
- * Sends history events to the server: in batches, with retries, and with a limit of retries.
+ * Sends history events to the server: in batches, with a limited number of retries.
  *
  * Invariants:
  * - The number of waiting events is bounded. The oldest are dropped first.
@@ -12,11 +12,13 @@ import { eachOf, type Place } from "./place.js";
 
 /** `holdfast:history`: history events could not be written. */
 export interface HistoryTroubleEvent {
+  /** Name of the lock. */
   readonly name: string;
   /** The number of events. */
   readonly events: number;
   /** Whether the events are dropped. Otherwise, they are retried. */
   readonly dropped: boolean;
+  /** Why the events could not be written. */
   readonly error: unknown;
 }
 
@@ -117,7 +119,7 @@ export class Outbox {
     const [name, events] = first;
     this.#waiting.delete(name);
     this.#waitingCount -= events.length;
-    this.drop(name, events.length, new Error(`more than ${MOST_WAITING} events wait to be written`));
+    this.drop(name, events.length, new Error(`more than ${MOST_WAITING} events are waiting to be written`));
   }
 
   async #writeAll(): Promise<void> {

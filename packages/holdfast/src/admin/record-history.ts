@@ -41,7 +41,7 @@ export interface RecordOptions extends KeepOptions {
 export interface HistoryRecorder extends AsyncDisposable {
   /** The number of events written. */
   readonly appended: number;
-  /** The number of events dropped, because the server did not reply for too long or too many events were waiting. */
+  /** The number of events dropped, because too many were waiting, or the server did not reply within the retry limit. */
   readonly dropped: number;
   /** Writes the waiting events. Never rejects. */
   flush(): Promise<void>;

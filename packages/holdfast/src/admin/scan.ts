@@ -27,7 +27,7 @@ export interface Progress {
   readonly cursors: ReadonlyMap<string, string>;
   /** The number of servers that did not reply. Their keys are missing. */
   readonly unreachable: number;
-  /** Whether all servers were read to their end. */
+  /** Whether every server was scanned completely. */
   readonly isOver: boolean;
 }
 
@@ -166,7 +166,7 @@ function escaped(text: string): string {
   return text.replace(/[\\*?[\]^]/g, "\\$&");
 }
 
-/** Returns the position as a URL-safe text. Undefined if all servers were read to their end. */
+/** Returns the position as a URL-safe text. Undefined if every server was scanned completely. */
 export function cursorText({ cursors, unreachable, isOver }: Progress): string | undefined {
   if (isOver) return undefined;
   return Buffer.from(JSON.stringify([1, unreachable, Object.fromEntries(cursors)])).toString("base64url");

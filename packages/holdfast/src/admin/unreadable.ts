@@ -1,5 +1,5 @@
 /**
- * Reports locks that cannot be read because one of their keys has another Redis type than Holdfast expects, for example
+ * Reports locks that cannot be read because one of their keys has a different Redis type than Holdfast expects, for example
  * because another program has written it. All other locks are listed as usual.
  */
 

@@ -33,7 +33,9 @@ export interface Passage {
 
 /** The state of a barrier, from `inspect`. A snapshot: the state may have changed by the time you read it. */
 export interface BarrierInspection {
+  /** Kind of the lock. */
   readonly kind: "barrier";
+  /** Name of the barrier. */
   readonly name: string;
   /** The number of parties on the server; undefined if the barrier has not been used for a day. */
   readonly parties: number | undefined;

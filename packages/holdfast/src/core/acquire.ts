@@ -192,7 +192,7 @@ async function adoptSurely(
         if (confirmed !== "extended") outcome = confirmed;
       }
       if (outcome === "adopted" && msUntil(validUntil(setAt, to.claim.leaseMs), session.runtime) <= 0) {
-        throw unknownOutcome(protocol.name, "the reply came after the lease that it granted had ended");
+        throw unknownOutcome(protocol.name, "the reply arrived after the lease that it granted had ended");
       }
       return { outcome, setAt };
     } catch (error) {

@@ -56,7 +56,7 @@ export class Batch implements SharedClaim, Unconfirmed {
   readonly #isWatched: boolean;
 
   /**
-   * @param callers  the callers in the order in which they called, at most as many as the claim can serve
+   * @param callers  the callers in the order of their calls, at most as many as the claim can serve
    * @param onLeft   called with the callers that still wait, if the batch ends before it has served all of them
    */
   constructor(

@@ -148,7 +148,7 @@ interface Waiting {
 }
 
 /**
- * Limits how many requests have no reply yet. Further requests wait in the order in which they came.
+ * Limits how many requests have no reply yet. Further requests wait in order of arrival.
  *
  * Thousands of callers can cause cleanups in one turn. Sending all of them at the same time would block the event loop, and the
  * renewals of this process would wait behind them on the connection.

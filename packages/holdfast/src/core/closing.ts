@@ -3,10 +3,13 @@ import type { Runtime } from "./runtime.js";
 
 /** A snapshot of a lease that this process holds. */
 export interface HeldLease {
+  /** Kind of the lock, such as `mutex`. */
   readonly kind: string;
   /** Name of the lock. */
   readonly name: string;
+  /** Fencing token of the lease. */
   readonly token: number;
+  /** Owner id of the claim that holds the lease. */
   readonly owner: string;
   /** The `label` option of its acquire; undefined if it gave none. */
   readonly label: string | undefined;
@@ -39,7 +42,7 @@ export type Settled = "released" | "lost" | "unknown";
 
 /** Anything that lives in a Holdfast until it closes. Only holders implement more than the first two members. */
 export interface Closable {
-  /** Stops waiting and gives back what is held, because this Holdfast closes. Never rejects. */
+  /** Stops waiting and releases all holds, because this Holdfast closes. Never rejects. */
   close(): Promise<void>;
   /** Whether it waits for something that a closing Holdfast no longer needs. @default true, unless it holds a lease */
   readonly waits?: boolean | undefined;
@@ -60,8 +63,8 @@ export function heldBy(occupants: readonly Closable[]): HeldLease[] {
 
 /**
  * Ends all waits, asks all holders to end their work, and waits for them. Each holder gives back its lease when its work ends.
- * A holder that has not ended when the grace is over keeps its lease, which is no longer renewed. So the lock is not given back
- * while the holder still works.
+ * A holder that is still working when the grace period ends keeps its lease, which is no longer renewed. So Holdfast does
+ * not release the lock while its holder is still working.
  *
  * @param graceMs  longest wait for the holders, in ms
  * @param cut  called immediately with a function that ends the grace early

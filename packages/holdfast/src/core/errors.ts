@@ -41,10 +41,14 @@ export type {
 } from "./error-messages.js";
 export { AdvisedCause } from "./error-messages.js";
 
-/** Base class of all lock errors. `code` is stable; the message is for people and may change. */
+/**
+ * Base class of all lock errors. Each class has its own `name`, which is the class name, and its own `code`. `code` is stable.
+ * The message is for people and may change.
+ */
 export abstract class LockError extends Error {
   override readonly name: string = "LockError";
 
+  /** Stable identifier of the error class, such as `ERR_LOCK_ACQUIRE_TIMEOUT`. Compare this, not the message. */
   abstract readonly code: `ERR_LOCK_${string}`;
 
   /** Name of the lock. For a StoreError that does not concern a single lock: the script or channel. */
@@ -337,8 +341,8 @@ export class EvictionError extends LockError {
 }
 
 /**
- * Clients with another major version of the protocol use the same prefix. The two versions do not see each other's locks, so
- * Holdfast does not acquire locks. Nothing is held. The next acquire checks again.
+ * Clients with a different major version of the protocol use the same prefix. The two versions do not see each other's locks,
+ * so Holdfast does not acquire locks. Nothing is held. The next acquire checks again.
  */
 export class ProtocolError extends LockError {
   override readonly name: string = "ProtocolError";

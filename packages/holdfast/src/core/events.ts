@@ -64,7 +64,7 @@ export interface AcquireEvent extends CallEvent {
 
 /** `holdfast:wait`. A caller begins to wait. */
 export interface WaitEvent extends LockEvent {
-  /** The call that waits; absent if all calls with this `owner` so far wait. */
+  /** The call that waits; absent if the event concerns every call with this `owner` so far. */
   readonly call?: object | undefined;
   /** True if the caller is in the server's queue; false if it gets no messages at present, and polls. */
   readonly queued: boolean;

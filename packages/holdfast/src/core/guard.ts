@@ -15,7 +15,7 @@ export interface Question {
   readonly countsForMs?: number | undefined;
 }
 
-/** One question and what is known about its answer. */
+/** One check of the server, and the result of its last run. */
 class ServerQuestion {
   readonly #question: Question;
   readonly #runtime: Runtime;

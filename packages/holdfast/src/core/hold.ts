@@ -174,7 +174,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   /**
-   * Stops renewing the hold and watching its end while a request that ends it is running: a renewal would report that as a loss.
+   * Stops renewing the hold and watching for its expiry while a request that ends it is in flight. Otherwise, a renewal would
+   * report that end as a loss.
    * The hold can still be extended if that request reports that it is lost.
    */
   rest(): void {
@@ -239,7 +240,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
 
   /** Like `giveBack`. After `close` it only reports how that ended. */
   async release(isValid: boolean = this.validForMs() > 0): Promise<Ended> {
-    // `close` has stopped waiting for this hold, and the lease ends by itself.
+    // `close` has stopped waiting for this hold, and the lease expires.
     if (this.#isAbandoned) return "claimed";
     if (this.#givenBack !== undefined) {
       if (await this.#givenBack) return "released";
@@ -303,7 +304,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   listening(): void {
-    // Nobody can have seen, and so force-released, a hold of less than 1 ms.
+    // No client can have seen a hold of less than 1 ms, so none can have force-released it.
     if (this.heldMs() >= 1) this.#renewer.renewNow("inbox");
   }
 

@@ -69,7 +69,7 @@ export class Registry<Value> {
 
 // --- The client's inbox: one channel on which the server pushes grants and notices to this process.
 //
-// A lost message costs time, never a lock: it reports a fact that the server stores, and waiters re-check that fact.
+// A lost message only delays a waiter. It reports a fact that the server stores, and waiters re-check that fact.
 // Holdfast accepts a grant without asking the server, because asking would cost a round trip per hand-over. So a client
 // that may publish to this channel, whose name cannot be guessed, is trusted as much as one that may write the keys.
 

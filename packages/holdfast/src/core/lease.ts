@@ -30,7 +30,7 @@ export class Lease implements AsyncDisposable {
   readonly #give: (() => Promise<Ended>) | undefined;
   #over: OverReason | undefined;
   #lost: LeaseLostError | undefined;
-  /** The reason with which the signal aborted. It may abort before the lease is lost. */
+  /** The abort reason of the signal. The signal may abort before the lease is lost. */
   #aborted: LeaseLostError | undefined;
   #controller: AbortController | undefined;
   #release: Promise<ReleaseOutcome> | undefined;
@@ -122,7 +122,7 @@ export class Lease implements AsyncDisposable {
    * @returns `"released"`; or `"expired-unclaimed"` if the lease was over but the lock was not granted to anyone since, so that
    *          no harm was done
    * @throws LeaseLostError  the lease was over; the work may have overlapped with another holder's
-   * @throws StoreError      the outcome is unknown; the lease ends by itself after `leaseMs` at the latest
+   * @throws StoreError      the outcome is unknown; the lease expires after `leaseMs` at the latest
    */
   release(): Promise<ReleaseOutcome> {
     this.#release ??= this.#releaseOnce();
@@ -215,7 +215,7 @@ export class Lease implements AsyncDisposable {
 export type Ended = "released" | NotHeld;
 
 /**
- * What is behind a lease: a hold of one claim, or several holds that count as one. It keeps itself alive until it is released,
+ * The hold behind a lease: a hold of one claim, or several holds that count as one. It keeps itself alive until it is released,
  * ended or lost.
  */
 export interface Holding {
@@ -275,7 +275,7 @@ export interface ExportedLease {
   readonly leaseMs: number;
   /** Whether the lease is renewed. */
   readonly renew: boolean;
-  /** What is left of `maxHoldMs`, in ms; absent if there is no limit. */
+  /** Remaining time of `maxHoldMs`, in ms; absent if there is no limit. */
   readonly maxHoldMs?: number | undefined;
   /** Numbers of the permits held; absent for kinds that do not number their permits. */
   readonly slots?: readonly number[] | undefined;

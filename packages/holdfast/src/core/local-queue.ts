@@ -156,7 +156,7 @@ export class LocalQueue {
   }
 
   /**
-   * Creates a claim and its waiter for all waiting callers. Returns undefined if no claim can be created anymore.
+   * Creates a claim and its waiter for all waiting callers. Returns undefined if a claim can no longer be created.
    *
    * @param keepsPlace  whether the callers have waited before, so that a pause does not refuse them
    */

@@ -1,5 +1,5 @@
 /**
- * Gives claims back: releases by the holder, and the cleanup of claims that no caller uses any longer.
+ * Gives claims back: releases by the holder, and the cleanup of claims that no caller uses anymore.
  */
 import { asUncertain, StoreError } from "./errors.js";
 import type { Ended } from "./lease.js";
@@ -125,7 +125,7 @@ class Cleanup implements Occupant {
   #isUncertain: boolean;
   #isAnswered = false;
   /**
-   * Whether retries are useless, for example because the key has another type. Then the claim expires with its lease.
+   * Whether retries are useless, for example because the key has the wrong type. Then the claim expires with its lease.
    */
   #isHopeless = false;
   #isOver = false;

@@ -120,7 +120,7 @@ const ROUND_TRIPS = 8;
 export interface Renewable {
   /** The lease to renew; undefined if its hold has ended. */
   readonly renewed: { readonly protocol: LockProtocol; readonly grant: Grant; readonly leaseMs: number } | undefined;
-  /** The server has renewed the lease. The reply came at `at`, and the holder may rely on the lease until `until`. */
+  /** The server has renewed the lease. The reply arrived at `at`, and the holder may rely on the lease until `until`. */
   extended(until: Moment, at: Moment): void;
   /** The outcome is open: refused, unknown, or not sent. The lease must be renewed by its own request. */
   open(): void;

@@ -255,8 +255,11 @@ export interface Script<Key extends string = string, Arg extends string = string
   readonly sha1: string;
   /** Names of the keys. The last name may end in `...`, which means any number of keys. */
   readonly keys: readonly Key[];
+  /** Names of the arguments, in the order of `ARGV`. */
   readonly args: readonly Arg[];
+  /** All forms of the reply. */
   readonly replies: readonly Form[];
+  /** The Lua source text. */
   readonly source: string;
   /**
    * Whether the script can grant a lock to a claim that does not hold it. Such a script is sent only to a server that may
@@ -290,9 +293,13 @@ export function sha1Of(text: Pick<ScriptText, "source">): string {
  * then the numbers named in `values`. `rest` names any number of strings after them, which only scripts that read return.
  */
 export interface ReplyForm {
+  /** The first number of the list; null if the reply is a single number. */
   readonly code: number | null;
+  /** Name of the form, such as `granted`. */
   readonly outcome: string;
+  /** Names of the numbers after the code, in order. */
   readonly values: readonly string[];
+  /** Name of the strings after the numbers; null if there are none. */
   readonly rest: string | null;
 }
 

@@ -115,7 +115,7 @@ export class Waiter implements Occupant, Listening {
     return this.#pause !== undefined;
   }
 
-  /** The error with which the wait would fail if it ended now. Undefined while the server replies. */
+  /** The error that the wait would reject with if it ended now. Undefined while the server replies. */
   get failure(): unknown {
     const { last } = this.#uncertain;
     return last === undefined ? undefined : this.#errorFor(last);
@@ -285,7 +285,7 @@ export class Waiter implements Occupant, Listening {
     // The wait was settled in the meantime. The cleanup that started then already accounts for this request.
     if (this.#isSettled) return;
     if (attempt.outcome === "granted" && this.#isOver(sentAt) && this.#protocol.holdsNothing !== true) {
-      this.#failed(unknownOutcome(this.#protocol.name, "the reply came after the lease that it granted had ended"));
+      this.#failed(unknownOutcome(this.#protocol.name, "the reply arrived after the lease that it granted had ended"));
       return;
     }
     this.#uncertain.answered();

@@ -22,12 +22,15 @@ export type AwaitOptions = Pick<AcquireOptions, "waitMs" | "signal" | "label">;
 
 /** The state of a latch, from `inspect`. A snapshot: the state may have changed by the time you read it. */
 export interface LatchInspection {
+  /** Kind of the lock. */
   readonly kind: "count-down-latch";
+  /** Name of the latch. */
   readonly name: string;
   /** The remaining count; 0 if the latch is open or not set. */
   readonly count: number;
   /** The count that the latch was set to; 0 if it is not set. */
   readonly initialCount: number;
+  /** The number of waiters. `waiters` may have fewer. */
   readonly waiterCount: number;
   /** The first 100 waiters, in order of arrival. */
   readonly waiters: readonly WaitingClaim[];

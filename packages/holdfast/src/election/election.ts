@@ -147,6 +147,7 @@ export class Election extends Lock<Leadership> {
    * @throws as `Lease.release`
    */
   async resign(leadership: Leadership): Promise<ReleaseOutcome>;
+  /** Resigns the leadership of `lead` in this Holdfast instance. @returns undefined if there is none */
   async resign(): Promise<ReleaseOutcome | undefined>;
   async resign(leadership?: Leadership): Promise<ReleaseOutcome | undefined> {
     return leadership === undefined
@@ -161,6 +162,7 @@ export class Election extends Lock<Leadership> {
    * @throws as `Leadership.proclaim`
    */
   async proclaim(leadership: Leadership, value: string): Promise<void>;
+  /** Changes the value of the leadership of `lead` in this Holdfast instance. */
   async proclaim(value: string): Promise<void>;
   async proclaim(leadership: Leadership | string, value?: string): Promise<void> {
     // A missing value is passed on, so that the error names it.

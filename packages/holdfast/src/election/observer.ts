@@ -42,7 +42,8 @@ export interface ObserveOptions {
 }
 
 /**
- * Yields the current state, then each state that is news, mapped by `describe`. States may be skipped.
+ * Yields the current state, then each state that differs from the last one, mapped by `describe`. May skip states that
+ * are quickly replaced.
  *
  * @throws ClosedError, StoreError, the signal's reason  when that ends the observation
  * @throws TypeError  invalid options
@@ -163,7 +164,7 @@ class Observer<State> implements Occupant {
     this.#finish({ error: new ClosedError(this.#observed.name) });
   }
 
-  /** Subscribes if that is possible and not done yet, and reads. */
+  /** Subscribes, if not yet subscribed and if the client supports it, and then reads the state. */
   #refresh(): void {
     if (this.#inbox === undefined) this.#subscribe();
     void this.#read();

@@ -1,7 +1,7 @@
 --[[
-  lua/redisson-mode: the mode of a read-write lock, whose key may be of another type.
+  lua/redisson-mode: the mode of a read-write lock, whose key may be of a different type.
 
-  KEYS[1] is the hash. An error for a user without permission is raised. Only a key of another type is a regular
+  KEYS[1] is the hash. An error for a user without permission is raised. Only a key of a different type is a regular
   result.
 ]]
 -- Returns false if the lock is free, and nil if the key belongs to something else.

@@ -8,7 +8,7 @@
 
   Uses KEYS[1] lock, KEYS[2] record; and unitMs, which is 0 for a lock whose value is not a time, and nowMs.
 ]]
--- Returns nil if the key has another type, and false if it does not exist.
+-- Returns nil if the key has a different type, and false if it does not exist.
 local function readValue()
   local found = redis.pcall('GET', KEYS[1])
   if type(found) ~= 'table' then

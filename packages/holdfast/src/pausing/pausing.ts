@@ -107,7 +107,7 @@ export async function pause(
   const reply = await insist(session, () => place.pause(args, session.commandTimeoutMs));
   if (reply.outcome === "over") throw endHasPassed(untilAtMs, reply.nowMs);
   if (reply.outcome === "ended") {
-    const cause = new Error("the lock was resumed before the reply came");
+    const cause = new Error("the lock was resumed before the reply arrived");
     throw new StoreError(name, { mayHaveRun: true, transient: false, cause });
   }
   const begun = pauseIn(name, reply.texts);

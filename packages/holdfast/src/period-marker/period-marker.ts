@@ -50,6 +50,7 @@ export type PeriodStart =
     }
   | {
       readonly outcome: "already";
+      /** The run that has already started in this period. */
       readonly lastRun: LastRun;
       /** The earliest `readAtMs` with which the next run may start, in ms since 1970 by the server's clock. */
       readonly opensAtMs: number;

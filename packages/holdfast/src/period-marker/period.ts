@@ -16,7 +16,7 @@ export interface Division {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** A time this long before a boundary counts as after it. So hosts whose clocks differ by less agree on the period. */
+/** A period begins this many ms before its calendar boundary, so hosts whose clocks differ by less agree on the period. */
 const SLACK_MS = 30_000;
 
 const CALENDAR: { readonly [Word in Exclude<Period, number>]: Division } = {

@@ -8,9 +8,13 @@ import { onMajority, type Place, placeOf } from "./place.js";
 
 /** A run that has started, as recorded on the server. */
 export interface LastRun {
+  /** Owner id of the lease of the run. */
   readonly owner: string;
+  /** Fencing token of the lease of the run. */
   readonly token: number;
+  /** Host name of the process that ran it. */
   readonly host: string | undefined;
+  /** Process id on that host. */
   readonly pid: number | undefined;
   /** The `clientName` option of the process. */
   readonly clientName: string | undefined;

@@ -141,6 +141,7 @@ export interface ReadWriteHolder extends Holder {
 export interface ReadWriteInspection extends Inspection {
   /** At most 1,000 holders, ordered by the end of their lease, earliest first. */
   readonly holders: readonly ReadWriteHolder[];
+  /** The first waiters, in queue order. */
   readonly waiters: readonly (WaitingClaim & { readonly mode: ReadWriteMode })[];
 }
 

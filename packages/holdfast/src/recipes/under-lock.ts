@@ -19,7 +19,7 @@ export interface Holdable {
   run<Result>(work: (lease: Lease) => Result | Promise<Result>, options?: AcquireOptions): Promise<Result>;
 }
 
-/** Creates the lock with the given name, for callers that need another kind than a mutex. */
+/** Creates the lock with the given name, for callers that need a kind other than a mutex. */
 export type MakeLock = (holdfast: Holdfast, name: string) => Holdable;
 
 /**

@@ -41,7 +41,7 @@ export type Vote = Outcome<(typeof redlockAcquire)["replies"][number]> | Failed;
  * - `elected`: a majority holds for it and has the token as its number; the lease has not ended
  * - `outvoted`: a majority replied, but too few servers granted; or another owner holds the first server
  * - `unreached`: no majority replied, or a majority replied too late
- * - `refused`: a server must not be used, because it may evict the lock or another protocol is in use there
+ * - `refused`: a server must not be used, because it may evict the lock or a different protocol is in use there
  */
 export type Verdict =
   | { readonly outcome: "elected"; readonly token: number }
@@ -165,7 +165,7 @@ export class Ballot {
   /**
    * Ends the attempt. From now on there is no verdict and no lease.
    *
-   * @param onLateVote  called for each reply that arrives from now on, because its grant has to be released
+   * @param onLateVote  called for each later reply, because its grant must be released
    */
   abandon(onLateVote: (server: QuorumServer) => void): void {
     this.#phase = "over";
@@ -287,7 +287,7 @@ export class Ballot {
   /** Returns the error for replies that were read after the lease had ended. */
   lateError(): QuorumError {
     return quorumError(this.place.name, this.#votes, {
-      why: "a majority of the servers granted it, but the lease was over when their answers were read",
+      why: "a majority of the servers granted it, but the lease had expired when their replies were read",
     });
   }
 
@@ -302,7 +302,7 @@ export class Ballot {
     this.#raise(server, vote.token).catch(() => {});
   }
 
-  /** No majority can grant. Whether a majority replies at all decides the verdict, and that may need more replies. */
+  /** No majority can grant. The verdict depends on whether a majority replies at all, so this may wait for more replies. */
   #giveUp(): void {
     if (this.#refusesServer()) return;
     const votes = this.#votes;

@@ -24,7 +24,7 @@ export interface Behind {
 }
 
 /**
- * A majority has granted, but fewer than a majority have the token as their number. The token has to be written to the
+ * A majority has granted, but fewer than a majority have the token as their number. The token must be written to the
  * servers in `behind`.
  *
  * The servers in `behind` and `standing` are the decided set. A server that grants later is not part of it and is

@@ -36,7 +36,7 @@ export interface QuorumFactories extends Readonly<Record<OneServerKind, Refuse>>
 }
 
 const ONE_QUEUE =
-  "its queue and its hand-over need one order, which independent servers do not have; use redlock(name)";
+  "its queue and its hand-over need one order of requests, which independent servers do not have; use redlock(name)";
 
 /** Creates a quorum with its session, and returns its factories. */
 export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): QuorumFactories {
@@ -58,20 +58,17 @@ export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): 
     reentrantMutex: refuse("reentrant mutex", ONE_QUEUE),
     multiLock: refuse(
       "multi-lock",
-      "two of them could each win a part of the servers for each member, again and again",
+      "two callers could each win only some of the servers for each member, again and again",
     ),
     semaphore: refuse(
       "semaphore",
-      "it would grant too often: of two permits on three servers, A and B are granted by the first, B and C by the second, " +
-        "A and C by the third, and each of the three has a majority",
+      "it would grant too often: with two permits and three servers, the first could grant A and B, the second B and C, " +
+        "and the third A and C, so that all three callers have a majority",
     ),
-    readWriteLock: refuse("read-write lock", "what it promises there has not been shown to hold"),
-    countDownLatch: refuse("latch", "a count is one number, and independent servers each have their own"),
-    barrier: refuse(
-      "barrier",
-      "the number of those who have arrived is one number, and independent servers each have their own",
-    ),
-    election: refuse("election", "what a leader proclaims needs one place and one order; use redlock(name)"),
+    readWriteLock: refuse("read-write lock", "its guarantees have not been shown to hold there"),
+    countDownLatch: refuse("latch", "it needs one count, and each independent server has its own"),
+    barrier: refuse("barrier", "it needs one count of arrived parties, and each independent server has its own"),
+    election: refuse("election", "the value of a leader needs one server and one order of changes; use redlock(name)"),
     adopt: () =>
       Promise.reject(
         new UnsupportedError(
@@ -103,7 +100,7 @@ function refuse(kind: string, why: string): Refuse {
 
 const cannotPause = refuse(
   "pause",
-  "it is kept by the one server that grants, and here a majority grants. Hold the lock instead, with renew: false and a " +
+  "it is stored on the one server that grants, but here a majority grants. Instead, hold the lock with renew: false and a " +
     "long leaseMs",
 );
 
@@ -116,6 +113,6 @@ export function noQuorumHere(name: unknown): never {
   checkName(name);
   throw new UnsupportedError(
     String(name),
-    "redlock needs several independent servers, createHoldfast({ redlock: [a, b, c] }); on one server use mutex(name).",
+    "redlock needs several independent servers: createHoldfast({ redlock: [a, b, c] }). On one server, use mutex(name).",
   );
 }

@@ -91,7 +91,7 @@ export class Line {
    */
   wantedByOthers(server: number): void {
     this.#wantedUntilMs = this.#nowMs() + this.pace.patienceMs;
-    // The other processes first ask the lowest server at which they found this owner.
+    // The other processes first ask the server with the lowest index that reported this owner.
     this.firstServer = Math.min(this.firstServer ?? server, server);
     this.#lingerIfEmpty();
   }

@@ -120,7 +120,7 @@ export class Memories {
     // A server knows the longest lease if it never lost its leases, or has learned the length from the others.
     const known = (answers: Answers<Standing>): number => count(answers, "settled") + count(answers, "quiet");
     const replies = await this.#askAll(0, timeoutMs, (soFar) => known(soFar) >= this.#majority);
-    // If a majority lost their leases, as at the very first start, no majority knows it. Use what is known.
+    // If a majority lost their leases, as at the very first start, no majority knows it. Use the replies that exist.
     const areMostAlone = count(replies, "alone") >= this.#majority;
     if (known(replies) < this.#majority && !areMostAlone) return;
     const longestMs = Math.max(

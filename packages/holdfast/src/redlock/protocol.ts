@@ -73,7 +73,7 @@ export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtoc
     key: place.lock,
     exported: undefined,
 
-    acquire: () => Promise.reject(unsupported(name, "It cannot be a part of another lock.")),
+    acquire: () => Promise.reject(unsupported(name, "It cannot be a member of another lock.")),
 
     async extend({ claim, token }, leaseMs, timeoutMs) {
       const { owner } = claim;

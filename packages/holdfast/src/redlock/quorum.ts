@@ -197,7 +197,7 @@ function recordsOfAll(all: readonly ClientRecords[]): ClientRecords {
     async read(clientId, timeoutMs) {
       const reading = all.map(async (records) => {
         const record = await records.read(clientId, timeoutMs);
-        if (record === undefined) throw new Error("no record here");
+        if (record === undefined) throw new Error("this server has no record of the client");
         return record;
       });
       return Promise.any(reading).catch(() => undefined);

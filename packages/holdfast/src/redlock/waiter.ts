@@ -155,7 +155,7 @@ export class RedlockWaiter implements Occupant, Caller {
     this.#nextClaim = undefined;
     if (firstServer === undefined) this.#line?.moved();
     this.#checking = this.#quorum.checkServers(this.#place.name);
-    // The error is handled only if the attempt is elected. Otherwise it does not matter.
+    // The error matters only if the attempt wins a majority. It is handled there.
     this.#checking?.catch(() => {});
     const { servers, pace } = this.#quorum;
     this.#ballot = new Ballot({

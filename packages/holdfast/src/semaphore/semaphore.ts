@@ -79,6 +79,7 @@ export interface SemaphoreHolder extends Holder {
 export interface SemaphoreInspection extends Inspection {
   /** At most 1,000 holders, ordered by the end of their lease, earliest first. */
   readonly holders: readonly SemaphoreHolder[];
+  /** The first waiters, in queue order, with the number of permits that each requests. */
   readonly waiters: readonly (WaitingClaim & { readonly permits: number })[];
   /** The number of permits on the server, set by `resize` or the first acquire; if none is stored, the number declared here. */
   readonly capacity: number;

@@ -179,7 +179,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
       if (changes !== this.#changes) return undefined;
       if (found !== undefined || this.#isHidden) return found;
       if (tries === TRIES) {
-        const cause = new Error("slots have moved while their servers were asked whether they may grant");
+        const cause = new Error("slots moved while Holdfast checked whether their servers may grant locks");
         throw notRun(this.#markerOf(slot), cause, true);
       }
       await unrefSleep(PAUSE_MS * tries);

@@ -25,7 +25,7 @@ const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 250;
 /** How long to collect reconnected channels before `onReconnect` is called once for all of them. */
 const GATHER_MS = 10;
-const NOBODY = new Error("the channel has no listeners anymore");
+const NOBODY = new Error("the channel no longer has any listeners");
 const NO_OWNER = new Error("the client knows no server for this slot");
 
 /** A subscriber connection to one server of a cluster. */
@@ -71,11 +71,12 @@ interface Channel {
   attaching: Promise<void> | undefined;
 }
 
+/** A subscriber connection to one server, and the channels that are subscribed on it. */
 interface Post {
   readonly address: string;
   /**
    * A connection has either sharded or plain channels, never both: ioredis stops delivering messages when the last channel of
-   * either sort is unsubscribed.
+   * either type is unsubscribed.
    */
   readonly isSharded: boolean;
   readonly subscriber: Promise<NodeSubscriber>;
@@ -90,7 +91,7 @@ interface Post {
 export class ClusterHub {
   readonly #nodes: ClusterNodes;
   readonly #onReconnect: () => void;
-  /** By `channelKey`. A name may be subscribed as both sorts at once, by callers that cannot know how it is published. */
+  /** By `channelKey`. A caller that cannot know how a name is published may subscribe to it as a plain and a sharded channel. */
   readonly #channels = new Map<string, Channel>();
   /** By `channelKey` of their addresses. */
   readonly #posts = new Map<string, Post>();
@@ -312,7 +313,7 @@ export class ClusterHub {
   /** As `Inbox.reopen`. */
   async #reopen(channel: Channel, timeoutMs: number): Promise<void> {
     const { post } = channel;
-    // Without a post, the channel is already moving to another connection.
+    // If `post` is undefined, the channel is already moving to another connection.
     if (post === undefined) return within(timeoutMs, this.#attach(channel));
     if (performance.now() - post.replacedAtMs < YOUNG_MS) return;
     const key = channelKey(post.address, post.isSharded);

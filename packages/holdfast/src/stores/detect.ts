@@ -30,7 +30,7 @@ export interface StoreForOptions {
   /**
    * Creates a client, of any supported library, for a separate subscriber connection. The store closes it. Needed with GLIDE and
    * with a node-redis pool; other clients are duplicated. Not accepted for clusters of ioredis, iovalkey and node-redis, where
-   * the store opens a connection to each server by itself.
+   * the store itself opens a connection to each server.
    */
   readonly subscriber?: (() => unknown) | undefined;
   /** Conditions under which a grant counts. Ignored for a store. */
@@ -39,7 +39,7 @@ export interface StoreForOptions {
 
 const ACCEPTED = "a client of ioredis, iovalkey, node-redis or @valkey/valkey-glide, or an object with the Store port";
 
-const CLUSTER_LISTENS = "Holdfast opens its own subscriber connection to each of its servers";
+const CLUSTER_LISTENS = "Holdfast opens its own subscriber connection to each server of the cluster";
 
 /**
  * Returns a store for a client that the caller owns, or the object itself if it is already a store.
@@ -48,12 +48,14 @@ const CLUSTER_LISTENS = "Holdfast opens its own subscriber connection to each of
  */
 export function storeFor(redis: unknown, { subscriber, conditions }: StoreForOptions = {}): Store {
   const openSubscriber: OpenSubscriber | undefined =
-    subscriber && (async (events) => subscriberFor(await subscriber(), "what `subscriber` made", events));
+    subscriber && (async (events) => subscriberFor(await subscriber(), "the result of `subscriber`", events));
   if (isStore(redis)) return redis;
   refuseMode(redis);
   if (isIoredisCluster(redis) || isNodeRedisCluster(redis)) {
     if (subscriber !== undefined)
-      throw new TypeError(`\`subscriber\` is not for ${describeClient(redis)}: ${CLUSTER_LISTENS}.`);
+      throw new TypeError(
+        `The option \`subscriber\` cannot be used with ${describeClient(redis)}: ${CLUSTER_LISTENS}.`,
+      );
     return isIoredisCluster(redis) ? ioredisClusterStore(redis, conditions) : nodeRedisClusterStore(redis, conditions);
   }
   if (isIoredis(redis)) return ioredisStore(redis, openSubscriber, conditions);
@@ -71,7 +73,7 @@ function refuseMode(client: unknown): void {
   const read = (name: string): unknown => Reflect.get(client, name);
   const options = read("options") as { legacyMode?: unknown; monitor?: unknown } | undefined;
   if (options?.legacyMode === true)
-    throw unusable("a node-redis client in legacy mode", "make one without `legacyMode`");
+    throw unusable("a node-redis client in legacy mode", "create it without `legacyMode`");
   if (options?.monitor === true || read("status") === "monitoring")
     throw unusable("an ioredis client in monitor mode", "pass the client on which you called `monitor()`");
   if (read("mode") === "subscriber")

@@ -28,7 +28,7 @@ export interface GlideClient {
 /** Which server of a cluster a command goes to. */
 export type GlideRoute = "allPrimaries" | { readonly type: "primarySlotKey"; readonly key: string };
 
-const NOT_OF_A_CLUSTER = "what `subscriber` makes for a GlideClusterClient must be a GlideClusterClient as well";
+const NOT_OF_A_CLUSTER = "the result of `subscriber` for a GlideClusterClient must also be a GlideClusterClient";
 
 /** Longest wait for the server to confirm the unsubscription before the client is closed. */
 const GOODBYE_MS = 1_000;

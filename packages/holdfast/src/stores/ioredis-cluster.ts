@@ -144,7 +144,8 @@ function ioredisNodeSubscriber(subscriber: IoredisNode, events: NodeSubscriberEv
    * of that subscription, so all pending ones are rejected here.
    */
   const onMoved = (): void => {
-    for (const refuse of refusals) refuse(new Error("MOVED, says the client"));
+    for (const refuse of refusals)
+      refuse(new Error("the slot moved to another server while the subscription was pending"));
     if (isMoving) return;
     isMoving = true;
     setImmediate(() => {

@@ -107,7 +107,7 @@ function nodeRedisNodes(redis: NodeRedisCluster): ClusterNodes {
     refresh: (channel) => redis.exists(channel),
     async openSubscriber(address, events) {
       const master = redis.masters.find((one) => one.address === address);
-      if (master === undefined) throw new Error("the client knows no such master");
+      if (master === undefined) throw new Error("the client no longer lists this master");
       // The client of a master that is down tries to connect forever, so the wait for it is limited.
       const like = await within(ONE_OF_MANY_MS, Promise.resolve(master.client ?? redis.nodeClient(master)));
       const { pingInterval, socket: own } = like.options ?? {};

@@ -56,7 +56,7 @@ export interface ScriptClient {
   ): Promise<readonly [reply: unknown, acknowledged: number]>;
   /** True once the owner has closed the client, so that a call certainly sends nothing. */
   isClosed(): boolean;
-  /** Advice on how to make the client replace a dead connection; undefined if it does so by itself, or if there is no advice. */
+  /** Advice on how to make the client replace a dead connection; undefined if it does so on its own, or if there is no advice. */
   cure?(): string | undefined;
   /** The server that the client has no connection to, with its last error if known; undefined while it is connected. */
   noConnection?(): string | undefined;

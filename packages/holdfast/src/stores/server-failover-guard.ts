@@ -203,7 +203,7 @@ export class ServerFailoverGuard implements FailoverGuard {
       ask: async (leaseMs, timeoutMs, heard) => {
         const standing = await this.#ask(timeoutMs, leaseMs, heard);
         if (standing !== undefined) return standing;
-        const cause = new Error("the connection was lost while the server was asked whether it may grant locks");
+        const cause = new Error("the connection was lost while Holdfast checked whether the server may grant locks");
         throw notRun(this.#grace.marker, cause, true);
       },
     };

@@ -43,7 +43,7 @@ export async function allThatAnswer<T>(promises: readonly Promise<T>[], timeoutM
   const answers = ends.flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
   if (answers.length > 0) return answers;
   const [first] = ends;
-  throw first?.status === "rejected" ? first.reason : new Error("there is no server to ask");
+  throw first?.status === "rejected" ? first.reason : new Error("the client has no servers");
 }
 
 /** Resolves after `delayMs`. Does not keep the process alive. */

@@ -6,6 +6,7 @@ import { SHORT_MS, sleep, until } from "./delays.js";
 
 /** A store to test. If its server is unreachable, its tests fail, because skipped tests would look like passed ones. */
 export interface StoreUnderTest {
+  /** Name of the store in the test titles. */
   readonly name: string;
   /** Connects to a server or starts one. Called once for each suite. */
   start(): Promise<ServerUnderTest>;
@@ -53,12 +54,17 @@ export interface Particulars {
 
 /** Two clients of one server, and a unique name for each test. */
 export interface Scene {
+  /** The server of both clients. */
   readonly server: ServerUnderTest;
+  /** Name of the lock, different for each test. */
   readonly name: string;
-  /** The lock, through the first client (`lock`) and through the second (`rival`). */
+  /** The lock, through the first client. */
   readonly lock: LockUnderTest;
+  /** The same lock, through the second client. */
   readonly rival: LockUnderTest;
+  /** The first client. */
   readonly holdfast: Holdfast;
+  /** The second client. */
   readonly rivalHoldfast: Holdfast;
   /** Returns the holders of the lock, without those from before the test. */
   holders(lock?: LockUnderTest): Promise<readonly Holder[]>;

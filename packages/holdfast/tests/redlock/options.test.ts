@@ -13,11 +13,11 @@ test.each([3, 5, 7, 9])("a quorum may have %i servers", async (count) => {
 });
 
 test.each([
-  [0, /must have 3, 5, 7 or 9 servers: with fewer, no majority is left when one fails; got 0/],
+  [0, /must have 3, 5, 7 or 9 servers: with fewer than 3, no majority is left when one fails; got 0/],
   [1, /got 1/],
   [2, /got 2/],
-  [4, /4 servers survive no more failures than 3, and two callers can split the votes evenly; got 4/],
-  [8, /8 servers survive no more failures than 7/],
+  [4, /4 servers tolerate no more failures than 3, and two callers can split the votes evenly; got 4/],
+  [8, /8 servers tolerate no more failures than 7/],
   [11, /got 11/],
 ])("%i servers are refused, with the reason", (count, reason) => {
   expect(() => createHoldfast({ redlock: stores(count) })).toThrow(reason);
@@ -54,13 +54,21 @@ test("client objects can be passed instead of stores", () => {
 
 const refused: [string, (holdfast: Holdfast) => unknown, RegExp][] = [
   ["mutex", (holdfast) => holdfast.mutex("a"), /The mutex "a" cannot be on several independent servers: its queue/],
-  ["reentrantMutex", (holdfast) => holdfast.reentrantMutex("a"), /queue and its hand-over need one order/],
-  ["multiLock", (holdfast) => holdfast.multiLock(["a", "b"]), /win a part of the servers/],
-  ["semaphore", (holdfast) => holdfast.semaphore("a", { permits: 2 }), /A and C by the third/],
-  ["readWriteLock", (holdfast) => holdfast.readWriteLock("a"), /has not been shown to hold/],
-  ["countDownLatch", (holdfast) => holdfast.countDownLatch("a"), /a count is one number/],
-  ["barrier", (holdfast) => holdfast.barrier("a", { parties: 2 }), /arrived is one number/],
-  ["election", (holdfast) => holdfast.election("a"), /one place and one order/],
+  ["reentrantMutex", (holdfast) => holdfast.reentrantMutex("a"), /queue and its hand-over need one order of requests/],
+  ["multiLock", (holdfast) => holdfast.multiLock(["a", "b"]), /each win only some of the servers for each member/],
+  [
+    "semaphore",
+    (holdfast) => holdfast.semaphore("a", { permits: 2 }),
+    /and the third A and C, so that all three callers have a majority/,
+  ],
+  ["readWriteLock", (holdfast) => holdfast.readWriteLock("a"), /have not been shown to hold there/],
+  [
+    "countDownLatch",
+    (holdfast) => holdfast.countDownLatch("a"),
+    /needs one count, and each independent server has its own/,
+  ],
+  ["barrier", (holdfast) => holdfast.barrier("a", { parties: 2 }), /needs one count of arrived parties/],
+  ["election", (holdfast) => holdfast.election("a"), /needs one server and one order of changes/],
 ];
 
 test.each(refused)("%s is refused on a quorum, with the reason", async (_, make, reason) => {
@@ -73,7 +81,7 @@ test.each(refused)("%s is refused on a quorum, with the reason", async (_, make,
 test("redlock is refused on one server, and adopt on a quorum", async () => {
   const single = createHoldfast({ store: embedded() });
   expect(() => single.redlock("a")).toThrow(UnsupportedError);
-  expect(() => single.redlock("a")).toThrow(/createHoldfast\(\{ redlock: \[a, b, c\] \}\); on one server use mutex/);
+  expect(() => single.redlock("a")).toThrow(/createHoldfast\(\{ redlock: \[a, b, c\] \}\)\. On one server, use mutex/);
   const exported = (await single.mutex("a").acquire()).export();
   const quorum = createHoldfast({ redlock: stores(3) });
   await expect(quorum.adopt(exported)).rejects.toThrow(UnsupportedError);

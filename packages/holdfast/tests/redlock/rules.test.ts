@@ -169,7 +169,7 @@ describe("R4: granted if and only if a majority granted in time", () => {
     quorum.runtime.block(995_000);
     await quorum.runtime.advance(0);
     expect(trying.error).toBeInstanceOf(QuorumError);
-    expect(String(trying.error)).toContain("the lease was over when their answers were read");
+    expect(String(trying.error)).toContain("the lease had expired when their replies were read");
     expect(quorum.owners(NAME)).toEqual([undefined, undefined, undefined, undefined, undefined]);
   });
 

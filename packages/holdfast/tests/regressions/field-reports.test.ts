@@ -174,7 +174,7 @@ describe("the error explains the mistake and the fix", () => {
 
   it("when a quorum has two servers", () => {
     const redlock = [embedded(), embedded()];
-    expect(() => createHoldfast({ redlock })).toThrow("with fewer, no majority is left when one fails; got 2");
+    expect(() => createHoldfast({ redlock })).toThrow("with fewer than 3, no majority is left when one fails; got 2");
   });
 
   it("when a node-redis client was never connected", async () => {
@@ -188,7 +188,7 @@ describe("the error explains the mistake and the fix", () => {
 describe("a client that cannot run scripts is rejected at creation", () => {
   it("node-redis in legacy mode", () => {
     const redis = createClient4({ legacyMode: true });
-    expect(() => createHoldfast({ redis })).toThrow("make one without `legacyMode`");
+    expect(() => createHoldfast({ redis })).toThrow("create it without `legacyMode`");
   });
 
   it("ioredis in monitor mode or subscriber mode", async () => {

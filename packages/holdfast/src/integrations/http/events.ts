@@ -22,6 +22,7 @@ export type IdempotencyOutcome = "carried-out" | "released" | "unstored" | "igno
  * the header, or that ends before the handler is called because the client left or an error was thrown.
  */
 export interface IdempotencyEvent {
+  /** The HTTP method, such as `POST`. */
   readonly method: string;
   /**
    * The route pattern of the framework, such as `/payments/:id`, which is suitable as a label. The path of the request
@@ -32,6 +33,7 @@ export interface IdempotencyEvent {
   readonly key: string | undefined;
   /** The scope of the `once` call. Undefined without the option `scope`. It contains data about your users. */
   readonly scope: string | undefined;
+  /** The outcome of the request. */
   readonly outcome: IdempotencyOutcome;
   /** The status of the response. Undefined if the handler threw or was called without protection. */
   readonly status: number | undefined;

@@ -8,7 +8,7 @@ import type { Answer } from "./problems.js";
 /** A request and its response, from a framework on `node:http`. */
 export interface NodeExchange<Request> {
   readonly shared: Idempotency<Request>;
-  /** The request object of the framework, by which `leaseOf` finds the lease. */
+  /** The request object of the framework, which `leaseOf` uses to find the lease. */
   readonly request: Request & object;
   readonly message: IncomingMessage;
   readonly response: NodeResponse;
@@ -43,7 +43,7 @@ export async function seeThrough<Request>(exchange: NodeExchange<Request>): Prom
     else if (verdict.kind === "pass") passOn(response, verdict.mark, next);
   } catch (error) {
     if (taking === undefined) next(error);
-    // The captured response cannot be sent, and neither can another one.
+    // The captured response cannot be sent, and no other response can be sent instead.
     else response.destroy();
   } finally {
     response.off("close", stopWaiting);

@@ -173,7 +173,7 @@ class Coordinator implements RedisRunCoordinator {
       return await this.#holdfast.semaphore(this.#name, { permits: PERMITS }).acquire(wish);
     } catch (error) {
       if (error instanceof PausedError) throw error;
-      // This instance has the marker, so no other instance runs the fire.
+      // This instance has set the marker, so no other instance starts this run. It runs without the permit.
       return undefined;
     }
   }

@@ -13,6 +13,7 @@ import { checkFencing, type FencingLease, type Mark, refuseBy } from "../../reci
  * such as `$1` and resolves to the rows, or to an object with `rows`.
  */
 export interface FenceTransaction {
+  /** Runs one statement with the values of its placeholders. */
   query(text: string, values: unknown[]): PromiseLike<unknown>;
 }
 

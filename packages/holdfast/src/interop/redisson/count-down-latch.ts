@@ -49,7 +49,7 @@ export class RedissonCountDownLatch {
    *
    * @param count  a whole number from 1 to 9,007,199,254,740,991
    * @returns whether this call set the count
-   * @throws StoreError   outcome unknown: check `getCount()`; or the key belongs to an object of another type
+   * @throws StoreError   outcome unknown: check `getCount()`; or the key belongs to an object of a different type
    * @throws ClosedError  this Holdfast was closed
    * @throws TypeError, RangeError  invalid count; nothing was sent
    */

@@ -126,7 +126,7 @@ export function expirableProtocol(place: PermitsPlace): ExpirableProtocol {
 
     async forceRelease({ owner = "", token }, timeoutMs) {
       if (token !== undefined) {
-        throw new UnsupportedError(name, "The server keeps no token for a Redisson permit: use its id.");
+        throw new UnsupportedError(name, "The server does not store a token for a Redisson permit: use its id.");
       }
       // A client that prefixes keys sees no permits. Only the script of `tryRelease` detects that.
       const request = place.scope.session.newRequestId(name);

@@ -71,7 +71,7 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
    *
    * @param permits  a whole number from 0 to 2,147,483,647
    * @returns whether this call set the number
-   * @throws StoreError   outcome unknown; or the key belongs to an object of another type
+   * @throws StoreError   outcome unknown; or the key belongs to an object of a different type
    * @throws ClosedError  this Holdfast was closed
    * @throws TypeError, RangeError  invalid number or option; nothing was sent
    */
@@ -127,7 +127,7 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
    * @param id  permit id as in Java, 32 hexadecimal digits
    * @returns `"released"`; `"late"` if the lease had ended and this call took the permit back, which Java reports as a
    *          failure; `"not-held"` if no client holds the permit
-   * @throws StoreError   outcome unknown; or the key belongs to an object of another type
+   * @throws StoreError   outcome unknown; or the key belongs to an object of a different type
    * @throws ClosedError  this Holdfast was closed
    * @throws TypeError, RangeError  invalid id; nothing was sent
    */

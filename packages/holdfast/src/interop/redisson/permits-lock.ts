@@ -98,7 +98,7 @@ export class PermitsLock<Held extends Lease> extends ForeignLock<Held> {
    *
    * @throws AcquireTimeoutError  not granted within `waitMs`; nothing is held
    * @throws StoreError           the server did not reply, and permits that may have been taken are released or expire;
-   *                              or the key belongs to an object of another type, and nothing was done
+   *                              or the key belongs to an object of a different type, and nothing was done
    * @throws EvictionError        the server may evict keys and this was not allowed; nothing is held
    * @throws ClosedError          this Holdfast was closed
    * @throws TypeError, RangeError  invalid option; nothing was sent

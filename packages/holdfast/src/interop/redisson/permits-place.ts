@@ -100,7 +100,7 @@ export function refused({ name, raw, kind }: CountPlace, outcome: string): Store
   return new StoreError(name, { mayHaveRun: false, transient: false, cause });
 }
 
-/** Returns a `call` that reports a key of another type with a clear error. */
+/** Returns a `call` that reports a key of a different type with a clear error. */
 export function callAt(place: CountPlace): typeof call {
   return async (...inputs) => {
     try {

@@ -26,7 +26,7 @@ export function callerOf({ scope, name }: Place): NamedStore {
 /**
  * Returns the reply of a script, unless the script refused the key.
  *
- * @throws StoreError        the key belongs to an object of another type
+ * @throws StoreError        the key belongs to an object of a different type
  * @throws UnsupportedError  the client adds a prefix to keys, so the script looked at a key that Redisson does not use
  */
 export function meant<Reply extends { readonly outcome: string }>(
@@ -44,7 +44,7 @@ export function meant<Reply extends { readonly outcome: string }>(
   return answer as Exclude<Reply, { readonly outcome: "mistyped" | "prefixed" }>;
 }
 
-/** Returns the error for a key that belongs to an object of another type. The script did nothing. */
+/** Returns the error for a key that belongs to an object of a different type. The script did nothing. */
 function mistyped({ kind, name, raw }: Place): StoreError {
   const cause = new Error(`its key ${show(raw)} is not the key of ${kind}`);
   return new StoreError(name, { mayHaveRun: false, transient: false, cause });

@@ -96,5 +96,5 @@ function saysTooLittle({ kind, name }: Place): UnsupportedError {
 
 /** Returns the error for a force-release by token, because the server stores tokens only for a FencedLock. */
 export function keepsNoToken({ kind, name }: Place): UnsupportedError {
-  return new UnsupportedError(name, `The server keeps no token for ${kind}: pass its owner.`);
+  return new UnsupportedError(name, `The server does not store a token for ${kind}: pass its owner.`);
 }

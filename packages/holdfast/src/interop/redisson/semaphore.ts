@@ -77,7 +77,7 @@ export class RedissonSemaphore extends PermitsLock<RedissonSemaphoreLease> {
    *
    * @param permits  a whole number from 0 to 2,147,483,647
    * @returns whether this call set the number
-   * @throws StoreError   outcome unknown; or the key belongs to an object of another type
+   * @throws StoreError   outcome unknown; or the key belongs to an object of a different type
    * @throws ClosedError  this Holdfast was closed
    * @throws TypeError, RangeError  invalid number or option; nothing was sent
    */

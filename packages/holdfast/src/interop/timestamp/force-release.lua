@@ -30,7 +30,7 @@ local nowMs = math.floor((time[1] * 1000000 + time[2]) / 1000)
 -- include notify-holder
 local found = readValue()
 local value, sinceMs, granted, holder = readRecord()
--- A key of another type, or a value that is not a time, may also belong to another client.
+-- A key of a different type, or a value that is not a time, may also belong to another client.
 local isForeign = found ~= value and found ~= false
 if isForeign and found then
   local units = unitMs > 0 and unitsOf(found)

@@ -2,7 +2,7 @@ import { LockError } from "../../index.js";
 import { quote } from "../../internal.js";
 
 /**
- * The key does not contain a lock of this dialect: it has another type, is not a number, or counts another unit.
+ * The key does not contain a lock of this dialect: it has a different type, is not a number, or uses a different unit.
  * Nothing was written and nothing is held. Waiting does not help, because another client is configured differently or
  * uses the key for something else.
  */
@@ -14,7 +14,7 @@ export class ForeignValueError extends LockError {
   readonly code = "ERR_LOCK_FOREIGN_VALUE";
   /** Key of the lock on the server. */
   readonly key: string;
-  /** The first 80 characters of the value, or a description of the key if it has another type. */
+  /** The first 80 characters of the value, or a description of the key if it has a different type. */
   readonly found: string;
 
   /** Creates the error. @param lockName  name of the lock @param facts  the values of the properties */

@@ -110,7 +110,7 @@ export class Cache<Value> {
     const name = this.#nameOf(key);
     const protocol = new CacheProtocol(this.#session, this.#prefix, name);
     await protocol.invalidate();
-    // Later callers start a new flight, and so ask the server again.
+    // Later callers start a new flight, which asks the server again.
     this.#flights.delete(protocol.key);
   }
 

@@ -17,7 +17,7 @@ export function filled(token: number, text: string): string {
   return Buffer.byteLength(text) <= SENT_BYTES_MAX ? `=${token} ${text}` : READ;
 }
 
-/** Returns the message for the last allowed failure. */
+/** Returns the message for the failure of the last allowed attempt. */
 export function failed(token: number, text: string): string {
   return `!${token} ${text}`;
 }

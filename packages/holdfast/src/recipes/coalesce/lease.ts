@@ -24,7 +24,7 @@ export class CoalesceLease extends Lease {
   }
 
   /**
-   * Whether `error` is the reason with which the signal of the work aborted, or has that reason as its cause, like
+   * Whether `error` is the abort reason of the signal of the work, or has that reason as its cause, like
    * Node's AbortError.
    *
    * @internal

@@ -261,7 +261,7 @@ export class CoalesceProtocol implements LockProtocol {
     return Promise.reject(
       new UnsupportedError(
         this.name,
-        "A run cannot be force-released; it ends by itself after a crash of its process.",
+        "A run cannot be force-released. If its process crashes, it ends when its lease expires.",
       ),
     );
   }

@@ -132,7 +132,7 @@ class CounterOnServer implements Counter {
 
   async put(amount: number, request: CounterRequest): Promise<number> {
     const left = await this.#change(1, amount, request);
-    if (left === null) throw new Error("a put cannot fall short");
+    if (left === null) throw new Error("unexpected reply: the server refused a put");
     return left;
   }
 

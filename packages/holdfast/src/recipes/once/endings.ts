@@ -24,7 +24,7 @@ export function policyOf<Value>(
   }
 }
 
-/** What is recorded of the outcome. */
+/** The recorded part of the outcome. */
 export function endingOf<Value>(
   outcome: OnceOutcome<Value>,
   policy: OncePolicy,

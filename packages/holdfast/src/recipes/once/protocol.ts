@@ -277,7 +277,7 @@ export class OnceProtocol implements LockProtocol {
     return Promise.reject(
       new UnsupportedError(
         this.name,
-        "An attempt cannot be force-released; it ends by itself after a crash of its process.",
+        "An attempt cannot be force-released. If its process crashes, it ends when its lease expires.",
       ),
     );
   }

@@ -50,8 +50,8 @@ export interface BegunRun {
 }
 
 /**
- * Longest wait for the history, in milliseconds. It is short because Redis may be what failed. The history then shows a
- * run without an end.
+ * Longest wait for the history, in milliseconds. It is short because Redis may be down. If the wait ends first, the
+ * history shows a run that has not ended.
  */
 const LONGEST_NOTE_MS = 500;
 const RETRY_EVERY_MS = 1_000;

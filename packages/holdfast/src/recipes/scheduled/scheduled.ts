@@ -35,8 +35,8 @@ const SUCCESS = 0;
 const FAILURE = 1;
 const LOST = 2;
 /**
- * Longest wait for the marker to record the end of a run, in milliseconds. It is short because Redis may be what
- * failed. The next refused caller then finds a run without an end.
+ * Longest wait for the marker to record the end of a run, in milliseconds. It is short because the run may
+ * have failed because Redis is down. If the wait ends first, the marker shows a run that has not ended.
  */
 const LONGEST_NOTE_MS = 1_000;
 

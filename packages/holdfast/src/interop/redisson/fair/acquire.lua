@@ -17,7 +17,7 @@
   REPLY   {1, token}          granted; the token is the server's clock in µs
           {2, restMs, nowUs}  waiting: restMs until the next event without a message, -1 if there is none
           {5, restMs, nowUs}  refused, without a place in the queue
-          3                   mistyped: the key belongs to an object of another type
+          3                   mistyped: the key belongs to an object of a different type
           4                   prefixed: the client added a prefix to the key
 ]]
 local name, owner, leaseMs, waitMs, enqueue = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]

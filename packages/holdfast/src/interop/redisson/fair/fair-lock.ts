@@ -6,7 +6,7 @@ import type { Place } from "../place.js";
 import { listenOn, partsOf } from "../waiting.js";
 import { fairProtocol } from "./protocol.js";
 
-/** Longest time that a place is kept, a year, in ms, so that deadlines stay exact whole numbers. */
+/** Maximum time that a waiter keeps its place: one year, in ms. With this limit, deadlines are exact integers. */
 const LONGEST_MS = 31_536_000_000;
 
 /**

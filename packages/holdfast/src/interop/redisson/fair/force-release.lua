@@ -10,7 +10,7 @@
   ARGV[4] how      plain, sharded or both
   REPLY   0        absent: the lock is free, or another owner holds it
           1        released
-          3        mistyped: the key belongs to an object of another type
+          3        mistyped: the key belongs to an object of a different type
           4        prefixed: the client added a prefix to the key
 ]]
 local name, owner, channel, how = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

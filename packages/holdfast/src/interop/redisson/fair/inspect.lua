@@ -7,7 +7,7 @@
   ARGV[2] most   number of waiters to return
   REPLY   {0, restMs, waiters, names...}  free: waiters is their number, names are the first of them
           {1, restMs, waiters, names...}  held: names are the holder and the first waiters
-          3                               mistyped: the key belongs to an object of another type
+          3                               mistyped: the key belongs to an object of a different type
           4                               prefixed: the client added a prefix to the key
 ]]
 local name, most = ARGV[1], ARGV[2]

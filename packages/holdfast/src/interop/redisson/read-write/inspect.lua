@@ -6,7 +6,7 @@
   REPLY   {0, restMs, owners...}  free
           {1, restMs, owners...}  reading: the readers
           {2, restMs, owners...}  writing: the writer, and its own read hold if it has one
-          3                       mistyped: the key belongs to an object of another type
+          3                       mistyped: the key belongs to an object of a different type
           4                       prefixed: the client added a prefix to the key
 ]]
 local name = ARGV[1]

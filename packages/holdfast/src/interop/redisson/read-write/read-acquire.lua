@@ -12,7 +12,7 @@
   GRANTS  by itself
   REPLY   {1, token}          granted; the token is the server's clock in µs
           {2, restMs, nowUs}  refused: restMs is the remaining time of the lease, -1 if it never ends
-          3                   mistyped: the key belongs to an object of another type
+          3                   mistyped: the key belongs to an object of a different type
           4                   prefixed: the client added a prefix to the key
 ]]
 local name, owner, leaseMs = ARGV[1], ARGV[2], ARGV[3]
