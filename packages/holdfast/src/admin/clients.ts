@@ -1,8 +1,11 @@
 /** Lists the clients that hold or wait for locks, with their records. */
 
+import { call } from "../core/call.js";
+import { parseOwner } from "../core/protocol.js";
+import type { Store } from "../core/store.js";
 import { adminReadClient } from "../generated/admin-scripts.js";
-import type { Holdfast, Store } from "../index.js";
-import { call, checkKnown, parseOwner } from "../internal.js";
+import type { Holdfast } from "../holdfast.js";
+import { checkKnown } from "../holdfast-options.js";
 import type { LockEntry, LockKind } from "./entry.js";
 import { isMistyped } from "./mistyped.js";
 import { eachOf, type Place, placeOf } from "./place.js";

@@ -1,5 +1,6 @@
 /** The state of a lock as a list shows it, in one form for all kinds. */
-import type { BreakReason, Holder, Pause, WaitingClaim } from "../index.js";
+import type { BreakReason, Holder, Pause } from "../core/errors.js";
+import type { WaitingClaim } from "../core/inspection.js";
 
 /** The kinds that can be listed. A reentrant mutex is listed as a mutex. `redlock` exists only on several servers. */
 export type LockKind =

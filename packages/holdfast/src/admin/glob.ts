@@ -1,5 +1,5 @@
 /** Glob patterns for names, as in SCAN and KEYS: `*`, `?`, `[a-z]`, `[^a-z]`, and `\` to escape a character. */
-import { show } from "../internal.js";
+import { show } from "../core/keys.js";
 
 /** A parsed pattern. */
 export interface Glob {

@@ -5,10 +5,14 @@
 
 import { hostname } from "node:os";
 import { pid } from "node:process";
+import { call } from "../core/call.js";
+import { checkLabel, checkName, lockKeys, show } from "../core/keys.js";
+import type { Filled } from "../core/options.js";
+import { checkWhole } from "../core/options.js";
+import type { Store } from "../core/store.js";
 import { adminAppendHistory } from "../generated/admin-scripts.js";
-import type { Holdfast, Store } from "../index.js";
-import type { Filled } from "../internal.js";
-import { call, checkKnown, checkLabel, checkName, checkWhole, lockKeys, show } from "../internal.js";
+import type { Holdfast } from "../holdfast.js";
+import { checkKnown } from "../holdfast-options.js";
 import { type Place, placeOf } from "./place.js";
 
 /**

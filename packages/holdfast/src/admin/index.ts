@@ -3,7 +3,7 @@
  * applications do not need it to acquire locks.
  */
 
-export { type ExtendPauseOptions, type ExtendPauseOutcome, extendPause } from "../internal.js";
+export { type ExtendPauseOptions, type ExtendPauseOutcome, extendPause } from "../pausing/extend-pause.js";
 export { serverTimeMs } from "../period-marker/index.js";
 export { type ClientClaim, type ClientEntry, type ClientsOptions, clients } from "./clients.js";
 export {

@@ -1,24 +1,19 @@
 /** Inspects one lock of any kind through its protocol, and returns the state in the form that all kinds share. */
 
+import { barrierProtocol } from "../barrier/protocol.js";
+import { inspectionOf } from "../condition/protocol.js";
+import { call } from "../core/call.js";
+import type { Inspection } from "../core/inspection.js";
+import { describe } from "../core/inspection.js";
+import { Lock } from "../core/lock.js";
+import { type InspectProtocol, parseOwner, type State } from "../core/protocol.js";
+import { latchProtocol } from "../count-down-latch/protocol.js";
+import { ElectionProtocol } from "../election/protocol.js";
 import { adminWaiters } from "../generated/admin-scripts.js";
-import type { Inspection } from "../index.js";
-import {
-  barrierProtocol,
-  call,
-  describe,
-  ElectionProtocol,
-  type InspectProtocol,
-  inspectionOf,
-  Lock,
-  latchProtocol,
-  MutexProtocol,
-  modeOf,
-  type PermitsState,
-  parseOwner,
-  readWriteLockProtocol,
-  type State,
-  semaphoreProtocol,
-} from "../internal.js";
+import { MutexProtocol } from "../mutex/protocol.js";
+import type { PermitsState } from "../permits/protocol.js";
+import { modeOf, readWriteLockProtocol } from "../read-write-lock/read-write-lock.js";
+import { semaphoreProtocol } from "../semaphore/semaphore.js";
 import type { EntryHolder, EntryWaiter, LockEntry, LockKind, LockMode, LockState } from "./entry.js";
 import { keysOf, type Trace } from "./key-names.js";
 import { isMistyped } from "./mistyped.js";

@@ -1,5 +1,5 @@
 /** Finds the lock that a key belongs to. docs/redis-keys.md documents the format of keys. */
-import { type LockKeys, lockKeys, mappedKeys } from "../internal.js";
+import { type LockKeys, lockKeys, mappedKeys } from "../core/keys.js";
 import { LOCK_KINDS, type LockKind } from "./entry.js";
 
 /** A parsed key of a lock. */

@@ -1,6 +1,8 @@
 /** Finds the locks of all kinds that have one name. */
-import type { Holdfast } from "../index.js";
-import { checkKnown, checkName } from "../internal.js";
+
+import { checkName } from "../core/keys.js";
+import type { Holdfast } from "../holdfast.js";
+import { checkKnown } from "../holdfast-options.js";
 import { LOCK_KINDS, type LockEntry } from "./entry.js";
 import { exactly } from "./glob.js";
 import { inspectLock } from "./inspect-lock.js";

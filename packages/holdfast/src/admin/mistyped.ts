@@ -1,5 +1,5 @@
 /** Recognizes errors about keys that have another Redis type than Holdfast expects. */
-import { QuorumError } from "../index.js";
+import { QuorumError } from "../core/errors.js";
 
 /** Whether an error means that a key has another type than the request expects (WRONGTYPE). */
 export function isMistyped(error: unknown): boolean {

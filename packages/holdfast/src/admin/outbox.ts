@@ -6,7 +6,7 @@
  * - Failures do not reach the caller. They are counted and published on the channel `holdfast:history`.
  */
 import { type Channel, channel } from "node:diagnostics_channel";
-import { SharedTimer } from "../internal.js";
+import { SharedTimer } from "../core/runtime.js";
 import { append, type HistoryEvent, type Keep, textOf } from "./history.js";
 import { eachOf, type Place } from "./place.js";
 

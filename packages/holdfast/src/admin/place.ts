@@ -1,8 +1,12 @@
 /** The servers and settings of a Holdfast, for the functions that inspect all its locks. */
 
+import { call } from "../core/call.js";
+import type { RecordReader } from "../core/inspection.js";
+import type { ClientRecord } from "../core/session.js";
+import type { Store } from "../core/store.js";
 import { adminHere } from "../generated/admin-scripts.js";
-import type { Holdfast, Store } from "../index.js";
-import { anyInternalsOf, type ClientRecord, call, type Internals, type RecordReader } from "../internal.js";
+import type { Holdfast } from "../holdfast.js";
+import { anyInternalsOf, type Internals } from "../internals.js";
 import { nothingIfMistyped } from "./mistyped.js";
 
 /** The internals of a Holdfast that the functions of `holdfast/admin` need. */

@@ -1,8 +1,13 @@
 /** Reads the history of one name or of all names, newest first. */
 
+import { call } from "../core/call.js";
+import { checkName, show } from "../core/keys.js";
+import { checkWhole } from "../core/options.js";
+import { parseOwner } from "../core/protocol.js";
+import type { Store } from "../core/store.js";
 import { adminReadHistory } from "../generated/admin-scripts.js";
-import type { Holdfast, Store } from "../index.js";
-import { call, checkKnown, checkName, checkWhole, parseOwner, show } from "../internal.js";
+import type { Holdfast } from "../holdfast.js";
+import { checkKnown } from "../holdfast-options.js";
 import { type EntryHolder, LOCK_KINDS } from "./entry.js";
 import { readGlob } from "./glob.js";
 import { historyKey } from "./history.js";

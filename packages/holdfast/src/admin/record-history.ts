@@ -10,14 +10,18 @@ import { pid } from "node:process";
 import type {
   ForcedEvent,
   GrantEvent,
-  Holdfast,
   LockEvent,
   LostEvent,
   PauseEvent,
   ReleaseEvent,
   ResumeEvent,
-} from "../index.js";
-import { channels, checkKnown, checkWhole, type DeedEvent, idOf, parseOwner, show } from "../internal.js";
+} from "../core/events.js";
+import { channels, type DeedEvent, idOf } from "../core/events.js";
+import { show } from "../core/keys.js";
+import { checkWhole } from "../core/options.js";
+import { parseOwner } from "../core/protocol.js";
+import type { Holdfast } from "../holdfast.js";
+import { checkKnown } from "../holdfast-options.js";
 import { checkKeep, type HistoryEvent, type Keep, type KeepOptions } from "./history.js";
 import { Outbox } from "./outbox.js";
 import { type Place, placeOf } from "./place.js";

@@ -5,9 +5,11 @@
  * The caller keeps the cursor, a text with the position on each server. Nothing is stored between two pages.
  */
 
+import { call } from "../core/call.js";
+import type { StoreError } from "../core/errors.js";
+import { show } from "../core/keys.js";
+import type { Outcome, Reply, Script, Store } from "../core/store.js";
 import { adminScan } from "../generated/admin-scripts.js";
-import type { Reply, Script, Store, StoreError } from "../index.js";
-import { call, type Outcome, show } from "../internal.js";
 import { hereOf, type Place } from "./place.js";
 
 /** The keys to list. */

@@ -1,6 +1,9 @@
 /** Lists all locks of a prefix, page by page. */
-import type { Holdfast } from "../index.js";
-import { checkKnown, checkWhole, show } from "../internal.js";
+
+import { show } from "../core/keys.js";
+import { checkWhole } from "../core/options.js";
+import type { Holdfast } from "../holdfast.js";
+import { checkKnown } from "../holdfast-options.js";
 import { LOCK_KINDS, type LockEntry, type LockKind } from "./entry.js";
 import { type Glob, readGlob } from "./glob.js";
 import { inspectCondition, inspectLock } from "./inspect-lock.js";

@@ -3,8 +3,8 @@
  * because another program has written it. All other locks are listed as usual.
  */
 
+import { call } from "../core/call.js";
 import { adminWaiters } from "../generated/admin-scripts.js";
-import { call } from "../internal.js";
 import type { LockEntry, LockKind } from "./entry.js";
 import { keysOf, type Trace } from "./key-names.js";
 import { isMistyped } from "./mistyped.js";

@@ -6,9 +6,16 @@
  */
 import { hostname } from "node:os";
 import { pid } from "node:process";
+import { call } from "../core/call.js";
+import { LeaseLostError, UnsupportedError } from "../core/errors.js";
+import { show } from "../core/keys.js";
+import { askAsHolder, Lease } from "../core/lease.js";
+import { checkWhole } from "../core/options.js";
+import { parseOwner } from "../core/protocol.js";
+import type { Store } from "../core/store.js";
 import { periodMarkerEnd, periodMarkerStart } from "../generated/period-marker-scripts.js";
-import { type Holdfast, LeaseLostError, type Store, UnsupportedError } from "../index.js";
-import { askAsHolder, call, checkKnown, checkWhole, Lease, parseOwner, show } from "../internal.js";
+import type { Holdfast } from "../holdfast.js";
+import { checkKnown } from "../holdfast-options.js";
 import { divisionOf, opensAtMs, type Period } from "./period.js";
 import { keysOf, majorityOf, onMajority, type Place, placeOf } from "./place.js";
 import { type LastRun, lastRunIn } from "./read-period.js";

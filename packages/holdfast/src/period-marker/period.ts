@@ -1,5 +1,7 @@
 /** The periods of a period marker: their length, and where they begin. */
-import { checkWhole, show } from "../internal.js";
+
+import { show } from "../core/keys.js";
+import { checkWhole } from "../core/options.js";
 
 /**
  * A period: either a length in ms that begins with each run, a whole number from 1,000 to 31,536,000,000; or a period

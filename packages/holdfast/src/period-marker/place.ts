@@ -1,14 +1,10 @@
 /** Finds the period marker of a lock, on one server or several, and sends requests to these servers. */
-import { type Holdfast, QuorumError, type Store } from "../index.js";
-import {
-  anyInternalsOf,
-  checkKey,
-  checkName,
-  type Internals,
-  type LockKeys,
-  lockKeys,
-  mappedKeys,
-} from "../internal.js";
+
+import { QuorumError } from "../core/errors.js";
+import { checkKey, checkName, type LockKeys, lockKeys, mappedKeys } from "../core/keys.js";
+import type { Store } from "../core/store.js";
+import type { Holdfast } from "../holdfast.js";
+import { anyInternalsOf, type Internals } from "../internals.js";
 
 /** The key of the marker of a lock, and the stores that hold it. */
 export interface Place {

@@ -1,8 +1,10 @@
 /** Reads period markers: the server's time and the last run. */
 
+import { call } from "../core/call.js";
+import type { Store } from "../core/store.js";
 import { periodMarkerRead } from "../generated/period-marker-scripts.js";
-import type { Holdfast, Store } from "../index.js";
-import { call, checkKnown } from "../internal.js";
+import type { Holdfast } from "../holdfast.js";
+import { checkKnown } from "../holdfast-options.js";
 import { divisionOf, opensAtMs, type Period } from "./period.js";
 import { onMajority, type Place, placeOf } from "./place.js";
 

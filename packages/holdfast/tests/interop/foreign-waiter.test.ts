@@ -4,10 +4,10 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { Lease } from "../../src/core/lease.js";
+import { ForeignLock } from "../../src/foreign-lock/foreign-lock.js";
+import type { Pauses } from "../../src/foreign-lock/foreign-waiter.js";
 import { AcquireTimeoutError, ClosedError, createHoldfast, type Holdfast, StoreError } from "../../src/index.js";
 import { internalsOf } from "../../src/internals.js";
-import { ForeignLock } from "../../src/interop/foreign-lock.js";
-import type { Pauses } from "../../src/interop/foreign-waiter.js";
 import { type KeyProtocol, keyProtocol } from "./key-lock.js";
 
 /** Longer than any test: a waiter that continues earlier was woken. */

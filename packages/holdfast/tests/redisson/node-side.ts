@@ -1,5 +1,6 @@
 /** Holdfast as a side. */
 import { Redis } from "ioredis";
+import type { ForeignLock } from "../../src/foreign-lock/foreign-lock.js";
 import {
   type AcquireOptions,
   AcquireTimeoutError,
@@ -8,7 +9,6 @@ import {
   LeaseLostError,
   StoreError,
 } from "../../src/index.js";
-import type { ForeignLock } from "../../src/interop/foreign-lock.js";
 import { type Redisson, redisson } from "../../src/interop/redisson/index.js";
 import type { Asked, Held, Locked, Maker, Settings, Side } from "./side.js";
 

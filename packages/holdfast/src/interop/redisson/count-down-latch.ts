@@ -1,8 +1,9 @@
 /** Redisson's `RCountDownLatch`. */
+
+import { ForeignWaiter } from "../../foreign-lock/foreign-waiter.js";
+import { lineOfOne } from "../../foreign-lock/line.js";
 import { type AcquireOptions, WaitTimeoutError } from "../../index.js";
 import { checkWhole, insist, resolve, type TimedOut } from "../../internal.js";
-import { ForeignWaiter } from "../foreign-waiter.js";
-import { lineOfOne } from "../line.js";
 import { type RedissonLatchProtocol, redissonLatchProtocol } from "./latch-protocol.js";
 import { checkRecheckMs, type RecheckOptions, waitsOf } from "./permits-lock.js";
 import type { CountPlace } from "./permits-place.js";

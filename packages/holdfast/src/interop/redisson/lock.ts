@@ -1,4 +1,4 @@
-import { ForeignLock } from "../foreign-lock.js";
+import { ForeignLock } from "../../foreign-lock/foreign-lock.js";
 import { lockChannel } from "./names.js";
 import type { Place } from "./place.js";
 import { hashProtocol } from "./protocol.js";

@@ -1,4 +1,6 @@
 /** The common part of both Redisson semaphores: the option `permits`, and requests that take effect only once. */
+
+import { ForeignLock, type ForeignParts } from "../../foreign-lock/foreign-lock.js";
 import type { AcquireOptions, Lease, TryAcquireOptions } from "../../index.js";
 import {
   ACQUIRE_OPTIONS,
@@ -12,7 +14,6 @@ import {
   show,
   unknownOption,
 } from "../../internal.js";
-import { ForeignLock, type ForeignParts } from "../foreign-lock.js";
 import type { CountPlace } from "./permits-place.js";
 import { listenOn } from "./waiting.js";
 

@@ -1,10 +1,11 @@
 /**
  * How callers wait for a Redisson lock: for messages on its channels, and by polling in case one is lost or never sent.
  */
+
+import type { ForeignParts } from "../../foreign-lock/foreign-lock.js";
+import type { Pauses } from "../../foreign-lock/foreign-waiter.js";
 import type { Inbox } from "../../index.js";
 import { Lease, type LockProtocol, type ResolvedOptions } from "../../internal.js";
-import type { ForeignParts } from "../foreign-lock.js";
-import type { Pauses } from "../foreign-waiter.js";
 import type { Place } from "./place.js";
 import type { RedissonScope } from "./scope.js";
 

@@ -1,3 +1,4 @@
+import { ForeignLock } from "../../foreign-lock/foreign-lock.js";
 import type { Holdfast } from "../../index.js";
 import type { Filled } from "../../internal.js";
 import {
@@ -11,7 +12,6 @@ import {
   show,
   unknownOption,
 } from "../../internal.js";
-import { ForeignLock } from "../foreign-lock.js";
 import { checkDialect, keyOf, type TimestampDialect } from "./dialect.js";
 import { TimestampProtocol } from "./protocol.js";
 import { wireOf } from "./wire.js";

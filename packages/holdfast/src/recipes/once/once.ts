@@ -6,9 +6,10 @@
  * records the outcome. So if a late attempt overlaps with its successor, only one of them is recorded. Other callers
  * wait for the message that this script publishes, then query the record again.
  */
+
+import { ForeignLock } from "../../foreign-lock/foreign-lock.js";
 import { AcquireTimeoutError, type Holdfast, LeaseLostError, type Store, StoreError } from "../../index.js";
 import { type Hold, internalsOf, Lease, serverOf } from "../../internal.js";
-import { ForeignLock } from "../../interop/foreign-lock.js";
 import { decodeFailure } from "../failure.js";
 import { checkBytes, nameOf } from "../names.js";
 import { type OnceTrace, onceTracing, traced } from "../tracing.js";

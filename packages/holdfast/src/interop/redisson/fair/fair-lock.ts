@@ -1,6 +1,6 @@
+import { ForeignLock, type ForeignParts } from "../../../foreign-lock/foreign-lock.js";
 import type { AcquireOptions, Lease } from "../../../index.js";
 import { NONE, resolve } from "../../../internal.js";
-import { ForeignLock, type ForeignParts } from "../../foreign-lock.js";
 import { lockChannel } from "../names.js";
 import type { Place } from "../place.js";
 import { listenOn, partsOf } from "../waiting.js";

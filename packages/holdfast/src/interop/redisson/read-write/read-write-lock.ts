@@ -1,3 +1,4 @@
+import { ForeignLock } from "../../../foreign-lock/foreign-lock.js";
 import { type AcquireOptions, LeaseLostError, type TryAcquireOptions } from "../../../index.js";
 import {
   checkWhole,
@@ -10,7 +11,6 @@ import {
   now,
   type ResolvedOptions,
 } from "../../../internal.js";
-import { ForeignLock } from "../../foreign-lock.js";
 import { readWriteChannel } from "../names.js";
 import type { Place } from "../place.js";
 import type { RedissonScope } from "../scope.js";

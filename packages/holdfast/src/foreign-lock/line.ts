@@ -2,8 +2,11 @@
  * The local line of callers that want the same foreign lock. Only the caller in front sends requests, so many callers
  * in one process cost the server no more than one.
  */
-import { type Inbox, UnsupportedError } from "../index.js";
-import type { Session, Timer } from "../internal.js";
+
+import { UnsupportedError } from "../core/errors.js";
+import type { Timer } from "../core/runtime.js";
+import type { Session } from "../core/session.js";
+import type { Inbox } from "../core/store.js";
 
 /** A caller in a line. */
 export interface InLine {

@@ -1,19 +1,12 @@
-import type { AcquireOptions, TryAcquireOptions } from "../index.js";
-import {
-  cleanUp,
-  Hold,
-  hold,
-  Lease,
-  Lock,
-  type LockProtocol,
-  type MakeLease,
-  NONE,
-  type ResolvedOptions,
-  resolve,
-  type Session,
-  type TimedOut,
-  timeoutError,
-} from "../internal.js";
+import { type MakeLease, timeoutError } from "../core/acquire.js";
+import { Hold, hold } from "../core/hold.js";
+import { Lease } from "../core/lease.js";
+import { Lock } from "../core/lock.js";
+import type { AcquireOptions, TryAcquireOptions } from "../core/options.js";
+import { NONE, type ResolvedOptions, resolve } from "../core/options.js";
+import type { LockProtocol, TimedOut } from "../core/protocol.js";
+import { cleanUp } from "../core/release.js";
+import type { Session } from "../core/session.js";
 import { type ForeignWait, ForeignWaiter, type Pauses } from "./foreign-waiter.js";
 import { lineOf, lineOfOne } from "./line.js";
 

@@ -3,23 +3,14 @@
  * grant. So the waiter sleeps until the current lease must be over, at most for `pauses`, or until a message of the
  * foreign protocol.
  */
-import { ClosedError } from "../index.js";
-import {
-  type AcquireReply,
-  type Claim,
-  Deadline,
-  type Occupant,
-  type PublishedCall,
-  publishAcquire,
-  publishingEnds,
-  publishUngranted,
-  type ResolvedOptions,
-  type Session,
-  SHORTEST_CALL_MS,
-  type WaitEnds,
-  Waiter,
-  type WaitProtocol,
-} from "../internal.js";
+import { ClosedError } from "../core/errors.js";
+import { type PublishedCall, publishAcquire, publishingEnds, publishUngranted } from "../core/events.js";
+import type { ResolvedOptions } from "../core/options.js";
+import { SHORTEST_CALL_MS } from "../core/polling.js";
+import type { AcquireReply, Claim, WaitEnds, WaitProtocol } from "../core/protocol.js";
+import type { Occupant, Session } from "../core/session.js";
+import { Deadline } from "../core/time.js";
+import { Waiter } from "../core/waiter.js";
 import type { InLine, Line, Listen } from "./line.js";
 
 /** Longest sleep of a waiter between two requests: `delayMs` minus a random part of `jitterMs`. */
