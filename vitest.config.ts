@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { env } from "node:process";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
@@ -6,32 +7,26 @@ function source(path: string): string {
   return fileURLToPath(new URL(path, import.meta.url));
 }
 
+/** The source file of each entry point of each package, by the name under which it is imported. */
+function entryPoints(): Array<{ find: RegExp; replacement: string }> {
+  return readdirSync(source("packages")).flatMap((folder) => {
+    const manifest = JSON.parse(readFileSync(source(`packages/${folder}/package.json`), "utf8")) as {
+      readonly name: string;
+      readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
+    };
+    return Object.entries(manifest.exports).flatMap(([entry, built]) => {
+      if (typeof built === "string" || manifest.name === "@holdfast/cli") return [];
+      const file = built.default.replace("./dist/", "src/").replace(/\.js$/, ".ts");
+      return [
+        { find: new RegExp(`^${manifest.name}${entry.slice(1)}$`), replacement: source(`packages/${folder}/${file}`) },
+      ];
+    });
+  });
+}
+
 export default defineConfig({
-  resolve: {
-    // Tests see one copy of the library, its source, by whatever name they import it.
-    alias: [
-      { find: /^holdfast\/internal$/, replacement: source("packages/holdfast/src/internal.ts") },
-      { find: /^holdfast\/admin$/, replacement: source("packages/holdfast/src/admin/index.ts") },
-      { find: /^holdfast\/express$/, replacement: source("packages/holdfast/src/integrations/express/index.ts") },
-      { find: /^holdfast\/fastify$/, replacement: source("packages/holdfast/src/integrations/fastify/index.ts") },
-      { find: /^holdfast\/hono$/, replacement: source("packages/holdfast/src/integrations/hono/index.ts") },
-      { find: /^holdfast\/bullmq$/, replacement: source("packages/holdfast/src/integrations/bullmq/index.ts") },
-      { find: /^holdfast\/nestjs$/, replacement: source("packages/holdfast/src/integrations/nestjs/index.ts") },
-      { find: /^holdfast\/node-cron$/, replacement: source("packages/holdfast/src/integrations/node-cron/index.ts") },
-      { find: /^holdfast\/period-marker$/, replacement: source("packages/holdfast/src/period-marker/index.ts") },
-      { find: /^holdfast\/otel$/, replacement: source("packages/holdfast/src/integrations/otel/index.ts") },
-      { find: /^holdfast\/prometheus$/, replacement: source("packages/holdfast/src/integrations/prometheus/index.ts") },
-      { find: /^holdfast\/testing$/, replacement: source("packages/holdfast/src/testing/index.ts") },
-      { find: /^holdfast\/pg$/, replacement: source("packages/holdfast/src/integrations/pg/index.ts") },
-      { find: /^holdfast\/recipes$/, replacement: source("packages/holdfast/src/recipes/index.ts") },
-      { find: /^holdfast\/redisson$/, replacement: source("packages/holdfast/src/interop/redisson/index.ts") },
-      { find: /^holdfast\/diagnosis$/, replacement: source("packages/holdfast/src/diagnosis.ts") },
-      { find: /^holdfast\/simulation$/, replacement: source("packages/holdfast/src/simulation.ts") },
-      { find: /^holdfast\/timestamp$/, replacement: source("packages/holdfast/src/interop/timestamp/index.ts") },
-      { find: /^holdfast$/, replacement: source("packages/holdfast/src/index.ts") },
-      { find: /^@holdfast\/embedded$/, replacement: source("packages/embedded/src/index.ts") },
-    ],
-  },
+  // Tests see one copy of the library, its source, by whatever name they import it.
+  resolve: { alias: entryPoints() },
   test: {
     include: [
       "packages/*/tests/**/*.test.ts",

@@ -4,25 +4,35 @@
  *
  * It is committed beside the tidy tests, so that a change of the public surface is seen in a diff.
  */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 
+import { writeDeclarations } from "./declarations.mjs";
 import { root } from "./setup.mjs";
 
-const HOME = join(root, "packages/holdfast");
-const DIST = join(HOME, "dist");
 /** What our own packages and our verification are built on; it may change in any version. */
 const NOT_FOR_USERS = new Set(["./internal", "./simulation"]);
 const SNAPSHOT = join(root, "tests/tidy/api-snapshot.d.ts.txt");
 
-/** @returns {string} the API of the last build */
+/** @returns {string} the API of all libraries, as they are compiled now */
 export function builtApi() {
-  const { exports: all } = JSON.parse(readFileSync(join(HOME, "package.json"), "utf8"));
-  const entries = Object.entries(all)
-    .filter(([name]) => !NOT_FOR_USERS.has(name))
-    .flatMap(([, { types }]) => (types === undefined ? [] : [join(HOME, types)]))
-    .filter((file) => existsSync(file));
-  return flatten(entries, (file) => readFileSync(file, "utf8"), DIST);
+  const base = mkdtempSync(join(tmpdir(), "holdfast-api-"));
+  try {
+    const texts = readdirSync(join(root, "packages")).map((folder) => {
+      const home = join(root, "packages", folder);
+      const { bin, exports: all } = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
+      if (bin !== undefined) return "";
+      writeDeclarations(home, join(base, folder));
+      const entries = Object.entries(all)
+        .filter(([name]) => !NOT_FOR_USERS.has(name))
+        .flatMap(([, { types }]) => (types === undefined ? [] : [join(base, folder, types.replace("./dist/", ""))]));
+      return flatten(entries, (file) => readFileSync(file, "utf8"), base);
+    });
+    return texts.filter((text) => text !== "").join("\n");
+  } finally {
+    rmSync(base, { recursive: true });
+  }
 }
 
 /** @returns {string} the API that was last accepted; empty when there is none */
@@ -57,7 +67,7 @@ export function flatten(entries, read, base) {
   // The internal entry lists names from the whole library; only the files of those that are used belong to the API.
   /** @type {(file: string, names?: string) => string[]} */
   const filesOf = (file, names = "") => {
-    if (file !== join(base, "internal.d.ts")) return [file];
+    if (relative(base, file).replaceAll("\\", "/") !== "holdfast/internal.d.ts") return [file];
     const wanted = names.split(",").map(
       (name) =>
         name

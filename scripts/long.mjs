@@ -11,33 +11,31 @@ import { argv, exit } from "node:process";
 import { runTests } from "./run-tests.mjs";
 import { build, dependencies, redisServer, stop } from "./setup.mjs";
 
-const FOLDER = "packages/holdfast/tests";
-
 /** What each file reads its size from. */
 const SIZES = [
-  { file: "recipes/soak", variable: "HOLDFAST_SOAK_KEYS", size: 10_000 },
-  { file: "recipes/fence", variable: "HOLDFAST_SOAK_WRITES", size: 10_000 },
-  { file: "integrations/pg", variable: "HOLDFAST_SOAK_WRITES", size: 10_000 },
-  { file: "recipes/versioned-processes", variable: "HOLDFAST_VERSIONED_TIMES", size: 200 },
-  { file: "recipes/cache-processes", variable: "HOLDFAST_CACHE_PROCESSES", size: 50 },
-  { file: "recipes/coalesce-processes", variable: "HOLDFAST_SOAK_CALLS", size: 20_000 },
-  { file: "recipes/keyed-processes", variable: "HOLDFAST_SOAK_EVENTS", size: 100 },
-  { file: "recipes/worker-slot-processes", variable: "HOLDFAST_SOAK_SLOTS", size: 1 },
-  { file: "recipes/scheduled-soak", variable: "HOLDFAST_SOAK_TICKS", size: 60 },
+  { file: "recipes/tests/soak", variable: "HOLDFAST_SOAK_KEYS", size: 10_000 },
+  { file: "recipes/tests/fence", variable: "HOLDFAST_SOAK_WRITES", size: 10_000 },
+  { file: "pg/tests/pg", variable: "HOLDFAST_SOAK_WRITES", size: 10_000 },
+  { file: "recipes/tests/versioned-processes", variable: "HOLDFAST_VERSIONED_TIMES", size: 200 },
+  { file: "recipes/tests/cache-processes", variable: "HOLDFAST_CACHE_PROCESSES", size: 50 },
+  { file: "recipes/tests/coalesce-processes", variable: "HOLDFAST_SOAK_CALLS", size: 20_000 },
+  { file: "recipes/tests/keyed-processes", variable: "HOLDFAST_SOAK_EVENTS", size: 100 },
+  { file: "recipes/tests/worker-slot-processes", variable: "HOLDFAST_SOAK_SLOTS", size: 1 },
+  { file: "recipes/tests/scheduled-soak", variable: "HOLDFAST_SOAK_TICKS", size: 60 },
   ...[
     ...["barrier", "condition", "count-down-latch", "election", "multi-lock", "read-write-lock", "reentrant-mutex"],
     "semaphore",
-  ].map((kind) => ({ file: `properties/${kind}`, variable: "HOLDFAST_PROPERTY_RUNS", size: 1_000 })),
+  ].map((kind) => ({ file: `holdfast/tests/properties/${kind}`, variable: "HOLDFAST_PROPERTY_RUNS", size: 1_000 })),
 ];
 
 const args = argv.slice(2);
 const options = args.filter((arg) => arg.startsWith("-"));
 const filters = args.filter((arg) => !/^[-!]/.test(arg));
 const without = args.filter((arg) => arg.startsWith("!")).map((arg) => arg.slice(1));
-const chosen = SIZES.map(({ file, ...size }) => ({ ...size, path: `${FOLDER}/${file}.test.ts` }))
+const chosen = SIZES.map(({ file, ...size }) => ({ ...size, path: `packages/${file}.test.ts` }))
   .filter(({ path }) => filters.length === 0 || filters.some((filter) => path.includes(filter)))
   .filter(({ path }) => !without.some((filter) => path.includes(filter)));
-if (chosen.length === 0) stop(`no file of ${FOLDER} that has a full size is called ${args.join(" or ")}`);
+if (chosen.length === 0) stop(`no test file that has a full size is called ${args.join(" or ")}`);
 
 await dependencies();
 await build();

@@ -19,10 +19,12 @@ import { build, dependencies, npm, redisServer, root, stop } from "./setup.mjs";
  * @typedef {object} Older
  * @property {string} name
  * @property {Record<string, string>} peers  exact versions
- * @property {readonly string[]} files  in tests/integrations
+ * @property {string} project  the package under test
+ * @property {readonly string[]} files  of its tests
  */
 
 const NEST = [
+  "peer-versions",
   "legacy-decorators/application",
   "legacy-decorators/faults",
   "legacy-decorators/locked",
@@ -43,6 +45,7 @@ const SETS = [
       "@nestjs/schedule": "5.0.1",
       "@nestjs/testing": "10.4.22",
     },
+    project: "nestjs",
     files: NEST,
   },
   {
@@ -55,13 +58,20 @@ const SETS = [
       "@nestjs/schedule": "6.1.3",
       "@nestjs/testing": "11.2.6",
     },
+    project: "nestjs",
     files: NEST,
   },
-  { name: "bullmq-5", peers: { bullmq: "5.81.5" }, files: ["bullmq", "bullmq-loss"] },
+  {
+    name: "bullmq-5",
+    peers: { bullmq: "5.81.5" },
+    project: "bullmq",
+    files: ["bullmq", "bullmq-loss", "peer-versions"],
+  },
 ];
 
 const HOME = join(root, ".cache/peers");
-const LIBRARY = "packages/holdfast";
+/** What the packages under test and their tests import. */
+const LIBRARIES = ["holdfast", "embedded", "recipes", "bullmq", "nestjs"];
 
 /** @param {Older} set  whose packages are installed, unless just these are there */
 function install({ name, peers }) {
@@ -80,19 +90,12 @@ function install({ name, peers }) {
 }
 
 /** @param {Older} set  whose folder gets what is tested as it is now */
-function copy({ name, peers, files }) {
+function copy({ name, peers, project, files }) {
   const folder = join(HOME, name);
-  const tests = [...files, "peer-versions"].map((file) => `${LIBRARY}/tests/integrations/${file}.test.ts`);
+  const tests = files.map((file) => `packages/${project}/tests/${file}.test.ts`);
   for (const each of ["packages", "tests", "verify"]) rmSync(join(folder, each), { recursive: true, force: true });
-  const sources = [
-    "vitest.config.ts",
-    "tsconfig.base.json",
-    "tsconfig.tests.json",
-    "tests/support",
-    "verify/src",
-    "packages/embedded",
-  ];
-  for (const each of [...sources, LIBRARY]) {
+  const settings = ["vitest.config.ts", "tsconfig.base.json", "tsconfig.tests.json", "tests/support", "verify/src"];
+  for (const each of [...settings, ...LIBRARIES.map((library) => `packages/${library}`)]) {
     cpSync(join(root, each), join(folder, each), {
       recursive: true,
       filter: (from) => {
@@ -102,16 +105,18 @@ function copy({ name, peers, files }) {
     });
   }
 
-  // Of the packages that were not exchanged, these are not the workspace's.
-  const own = join(root, LIBRARY, "node_modules");
-  if (existsSync(own)) symlinkSync(own, join(folder, LIBRARY, "node_modules"), "junction");
-  // Programs of tests find the library as users do.
-  const installed = join(folder, "node_modules/holdfast");
-  rmSync(installed, { recursive: true, force: true });
-  mkdirSync(dirname(installed), { recursive: true });
-  symlinkSync(join(folder, LIBRARY), installed, "junction");
+  for (const library of LIBRARIES) {
+    // Of the packages that were not exchanged, these are not the workspace's.
+    const own = join(root, "packages", library, "node_modules");
+    if (existsSync(own)) symlinkSync(own, join(folder, "packages", library, "node_modules"), "junction");
+    // Programs of tests find the library as users do.
+    const installed = join(folder, "node_modules", library === "holdfast" ? library : `@holdfast/${library}`);
+    rmSync(installed, { recursive: true, force: true });
+    mkdirSync(dirname(installed), { recursive: true });
+    symlinkSync(join(folder, "packages", library), installed, "junction");
+  }
 
-  const manifest = join(folder, LIBRARY, "package.json");
+  const manifest = join(folder, "packages", project, "package.json");
   const described = JSON.parse(readFileSync(manifest, "utf8"));
   for (const [peer, version] of Object.entries(peers)) described.devDependencies[peer] = version;
   writeFileSync(manifest, JSON.stringify(described));

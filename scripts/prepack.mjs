@@ -8,10 +8,12 @@
  * npm runs both in the folder of the package. If packing was interrupted, the next run of either puts the compiled files back
  * first.
  */
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { argv, cwd } from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
+
+import { pack } from "./pack.mjs";
 
 const home = cwd();
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -27,7 +29,7 @@ async function replace() {
   const target = join(home, ".cache-pack-new");
   const own = join(home, "scripts/pack.mjs");
   if (existsSync(own)) await (await import(pathToFileURL(own).href)).pack(target);
-  else packCompiled(target);
+  else await pack(home, target);
   mkdirSync(aside);
   for (const name of REPLACED) {
     renameSync(join(home, name), join(aside, name));
@@ -43,20 +45,4 @@ function restore() {
     renameSync(join(aside, name), join(home, name));
   }
   rmSync(aside, { recursive: true });
-}
-
-/**
- * A package that is not bundled: the compiled files, without maps, because the sources are not published.
- *
- * @param {string} target
- */
-function packCompiled(target) {
-  rmSync(target, { recursive: true, force: true });
-  for (const file of readdirSync(join(home, "dist"), { encoding: "utf8", recursive: true })) {
-    if (!/\.(?:js|d\.ts)$/.test(file)) continue;
-    const text = readFileSync(join(home, "dist", file), "utf8").replace(/^\/\/# sourceMappingURL=.*\n?/gm, "");
-    mkdirSync(dirname(join(target, "dist", file)), { recursive: true });
-    writeFileSync(join(target, "dist", file), text);
-  }
-  cpSync(join(home, "package.json"), join(target, "package.json"));
 }

@@ -19,17 +19,7 @@ export function longFiles() {
 
 const LIBRARY = "packages/holdfast/src/";
 /** Folders of the library that are no kind of lock. */
-const NO_KINDS = [
-  "admin",
-  "core",
-  "generated",
-  "integrations",
-  "interop",
-  "period-marker",
-  "recipes",
-  "stores",
-  "testing",
-];
+const NO_KINDS = ["admin", "core", "foreign-lock", "generated", "period-marker", "stores", "testing"];
 
 /**
  * Lines of code of the parts of the library: no blank lines, no comments, nothing that is generated.
@@ -53,7 +43,7 @@ export function codeLines() {
     ["stores", (path) => folder(path) === "stores"],
     ["Lua of core and kinds", (path) => path.endsWith(".lua") && !NO_KINDS.includes(folder(path))],
     [
-      "recipes, integrations, interop, admin",
+      "admin and locks of other systems",
       (path) => NO_KINDS.includes(folder(path)) && !/^(core|stores|testing)\//.test(path),
     ],
   ];

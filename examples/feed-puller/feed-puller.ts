@@ -12,7 +12,7 @@ import { once } from "node:events";
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { RunCounts } from "holdfast/recipes";
+import type { RunCounts } from "@holdfast/recipes";
 import { Redis } from "ioredis";
 import { serveFeed } from "./feed.js";
 

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import process from "node:process";
 import { setInterval } from "node:timers";
 import { setTimeout as pause } from "node:timers/promises";
+import { type RunStartedEvent, scheduled } from "@holdfast/recipes";
 import { createHoldfast, type Lease } from "holdfast";
-import { type RunStartedEvent, scheduled } from "holdfast/recipes";
 import { Redis } from "ioredis";
 
 const [, , redisUrl = "", feedUrl = "", name = "", everyMs = ""] = process.argv;

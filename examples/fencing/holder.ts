@@ -1,7 +1,7 @@
 /** The process of paused-holder.ts that is stopped between its look at the lease and its write. */
 import process from "node:process";
+import { fencedSet } from "@holdfast/recipes";
 import { createHoldfast } from "holdfast";
-import { fencedSet } from "holdfast/recipes";
 import { Redis } from "ioredis";
 
 /** What it is sent. */

@@ -10,8 +10,8 @@ import { fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import process from "node:process";
+import { fencedSet } from "@holdfast/recipes";
 import { createHoldfast } from "holdfast";
-import { fencedSet } from "holdfast/recipes";
 import { Redis } from "ioredis";
 import type { HolderEnd, HolderTask } from "./holder.js";
 

@@ -4,8 +4,8 @@
  * Needs a PostgreSQL of any age (DATABASE_URL) and a Redis (REDIS_URL).
  */
 import { strict as assert } from "node:assert";
+import { fence, StaleTokenError } from "@holdfast/pg";
 import { createHoldfast, type Lease } from "holdfast";
-import { fence, StaleTokenError } from "holdfast/pg";
 import { Redis } from "ioredis";
 import { Pool, type PoolClient } from "pg";
 

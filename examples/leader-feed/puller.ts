@@ -6,8 +6,8 @@ import { once } from "node:events";
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { lead } from "@holdfast/recipes";
 import { createHoldfast, type Election } from "holdfast";
-import { lead } from "holdfast/recipes";
 import { Redis } from "ioredis";
 
 /** The archive, as a puller reaches it. */

@@ -1,9 +1,9 @@
 /** A test of a module of Nest: its locks are in this process, and need no server. */
 import { strict as assert } from "node:assert";
+import { HoldfastModule, InjectHoldfast, Locked } from "@holdfast/nestjs";
 import { Injectable } from "@nestjs/common";
 import { Test } from "@nestjs/testing";
 import type { Holdfast } from "holdfast";
-import { HoldfastModule, InjectHoldfast, Locked } from "holdfast/nestjs";
 
 @Injectable()
 class Stock {

@@ -1,10 +1,10 @@
 /** A service of Nest with methods under locks: an invoice is closed once at a time, and the month's end is run by one of many. */
 import { strict as assert } from "node:assert";
 import process from "node:process";
+import { HeldLease, HoldfastExceptionFilter, HoldfastModule, Locked, type Refusal } from "@holdfast/nestjs";
 import { Controller, Injectable, Module, Param, Post } from "@nestjs/common";
 import { APP_FILTER, NestFactory } from "@nestjs/core";
 import { createHoldfast, type Lease } from "holdfast";
-import { HeldLease, HoldfastExceptionFilter, HoldfastModule, Locked, type Refusal } from "holdfast/nestjs";
 import { Redis } from "ioredis";
 
 const REDIS = Symbol("redis");

@@ -4,8 +4,9 @@
  * A copy begins a payment, sleeps through the end of its lease (a long garbage collection, a laptop lid), and goes on as if
  * nothing had happened. No record on a server can stop it: it asks nobody. The table can, because it compares tokens.
  */
+
+import { once } from "@holdfast/recipes";
 import type { Holdfast } from "holdfast";
-import { once } from "holdfast/recipes";
 import { OrderTable, readOrders, StaleFenceError } from "./order-table.js";
 
 /** How the scene ended. */

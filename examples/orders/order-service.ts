@@ -4,9 +4,10 @@
  * Start reading at `app.post`. The customer may refresh the waiting page, and each refresh may reach another copy. All of them carry the
  * same Idempotency-Key, so one is carried out, and the others get its answer: the first result, as it was recorded.
  */
+
+import { idempotency, leaseOf } from "@holdfast/http/express";
 import express, { type ErrorRequestHandler, type RequestHandler } from "express";
 import { type Holdfast, type Lease, LeaseLostError } from "holdfast";
-import { idempotency, leaseOf } from "holdfast/express";
 import { type Service, serve } from "./loopback-http.js";
 import { type Order, OrderTableClient, OrderTableError } from "./order-table.js";
 import { charge } from "./payment-gateway.js";

@@ -2,9 +2,9 @@
 import { strict as assert } from "node:assert";
 import { randomUUID } from "node:crypto";
 import process from "node:process";
+import { withLock } from "@holdfast/bullmq";
 import { type ConnectionOptions, Queue, Worker } from "bullmq";
 import { createHoldfast } from "holdfast";
-import { withLock } from "holdfast/bullmq";
 import { Redis } from "ioredis";
 
 const url = process.env.REDIS_URL ?? "redis://127.0.0.1:6379";

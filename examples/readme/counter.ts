@@ -1,8 +1,8 @@
 /** A stock that is never sold below nothing, without a lock. */
 import { strict as assert } from "node:assert";
 import { randomUUID } from "node:crypto";
+import { CounterRequestError, counter } from "@holdfast/recipes";
 import { createHoldfast } from "holdfast";
-import { CounterRequestError, counter } from "holdfast/recipes";
 import { Redis } from "ioredis";
 
 const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");

@@ -5,8 +5,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fencedSet, fenceGuard, StaleTokenError } from "@holdfast/recipes";
 import { createHoldfast } from "holdfast";
-import { fencedSet, fenceGuard, StaleTokenError } from "holdfast/recipes";
 import { Redis } from "ioredis";
 
 const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");

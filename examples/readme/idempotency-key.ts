@@ -4,14 +4,14 @@ import { randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import process from "node:process";
+import { idempotency, leaseOf, onceKeyOf } from "@holdfast/http/express";
+import { idempotency as forFastify } from "@holdfast/http/fastify";
+import { idempotency as forHono } from "@holdfast/http/hono";
+import { resolveOnce } from "@holdfast/recipes";
 import { serve } from "@hono/node-server";
 import express from "express";
 import fastify from "fastify";
 import { createHoldfast } from "holdfast";
-import { idempotency, leaseOf, onceKeyOf } from "holdfast/express";
-import { idempotency as forFastify } from "holdfast/fastify";
-import { idempotency as forHono } from "holdfast/hono";
-import { resolveOnce } from "holdfast/recipes";
 import { Hono } from "hono";
 import { Redis } from "ioredis";
 

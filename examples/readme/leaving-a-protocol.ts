@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
+import { javaGetSet, timestampLock } from "@holdfast/interop/timestamp";
 import { createHoldfast, type Lock, type MultiLock } from "holdfast";
-import { javaGetSet, timestampLock } from "holdfast/timestamp";
 import { Redis } from "ioredis";
 
 const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");

@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
+import { redisson } from "@holdfast/interop/redisson";
 import { createHoldfast, type Lease, type MultiLease } from "holdfast";
-import { redisson } from "holdfast/redisson";
 import { Redis } from "ioredis";
 
 const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");

@@ -2,8 +2,8 @@
 import { strict as assert } from "node:assert";
 import { randomUUID } from "node:crypto";
 import process from "node:process";
+import { inspectOnce, OnceMismatchError, once, resolveOnce } from "@holdfast/recipes";
 import { createHoldfast } from "holdfast";
-import { inspectOnce, OnceMismatchError, once, resolveOnce } from "holdfast/recipes";
 import { Redis } from "ioredis";
 
 const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");

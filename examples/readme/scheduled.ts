@@ -2,10 +2,10 @@
 import { strict as assert } from "node:assert";
 import { randomUUID } from "node:crypto";
 import process from "node:process";
+import { runCoordinator } from "@holdfast/node-cron";
+import { scheduled } from "@holdfast/recipes";
 import { createHoldfast } from "holdfast";
 import { readHistory } from "holdfast/admin";
-import { runCoordinator } from "holdfast/node-cron";
-import { scheduled } from "holdfast/recipes";
 import { Redis } from "ioredis";
 
 const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");

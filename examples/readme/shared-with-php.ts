@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { type DeadlineDialect, type PeerEvent, phpSetGet, timestampLock } from "@holdfast/interop/timestamp";
 import { AcquireTimeoutError, createHoldfast } from "holdfast";
-import { type DeadlineDialect, type PeerEvent, phpSetGet, timestampLock } from "holdfast/timestamp";
 import { Redis } from "ioredis";
 
 const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");

@@ -1,6 +1,8 @@
 /** What locks do, in metrics that Prometheus collects: how long callers wait and hold, and what is lost. And in OpenTelemetry. */
 import { strict as assert } from "node:assert";
 import process from "node:process";
+import * as otel from "@holdfast/telemetry/otel";
+import { startMetrics } from "@holdfast/telemetry/prometheus";
 import { metrics, trace } from "@opentelemetry/api";
 import {
   AggregationTemporality,
@@ -10,8 +12,6 @@ import {
 } from "@opentelemetry/sdk-metrics";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { createHoldfast } from "holdfast";
-import * as otel from "holdfast/otel";
-import { startMetrics } from "holdfast/prometheus";
 import { Redis } from "ioredis";
 import { register } from "prom-client";
 

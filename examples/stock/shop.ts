@@ -1,6 +1,7 @@
 /** One item for sale, in three ways: two steps with nothing around them, the same two steps under a lock, and one step. */
+
+import { counter } from "@holdfast/recipes";
 import type { Holdfast, Lease } from "holdfast";
-import { counter } from "holdfast/recipes";
 import type { Redis } from "ioredis";
 
 /** How a shop sells. */

@@ -10,8 +10,8 @@ import { strict as assert } from "node:assert";
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { embedded, Keyspace } from "@holdfast/embedded";
+import { type WorkerSlot, workerSlot } from "@holdfast/recipes";
 import { createHoldfast, type Holdfast, type HoldfastOptions, type Store } from "holdfast";
-import { type WorkerSlot, workerSlot } from "holdfast/recipes";
 import { Redis } from "ioredis";
 
 const COUNT = 4;

@@ -1,11 +1,11 @@
 /** What the PHP lock of article A does by itself, defect by defect, so that what we say of it is said of the real thing. */
 import { once } from "node:events";
 import { type AddressInfo, createConnection, createServer, type Socket } from "node:net";
+import { phpSetGet, timestampLock } from "@holdfast/interop/timestamp";
 import { createHoldfast } from "holdfast";
-import { phpSetGet, timestampLock } from "holdfast/timestamp";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import * as scripts from "../../packages/holdfast/src/generated/timestamp-scripts.js";
+import * as scripts from "../../packages/interop/src/generated/timestamp.js";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
 import { RespParser } from "../../tests/support/resp.js";
 import { startProxy } from "../../tests/support/tcp-proxy.js";

@@ -1,6 +1,7 @@
 /** What the Java lock of article C does by itself, defect by defect. */
+
+import { javaGetSet, timestampLock } from "@holdfast/interop/timestamp";
 import { createHoldfast } from "holdfast";
-import { javaGetSet, timestampLock } from "holdfast/timestamp";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../../packages/holdfast/src/testing/delays.js";

@@ -1,6 +1,7 @@
 /** What the UUID lock of article E does by itself in Java, defect by defect, and that ours neither does it nor suffers from it. */
+
+import { javaUuid, type TimestampLock, timestampLock } from "@holdfast/interop/timestamp";
 import { createHoldfast, type Holdfast, LeaseLostError } from "holdfast";
-import { javaUuid, type TimestampLock, timestampLock } from "holdfast/timestamp";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { until } from "../../packages/holdfast/src/testing/delays.js";

@@ -1,5 +1,5 @@
 /** The peers of the four articles in the same words, so that each test is played with all of them. */
-import { cppGetSet, type DeadlineDialect, javaGetSet, phpLua, phpSetGet } from "holdfast/timestamp";
+import { cppGetSet, type DeadlineDialect, javaGetSet, phpLua, phpSetGet } from "@holdfast/interop/timestamp";
 import { sleep } from "../../packages/holdfast/src/testing/delays.js";
 import type { Contender } from "./contention.js";
 import { type ClockedSettings, type Peer, startArticleA, startArticleB, startArticleD } from "./peer.js";

@@ -1,6 +1,7 @@
 /** Java services whose clock is a minute ahead or behind: what that costs, and that it costs no exclusion. */
+
+import { type Redisson, redisson } from "@holdfast/interop/redisson";
 import { createHoldfast, type Holdfast, LeaseLostError } from "holdfast";
-import { type Redisson, redisson } from "holdfast/redisson";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../../packages/holdfast/src/testing/delays.js";

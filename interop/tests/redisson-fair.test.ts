@@ -1,6 +1,7 @@
 /** Redisson's fair lock: one queue of both sides, and what a dead waiter in it costs the others. */
+
+import { redisson } from "@holdfast/interop/redisson";
 import { createHoldfast, type Holdfast } from "holdfast";
-import { redisson } from "holdfast/redisson";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";

@@ -3,8 +3,9 @@
  * the message was delivered. Redisson keeps `0` for the next thread that goes to sleep. `1`, which it publishes when a writer
  * leaves, wakes those alone that sleep already, so between two services of Java the one in between is not woken.
  */
+
+import { redisson } from "@holdfast/interop/redisson";
 import { createHoldfast, type Holdfast } from "holdfast";
-import { redisson } from "holdfast/redisson";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";

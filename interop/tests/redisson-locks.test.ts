@@ -1,6 +1,7 @@
 /** Redisson's exclusive locks, shared by Node and Java: each test is played both ways. */
+
+import { type Redisson, redisson } from "@holdfast/interop/redisson";
 import { createHoldfast, type Holdfast } from "holdfast";
-import { type Redisson, redisson } from "holdfast/redisson";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";

@@ -3,11 +3,11 @@
  * and publishes, and who excludes and wakes whom.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { JAVA_MODEL } from "../../packages/holdfast/tests/redisson/java-model.js";
-import { NODE } from "../../packages/holdfast/tests/redisson/node-side.js";
-import type { Asked, Held, Locked, Maker, Settings, Side } from "../../packages/holdfast/tests/redisson/side.js";
-import { LOCK_TYPES } from "../../packages/holdfast/tests/redisson/side.js";
-import { checkVerbs } from "../../packages/holdfast/tests/redisson/verbs.js";
+import { JAVA_MODEL } from "../../packages/interop/tests/redisson/java-model.js";
+import { NODE } from "../../packages/interop/tests/redisson/node-side.js";
+import type { Asked, Held, Locked, Maker, Settings, Side } from "../../packages/interop/tests/redisson/side.js";
+import { LOCK_TYPES } from "../../packages/interop/tests/redisson/side.js";
+import { checkVerbs } from "../../packages/interop/tests/redisson/verbs.js";
 import {
   givesBack,
   isRobbed,
@@ -15,7 +15,7 @@ import {
   queues,
   readTogether,
   useWitness,
-} from "../../packages/holdfast/tests/redisson/wire.js";
+} from "../../packages/interop/tests/redisson/wire.js";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
 import { type Peer, PeerError, REDISSONS, startRedisson } from "./peer.js";
 import { connect, type JavaClient } from "./redisson-peer.js";

@@ -1,7 +1,7 @@
 /** Redisson's semaphores and latch between two processes of ours on a cluster, with each way to publish; Java: redisson-topologies. */
 import { randomUUID } from "node:crypto";
+import { type Publish, type Redisson, redisson } from "@holdfast/interop/redisson";
 import { createHoldfast, type Holdfast } from "holdfast";
-import { type Publish, type Redisson, redisson } from "holdfast/redisson";
 import { Cluster } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RedisCluster, startCluster } from "../../tests/support/redis-cluster.js";

@@ -1,9 +1,9 @@
 /** What a model of a Java service has to show in packages/holdfast/tests/redisson/permits, with Redisson itself, in each release. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, vi } from "vitest";
-import { expirableSuite } from "../../packages/holdfast/tests/redisson/permits/expirable.suite.js";
-import { latchSuite } from "../../packages/holdfast/tests/redisson/permits/latch.suite.js";
-import { semaphoreSuite } from "../../packages/holdfast/tests/redisson/permits/semaphore.suite.js";
-import { type OpenSides, openSides } from "../../packages/holdfast/tests/redisson/permits/two-sides.js";
+import { expirableSuite } from "../../packages/interop/tests/redisson/permits/expirable.suite.js";
+import { latchSuite } from "../../packages/interop/tests/redisson/permits/latch.suite.js";
+import { semaphoreSuite } from "../../packages/interop/tests/redisson/permits/semaphore.suite.js";
+import { type OpenSides, openSides } from "../../packages/interop/tests/redisson/permits/two-sides.js";
 import { CONTENTION_MS, ELSEWHERE_MS, tell } from "./contention.js";
 import { REDISSONS, startRedisson } from "./peer.js";
 import { connect } from "./redisson-peer.js";

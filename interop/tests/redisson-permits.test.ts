@@ -1,6 +1,7 @@
 /** Redisson's semaphores and count-down latch, shared by Node and Java. */
+
+import { type Redisson, redisson } from "@holdfast/interop/redisson";
 import { createHoldfast, type Holdfast, LeaseLostError } from "holdfast";
-import { type Redisson, redisson } from "holdfast/redisson";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sleep } from "../../packages/holdfast/src/testing/delays.js";

@@ -1,6 +1,7 @@
 /** Redisson's read-write lock with readers and writers on both sides. */
+
+import { type RedissonReadWriteLock, redisson } from "@holdfast/interop/redisson";
 import { createHoldfast, type Holdfast } from "holdfast";
-import { type RedissonReadWriteLock, redisson } from "holdfast/redisson";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";

@@ -1,10 +1,11 @@
 /** Node and Java on a cluster, where Redisson may publish to shards, and behind Sentinel, where it waits for replicas. */
+
+import { type Redisson, redisson } from "@holdfast/interop/redisson";
 import { createHoldfast, type Holdfast } from "holdfast";
-import { type Redisson, redisson } from "holdfast/redisson";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sleep } from "../../packages/holdfast/src/testing/delays.js";
-import { contend, type Worker } from "../../packages/holdfast/tests/redisson/permits/peer.js";
+import { contend, type Worker } from "../../packages/interop/tests/redisson/permits/peer.js";
 import { type RedisCluster, startCluster } from "../../tests/support/redis-cluster.js";
 import { type RedisSentinel, startSentinel } from "../../tests/support/redis-sentinel.js";
 import { type CounterStore, ELSEWHERE_MS, expectNoLostUpdate, tell } from "./contention.js";

@@ -1,6 +1,7 @@
 /** Redisson and ours where something goes wrong: lost replies, lost scripts, lost connections, and names of two meanings. */
+
+import { type Redisson, redisson } from "@holdfast/interop/redisson";
 import { AcquireTimeoutError, createHoldfast, type Holdfast } from "holdfast";
-import { type Redisson, redisson } from "holdfast/redisson";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../../packages/holdfast/src/testing/delays.js";

@@ -1,6 +1,7 @@
 /** The locks of the articles on a cluster: their programs speak to the master of the lock's slot, ours to the whole. */
+
+import { javaUuid, type TimestampLock, timestampLock } from "@holdfast/interop/timestamp";
 import { AcquireTimeoutError, createHoldfast, type Holdfast, LeaseLostError } from "holdfast";
-import { javaUuid, type TimestampLock, timestampLock } from "holdfast/timestamp";
 import { Cluster } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterSlot } from "../../packages/holdfast/tests/unit/cluster-slot.js";

@@ -1,7 +1,7 @@
 /** The locks of the four articles, shared by Node and the program in its own language. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { type PeerEvent, type TimestampLock, type TimestampOptions, timestampLock } from "@holdfast/interop/timestamp";
 import { AcquireTimeoutError, createHoldfast, type Holdfast, LeaseLostError } from "holdfast";
-import { type PeerEvent, type TimestampLock, type TimestampOptions, timestampLock } from "holdfast/timestamp";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sleep, until } from "../../packages/holdfast/src/testing/delays.js";

@@ -1,17 +1,6 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, it } from "vitest";
 
-import { generateAll } from "../../packages/holdfast/scripts/build-lua.mjs";
 import { acceptedApi, builtApi, flatten } from "../../scripts/api-snapshot.mjs";
-import { ROOT } from "./sources.js";
-
-it("the generated Lua constants match the scripts", () => {
-  const sources = join(ROOT, "packages/holdfast/src");
-  for (const [path, text] of generateAll(sources)) {
-    expect(readFileSync(join(sources, path), "utf8"), "stale; repair it with: npm run fix").toBe(text);
-  }
-});
 
 it("the public API matches the accepted snapshot", () => {
   expect(builtApi(), "the public API changed; accept it with: npm run fix, and say so in the changelog").toBe(

@@ -1,18 +1,11 @@
 /** Checks that every script that can grant a lock is marked. Only marked scripts stop if a server may not grant. */
-import { readdirSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Script } from "../../packages/holdfast/src/core/store.js";
 import * as own from "../../packages/holdfast/src/generated/scripts.js";
-import { ROOT } from "./sources.js";
+import * as interop from "../../packages/interop/src/generated/scripts.js";
+import * as recipes from "../../packages/recipes/src/generated/scripts.js";
 
-const GENERATED = join(ROOT, "packages/holdfast/src/generated");
-const families: readonly Record<string, Script>[] = await Promise.all(
-  readdirSync(GENERATED)
-    .filter((file) => file.endsWith("-scripts.ts"))
-    .map((file) => import(join(GENERATED, file))),
-);
-const scripts: readonly Script[] = [own, ...families].flatMap((file) => Object.values<Script>(file));
+const scripts: readonly Script[] = [own, interop, recipes].flatMap((all) => Object.values<Script>(all));
 
 /** Commands that write a holder: the key of a lock, or the field of an owner. */
 const MAKES_A_HOLDER = [

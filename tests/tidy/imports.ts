@@ -11,21 +11,25 @@ const BUILT_ON: Readonly<Record<string, readonly string[]>> = {
 };
 /** Folders of the library that may import the same modules as users. */
 const LIKE_A_USER = new Set(["redlock", "pausing"]);
-/** Folders that will become separate packages. They may import the rest of the library only via `WAYS_IN`. */
-const OUTSIDE = new Set(["interop", "recipes", "integrations", "testing", "admin", "period-marker"]);
+/** Folders that read or write locks of all kinds: they may import the parts of every kind, but no store. */
+const OF_ALL_KINDS = new Set(["admin", "period-marker"]);
+/** What the contract suites may import. A store of another project runs them, so they know only the entry points. */
 const WAYS_IN = new Set(["index.ts", "internal.ts"]);
-/** Packages that each integration may import. All are optional peer dependencies. */
-const FRAMEWORKS: Readonly<Record<string, readonly string[]>> = {
-  bullmq: ["bullmq"],
-  express: ["express"],
-  fastify: ["fastify", "fastify-plugin"],
-  hono: ["hono", "hono/factory"],
-  nestjs: ["@nestjs/common", "@nestjs/core", "reflect-metadata"],
-  "node-cron": ["node-cron"],
-  otel: ["@opentelemetry/api"],
-  pg: ["pg"],
-  prometheus: ["prom-client"],
+const RECIPES = ["@holdfast/recipes", "@holdfast/recipes/internal"];
+/** What each package that is built on the library may import besides it. Frameworks are optional peer dependencies. */
+const BUILT_ON_LIBRARY: Readonly<Record<string, readonly string[]>> = {
+  bullmq: [...RECIPES, "bullmq"],
+  embedded: ["wasmoon"],
+  http: [...RECIPES, "express", "fastify", "fastify-plugin", "hono", "hono/factory"],
+  interop: [],
+  nestjs: [...RECIPES, "@nestjs/common", "@nestjs/core", "reflect-metadata"],
+  "node-cron": [...RECIPES, "node-cron"],
+  pg: [...RECIPES, "pg"],
+  recipes: [],
+  telemetry: ["@opentelemetry/api", "prom-client"],
 };
+/** Entry points of the library for packages that are built on it. */
+const LIBRARY_ENTRIES = ["holdfast", "holdfast/internal", "holdfast/period-marker"];
 const NOT_A_KIND = new Set(["core", "stores", "generated", "testing", "lua"]);
 const CLIENTS = new Set(["ioredis", "iovalkey", "redis", "@redis/client", "@valkey/valkey-glide"]);
 /** Code that uses the library as a user does. Its tests may import anything, like all tests. */
@@ -42,10 +46,10 @@ export function forbiddenImports(files: readonly Source[]): string[] {
 
 function isAllowed(from: string, entry: Import): boolean {
   if (from.startsWith(LIBRARY)) return isAllowedInLibrary(from.slice(LIBRARY.length), entry);
-  if (from.startsWith("packages/embedded/src/"))
-    return (
-      isOwn(from, "packages/embedded/src/", entry) || isBuiltIn(entry) || isEntryPoint(entry, "holdfast", "wasmoon")
-    );
+  const [source, name = ""] = /^packages\/([\w-]+)\/src\//.exec(from) ?? [];
+  const others = BUILT_ON_LIBRARY[name];
+  if (source !== undefined && others !== undefined)
+    return isOwn(from, source, entry) || isBuiltIn(entry) || [...LIBRARY_ENTRIES, ...others].includes(entry.specifier);
   const user = USERS.exec(from)?.[0];
   if (user !== undefined)
     return (
@@ -57,7 +61,7 @@ function isAllowed(from: string, entry: Import): boolean {
 
 function isAllowedInLibrary(from: string, entry: Import): boolean {
   const zone = from.includes("/") ? from.slice(0, from.indexOf("/")) : "";
-  if (!isRelative(entry)) return isAllowedPackage(zone, from, entry);
+  if (!isRelative(entry)) return isAllowedPackage(zone, entry);
 
   const to = resolve(from, entry.specifier);
   if (to.startsWith("..")) return false;
@@ -74,27 +78,18 @@ function isAllowedInLibrary(from: string, entry: Import): boolean {
         /^core\/(store|errors|error-messages|runtime)\.ts$/.test(to) || (target === "stores" && mayShare(from, to))
       );
     default:
-      if (OUTSIDE.has(zone))
-        return (
-          target === zone || WAYS_IN.has(to) || OUTSIDE.has(target) || (target === "generated" && zone !== "testing")
-        );
+      if (zone === "testing") return target === zone || WAYS_IN.has(to);
+      if (OF_ALL_KINDS.has(zone)) return !WAYS_IN.has(to) && target !== "stores" && target !== "testing";
       if (target === zone || target === "core") return true;
       if (LIKE_A_USER.has(zone) && (target === "" || !NOT_A_KIND.has(target))) return true;
       return target === "generated" || (BUILT_ON[zone]?.includes(target) ?? false);
   }
 }
 
-/** Whether an integration imports its own framework, as `integrations/nestjs/` imports `@nestjs/common`. */
-function isFramework(from: string, { specifier }: Import): boolean {
-  const integration = from.split("/")[1] ?? "";
-  return (FRAMEWORKS[integration] ?? []).includes(specifier);
-}
-
-function isAllowedPackage(zone: string, from: string, entry: Import): boolean {
+function isAllowedPackage(zone: string, entry: Import): boolean {
   if (zone === "generated") return false;
   if (zone === "testing" && entry.specifier === "vitest") return true;
   if (zone === "stores" && CLIENTS.has(entry.specifier)) return entry.isTypeOnly;
-  if (zone === "integrations") return isBuiltIn(entry) || isFramework(from, entry);
   return isBuiltIn(entry);
 }
 
@@ -111,10 +106,6 @@ function mayShare(from: string, to: string): boolean {
 
 function isOwn(from: string, folder: string, entry: Import): boolean {
   return isRelative(entry) && resolve(from, entry.specifier).startsWith(folder);
-}
-
-function isEntryPoint({ specifier }: Import, ...packages: readonly string[]): boolean {
-  return packages.some((name) => specifier === name) || specifier === "holdfast/testing";
 }
 
 function isRelative({ specifier }: Import): boolean {

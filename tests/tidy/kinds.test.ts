@@ -48,7 +48,9 @@ describe("a kind", () => {
   });
 
   it("in the format of another system needs only an inspect.lua", () => {
-    expect(incompleteKinds(only(`${SOURCES}/interop/other/acquire.lua`))).toEqual(["interop/other has no inspect.lua"]);
+    expect(incompleteKinds(only("packages/interop/src/other/acquire.lua"))).toEqual([
+      "interop/other has no inspect.lua",
+    ]);
   });
 
   it("that has them passes", () => {

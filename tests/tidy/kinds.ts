@@ -10,15 +10,16 @@ interface ScriptFile {
 
 function scripts(files: readonly Source[]): ScriptFile[] {
   return files.flatMap(({ path }) => {
-    const [, kind, verb] = /^packages\/holdfast\/src\/(.+)\/([^/]+)\.lua$/.exec(path) ?? [];
-    return kind === undefined || verb === undefined || kind === "lua" ? [] : [{ kind, verb }];
+    const [, folder, kind, verb] = /^packages\/(\w+)\/src\/(.+)\/([^/]+)\.lua$/.exec(path) ?? [];
+    if (folder === undefined || kind === undefined || verb === undefined || kind === "lua") return [];
+    return [{ kind: folder === "holdfast" ? kind : `${folder}/${kind}`, verb }];
   });
 }
 
 /** Scripts that no TypeScript file calls. */
 export function uncalledScripts(files: readonly Source[]): string[] {
   const callers = files
-    .filter(({ path }) => path.startsWith(SOURCES) && path.endsWith(".ts") && !path.includes("/generated/"))
+    .filter(({ path }) => /^packages\/\w+\/src\/.*\.ts$/.test(path) && !path.includes("/generated/"))
     .map(({ text }) => text)
     .join("\n");
   return scripts(files)

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { rolldown } from "rolldown";
@@ -15,7 +15,8 @@ import type { Measurement } from "./measurement.js";
 const GZIP_LEVEL = 9;
 const BYTES_PER_KB = 1_000;
 const OURS = "holdfast";
-const PACK = new URL("../../../packages/holdfast/scripts/pack.mjs", import.meta.url).href;
+const PACK = new URL("../../../scripts/pack.mjs", import.meta.url).href;
+const LIBRARY = fileURLToPath(new URL("../../../packages/holdfast", import.meta.url));
 const PROGRAM = "const t = performance.now(); await import(process.argv[1]); console.log(performance.now() - t);";
 /** Clients are the user's own, and other stores are optional. */
 const NOT_OWN = /^(node:|ioredis$|redis$|@redis\/|@valkey\/|knex$|kysely$|@aws-sdk\/)/;
@@ -71,8 +72,8 @@ async function prepare(name: string): Promise<Prepared> {
 /** What users install is bundled; in the repository it is not. */
 async function asPublished(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "holdfast-packed-"));
-  const { pack } = (await import(PACK)) as { pack(target: string): Promise<void> };
-  await pack(folder);
+  const { pack } = (await import(PACK)) as { pack(home: string, target: string): Promise<void> };
+  await pack(LIBRARY, folder);
   return folder;
 }
 

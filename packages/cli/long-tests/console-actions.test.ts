@@ -1,7 +1,7 @@
 /** What changes while somebody looks, and what somebody changes: seen from the page and from the holder. */
 import { randomUUID } from "node:crypto";
+import { inspectOnce, once } from "@holdfast/recipes";
 import { LeaseLostError } from "holdfast";
-import { inspectOnce, once } from "holdfast/recipes";
 import { expect, it } from "vitest";
 import { redisScene } from "../tests/console/scene.js";
 import { browserScene, picture } from "./console/browser.js";

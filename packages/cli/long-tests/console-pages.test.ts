@@ -1,7 +1,8 @@
 /** Every page, in both themes, wide and narrow: what it says, how it looks, and that nobody is kept out of it. */
+
+import { once } from "@holdfast/recipes";
 import type { Lease } from "holdfast";
 import { appendHistory } from "holdfast/admin";
-import { once } from "holdfast/recipes";
 import { beforeAll, describe, expect, it } from "vitest";
 import { redisScene, TOKEN } from "../tests/console/scene.js";
 import { browserScene, expectNoSidewaysScroll, picture, seriousFindings } from "./console/browser.js";

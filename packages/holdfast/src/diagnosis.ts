@@ -2,13 +2,7 @@
  * For programs that check whether a server is suitable for locks without acquiring any, such as `holdfast doctor`. Exports the
  * scripts, the required ACL rules, and the key format.
  */
-import * as admin from "./generated/admin-scripts.js";
-import * as pausing from "./generated/pausing-scripts.js";
-import * as periodMarker from "./generated/period-marker-scripts.js";
-import * as recipes from "./generated/recipes-scripts.js";
-import * as redisson from "./generated/redisson-scripts.js";
-import * as native from "./generated/scripts.js";
-import * as timestamp from "./generated/timestamp-scripts.js";
+import * as scripts from "./generated/scripts.js";
 
 export { type LockKeys, mappedKeys } from "./core/keys.js";
 export { parseOwner } from "./core/protocol.js";
@@ -27,19 +21,16 @@ export interface ScriptSample {
   readonly source: string;
 }
 
-/** All scripts of the library, sorted by name. */
-export const scriptSamples: readonly ScriptSample[] = [
-  native,
-  redisson,
-  timestamp,
-  admin,
-  pausing,
-  periodMarker,
-  recipes,
-]
-  .flatMap((scripts) => Object.values(scripts))
-  .map(({ name, source }) => ({ name, source: `${source}\n-- a sample: it is loaded and never called` }))
-  .sort((a, b) => (a.name < b.name ? -1 : 1));
+/** Returns samples of the scripts that a package of Holdfast generated. */
+export function samplesOf(generated: Readonly<Record<string, { name: string; source: string }>>): ScriptSample[] {
+  return Object.values(generated).map(({ name, source }) => ({
+    name,
+    source: `${source}\n-- a sample: it is loaded and never called`,
+  }));
+}
+
+/** The scripts of this package, sorted by name. Recipes and interop have scripts of their own. */
+export const scriptSamples: readonly ScriptSample[] = samplesOf(scripts).sort((a, b) => (a.name < b.name ? -1 : 1));
 
 /** The first word after the prefix in keys and channels, such as `mutex` in `hf:mutex:{name}`. See docs/redis-keys.md. */
 export const keyFamilies: ReadonlySet<string> = new Set([

@@ -3,11 +3,16 @@
  *
  * Unstable: anything here may change or disappear in any version, including patch releases. Applications use `holdfast`.
  *
- * Recipes, integrations, formats of other systems, admin and the contract suites import core, kinds and stores only through
- * this file (and public names from `index.ts`), so that internal files can be merged and renamed freely.
- * tests/tidy/imports.ts checks this rule.
+ * They import core, kinds and stores only through this file (and public names through `holdfast`), so that internal files can be
+ * merged and renamed freely. tests/tidy/imports.ts checks this rule.
  */
 
+export { type Glob, readGlob } from "./admin/glob.js";
+export { checkKeep, type HistoryEvent } from "./admin/history.js";
+export { unescaped } from "./admin/key-names.js";
+export { Outbox } from "./admin/outbox.js";
+export { eachOf, identitiesOf, type Place, placeOf } from "./admin/place.js";
+export { cursorText, KeyScan, readCursor } from "./admin/scan.js";
 export { barrierProtocol } from "./barrier/protocol.js";
 export { inspectionOf } from "./condition/protocol.js";
 export { acquire, type MakeLease, timeoutError } from "./core/acquire.js";
@@ -71,7 +76,7 @@ export { cleanUp, insist } from "./core/release.js";
 export type { Runtime, Timer } from "./core/runtime.js";
 export { SharedTimer } from "./core/runtime.js";
 export type { ClientRecord, Occupant, Session } from "./core/session.js";
-export type { Outcome, ServerAddress } from "./core/store.js";
+export { type Outcome, type ServerAddress, sha1Of } from "./core/store.js";
 export { Deadline, DRIFT_RATE, now } from "./core/time.js";
 export { Waiter } from "./core/waiter.js";
 export { latchProtocol } from "./count-down-latch/protocol.js";
@@ -81,6 +86,9 @@ export { Leadership } from "./election/leadership.js";
 export { observe } from "./election/observer.js";
 export { type Office, officeOf, offices } from "./election/office.js";
 export { ElectionProtocol } from "./election/protocol.js";
+export { ForeignLock, type ForeignParts } from "./foreign-lock/foreign-lock.js";
+export { ForeignWaiter, type Pauses } from "./foreign-lock/foreign-waiter.js";
+export { lineOfOne } from "./foreign-lock/line.js";
 export { checkKnown, graceOf } from "./holdfast-options.js";
 export { anyInternalsOf, type Internals, internalsOf } from "./internals.js";
 export { MultiLease, MultiLock } from "./multi-lock/multi-lock.js";

@@ -7,7 +7,8 @@
 
 export { chooseStores } from "./choose-stores.js";
 export { type Runtime, systemRuntime, type Timer } from "./core/runtime.js";
-export { redlockAcquire, redlockConfirm, redlockRelease, serverLineage } from "./generated/scripts.js";
+export { redlockAcquire, redlockConfirm, redlockRelease } from "./generated/redlock.js";
+export { serverLineage } from "./generated/server.js";
 export { createHoldfastOn } from "./holdfast.js";
 export {
   type AcquireVote,

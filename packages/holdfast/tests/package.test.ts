@@ -6,8 +6,8 @@ import { execPath } from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { pack } from "../../../scripts/pack.mjs";
 import { startRedis } from "../../../tests/support/redis-server.js";
-import { pack } from "../scripts/pack.mjs";
 
 /**
  * Maximum size of everything that `import "holdfast"` loads, minified and compressed: twelve kinds with their Lua
@@ -36,7 +36,7 @@ const MOST_BYTES = 80_500;
 const home = fileURLToPath(new URL("..", import.meta.url));
 const packed = mkdtempSync(join(home, ".cache-pack-"));
 
-beforeAll(() => pack(packed));
+beforeAll(() => pack(home, packed));
 afterAll(() => rmSync(packed, { recursive: true }));
 
 const manifest = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));

@@ -27,8 +27,10 @@ import type { Patch } from "./tooth.js";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const PROJECTS = ["packages/holdfast", "packages/embedded", "verify"] as const;
+/** Packages whose scripts share fragments with the library, so that the scripts cannot be built without them. */
+const WITH_SCRIPTS = ["packages/recipes", "packages/interop"] as const;
 const COPIED = [
-  ...PROJECTS.flatMap((project) => [`${project}/package.json`, `${project}/src`]),
+  ...[...PROJECTS, ...WITH_SCRIPTS].flatMap((project) => [`${project}/package.json`, `${project}/src`]),
   "verify/baseline",
   "packages/holdfast/scripts",
   "packages/holdfast/tests",
@@ -38,7 +40,7 @@ const COPIED = [
   "vitest.config.ts",
   "package.json",
 ] as const;
-const GENERATED = "packages/holdfast/src/generated/scripts.ts";
+const GENERATED = "packages/holdfast/src/generated";
 
 /** How a program ended. */
 export interface Ended {
@@ -92,10 +94,15 @@ export class Workbench {
       texts.set(change.file, patched(texts.get(change.file) ?? this.#read(change.file), change));
     for (const [file, text] of texts) this.#change(file, text);
     if (!patches.some(({ file }) => file.endsWith(".lua"))) return;
-    this.#before.set(GENERATED, this.#read(GENERATED));
+    const files = readdirSync(join(this.folder, GENERATED)).map((name) => `${GENERATED}/${name}`);
+    const built = new Map(files.map((file) => [file, this.#read(file)]));
     const { code, stdout, stderr } = await this.node(["packages/holdfast/scripts/build-lua.mjs"], 60_000);
     if (code !== 0) throw new Error(`the scripts cannot be built: ${stderr}${stdout}`);
-    this.#compile(GENERATED);
+    for (const [file, text] of built) {
+      if (this.#read(file) === text) continue;
+      this.#before.set(file, text);
+      this.#compile(file);
+    }
   }
 
   /** Undoes all changes. */

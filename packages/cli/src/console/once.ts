@@ -1,6 +1,7 @@
 /** Calls that are done once: what the page shows of them, and how a person ends one of which nobody knows the end. */
+
+import { inspectOnce, ONCE_STATES, type OnceEntry, type OnceState, resolveOnce, surveyOnce } from "@holdfast/recipes";
 import { UnsupportedError } from "holdfast";
-import { inspectOnce, ONCE_STATES, type OnceEntry, type OnceState, resolveOnce, surveyOnce } from "holdfast/recipes";
 import type { Viewer } from "./access.js";
 import { type Ask, audited, type Done } from "./action.js";
 import type { OnceRow } from "./api/once.js";

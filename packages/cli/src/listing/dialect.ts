@@ -1,5 +1,5 @@
 /** The dialects of locks that keep a time in their value, as `--protocol timestamp:DIALECT` names them. */
-import type { TimestampDialect } from "holdfast/timestamp";
+import type { TimestampDialect } from "@holdfast/interop/timestamp";
 import { usageError } from "../frame/exit-codes.js";
 
 /**
@@ -8,7 +8,7 @@ import { usageError } from "../frame/exit-codes.js";
  * @throws CliError 64  there is none of that name, or it has no such setting
  */
 export async function dialectOf(text: string): Promise<TimestampDialect> {
-  const { cppGetSet, javaGetSet, javaUuid, phpLua, phpSetGet } = await import("holdfast/timestamp");
+  const { cppGetSet, javaGetSet, javaUuid, phpLua, phpSetGet } = await import("@holdfast/interop/timestamp");
   const dialects = { phpSetGet, phpLua, javaGetSet, cppGetSet, javaUuid };
   const [word = "", ...settings] = text.split(",");
   const known = Object.entries(dialects).find(

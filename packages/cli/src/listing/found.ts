@@ -63,8 +63,8 @@ async function foreignLock(
   protocol: Exclude<Protocol, { format: "native" }>,
   name: string,
 ): Promise<Pick<Lock, "forceRelease" | "inspect">> {
-  if (protocol.format === "redisson") return (await import("holdfast/redisson")).redisson(holdfast).lock(name);
-  const { timestampLock } = await import("holdfast/timestamp");
+  if (protocol.format === "redisson") return (await import("@holdfast/interop/redisson")).redisson(holdfast).lock(name);
+  const { timestampLock } = await import("@holdfast/interop/timestamp");
   return timestampLock(holdfast, name, await dialectOf(protocol.dialect));
 }
 

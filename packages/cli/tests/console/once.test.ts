@@ -1,5 +1,5 @@
 /** Calls that are done once, as the console tells and resolves them. */
-import { inspectOnce, once } from "holdfast/recipes";
+import { inspectOnce, once } from "@holdfast/recipes";
 import { expect, it } from "vitest";
 import { ACTIONS } from "../../src/console/api.js";
 import { redisScene, startConsole } from "./scene.js";

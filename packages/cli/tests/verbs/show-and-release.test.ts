@@ -62,7 +62,7 @@ describe("show", () => {
   });
 
   it("shows a lock in the format of Redisson, and releases it by its owner", async () => {
-    const { redisson } = await import("holdfast/redisson");
+    const { redisson } = await import("@holdfast/interop/redisson");
     const lease = await redisson(stage.holdfast).lock("java").acquire();
     const words = ["--protocol", "redisson"];
     const document = await stage.ask("show", "java", ...words);

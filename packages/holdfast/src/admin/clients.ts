@@ -3,7 +3,7 @@
 import { call } from "../core/call.js";
 import { parseOwner } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
-import { adminReadClient } from "../generated/admin-scripts.js";
+import { adminReadClient } from "../generated/admin.js";
 import type { Holdfast } from "../holdfast.js";
 import { checkKnown } from "../holdfast-options.js";
 import type { LockEntry, LockKind } from "./entry.js";

@@ -10,7 +10,7 @@ import { checkLabel, checkName, lockKeys, show } from "../core/keys.js";
 import type { Filled } from "../core/options.js";
 import { checkWhole } from "../core/options.js";
 import type { Store } from "../core/store.js";
-import { adminAppendHistory } from "../generated/admin-scripts.js";
+import { adminAppendHistory } from "../generated/admin.js";
 import type { Holdfast } from "../holdfast.js";
 import { checkKnown } from "../holdfast-options.js";
 import { type Place, placeOf } from "./place.js";

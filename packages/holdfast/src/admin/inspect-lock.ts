@@ -9,7 +9,7 @@ import { Lock } from "../core/lock.js";
 import { type InspectProtocol, parseOwner, type State } from "../core/protocol.js";
 import { latchProtocol } from "../count-down-latch/protocol.js";
 import { ElectionProtocol } from "../election/protocol.js";
-import { adminWaiters } from "../generated/admin-scripts.js";
+import { adminWaiters } from "../generated/admin.js";
 import { MutexProtocol } from "../mutex/protocol.js";
 import type { PermitsState } from "../permits/protocol.js";
 import { modeOf, readWriteLockProtocol } from "../read-write-lock/read-write-lock.js";

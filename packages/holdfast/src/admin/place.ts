@@ -4,7 +4,7 @@ import { call } from "../core/call.js";
 import type { RecordReader } from "../core/inspection.js";
 import type { ClientRecord } from "../core/session.js";
 import type { Store } from "../core/store.js";
-import { adminHere } from "../generated/admin-scripts.js";
+import { adminHere } from "../generated/admin.js";
 import type { Holdfast } from "../holdfast.js";
 import { anyInternalsOf, type Internals } from "../internals.js";
 import { nothingIfMistyped } from "./mistyped.js";

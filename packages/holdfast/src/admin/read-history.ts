@@ -5,7 +5,7 @@ import { checkName, show } from "../core/keys.js";
 import { checkWhole } from "../core/options.js";
 import { parseOwner } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
-import { adminReadHistory } from "../generated/admin-scripts.js";
+import { adminReadHistory } from "../generated/admin.js";
 import type { Holdfast } from "../holdfast.js";
 import { checkKnown } from "../holdfast-options.js";
 import { type EntryHolder, LOCK_KINDS } from "./entry.js";

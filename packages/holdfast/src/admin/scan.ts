@@ -9,7 +9,7 @@ import { call } from "../core/call.js";
 import type { StoreError } from "../core/errors.js";
 import { show } from "../core/keys.js";
 import type { Outcome, Reply, Script, Store } from "../core/store.js";
-import { adminScan } from "../generated/admin-scripts.js";
+import { adminScan } from "../generated/admin.js";
 import { hereOf, type Place } from "./place.js";
 
 /** The keys to list. */

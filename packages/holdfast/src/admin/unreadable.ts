@@ -4,7 +4,7 @@
  */
 
 import { call } from "../core/call.js";
-import { adminWaiters } from "../generated/admin-scripts.js";
+import { adminWaiters } from "../generated/admin.js";
 import type { LockEntry, LockKind } from "./entry.js";
 import { keysOf, type Trace } from "./key-names.js";
 import { isMistyped } from "./mistyped.js";

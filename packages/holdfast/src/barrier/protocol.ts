@@ -3,7 +3,7 @@ import { call } from "../core/call.js";
 import { type BreakReason, CapacityMismatchError } from "../core/errors.js";
 import type { InspectProtocol, State, WaitProtocol } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
-import { barrierArrive, barrierInspect, barrierLeave, barrierReset } from "../generated/scripts.js";
+import { barrierArrive, barrierInspect, barrierLeave, barrierReset } from "../generated/barrier.js";
 
 /** What the protocol of one barrier needs. */
 export interface BarrierPlace {

@@ -9,7 +9,7 @@ import type { Guard, Question } from "../core/guard.js";
 import type { Runtime } from "../core/runtime.js";
 import { type ClientRecord, type ClientRecords, KEEP_MS } from "../core/session.js";
 import type { Store } from "../core/store.js";
-import { clientRecordAnnounce, clientRecordMark, clientRecordRead } from "../generated/scripts.js";
+import { clientRecordAnnounce, clientRecordMark, clientRecordRead } from "../generated/client-record.js";
 
 /** Version of this library, as written into the record. A test checks that it matches package.json. */
 export const VERSION = "0.1.0";

@@ -5,7 +5,7 @@ import type { Hold } from "../core/hold.js";
 import type { Grant, InspectProtocol, LockProtocol, State, WaitProtocol } from "../core/protocol.js";
 import type { Session } from "../core/session.js";
 import type { Outcome, Store } from "../core/store.js";
-import { conditionInspect, conditionLeave, conditionSignal, conditionWait } from "../generated/scripts.js";
+import { conditionInspect, conditionLeave, conditionSignal, conditionWait } from "../generated/condition.js";
 
 /** Maximum number of waiters that `inspect` lists. */
 const NAMED_WAITERS = 100;

@@ -8,7 +8,7 @@ import {
   countDownLatchInspect,
   countDownLatchLeave,
   countDownLatchSetCount,
-} from "../generated/scripts.js";
+} from "../generated/count-down-latch.js";
 
 /** Maximum number of waiters that `inspect` lists. */
 const NAMED_WAITERS = 100;

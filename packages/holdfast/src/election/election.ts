@@ -139,7 +139,7 @@ export class Election extends Lock<Leadership> {
   /**
    * Resigns a leadership, like `leadership.release()`.
    *
-   * Without an argument, resigns the leadership of `lead` (from `holdfast/recipes`) in this Holdfast instance: aborts its
+   * Without an argument, resigns the leadership of `lead` (from `@holdfast/recipes`) in this Holdfast instance: aborts its
    * signal, waits until its work has settled, then releases. Do not call it from within that work, because the work would
    * wait for itself.
    *
@@ -157,7 +157,7 @@ export class Election extends Lock<Leadership> {
 
   /**
    * Changes the value of the leader, like `leadership.proclaim(value)`. Without a leadership, uses the leadership of `lead`
-   * (from `holdfast/recipes`) in this Holdfast instance.
+   * (from `@holdfast/recipes`) in this Holdfast instance.
    *
    * @throws as `Leadership.proclaim`
    */

@@ -23,7 +23,7 @@ export interface ElectionHealth {
   readonly ageMs: number;
 }
 
-/** A running `lead` (from `holdfast/recipes`), for the methods of Election that are called without a leadership. */
+/** A running `lead` (from `@holdfast/recipes`), for the methods of Election that are called without a leadership. */
 export interface Office {
   readonly session: Session;
   readonly key: string;

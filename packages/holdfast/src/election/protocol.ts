@@ -7,7 +7,7 @@ import {
   electionLeader,
   electionProclaim,
   electionResign,
-} from "../generated/scripts.js";
+} from "../generated/election.js";
 import { type MutexKeys, type MutexPlace, MutexProtocol } from "../mutex/protocol.js";
 
 /** The leader on record at the server. */

@@ -4,7 +4,7 @@ import type { StoreError } from "../core/errors.js";
 import { serverOf } from "../core/events.js";
 import type { Echo } from "../core/inbox-check.js";
 import type { Store } from "../core/store.js";
-import { inboxEcho } from "../generated/scripts.js";
+import { inboxEcho } from "../generated/inbox.js";
 
 /**
  * Creates the echo of a store.

@@ -12,7 +12,7 @@ import type { LockParts } from "../core/lock.js";
 import type { ResolvedOptions } from "../core/options.js";
 import type { Claim, State, WaitProtocol } from "../core/protocol.js";
 import type { Session } from "../core/session.js";
-import { multiLockAcquire } from "../generated/scripts.js";
+import { multiLockAcquire } from "../generated/multi-lock.js";
 import type { MutexProtocol } from "../mutex/protocol.js";
 
 /** The parts of a member that is a mutex. */

@@ -14,7 +14,7 @@ import {
   mutexReclaim,
   mutexRelease,
   mutexRenew,
-} from "../generated/scripts.js";
+} from "../generated/mutex.js";
 
 /** Maximum number of waiters that `inspect` lists. */
 const NAMED_WAITERS = 100;

@@ -6,7 +6,7 @@ import { channels, type PauseEvent } from "../core/events.js";
 import { checkWhole } from "../core/options.js";
 import { NEVER_MS } from "../core/protocol.js";
 import { insist } from "../core/release.js";
-import { pausingExtend } from "../generated/pausing-scripts.js";
+import { pausingExtend } from "../generated/pausing.js";
 import type { Holdfast } from "../holdfast.js";
 import { checkKnown } from "../holdfast-options.js";
 import { internalsOf } from "../internals.js";

@@ -5,12 +5,7 @@ import { checkKey, checkName, lockKeys, mappedKeys, show } from "../core/keys.js
 import type { LockProtocol } from "../core/protocol.js";
 import { parsePause } from "../core/protocol.js";
 import type { Session } from "../core/session.js";
-import {
-  pausingPause,
-  pausingPausePermits,
-  pausingResume,
-  pausingResumePermits,
-} from "../generated/pausing-scripts.js";
+import { pausingPause, pausingPausePermits, pausingResume, pausingResumePermits } from "../generated/pausing.js";
 import { MutexProtocol } from "../mutex/protocol.js";
 import { permitsProtocol } from "../permits/protocol.js";
 

@@ -13,7 +13,7 @@ import { askAsHolder, Lease } from "../core/lease.js";
 import { checkWhole } from "../core/options.js";
 import { parseOwner } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
-import { periodMarkerEnd, periodMarkerStart } from "../generated/period-marker-scripts.js";
+import { periodMarkerEnd, periodMarkerStart } from "../generated/period-marker.js";
 import type { Holdfast } from "../holdfast.js";
 import { checkKnown } from "../holdfast-options.js";
 import { divisionOf, opensAtMs, type Period } from "./period.js";

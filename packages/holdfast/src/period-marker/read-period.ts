@@ -2,7 +2,7 @@
 
 import { call } from "../core/call.js";
 import type { Store } from "../core/store.js";
-import { periodMarkerRead } from "../generated/period-marker-scripts.js";
+import { periodMarkerRead } from "../generated/period-marker.js";
 import type { Holdfast } from "../holdfast.js";
 import { checkKnown } from "../holdfast-options.js";
 import { divisionOf, opensAtMs, type Period } from "./period.js";

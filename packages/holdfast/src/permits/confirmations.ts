@@ -4,7 +4,7 @@
 import { call } from "../core/call.js";
 import type { Grant, NotHeld } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
-import { permitsConfirm } from "../generated/scripts.js";
+import { permitsConfirm } from "../generated/permits.js";
 
 /** Maximum number of grants in one request. A larger request would keep other clients waiting for the server. */
 const MOST = 128;

@@ -23,7 +23,7 @@ import {
   permitsRelease,
   permitsResize,
   permitsReweigh,
-} from "../generated/scripts.js";
+} from "../generated/permits.js";
 import { confirmTogether } from "./confirmations.js";
 
 /** Maximum number of waiters and holders that `inspect` lists. */

@@ -19,7 +19,7 @@ import type { Claim } from "../core/protocol.js";
 import type { Runtime, Timer } from "../core/runtime.js";
 import type { Outcome } from "../core/store.js";
 import { type Moment, msUntil, now, validUntil } from "../core/time.js";
-import { redlockAcquire, redlockConfirm } from "../generated/scripts.js";
+import { redlockAcquire, redlockConfirm } from "../generated/redlock.js";
 import { type AcquireVote, type ConfirmAnswer, confirmed, decide, tally, type Unconfirmed } from "./decision.js";
 import { informedRun } from "./memories.js";
 import {

@@ -3,7 +3,7 @@ import { call } from "../core/call.js";
 import { UnsupportedError } from "../core/errors.js";
 import type { Claim, LockProtocol, NotHeld, State } from "../core/protocol.js";
 import { parseOwner } from "../core/protocol.js";
-import { redlockExtend, redlockInspect, redlockRelease } from "../generated/scripts.js";
+import { redlockExtend, redlockInspect, redlockRelease } from "../generated/redlock.js";
 import type { Ballot } from "./ballot.js";
 import { quorumOf, tally } from "./decision.js";
 import { informedRun } from "./memories.js";

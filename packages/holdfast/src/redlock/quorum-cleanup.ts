@@ -10,7 +10,7 @@ import { call } from "../core/call.js";
 import { StoreError } from "../core/errors.js";
 import type { Timer } from "../core/runtime.js";
 import type { Occupant, Session } from "../core/session.js";
-import { redlockRelease } from "../generated/scripts.js";
+import { redlockRelease } from "../generated/redlock.js";
 import type { Ballot } from "./ballot.js";
 import type { Answers, Failed, QuorumParts, QuorumServer } from "./servers.js";
 

@@ -3,7 +3,7 @@ import { call } from "../core/call.js";
 import { StoreError } from "../core/errors.js";
 import { evicts, type MemoryPolicy } from "../core/guard.js";
 import type { Store } from "../core/store.js";
-import { serverMemory } from "../generated/scripts.js";
+import { serverMemory } from "../generated/server.js";
 
 /**
  * Reads the memory policy of the server. In a cluster, returns the first policy that may evict. If there is none,

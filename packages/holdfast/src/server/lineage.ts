@@ -4,7 +4,7 @@
 import { call } from "../core/call.js";
 import { StoreError } from "../core/errors.js";
 import type { Grace } from "../core/store.js";
-import { serverLineage, serverShard } from "../generated/scripts.js";
+import { serverLineage, serverShard } from "../generated/server.js";
 
 /** What Holdfast does after a failover or a server restart; the option `failoverGrace` of `createHoldfast`. */
 export type FailoverGrace = "auto" | "strict" | "off";

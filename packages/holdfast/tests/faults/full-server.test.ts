@@ -2,11 +2,12 @@
  * A server that has reached maxmemory. Once, renewals of semaphores and read-write locks were refused there, and
  * holders lost their leases.
  */
+
+import { redisson } from "@holdfast/interop/redisson";
+import { phpLua, timestampLock } from "@holdfast/interop/timestamp";
+import { once, workerSlot } from "@holdfast/recipes";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Holdfast } from "../../src/holdfast.js";
-import { redisson } from "../../src/interop/redisson/index.js";
-import { phpLua, timestampLock } from "../../src/interop/timestamp/index.js";
-import { once, workerSlot } from "../../src/recipes/index.js";
 import { LONG_MS } from "../../src/testing/delays.js";
 import { ioredis, useFaultScene } from "./scene.js";
 

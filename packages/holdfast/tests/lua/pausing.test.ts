@@ -7,7 +7,7 @@ import {
   pausingPausePermits,
   pausingResume,
   pausingResumePermits,
-} from "../../src/generated/pausing-scripts.js";
+} from "../../src/generated/pausing.js";
 import {
   multiLockAcquire,
   mutexAcquire,

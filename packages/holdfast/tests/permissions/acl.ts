@@ -38,7 +38,7 @@ export const SHARED_LOCKS: Rules = rulesAt(4);
 
 /** What a recipe also needs, from its row of the table. Empty if the table has no such row. */
 export function rulesOfRecipe(recipe: string): Rules {
-  const [, cell = ""] = new RegExp(`^\\| \`${recipe}\` of \`holdfast/recipes\` \\| (.*) \\|$`, "m").exec(TEXT) ?? [];
+  const [, cell = ""] = new RegExp(`^\\| \`${recipe}\` of \`@holdfast/recipes\` \\| (.*) \\|$`, "m").exec(TEXT) ?? [];
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, rule = ""]) => rule);
 }
 

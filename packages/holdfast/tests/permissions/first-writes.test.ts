@@ -7,12 +7,12 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { startMonitor } from "../../../../tests/support/monitor.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import * as redisson from "../../../interop/src/generated/redisson.js";
+import * as timestamp from "../../../interop/src/generated/timestamp.js";
+import * as recipes from "../../../recipes/src/generated/scripts.js";
 import type { Script } from "../../src/core/store.js";
-import * as pausing from "../../src/generated/pausing-scripts.js";
-import * as recipes from "../../src/generated/recipes-scripts.js";
-import * as redisson from "../../src/generated/redisson-scripts.js";
+import * as pausing from "../../src/generated/pausing.js";
 import * as kinds from "../../src/generated/scripts.js";
-import * as timestamp from "../../src/generated/timestamp-scripts.js";
 import { createHoldfast, type Holdfast } from "../../src/holdfast.js";
 import { shown, tour } from "./tour.js";
 

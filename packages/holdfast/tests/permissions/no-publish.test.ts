@@ -3,6 +3,7 @@
  * SPUBLISH and refuses a channel in another slot. No script may stop halfway, and waiters must poll.
  */
 import { embedded, Keyspace } from "@holdfast/embedded";
+import { cache, once, versioned } from "@holdfast/recipes";
 import { Redis } from "ioredis";
 import { afterAll, expect, test, vi } from "vitest";
 import { startRedis } from "../../../../tests/support/redis-server.js";
@@ -11,7 +12,6 @@ import { server as commands } from "../../../embedded/src/commands/server.js";
 import { ReplyError } from "../../../embedded/src/reply.js";
 import { sha1Of } from "../../src/core/store.js";
 import { createHoldfast, type Holdfast } from "../../src/holdfast.js";
-import { cache, once, versioned } from "../../src/recipes/index.js";
 import { LONG_MS, until } from "../../src/testing/delays.js";
 import { ON_ONE_SERVER, rulesOfRecipe } from "./acl.js";
 import { shown, tour } from "./tour.js";

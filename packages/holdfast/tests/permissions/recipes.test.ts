@@ -1,10 +1,10 @@
 /** The additional permissions that docs/safety.md lists for recipes are sufficient, and each one is necessary. */
 import { randomUUID } from "node:crypto";
+import { cache, coalesce, counter, fencedSet, keyed, once, scheduled, versioned } from "@holdfast/recipes";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { createHoldfast, type Holdfast } from "../../src/holdfast.js";
-import { cache, coalesce, counter, fencedSet, keyed, once, scheduled, versioned } from "../../src/recipes/index.js";
 import { deferred } from "../../src/testing/delays.js";
 import { ON_ONE_SERVER, refusedIn, rulesOfRecipe } from "./acl.js";
 

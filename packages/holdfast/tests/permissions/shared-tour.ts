@@ -1,12 +1,12 @@
 /** Uses every function of the locks shared with other systems once, to show what a Redis user may not do. */
 import { randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { type Redisson, redisson } from "@holdfast/interop/redisson";
+import { javaGetSet, javaUuid, timestampLock } from "@holdfast/interop/timestamp";
 import { LockError, StoreError } from "../../src/core/errors.js";
 import type { Lease } from "../../src/core/lease.js";
 import type { Lock } from "../../src/core/lock.js";
 import type { Holdfast } from "../../src/holdfast.js";
-import { type Redisson, redisson } from "../../src/interop/redisson/index.js";
-import { javaGetSet, javaUuid, timestampLock } from "../../src/interop/timestamp/index.js";
 import { BRIEF_LEASE_MS, LONG_MS, SOON_MS } from "../../src/testing/delays.js";
 import type { Complaint } from "./tour.js";
 

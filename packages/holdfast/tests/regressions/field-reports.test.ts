@@ -15,6 +15,7 @@ import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import vm from "node:vm";
 import { embedded } from "@holdfast/embedded";
+import * as recipes from "@holdfast/recipes";
 import * as everything from "holdfast";
 import {
   type AcquireOptions,
@@ -29,7 +30,6 @@ import {
   ProtocolError,
   StoreError,
 } from "holdfast";
-import * as recipes from "holdfast/recipes";
 import { Cluster, Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { createClient, createCluster } from "redis";

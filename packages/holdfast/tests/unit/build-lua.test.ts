@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 
-import { generate } from "../../scripts/build-lua.mjs";
+import { generateAll } from "../../scripts/build-lua.mjs";
 import type { Script } from "../../src/core/store.js";
 
 const roots: string[] = [];
@@ -20,7 +20,9 @@ function generateFrom(files: Readonly<Record<string, string>>): string {
     mkdirSync(dirname(join(root, file)), { recursive: true });
     writeFileSync(join(root, file), text);
   }
-  return generate(root);
+  const generated = generateAll([{ root }]);
+  const [kind] = [...generated].filter(([file]) => !file.endsWith("scripts.ts"));
+  return kind?.[1] ?? generated.get(join(root, "generated/scripts.ts")) ?? "";
 }
 
 /** The constants as a caller sees them. */

@@ -3,10 +3,10 @@
  * object.
  */
 import { embedded, Keyspace, loadInterpreter } from "@holdfast/embedded";
+import { javaUuid, timestampLock } from "@holdfast/interop/timestamp";
 import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Script } from "../../src/core/store.js";
 import { createHoldfastOn, type Holdfast } from "../../src/holdfast.js";
-import { javaUuid, timestampLock } from "../../src/interop/timestamp/index.js";
 import { ManualRuntime, settle } from "./manual-runtime.js";
 import { type Watched, watch } from "./scripted-lock.js";
 

@@ -6,7 +6,7 @@
 import type { Stamped } from "./document.js";
 import type { HolderView } from "./locks.js";
 
-/** As `inspectOnce` of `holdfast/recipes` tells it. */
+/** As `inspectOnce` of `@holdfast/recipes` tells it. */
 export type OnceStateName = "running" | "abandoned" | "done" | "failed" | "bare" | "blocked" | "released";
 
 /** One call. */

@@ -1,18 +1,21 @@
 /** Whether the server takes every script of the library. */
-import { scriptSamples } from "holdfast/diagnosis";
+import { scripts as ofInterop } from "@holdfast/interop/internal";
+import { scripts as ofRecipes } from "@holdfast/recipes/internal";
+import { type ScriptSample, samplesOf, scriptSamples } from "holdfast/diagnosis";
 import type { ScriptFacts } from "../facts.js";
 import { isReply, type Link, wordsOf } from "./link.js";
 
+const SAMPLES: readonly ScriptSample[] = [...scriptSamples, ...samplesOf(ofInterop), ...samplesOf(ofRecipes)];
 const CALLED = "-- called by the doctor\nreturn 1";
 
 /** Loads them all, and calls one of its own. @throws Error  no answer */
 export async function readScripts({ redis, place }: Link): Promise<ScriptFacts> {
-  const answers = await Promise.allSettled(scriptSamples.map(({ source }) => redis.call("SCRIPT", "LOAD", source)));
+  const answers = await Promise.allSettled(SAMPLES.map(({ source }) => redis.call("SCRIPT", "LOAD", source)));
   const refused: string[] = [];
   for (const [at, answer] of answers.entries()) {
     if (answer.status === "fulfilled") continue;
     if (!isReply(answer.reason)) throw answer.reason;
-    refused.push(`${scriptSamples[at]?.name}: ${wordsOf(answer.reason)}`);
+    refused.push(`${SAMPLES[at]?.name}: ${wordsOf(answer.reason)}`);
   }
   const called = async (...keys: string[]): Promise<string | undefined> => {
     try {

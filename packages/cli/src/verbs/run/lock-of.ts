@@ -42,7 +42,7 @@ function firstSlot(lease: Lease): number | undefined {
 }
 
 async function redissonLockOf(holdfast: Holdfast, name: string, shape: Shape): Promise<ChosenLock> {
-  const { redisson } = await import("holdfast/redisson");
+  const { redisson } = await import("@holdfast/interop/redisson");
   const shared = redisson(holdfast);
   const foreign = { isForeign: true, slotOf: () => undefined } as const;
   if (shape === "mutex") return { ...foreign, kind: "redisson.lock", mode: "exclusive", lock: shared.lock(name) };
@@ -54,7 +54,7 @@ async function redissonLockOf(holdfast: Holdfast, name: string, shape: Shape): P
 }
 
 async function timestampLockOf(holdfast: Holdfast, text: string, name: string): Promise<ChosenLock> {
-  const { timestampLock } = await import("holdfast/timestamp");
+  const { timestampLock } = await import("@holdfast/interop/timestamp");
   const lock = timestampLock(holdfast, name, await dialectOf(text));
   return { lock, kind: "timestamp", mode: "exclusive", isForeign: true, slotOf: () => undefined };
 }

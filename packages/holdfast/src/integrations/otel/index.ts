@@ -1,4 +1,0 @@
-/** `holdfast/otel`: OpenTelemetry metrics and traces of the locks of this process. */
-export { type GroupOptions, groupOf } from "../telemetry/groups.js";
-export { type MetricsOptions, startMetrics } from "./metrics.js";
-export { startTraces, type TracesOptions } from "./traces.js";

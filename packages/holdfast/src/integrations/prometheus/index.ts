@@ -1,3 +1,0 @@
-/** `holdfast/prometheus`: metrics of the locks of this process, with `prom-client`. */
-export { type GroupOptions, groupOf } from "../telemetry/groups.js";
-export { type PrometheusOptions, startMetrics } from "./metrics.js";

@@ -1,0 +1,19 @@
+import { LockError } from "holdfast";
+import { quote } from "holdfast/internal";
+
+/**
+ * The reason of a leader's signal after `resign` was called. The work must stop now. The leader keeps its lease until
+ * the work has settled.
+ */
+export class ResignedError extends LockError {
+  override readonly name: string = "ResignedError";
+
+  readonly code = "ERR_LOCK_RESIGNED";
+
+  constructor(lockName: string) {
+    super(
+      lockName,
+      `The term in the election ${quote(lockName)} must end: resign was called, and the lease is held until the work has settled.`,
+    );
+  }
+}

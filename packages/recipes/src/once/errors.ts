@@ -1,0 +1,123 @@
+/** The errors of `once`. */
+import { type Holder, LockError } from "holdfast";
+import { quote } from "holdfast/internal";
+import type { KeptFailure } from "../failure.js";
+import { WorkLostError } from "../under-lock.js";
+import { UnrecordedError } from "../unrecorded.js";
+
+/** Another caller is running the work, and the wait for it is over. Nothing was run here; calling again is safe. */
+export class OnceRunningError extends LockError {
+  override readonly name: string = "OnceRunningError";
+
+  readonly code = "ERR_LOCK_ONCE_RUNNING";
+  /** The caller that runs the work; undefined if it has just ended or the server did not say. */
+  readonly holder: Holder | undefined;
+
+  constructor(
+    key: string,
+    facts: { readonly waitMs: number; readonly holder: Holder | undefined; readonly cause?: unknown },
+  ) {
+    const { waitMs, holder, cause } = facts;
+    const who =
+      holder === undefined
+        ? ""
+        : ` by ${holder.host === undefined ? holder.owner : `pid ${holder.pid} on ${holder.host}`}`;
+    const since = holder?.sinceAtMs === undefined ? "" : `, started at ${new Date(holder.sinceAtMs).toISOString()}`;
+    const waited = waitMs === 0 ? "" : `, and did not end within ${waitMs} ms`;
+    super(
+      key,
+      `${quote(key)} is already being run${who}${since}${waited}; nothing was run here, and calling again is safe.`,
+      {
+        cause,
+      },
+    );
+    this.holder = holder;
+  }
+}
+
+/** The key belongs to a call with a different fingerprint. Nothing was run; calling again does not help. */
+export class OnceMismatchError extends LockError {
+  override readonly name: string = "OnceMismatchError";
+
+  readonly code = "ERR_LOCK_ONCE_MISMATCH";
+  /** State of the call that the key belongs to: `running`, `done`, `failed`, `bare`, `blocked` or `released`. */
+  readonly state: string;
+
+  constructor(key: string, facts: { readonly state: string; readonly sinceMs: number }) {
+    const since = new Date(facts.sinceMs).toISOString();
+    super(
+      key,
+      `${quote(key)} was started at ${since} with another fingerprint, and is ${facts.state}; nothing was run. Use another key for another request.`,
+    );
+    this.state = facts.state;
+  }
+}
+
+/** The outcome of the call is unknown. It does not run again until you report the outcome with `resolveOnce`. */
+export class OnceBlockedError extends LockError {
+  override readonly name: string = "OnceBlockedError";
+
+  readonly code = "ERR_LOCK_ONCE_BLOCKED";
+  /** Number of the attempt whose outcome is unknown. */
+  readonly attempt: number;
+  /** When the call was blocked, by the server's clock. */
+  readonly blockedAt: Date;
+  /** Name and message of the error that blocked the call, or a text that says that the outcome is unknown. */
+  readonly reason: string;
+
+  constructor(key: string, facts: { readonly attempt: number; readonly blockedMs: number; readonly reason: string }) {
+    const { attempt, blockedMs, reason } = facts;
+    const blockedAt = new Date(blockedMs);
+    super(
+      key,
+      `${quote(key)} has been blocked since ${blockedAt.toISOString()}, because the outcome of its attempt ${attempt} is unknown (${quote(reason)}); nothing was run. Find out whether it took effect, and report that with resolveOnce.`,
+    );
+    this.attempt = attempt;
+    this.blockedAt = blockedAt;
+    this.reason = reason;
+  }
+}
+
+/** The call failed before, and its failure was kept because `after` returned `"keep"`. It was not run again. */
+export class OnceFailedError extends LockError {
+  override readonly name: string = "OnceFailedError";
+
+  readonly code = "ERR_LOCK_ONCE_FAILED";
+  /** The kept error: its name, its message and its own enumerable properties. */
+  readonly failure: KeptFailure;
+
+  constructor(key: string, failure: KeptFailure) {
+    super(
+      key,
+      `${quote(key)} was run before and failed with ${quote(failure.name)}: ${quote(failure.message)}; it was not run again.`,
+    );
+    this.failure = failure;
+  }
+}
+
+/** The call is done, but its value was not kept: it was too large or could not be encoded. It was not run again. */
+export class OnceUnavailableError extends LockError {
+  override readonly name: string = "OnceUnavailableError";
+
+  readonly code = "ERR_LOCK_ONCE_UNAVAILABLE";
+
+  constructor(key: string, facts: { readonly firstMs: number }) {
+    const first = new Date(facts.firstMs).toISOString();
+    super(
+      key,
+      `${quote(key)} was run at ${first} and is done, but its value was not kept, because it was too large or could not be encoded; it was not run again.`,
+    );
+  }
+}
+
+/** The work ended after another attempt had taken over the call. Its result is in `value` and was not recorded. */
+export class OnceLostError extends WorkLostError {
+  override readonly name: string = "OnceLostError";
+}
+
+/**
+ * The work ended, but the server did not reply. Its value may be recorded, or the next caller may run the call again.
+ */
+export class OnceUnrecordedError extends UnrecordedError {
+  override readonly name: string = "OnceUnrecordedError";
+}

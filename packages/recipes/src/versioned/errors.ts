@@ -1,0 +1,26 @@
+import { LockError } from "holdfast";
+import { quote } from "holdfast/internal";
+
+/**
+ * Other writers wrote first in each attempt. Nothing was written. Retrying is safe; set `promoteAfter` to reduce
+ * conflicts.
+ */
+export class ConflictError extends LockError {
+  override readonly name: string = "ConflictError";
+
+  readonly code = "ERR_LOCK_CONFLICT";
+  /** The number of attempts, each of which ran the function once. */
+  readonly attempts: number;
+  /** The version on the server at the last conflict. */
+  readonly version: number;
+
+  constructor(name: string, facts: { readonly attempts: number; readonly version: number }) {
+    const { attempts, version } = facts;
+    super(
+      name,
+      `${quote(name)} was not updated: another writer was first in each of ${attempts} attempts, and its version is now ${version}; nothing was written, and trying again is safe.`,
+    );
+    this.attempts = attempts;
+    this.version = version;
+  }
+}

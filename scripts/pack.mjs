@@ -1,0 +1,71 @@
+// @ts-check
+/**
+ * Builds what is published of a library: a package with a few bundled files instead of a hundred.
+ *
+ *     node scripts/pack.mjs PACKAGE FOLDER      such as `holdfast` or `recipes`
+ *
+ * Opening a file costs Node more than reading it, so bundling saves most of the time that an import takes. In the repository
+ * the compiled files stay as they are: a stack trace leads to the source, and a change needs no bundling.
+ * Files that several entry points share are separate, because an error must be of the same class in all of them.
+ *
+ * `npm pack` and `npm publish` use it too: see scripts/prepack.mjs.
+ */
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { argv } from "node:process";
+import { pathToFileURL } from "node:url";
+import { rolldown } from "rolldown";
+
+import { writeDeclarations } from "./declarations.mjs";
+import { root } from "./setup.mjs";
+
+/**
+ * Writes the package to `target`, from the compiled files.
+ *
+ * @param {string} home  the folder of the package
+ * @param {string} target
+ * @returns {Promise<void>}
+ */
+export async function pack(home, target) {
+  const manifest = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
+  const entries = Object.values(manifest.exports).flatMap((entry) => entry.default ?? []);
+  rmSync(target, { recursive: true, force: true });
+  mkdirSync(target, { recursive: true });
+  const others = [...Object.keys(manifest.dependencies ?? {}), ...Object.keys(manifest.peerDependencies ?? {})];
+  const bundle = await rolldown({
+    input: Object.fromEntries(entries.map((file) => [file.replace(/^\.\/dist\/|\.js$/g, ""), join(home, file)])),
+    external: [/^node:/, "vitest", ...others.map((name) => new RegExp(`^${name}(/|$)`))],
+    platform: "node",
+  });
+  // What the main entry loads is one file, whichever parts of it other entries share: two files compress less well than one.
+  const ofMain = manifest.main === undefined ? new Set() : reachedFrom(join(home, manifest.main));
+  const library = { name: "library", test: (/** @type {string} */ id) => ofMain.has(id) };
+  // Functions and classes keep their names, so that an error's stack can be read.
+  const names = { chunkFileNames: "shared-[hash].js", keepNames: true };
+  await bundle.write({ dir: join(target, "dist"), minify: true, ...names, codeSplitting: { groups: [library] } });
+  await bundle.close();
+  writeDeclarations(home, join(target, "dist"));
+  for (const file of ["README.md", "LICENSE"]) cpSync(join(home, file), join(target, file));
+  const { devDependencies: _, ...published } = manifest;
+  writeFileSync(join(target, "package.json"), `${JSON.stringify(published, undefined, 2)}\n`);
+}
+
+/**
+ * A compiled file and all that it imports.
+ *
+ * @param {string} entry
+ * @returns {ReadonlySet<string>}
+ */
+function reachedFrom(entry) {
+  const reached = new Set([entry]);
+  for (const file of reached) {
+    const imports = readFileSync(file, "utf8").matchAll(/^(?:import|export)\b[^"]*"(\.[^"]+)";/gm);
+    for (const [, specifier = ""] of imports) reached.add(join(dirname(file), specifier));
+  }
+  return reached;
+}
+
+if (argv[1] !== undefined && import.meta.url === pathToFileURL(argv[1]).href) {
+  const [, , name = "holdfast", target = join(root, "packages", name, "packs")] = argv;
+  await pack(join(root, "packages", name), target);
+}
