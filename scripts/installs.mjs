@@ -29,6 +29,9 @@ const MANAGERS = [
   { name: "bun", install: ["npx", "-y", "bun@1.4.5", "install"] },
 ];
 
+/** The packages that each project installs. `http` depends on `recipes`, and each expects `holdfast` in the same version. */
+const PACKAGES = ["holdfast", "recipes", "interop", "telemetry", "http"];
+
 /** Packages of versions that Holdfast has no integration for. @type {Record<string, Record<string, string>>} */
 const NEIGHBORS = {
   none: {},
@@ -99,21 +102,26 @@ async function main() {
   const taken = await mutex.acquire();
   const refused = await mutex.tryAcquire();
   await taken.release();
+  const answer = await once(holdfast, "answer", async () => 7);
   await holdfast.close();
   redis.disconnect();
-  console.log(token > 0 && refused === null ? "locked" : "not locked");
+  console.log(token > 0 && refused === null && answer.value === 7 ? "locked" : "not locked");
 }
 main();
 `;
-const AS_MODULE = `import { createHoldfast } from "holdfast";\nimport { Redis } from "ioredis";\n${BODY}`;
-const AS_COMMONJS = `const { createHoldfast } = require("holdfast");\nconst Redis = require("ioredis");\n${BODY}`;
+const AS_MODULE = `import { once } from "@holdfast/recipes";\nimport { createHoldfast } from "holdfast";\nimport { Redis } from "ioredis";\n${BODY}`;
+const AS_COMMONJS = `const { once } = require("@holdfast/recipes");\nconst { createHoldfast } = require("holdfast");\nconst Redis = require("ioredis");\n${BODY}`;
 const AS_TYPESCRIPT = `
+import { redisson } from "@holdfast/interop/redisson";
+import { type OnceResult, once } from "@holdfast/recipes";
 import { createHoldfast, type Lease } from "holdfast";
 import { clients } from "holdfast/admin";
 import type { Redis } from "ioredis";
 declare const redis: Redis;
 const holdfast = createHoldfast({ redis });
 export const list: unknown = clients;
+export const java: Promise<Lease> = redisson(holdfast).lock("orders").acquire();
+export const answer: Promise<OnceResult<number>> = once(holdfast, "answer", async () => 7);
 export const taken: Promise<Lease> = holdfast.mutex("first").acquire({ waitMs: 5_000 });
 `;
 
@@ -131,7 +139,9 @@ if (cells.length === 0) {
 await dependencies();
 await build();
 const work = mkdtempSync(join(tmpdir(), "holdfast-install-"));
-const tarball = pack("holdfast");
+const tarballs = Object.fromEntries(
+  PACKAGES.map((name) => [name === "holdfast" ? name : `@holdfast/${name}`, `file:${pack(name)}`]),
+);
 const port = await freePort();
 const server = spawn(await redisServer(), ["--port", String(port), "--save", "", "--dir", work], { stdio: "ignore" });
 try {
@@ -156,7 +166,11 @@ function project({ manager, neighbor, packages }) {
   write(folder, "package.json", {
     name: "fresh",
     private: true,
-    dependencies: { holdfast: `file:${tarball}`, ioredis: "5.11.1", ...packages },
+    dependencies: { ...tarballs, ioredis: "5.11.1", ...packages },
+    // As long as they are not in a registry, the packages find each other only this way: npm and Bun, pnpm, yarn.
+    overrides: tarballs,
+    pnpm: { overrides: tarballs },
+    resolutions: tarballs,
     devDependencies: Object.fromEntries([
       ["@types/node", "20.19.43"],
       ...Object.entries(compilers).map(([alias, version]) => [alias.replace(/\W/g, ""), `npm:typescript@${version}`]),

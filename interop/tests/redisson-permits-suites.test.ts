@@ -1,4 +1,4 @@
-/** What a model of a Java service has to show in packages/holdfast/tests/redisson/permits, with Redisson itself, in each release. */
+/** What a model of a Java service has to show in packages/interop/tests/redisson/permits, with Redisson itself, in each release. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, vi } from "vitest";
 import { expirableSuite } from "../../packages/interop/tests/redisson/permits/expirable.suite.js";
 import { latchSuite } from "../../packages/interop/tests/redisson/permits/latch.suite.js";
