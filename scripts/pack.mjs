@@ -37,12 +37,21 @@ export async function pack(home, target) {
     external: [/^node:/, "vitest", ...others.map((name) => new RegExp(`^${name}(/|$)`))],
     platform: "node",
   });
-  // What the main entry loads is one file, whichever parts of it other entries share: two files compress less well than one.
+  // What the main entry loads is two files, whichever parts of it other entries share: more files compress less well, and so do
+  // scripts between code, because they repeat each other.
   const ofMain = manifest.main === undefined ? new Set() : reachedFrom(join(home, manifest.main));
-  const library = { name: "library", test: (/** @type {string} */ id) => ofMain.has(id) };
+  /** @param {string} id */
+  const isScript = (id) => dirname(id) === join(home, "dist/generated");
+  const scripts = { name: "scripts", test: (/** @type {string} */ id) => ofMain.has(id) && isScript(id) };
+  const library = { name: "library", test: (/** @type {string} */ id) => ofMain.has(id) && !isScript(id) };
   // Functions and classes keep their names, so that an error's stack can be read.
   const names = { chunkFileNames: "shared-[hash].js", keepNames: true };
-  await bundle.write({ dir: join(target, "dist"), minify: true, ...names, codeSplitting: { groups: [library] } });
+  await bundle.write({
+    dir: join(target, "dist"),
+    minify: true,
+    ...names,
+    codeSplitting: { groups: [scripts, library] },
+  });
   await bundle.close();
   writeDeclarations(home, join(target, "dist"));
   for (const file of ["README.md", "LICENSE"]) cpSync(join(home, file), join(target, file));

@@ -1,7 +1,10 @@
 // @ts-check
 /**
  * Turns the .lua files of the packages into typed constants: the scripts of src/<kind>/ into src/generated/<kind>.ts, and
- * src/generated/scripts.ts exports all of a package. These files are not committed; every build writes them.
+ * src/generated/scripts.ts exports all of a package. A fragment that
+ * several kinds include stands in src/generated/lua.ts. Nothing runs when these
+ * files are imported, so that bundlers can drop the scripts that a program does not use. They are not committed; every build
+ * writes them.
  *
  *     node packages/holdfast/scripts/build-lua.mjs
  *
@@ -82,17 +85,34 @@ export function generateAll(packages) {
   /** @type {Map<string, string>} */
   const generated = new Map();
   for (const { scripts, folder, prefix, library } of sources) {
-    /** @type {Map<string, string[]>} */
+    /** @type {Map<string, { constants: string[], used: Set<string> }>} */
     const kinds = new Map();
     for (const { file, text } of scripts) {
-      const written = constant(`${prefix}${file}`, text, fragments, (used) => unused.delete(used));
       const kind = file.slice(0, file.indexOf("/"));
-      kinds.set(kind, [...(kinds.get(kind) ?? []), written]);
+      const { constants, used } = kinds.get(kind) ?? { constants: [], used: new Set() };
+      constants.push(constant(`${prefix}${file}`, text, fragments, (name) => used.add(name)));
+      kinds.set(kind, { constants, used });
     }
-    for (const [kind, constants] of kinds) {
-      const head = `${BANNER}\nimport { sha1Of } from "${library}";\n`;
-      generated.set(join(folder, `${kind}.ts`), [head, ...constants].join("\n"));
+    /** @param {string} name */
+    const usersOf = (name) => [...kinds.values()].filter(({ used }) => used.has(name)).length;
+    /** @param {Iterable<string>} names @param {string} verb */
+    const written = (names, verb) =>
+      [...names].sort().map((name) => {
+        const text = escaped(stripped(fragments.get(name) ?? ""));
+        return `${verb} ${shareName(name)} = \`${text}\` as string;\n`;
+      });
+    const used = new Set([...kinds.values()].flatMap((kind) => [...kind.used]));
+    for (const name of used) unused.delete(name);
+    const shared = [...used].filter((name) => usersOf(name) > 1);
+    for (const [kind, own] of kinds) {
+      const names = shared.filter((name) => own.used.has(name)).map(shareName);
+      const imported = names.length === 0 ? "" : `import { ${names.sort().join(", ")} } from "./lua.js";\n`;
+      const head = `${BANNER}\nimport { fixed, sha1Of } from "${library}";\n${imported}`;
+      const alone = [...own.used].filter((name) => !shared.includes(name));
+      generated.set(join(folder, `${kind}.ts`), [head, ...written(alone, "const"), ...own.constants].join("\n"));
     }
+    if (shared.length > 0)
+      generated.set(join(folder, "lua.ts"), [BANNER, ...written(shared, "export const")].join("\n"));
     const all = [...kinds.keys()].map((kind) => `export * from "./${kind}.js";\n`);
     generated.set(join(folder, "scripts.ts"), `${BANNER}${all.length === 0 ? "export {};\n" : all.join("")}`);
   }
@@ -129,11 +149,18 @@ function constant(file, text, fragments, onInclude) {
   if (handOff !== undefined && signature.grants === null) refuse(file, "it hands off, so its header must say GRANTS");
   if (handOff === undefined && signature.grants === "by hand-off") refuse(file, "it GRANTS by hand-off, and has none");
 
-  const source = withoutComments(name, body);
-  if (handOff === undefined || signature.grants !== "by hand-off") return print(name, signature, source, undefined);
+  /** @param {string} whole  the script as source code, with the names of fragments in place of them */
+  const written = (whole) =>
+    includes.reduce(
+      (rest, included) =>
+        rest.replace(escaped(stripped(fragments.get(included) ?? "")), () => `\${${shareName(included)}}`),
+      escaped(withoutComments(name, whole)),
+    );
+  if (handOff === undefined || signature.grants !== "by hand-off")
+    return print(name, signature, written(body), undefined);
   const fragmentText = fragments.get(handOff) ?? "";
   const inert = body.replace(fragmentText, () => `${fragmentText}\n${HAND_OFFS.get(handOff)}`);
-  return print(name, signature, source, withoutComments(name, inert));
+  return print(name, signature, written(body), written(inert));
 }
 
 /**
@@ -199,12 +226,17 @@ function camelCase(words) {
   return words.replace(/[-/]+(\w)/g, (_, letter) => letter.toUpperCase());
 }
 
+/** @param {string} fragmentName */
+function shareName(fragmentName) {
+  return camelCase(`lua-${fragmentName}`);
+}
+
 /**
  * The text is widened to `string`, so that the declaration file does not carry every script a second time.
  *
  * @param {string} name
  * @param {import('./lua-header.mjs').Signature} signature
- * @param {string} text
+ * @param {string} text  as source code, with the names of fragments in place of them
  * @param {string | undefined} withoutGrant  the same without the hand-off
  */
 function print(name, { summary, keys, args, replies, grants, renews }, text, withoutGrant) {
@@ -216,7 +248,8 @@ function print(name, { summary, keys, args, replies, grants, renews }, text, wit
   );
   /** @param {string} source @param {string} indent */
   const printText = (source, indent) =>
-    `${indent}get sha1(): string {\n${indent}  return sha1Of(this);\n${indent}},\n${indent}source: \`${escaped(source)}\` as string,\n`;
+    `${indent}get sha1(): string {\n${indent}  return sha1Of(this);\n${indent}},\n` +
+    `${indent}get source(): string {\n${indent}  return fixed(this, "source", \`${source}\`);\n${indent}},\n`;
   const second = withoutGrant === undefined ? "" : `  withoutGrant: {\n${printText(withoutGrant, "    ")}  },\n`;
   return `/** ${name}: ${summary.replaceAll("*/", "* /")} */
 export const ${camelCase(name)} = {

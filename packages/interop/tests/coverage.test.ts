@@ -10,11 +10,11 @@ const PAGE = readFileSync(`${ROOT}docs/interop-coverage.md`, "utf8");
 function filesOf(name: string): string[] {
   const [family = "", ...rest] = name.split("/");
   const inFamily = rest.join("/");
-  const tests = `${ROOT}packages/holdfast/tests`;
+  const tests = `${ROOT}packages/interop/tests`;
   const folders: Readonly<Record<string, string>> = {
     real: `${ROOT}interop/tests/${inFamily}`,
-    timestamp: `${tests}/interop/timestamp/${inFamily}`,
-    redlock: `${tests}/redlock/${inFamily}`,
+    timestamp: `${tests}/timestamp/${inFamily}`,
+    redlock: `${ROOT}packages/holdfast/tests/redlock/${inFamily}`,
   };
   const path = folders[family] ?? `${tests}/redisson/${name}`;
   return [`${path}.test.ts`, `${path}.ts`].filter((file) => existsSync(file));

@@ -15,7 +15,7 @@ interface Dashboard {
   readonly templating: { readonly list: readonly { name: string; type: string; query: string }[] };
 }
 
-const FOLDER = new URL("../../../docs/grafana", import.meta.url);
+const FOLDER = new URL("../../../docs/grafana/", import.meta.url);
 const dashboards = readdirSync(FOLDER)
   .filter((file) => file.endsWith(".json"))
   .map((file) => [file, JSON.parse(readFileSync(new URL(file, FOLDER), "utf8")) as Dashboard] as const);

@@ -41,6 +41,8 @@ export function addDependencies(folder: string): void {
   const packages = {
     holdfast: "../../../holdfast",
     "@holdfast/embedded": "../../../embedded",
+    "@holdfast/interop": "../../../interop",
+    "@holdfast/recipes": "../../../recipes",
     ioredis: "../../node_modules/ioredis",
   };
   for (const [name, place] of Object.entries(packages)) {

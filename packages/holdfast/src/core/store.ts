@@ -280,10 +280,13 @@ export interface ScriptText {
 
 /** The SHA-1 of a script, computed at its first use. Shipping a hash with each script would make the package 2 kB larger. */
 export function sha1Of(text: Pick<ScriptText, "source">): string {
-  const sha1 = crypto().createHash("sha1").update(text.source).digest("hex");
-  // Replaces the getter with the value, so that the hash is computed only once.
-  Object.defineProperty(text, "sha1", { value: sha1, enumerable: true });
-  return sha1;
+  return fixed(text, "sha1", crypto().createHash("sha1").update(text.source).digest("hex"));
+}
+
+/** Replaces a getter of `target` with its value, so that it is computed only once. Returns the value. */
+export function fixed(target: object, name: string, value: string): string {
+  Object.defineProperty(target, name, { value, enumerable: true });
+  return value;
 }
 
 /**

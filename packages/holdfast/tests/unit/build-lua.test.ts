@@ -13,26 +13,30 @@ afterEach(() => {
   for (const root of roots.splice(0)) rmSync(root, { recursive: true });
 });
 
-function generateFrom(files: Readonly<Record<string, string>>): string {
-  const root = mkdtempSync(join(tmpdir(), "build-lua-"));
+function generateIn(root: string, files: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   roots.push(root);
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, file)), { recursive: true });
     writeFileSync(join(root, file), text);
   }
-  const generated = generateAll([{ root }]);
-  const [kind] = [...generated].filter(([file]) => !file.endsWith("scripts.ts"));
-  return kind?.[1] ?? generated.get(join(root, "generated/scripts.ts")) ?? "";
+  return generateAll([{ root }]);
+}
+
+/** What is generated for one kind, or for none. */
+function generateFrom(files: Readonly<Record<string, string>>): string {
+  const root = mkdtempSync(join(tmpdir(), "build-lua-"));
+  const generated = generateIn(root, files);
+  return generated.get(join(root, "generated/mutex.ts")) ?? generated.get(join(root, "generated/scripts.ts")) ?? "";
 }
 
 /** The constants as a caller sees them. */
 async function constants(files: Readonly<Record<string, string>>): Promise<Record<string, Script>> {
   const root = mkdtempSync(join(tmpdir(), "build-lua-"));
-  roots.push(root);
-  const file = join(root, "scripts.ts");
   const library = fileURLToPath(new URL("../../src/core/store.ts", import.meta.url));
-  writeFileSync(file, generateFrom(files).replace('"../core/store.js"', JSON.stringify(library)));
-  return await import(file);
+  mkdirSync(join(root, "generated"));
+  for (const [file, text] of generateIn(root, files))
+    writeFileSync(file, text.replace('"../core/store.js"', JSON.stringify(library)));
+  return await import(join(root, "generated/scripts.ts"));
 }
 
 interface Parts {
