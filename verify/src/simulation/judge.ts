@@ -137,7 +137,7 @@ export class Judge {
     };
     const tokenOfCall = this.network.firstToken(process, lease.owner) ?? lease.token;
     const turn = this.queues.granted(attempt, beginning, tokenOfCall);
-    const operation = this.#operationOf(attempt, lockName);
+    const operation = this.#operationOf(attempt, lockName, own.owner);
     this.recorder.granted(operation, own.owner, own.token, turn);
     const isRenewed = attempt.session.renew;
     return this.leases.add({ attempt, process, lease, own, lockName, weight, limit, operation, turn, isRenewed });
@@ -193,14 +193,22 @@ export class Judge {
     this.leases.afterEvent();
   }
 
-  /** The record of a grant; a call for several locks has one for each of them, and none for all. */
-  #operationOf({ operation, callMs, lockName }: Attempt, granted: string): Draft {
+  /**
+   * The record of a grant; a call for several locks has one for each of them, and none for all.
+   *
+   * A caller of several locks requests them one after the other. While it waits for the first, it does not wait for the
+   * second, which may be free all that time. So the record of each lock begins when the claim that was granted was first
+   * sent. The deadline stays that of the whole call.
+   */
+  #operationOf({ operation, callMs, lockName, process }: Attempt, granted: string, owner: string): Draft {
     if (operation === undefined) throw new Error(`nobody called for ${granted}`);
     if (lockName === granted) return operation;
     operation.outcome = "ok";
     operation.returnMs = this.#now();
     const own = this.recorder.copied(operation, granted);
-    own.callMs = callMs;
+    own.callMs = this.recorder.truth.claimOf(process, owner.split("/")[1])?.callMs ?? callMs;
+    const { waitMs } = operation.args;
+    if (waitMs !== undefined) own.args = { ...operation.args, waitMs: waitMs - (own.callMs - callMs) };
     return own;
   }
 }

@@ -326,4 +326,10 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "after a suspension of the host, an expired lease was reported as server-lost when the next grant arrived",
   },
+  {
+    seed: 131783,
+    kind: "multi-lock",
+    profile: "kills",
+    was: "a waiter for two locks was expected to be granted the second while it still waited for the first",
+  },
 ];

@@ -67,7 +67,7 @@ export class ServerTruth {
   }
 
   /** What the claim of that process with that number was sent as; undefined if it never was. */
-  claimOf(process: SimulatedProcess, number: string): SentClaim | undefined {
+  claimOf(process: SimulatedProcess, number: string | undefined): SentClaim | undefined {
     return this.#claims.get(keyOf(process, number));
   }
 
