@@ -190,5 +190,23 @@ describe("L6, nobody starves", () => {
       killed("B", 10),
     ],
     ["behind a dead waiter, with nobody else", "empty", ...behindDead, "A release 20-21 ok of=0", killed("B", 10)],
+    ["passed by many, and refused", "violation", "A acquire 0-100 no gave-up", ...served(10, 20, 30), queued(0, 1)],
+  ]);
+  judged((records) => noStarvation(historyOf(records), { ...options, leftMs: () => 50 }), "mutex", [
+    [
+      "passed by many after it left the queue, and asleep until then",
+      "ok",
+      "A acquire 0-100 no gave-up",
+      ...served(10, 20, 60, 70, 80),
+      queued(0, 1),
+    ],
+    [
+      "passed by many before it left the queue",
+      "violation",
+      "A acquire 0-100 no gave-up",
+      ...served(10, 20, 30),
+      queued(0, 1),
+    ],
+    ["passed by many, and granted", "violation", "A acquire 0-100 ok", ...served(60, 70, 80), queued(0, 1)],
   ]);
 });

@@ -77,7 +77,7 @@ function* sweeps(
   history: History,
   tokens: History,
   whole: History,
-  { hasPartedClocks, settleMs, permits, isOrderly, firstTokens, servedBy, shared }: Circumstances,
+  { hasPartedClocks, settleMs, permits, isOrderly, firstTokens, servedBy, leftMs, shared }: Circumstances,
 ): Generator<SweepResult> {
   yield leaseExclusion(history);
   yield ownersOnly(history, { epsMs: 0, isOneStep: true });
@@ -116,7 +116,8 @@ function* sweeps(
   yield crashedHolder(held, { pollMs: POLL_MS, epsMs: settleMs, forbidding, ...(isSeen && { servedBy }) });
   if (!isOrderly) return;
   const prompt = isSeen ? { promptMs: HANDED_OVER_MS } : {};
-  yield noStarvation(heard, { waiterMs: POLL_MS, ...prompt, epsMs: settleMs, mostPassed: MOST_PASSED, forbidding });
+  const bounds = { waiterMs: POLL_MS, ...prompt, epsMs: settleMs, mostPassed: MOST_PASSED };
+  yield noStarvation(heard, { ...bounds, leftMs, forbidding });
 }
 
 /** X1 and X2, of what several may hold at once. @param permits  of each semaphore */

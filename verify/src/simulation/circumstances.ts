@@ -1,7 +1,7 @@
 /** What the judge of a history has to know of the run that it comes from. */
 import type { HistoryRecord } from "../history/index.js";
 import { settleMs } from "./calling.js";
-import { isOfCrowd } from "./crowds.js";
+import { isOfCrowd, labelOf } from "./crowds.js";
 import type { Circumstances } from "./finding.js";
 import { PERMITS } from "./kinds/semaphore.js";
 import { labelIn } from "./owners.js";
@@ -9,6 +9,8 @@ import type { World } from "./world.js";
 
 /** As much as a timer may be late, and a look where clocks came apart. */
 const NEXT_LOOK_MS = 1_020;
+/** How fast the clock of a process may be. */
+const FASTEST = 1.0101;
 
 /** See the file header. */
 export function circumstancesOf({ setup, judge, network, recorder }: World): Circumstances {
@@ -44,6 +46,11 @@ export function circumstancesOf({ setup, judge, network, recorder }: World): Cir
       isOfCrowd(labelIn(owner))
         ? Number.POSITIVE_INFINITY
         : (recorder.witness?.asks.servedBy(owner, callMs, freeMs) ?? Number.POSITIVE_INFINITY),
+    leftMs: (waiter) => {
+      const waitMs = setup.sessions.find((session) => labelOf(session) === waiter.owner)?.waitMs ?? Infinity;
+      const leftMs = recorder.truth.leftMs(waiter);
+      return leftMs >= waiter.callMs + waitMs / FASTEST ? leftMs : Infinity;
+    },
     shared: judge.queues.shared.all,
     // Of several the first is kept, which is put in last.
     firstTokens: new Map(recorder.truth.grants.reverse().map(({ claim, token }) => [claim.owner, token])),

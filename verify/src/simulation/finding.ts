@@ -22,6 +22,8 @@ export interface Circumstances {
   readonly isResized: boolean;
   /** When somebody is granted what is free from `freeMs` on, because this waiter asks, on a network without faults. */
   readonly servedBy: (waiter: Operation, freeMs: number) => number;
+  /** When a waiter whose time was over had left the queue; Infinity if it had not, or left before its time was over. */
+  readonly leftMs: (waiter: Operation) => number;
   /** Claims that several callers have shared, by owner id. */
   readonly shared: ReadonlyMap<string, SharedClaim>;
   /** Token of the first grant to each owner, which the server may have made again since. */

@@ -332,4 +332,10 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "kills",
     was: "a waiter for two locks was expected to be granted the second while it still waited for the first",
   },
+  {
+    seed: 140211,
+    kind: "mutex",
+    profile: "promised",
+    was: "a waiter that had left the queue, and froze before its call returned, was taken for starved by those who came later",
+  },
 ];

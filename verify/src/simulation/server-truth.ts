@@ -1,8 +1,10 @@
 /** What the server has granted, whether or not anybody heard of it. */
 import type { Reply } from "holdfast";
+import type { Operation } from "../history/index.js";
+import { historyName } from "./draft.js";
 import { lockOf } from "./lock-of.js";
 import type { Call } from "./network.js";
-import { handOffMsIn } from "./owners.js";
+import { handOffMsIn, labelIn } from "./owners.js";
 import type { SimulatedProcess } from "./process.js";
 
 /** A claim as it was first sent. */
@@ -36,6 +38,8 @@ const CLAIMING: ReadonlyMap<string, string> = new Map([
   ["permits/adopt", "owner"],
 ]);
 
+const LEAVES = /\/leave$/;
+
 /** See the file header. */
 export class ServerTruth {
   readonly #claims = new Map<string, SentClaim>();
@@ -45,6 +49,8 @@ export class ServerTruth {
   readonly #newTokens = new Set<string>();
   readonly #repeats: ServerGrant[] = [];
   readonly #lastMs = new Map<string, number>();
+  /** When the server first carried out a request of that owner to leave. */
+  readonly #leftMs = new Map<string, number>();
 
   /** Grants that were made again to who had them, which begins the lease anew. */
   get repeats(): readonly ServerGrant[] {
@@ -69,6 +75,19 @@ export class ServerTruth {
   /** What the claim of that process with that number was sent as; undefined if it never was. */
   claimOf(process: SimulatedProcess, number: string | undefined): SentClaim | undefined {
     return this.#claims.get(keyOf(process, number));
+  }
+
+  /** When the server had carried out a request to leave for each claim of this wait; Infinity if one of them has not left. */
+  leftMs({ process, lockName, owner, callMs }: Operation): number {
+    const claims = [...this.#claims.values()].filter(
+      (claim) =>
+        historyName(claim.process) === process &&
+        claim.lockName === lockName &&
+        labelIn(claim.owner) === owner &&
+        claim.callMs >= callMs,
+    );
+    if (claims.length === 0) return Infinity;
+    return Math.max(...claims.map((claim) => this.#leftMs.get(claim.owner) ?? Infinity));
   }
 
   /** The keys of the lock of that owner's claim. */
@@ -106,6 +125,10 @@ export class ServerTruth {
   ): void {
     if (outcome === "reweighed" && typeof reply !== "number")
       this.#newTokens.add(`${keyOf(process, String(args[0]).split("/")[1])} ${Number(reply[1])}`);
+    if (LEAVES.test(script.name)) {
+      const owner = String(args[script.args.indexOf("owner")]);
+      if (!this.#leftMs.has(owner)) this.#leftMs.set(owner, nowMs);
+    }
     const field = CLAIMING.get(script.name);
     if (field === undefined) return;
     const owners = String(args[script.args.indexOf(field)] ?? "").split(" ");

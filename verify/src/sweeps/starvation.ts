@@ -12,6 +12,11 @@ export interface StarvationOptions {
   readonly mostPassed: number;
   /** The same as `waiterMs`, where nothing but kills has struck in the waits; `waiterMs` if absent. */
   readonly promptMs?: number;
+  /**
+   * When a waiter whose time was over had left the queue; Infinity if it had not. Absent if nobody saw it: then a waiter counts as
+   * waiting until its call returns.
+   */
+  readonly leftMs?: (waiter: Operation) => number;
   readonly forbidding: ReadonlySet<string>;
 }
 
@@ -26,6 +31,9 @@ export interface StarvationOptions {
  *
  * A waiter that got nothing in the end, and was taken for dead or stood still at its turn, is not judged by the others.
  *
+ * A waiter that was refused is judged until it left the queue. Its process may stand still after that, so that its call returns
+ * much later, and whoever is granted meanwhile has not passed it.
+ *
  * Figures: `excused`, those; `prompt`, the dead waiters judged by that; `mostPassed`, the most grants of later callers that one wait saw; `longestWaitMs`.
  */
 export function noStarvation(history: History, options: StarvationOptions): SweepResult {
@@ -39,6 +47,7 @@ export function noStarvation(history: History, options: StarvationOptions): Swee
       all.filter(({ id }) => acknowledged.has(id)),
       calls,
       acknowledged,
+      options,
     );
     for (const { operation, count } of passed) {
       if (operation.outcome !== "ok" && missed.has(operation.id)) {
@@ -76,14 +85,17 @@ function passedBy(
   waiters: readonly Operation[],
   grants: readonly Operation[],
   acknowledged: ReadonlyMap<number, number>,
+  { leftMs }: Pick<StarvationOptions, "leftMs">,
 ): Passed[] {
   return waiters.map((operation) => {
     const fromMs = acknowledged.get(operation.id) ?? operation.callMs;
+    const leftAtMs = operation.outcome === "no" ? leftMs?.(operation) : undefined;
+    const untilMs = Math.min(operation.returnMs, leftAtMs ?? Number.POSITIVE_INFINITY);
     let count = 0;
     for (let index = firstAfter(grants, fromMs); index < grants.length; index += 1) {
       const grant = grants[index] as Operation;
-      if (grant.callMs >= operation.returnMs) break;
-      if (grant.returnMs < operation.returnMs && !isAfter(grant, operation)) count += 1;
+      if (grant.callMs >= untilMs) break;
+      if (grant.returnMs < untilMs && !isAfter(grant, operation)) count += 1;
     }
     return { operation, count };
   });
