@@ -1,9 +1,9 @@
-/** Chooses the store of a Holdfast, and closes it with its last user. */
-import { UnsupportedError } from "./core/errors.js";
+/** Chooses the store of a Holdfast. */
 import { show } from "./core/keys.js";
 import type { Store } from "./core/store.js";
 import type { HoldfastOptions } from "./holdfast-options.js";
-import { failoverGrace as graceFor, quorumGrace } from "./server/lineage.js";
+import { checkConditions, conditionsOf } from "./on-one-server.js";
+import { quorumGrace } from "./server/lineage.js";
 import { storeFor } from "./stores/detect.js";
 
 /**
@@ -14,7 +14,7 @@ import { storeFor } from "./stores/detect.js";
  * @throws UnsupportedError       `failoverGrace` or `replicas` with a store or client that does not support it
  */
 export function chooseStores(options: HoldfastOptions): Store | readonly Store[] {
-  const { redis, store, redlock, subscriber, prefix = "hf", failoverGrace = "auto", replicas } = options;
+  const { redis, store, redlock, subscriber, prefix = "hf", failoverGrace, replicas } = options;
   const given = Object.entries({ redis, store, redlock }).filter(([, value]) => value !== undefined);
   if (given.length !== 1) {
     const names = given.map(([name]) => name).join(" and ");
@@ -22,7 +22,7 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
   }
   if (redlock !== undefined) {
     checkServers(redlock);
-    if (options.failoverGrace === "off" || options.failoverGrace === "auto") {
+    if (failoverGrace === "off" || failoverGrace === "auto") {
       throw new TypeError(
         `failoverGrace must be "strict" with redlock, or absent: a server that restarts without its grants must not vote; got ${show(failoverGrace)}`,
       );
@@ -46,21 +46,9 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
   }
   const chosen = storeFor(redis ?? store, {
     subscriber: subscriber && (() => subscriber(0)),
-    conditions: { grace: graceFor(failoverGrace, prefix), replicas },
+    conditions: conditionsOf(options),
   });
-  if (failoverGrace === "strict" && chosen.lineageKey?.("") === undefined) {
-    throw new UnsupportedError(
-      "failoverGrace",
-      'The option `failoverGrace: "strict"` needs a client: Holdfast cannot check the server behind a custom store.',
-    );
-  }
-  if (replicas !== undefined && chosen.confirmsGrants !== true) {
-    throw new UnsupportedError(
-      "replicas",
-      "The option `replicas` needs a client; it does not work with a custom store.",
-    );
-  }
-  return chosen;
+  return checkConditions(chosen, options);
 }
 
 const FEWEST_SERVERS = 3;
@@ -93,23 +81,4 @@ function checkServers(servers: unknown): void {
       `redlock must have a different client for each server, because a server has one vote; client ${twice} is the same as client ${servers.indexOf(servers[twice])}`,
     );
   }
-}
-
-/**
- * How many open Holdfasts use each store. All copies of this library in the process share the count: a duplicate install, or a
- * module that was loaded again.
- */
-const USERS = Symbol.for("holdfast.storeUsers");
-const inProcess = globalThis as { [USERS]?: WeakMap<Store, number> };
-const users = inProcess[USERS] ?? new WeakMap<Store, number>();
-inProcess[USERS] = users;
-
-/** Registers one more Holdfast on this store. @returns unregisters it; the last one closes the store */
-export function shareStore(store: Store): () => Promise<void> {
-  users.set(store, (users.get(store) ?? 0) + 1);
-  return async () => {
-    const left = (users.get(store) ?? 1) - 1;
-    users.set(store, left);
-    if (left === 0) await store.close();
-  };
 }

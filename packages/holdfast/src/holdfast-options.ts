@@ -125,18 +125,22 @@ const OWN_OPTIONS = [
   "replicas",
 ];
 
+/** The options of `createHoldfast` that every Holdfast has, with their defaults filled in. */
+export interface CheckedOptions {
+  readonly prefix: string;
+  readonly clientName: string;
+  readonly commandTimeoutMs: number;
+  readonly allowEviction: boolean;
+  /** Of every acquire. */
+  readonly defaults: ResolvedOptions;
+}
+
 /**
  * Checks the options of `createHoldfast` and fills in the defaults.
  *
  * @throws TypeError, RangeError  an invalid option; the message names the option, its range and the value received
  */
-export function checkOptions(options: HoldfastOptions): {
-  prefix: string;
-  clientName: string;
-  commandTimeoutMs: number;
-  allowEviction: boolean;
-  defaults: ResolvedOptions;
-} {
+export function checkOptions(options: HoldfastOptions): CheckedOptions {
   if (options === null || typeof options !== "object") {
     throw new TypeError(`createHoldfast needs an object with redis, store or redlock; got ${show(options)}`);
   }

@@ -1,20 +1,14 @@
 /** `createHoldfast`: options, store, session, and the factories of all kinds. */
 import { Barrier, type BarrierOptions } from "./barrier/barrier.js";
 import { barrierProtocol } from "./barrier/protocol.js";
-import { chooseStores, shareStore } from "./choose-stores.js";
-import { clientRecords, renewing } from "./client-record/client-record.js";
+import { chooseStores } from "./choose-stores.js";
 import { adopt } from "./core/acquire.js";
 import type { CloseOptions, CloseOutcome, HeldLease } from "./core/closing.js";
-import { evictionQuestion, Guard } from "./core/guard.js";
-import type { Hold } from "./core/hold.js";
-import { checkName, checkValue, lockKeys, mappedKeys, show } from "./core/keys.js";
-import type { ExportedLease } from "./core/lease.js";
-import { Lease } from "./core/lease.js";
-import { LocalQueues } from "./core/local-queue.js";
+import { checkName, checkValue, lockKeys, show } from "./core/keys.js";
+import type { ExportedLease, Lease } from "./core/lease.js";
 import { Lock } from "./core/lock.js";
 import { checkWhole } from "./core/options.js";
 import { type Runtime, systemRuntime } from "./core/runtime.js";
-import { Session } from "./core/session.js";
 import { CountDownLatch, type LatchOptions } from "./count-down-latch/count-down-latch.js";
 import { latchProtocol } from "./count-down-latch/protocol.js";
 import { Election } from "./election/election.js";
@@ -22,18 +16,16 @@ import { ElectionProtocol } from "./election/protocol.js";
 import {
   checkExported,
   checkKnown,
-  checkLockOptions,
   checkNoMore,
   checkOptions,
   graceOf,
   type HoldfastOptions,
   type LockOptions,
 } from "./holdfast-options.js";
-import { echoOn } from "./inbox/echo.js";
 import { withInternals } from "./internals.js";
 import { MultiLock } from "./multi-lock/multi-lock.js";
 import { Mutex } from "./mutex/mutex.js";
-import { MutexProtocol } from "./mutex/protocol.js";
+import { onOneServer, shareStore } from "./on-one-server.js";
 import type { PauseOptions, PauseOutcome, ResumeOptions, ResumeOutcome } from "./pausing/pausing.js";
 import { ReadWriteLock, readWriteLockProtocol } from "./read-write-lock/read-write-lock.js";
 import { noQuorumHere, quorumFactories } from "./redlock/factories.js";
@@ -47,7 +39,6 @@ import {
   type SemaphoreOptions,
   semaphoreProtocol,
 } from "./semaphore/semaphore.js";
-import { readMemoryPolicy, warnOfHiddenPolicy } from "./server/eviction.js";
 
 export type { HoldfastOptions, LockOptions } from "./holdfast-options.js";
 
@@ -167,8 +158,6 @@ export interface Holdfast {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-const NO_OPTIONS: LockOptions = {};
-
 /** Default of `keepMs` for latches: one day, which is longer than most jobs. */
 const KEEP_MS = 86_400_000;
 
@@ -201,43 +190,27 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
  * @throws UnsupportedError       an option that the client or the store does not support
  */
 export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, handOffMs?: number): Holdfast {
-  const { prefix, clientName, commandTimeoutMs, allowEviction, defaults } = checkOptions(options);
+  const checked = checkOptions(options);
+  const { prefix, clientName, defaults } = checked;
   const stores = chooseStores(options);
   if (!("run" in stores)) {
-    const quorum = { prefix, clientName, commandTimeoutMs, allowEviction, runtime };
     const voters = stores.map((one, i) => ({
       store: one,
       isOwn: one === options.redlock?.[i],
       close: shareStore(one),
     }));
-    return quorumFactories({ ...quorum, stores: voters }, defaults);
+    return quorumFactories({ ...checked, runtime, stores: voters }, defaults);
   }
   const store = stores;
-  const closeStore = shareStore(store);
-  const clientId = runtime.newClientId();
-  const own = clientRecords(store, { prefix, clientId, clientName, timeoutMs: commandTimeoutMs, runtime });
-  // The author of a custom store knows its server, so a hidden memory policy causes a warning only behind a client.
   const isOwnStore = store === (options.store ?? options.redis);
-  const onHidden = isOwnStore ? () => {} : warnOfHiddenPolicy;
-  const read = (): ReturnType<typeof readMemoryPolicy> => readMemoryPolicy(store, commandTimeoutMs);
-  const guard = new Guard([...(allowEviction ? [] : [evictionQuestion({ read, onHidden })]), own.question], runtime);
-  const records = renewing(own.records, guard);
-  const echo = echoOn(store, isOwnStore);
-  const facts = { store, runtime, prefix, clientId, commandTimeoutMs, records, guard, closeStore, echo };
-  const session = new Session({ ...facts, handOffMs });
+  const { session, localQueues, factoryOf, mutexProtocolOf } = onOneServer(store, {
+    runtime,
+    options: checked,
+    isOwnStore,
+    handOffMs,
+  });
 
-  const localQueues = new LocalQueues(session);
-  const leaseOn = (hold: Hold): Lease => new Lease(hold);
-
-  // Runs on every acquire, so it does as little as possible.
-  const mutexProtocolOf = (kind: string, name: string, lockOptions?: LockOptions): MutexProtocol => {
-    checkName(name);
-    const { key, recheckMs } = lockOptions === undefined ? NO_OPTIONS : checkLockOptions(lockOptions);
-    const keys = key === undefined ? lockKeys(prefix, "mutex", name) : mappedKeys(prefix, "mutex", key);
-    return new MutexProtocol({ store, name, key, keys, inbox: session.inboxOf(keys.tag), recheckMs }, kind);
-  };
-  const mutex = (name: string, lockOptions?: LockOptions): Mutex =>
-    new Mutex(session, mutexProtocolOf("mutex", name, lockOptions), defaults, leaseOn, localQueues);
+  const mutex = factoryOf(Mutex);
   const contexts = new HoldContexts();
   const reentrantMutex = (name: string, lockOptions?: LockOptions): ReentrantMutex => {
     return new ReentrantMutex(

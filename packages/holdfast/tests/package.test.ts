@@ -1,10 +1,11 @@
 /** The published package: a few bundled files, equivalent to the compiled ones, that are small and quick to import. */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { execPath } from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
+import { rolldown } from "rolldown";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { pack } from "../../../scripts/pack.mjs";
 import { startRedis } from "../../../tests/support/redis-server.js";
@@ -32,6 +33,9 @@ import { startRedis } from "../../../tests/support/redis-server.js";
  * - All confirmations share one timer: 350 bytes.
  */
 const MOST_BYTES = 80_500;
+
+/** Maximum size of a bundle of `createMutexes` and `ioredis` of `holdfast/mutex`, minified and compressed. */
+const MOST_BYTES_OF_MUTEX = 38_500;
 
 const home = fileURLToPath(new URL("..", import.meta.url));
 const packed = mkdtempSync(join(home, ".cache-pack-"));
@@ -102,6 +106,16 @@ test("the main entry point is smaller than the size limit", () => {
   expect(loaded.size).toBeGreaterThan(1);
   const bytes = [...loaded].reduce((sum, file) => sum + gzipSync(readFileSync(join(packed, "dist", file))).length, 0);
   expect(bytes).toBeLessThan(MOST_BYTES);
+});
+
+test("`holdfast/mutex` with ioredis is smaller than its size limit", async () => {
+  const program = join(packed, "program.mjs");
+  writeFileSync(program, 'export { createMutexes, ioredis } from "./dist/mutexes.js";');
+  const bundle = await rolldown({ input: program, external: [/^node:/], platform: "node", logLevel: "silent" });
+  const { output } = await bundle.generate({ format: "esm", minify: true });
+  await bundle.close();
+  const code = output.map((chunk) => (chunk.type === "chunk" ? chunk.code : "")).join("");
+  expect(gzipSync(code).length).toBeLessThan(MOST_BYTES_OF_MUTEX);
 });
 
 test("importing Holdfast takes less than half as long as importing ioredis", () => {

@@ -1,6 +1,5 @@
 import { UnsupportedError } from "../core/errors.js";
 import type { Grace, Inbox, Replicas, Reply, Script, Store } from "../core/store.js";
-import { ClusterFailoverGuard } from "./cluster-failover-guard.js";
 import { ClusterHub, type ClusterNodes } from "./cluster-hub.js";
 import type { FailoverGuard } from "./failover-guard.js";
 import { failureOf, missingPermission, notRun, storeError } from "./failure.js";
@@ -29,6 +28,8 @@ export interface ClientParts {
   /** Calls `onBack` whenever the caller's client is ready again after a lost connection. @returns stops watching */
   watch(onBack: () => void): () => void;
   readonly conditions: GrantConditions;
+  /** The failover guard. Default: that of a single server. */
+  readonly failoverGuard?: ((grace: Grace, run: Store["run"], client: ScriptClient) => FailoverGuard) | undefined;
   /** As `Store.server`. */
   readonly server?: Store["server"] | undefined;
   /** As `Store.clientTimeouts`. */
@@ -138,6 +139,7 @@ export function clientStore({
   inboxes,
   watch,
   conditions,
+  failoverGuard = (grace, run) => new ServerFailoverGuard(grace, run),
   server,
   clientTimeouts,
 }: ClientParts): Store {
@@ -149,7 +151,7 @@ export function clientStore({
       `The option \`replicas\` needs WAIT on the connection that ran the script, which this ${kind} client does not support.`,
     );
   }
-  const guard = grace && guardOf(client, grace);
+  const guard = grace && failoverGuard(grace, new ScriptRunner(client).run, client);
   const listeners = new Set<(connection: "commands" | "inbox") => void>();
   const notify = (connection: "commands" | "inbox"): void => {
     for (const listener of listeners) listener(connection);
@@ -186,11 +188,6 @@ export function clientStore({
       await hub.close();
     },
   };
-}
-
-function guardOf(client: ScriptClient, grace: Grace): FailoverGuard {
-  const { run } = new ScriptRunner(client);
-  return client.isCluster === true ? new ClusterFailoverGuard(grace, run, client) : new ServerFailoverGuard(grace, run);
 }
 
 /** The `attempt` that makes a cluster client load a script on all servers, not only on the server of a key. */

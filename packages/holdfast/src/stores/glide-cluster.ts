@@ -3,6 +3,7 @@
 import { outsideRequests } from "../core/runtime.js";
 import type { Inbox, Store } from "../core/store.js";
 import { clientStore, type GrantConditions, type Inboxes, type OpenSubscriber } from "./client-store.js";
+import { ClusterFailoverGuard } from "./cluster-failover-guard.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { GLIDE_TIMEOUTS, type GlideClient, noSubscriber } from "./glide.js";
 import { InboxHub } from "./inbox-hub.js";
@@ -55,6 +56,7 @@ export function glideClusterStore(
     inboxes: (onReconnect) => new ClusterSubscriber(glide, openSubscriber, onReconnect),
     watch: () => () => {},
     conditions,
+    failoverGuard: (grace, run, client) => new ClusterFailoverGuard(grace, run, client),
     clientTimeouts: () => GLIDE_TIMEOUTS,
   });
 }

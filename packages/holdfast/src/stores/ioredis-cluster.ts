@@ -2,6 +2,7 @@
 
 import type { Store } from "../core/store.js";
 import { clientStore, type GrantConditions, overNodes, sharedWatch } from "./client-store.js";
+import { ClusterFailoverGuard } from "./cluster-failover-guard.js";
 import type { ClusterNodes, NodeSubscriber, NodeSubscriberEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { messageOf, placeOf } from "./failure.js";
@@ -107,6 +108,7 @@ export function ioredisClusterStore(redis: IoredisCluster, conditions: GrantCond
     inboxes: overNodes(redis, ioredisNodes(redis)),
     watch: sharedWatch(redis, watch),
     conditions,
+    failoverGuard: (grace, run, client) => new ClusterFailoverGuard(grace, run, client),
     clientTimeouts: () => ioredisTimeouts(redis.options?.redisOptions),
   });
 }

@@ -2,6 +2,7 @@
 
 import type { Store } from "../core/store.js";
 import { clientStore, type GrantConditions, overNodes, sharedWatch } from "./client-store.js";
+import { ClusterFailoverGuard } from "./cluster-failover-guard.js";
 import type { ClusterNodes, NodeSubscriber, NodeSubscriberEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { listeningTimeout } from "./node-redis.js";
@@ -96,6 +97,7 @@ export function nodeRedisClusterStore(redis: NodeRedisCluster, conditions: Grant
     inboxes: overNodes(redis, nodeRedisNodes(redis)),
     watch: sharedWatch(redis, watch),
     conditions,
+    failoverGuard: (grace, run, client) => new ClusterFailoverGuard(grace, run, client),
   });
 }
 

@@ -1,0 +1,137 @@
+/** What every Holdfast on one server, cluster or Sentinel group has: its session, and the protocol of its mutexes. */
+import { clientRecords, renewing } from "./client-record/client-record.js";
+import type { MakeLease } from "./core/acquire.js";
+import { UnsupportedError } from "./core/errors.js";
+import { evictionQuestion, Guard } from "./core/guard.js";
+import type { Hold } from "./core/hold.js";
+import { checkName, lockKeys, mappedKeys } from "./core/keys.js";
+import { Lease } from "./core/lease.js";
+import { LocalQueues } from "./core/local-queue.js";
+import type { ResolvedOptions } from "./core/options.js";
+import type { Runtime } from "./core/runtime.js";
+import { Session } from "./core/session.js";
+import type { Store } from "./core/store.js";
+import { type CheckedOptions, checkLockOptions, type HoldfastOptions, type LockOptions } from "./holdfast-options.js";
+import { echoOn } from "./inbox/echo.js";
+import { MutexProtocol } from "./mutex/protocol.js";
+import { readMemoryPolicy, warnOfHiddenPolicy } from "./server/eviction.js";
+import { failoverGrace } from "./server/lineage.js";
+import type { GrantConditions } from "./stores/client-store.js";
+
+/** The parts of a Holdfast on one server. */
+export interface OnOneServer {
+  readonly session: Session;
+  readonly defaults: ResolvedOptions;
+  readonly localQueues: LocalQueues;
+  /** Returns the factory of mutexes that are objects of `Mutex`. */
+  factoryOf<Mutex>(Mutex: MutexClass<Mutex>): (name: string, options?: LockOptions) => Mutex;
+  /**
+   * Returns the protocol of the mutex of this name.
+   *
+   * @param kind  in errors and events
+   * @throws TypeError, RangeError  an invalid name or option
+   */
+  mutexProtocolOf(kind: string, name: string, options?: LockOptions): MutexProtocol;
+}
+
+/** A class of mutexes. */
+export type MutexClass<Mutex> = new (
+  session: Session,
+  protocol: MutexProtocol,
+  defaults: ResolvedOptions,
+  make: MakeLease<Lease>,
+  localQueues: LocalQueues,
+) => Mutex;
+
+/** How to open a session. */
+export interface SessionOptions {
+  readonly runtime: Runtime;
+  readonly options: CheckedOptions;
+  /** Whether `store` was given by the user. Its author knows the server, so a hidden memory policy causes no warning. */
+  readonly isOwnStore: boolean;
+  /** Longest lease of a provisional grant, in ms. */
+  readonly handOffMs?: number | undefined;
+}
+
+const NO_OPTIONS: LockOptions = {};
+
+/** Creates the session of a Holdfast on `store`, which closes with its last user. Sends nothing. */
+export function onOneServer(store: Store, { runtime, options, isOwnStore, handOffMs }: SessionOptions): OnOneServer {
+  const { prefix, clientName, commandTimeoutMs, allowEviction, defaults } = options;
+  const closeStore = shareStore(store);
+  const clientId = runtime.newClientId();
+  const own = clientRecords(store, { prefix, clientId, clientName, timeoutMs: commandTimeoutMs, runtime });
+  const onHidden = isOwnStore ? () => {} : warnOfHiddenPolicy;
+  const read = (): ReturnType<typeof readMemoryPolicy> => readMemoryPolicy(store, commandTimeoutMs);
+  const guard = new Guard([...(allowEviction ? [] : [evictionQuestion({ read, onHidden })]), own.question], runtime);
+  const records = renewing(own.records, guard);
+  const echo = echoOn(store, isOwnStore);
+  const facts = { store, runtime, prefix, clientId, commandTimeoutMs, records, guard, closeStore, echo };
+  const session = new Session({ ...facts, handOffMs });
+  const localQueues = new LocalQueues(session);
+  const leaseOn = (hold: Hold): Lease => new Lease(hold);
+  // Runs on every acquire, so it does as little as possible.
+  const mutexProtocolOf = (kind: string, name: string, lockOptions?: LockOptions): MutexProtocol => {
+    checkName(name);
+    const { key, recheckMs } = lockOptions === undefined ? NO_OPTIONS : checkLockOptions(lockOptions);
+    const keys = key === undefined ? lockKeys(prefix, "mutex", name) : mappedKeys(prefix, "mutex", key);
+    return new MutexProtocol({ store, name, key, keys, inbox: session.inboxOf(keys.tag), recheckMs }, kind);
+  };
+  return {
+    session,
+    defaults,
+    localQueues,
+    factoryOf: (Mutex) => (name, lockOptions) =>
+      new Mutex(session, mutexProtocolOf("mutex", name, lockOptions), defaults, leaseOn, localQueues),
+    mutexProtocolOf,
+  };
+}
+
+/** The conditions under which a grant of this Holdfast counts. */
+export function conditionsOf({
+  prefix = "hf",
+  failoverGrace: grace = "auto",
+  replicas,
+}: HoldfastOptions): GrantConditions {
+  return { grace: failoverGrace(grace, prefix), replicas };
+}
+
+/**
+ * Returns `store`.
+ *
+ * @throws UnsupportedError  `failoverGrace` or `replicas` with a store or client that does not support it
+ */
+export function checkConditions(store: Store, { failoverGrace: grace, replicas }: HoldfastOptions): Store {
+  if (grace === "strict" && store.lineageKey?.("") === undefined) {
+    throw new UnsupportedError(
+      "failoverGrace",
+      'The option `failoverGrace: "strict"` needs a client: Holdfast cannot check the server behind a custom store.',
+    );
+  }
+  if (replicas !== undefined && store.confirmsGrants !== true) {
+    throw new UnsupportedError(
+      "replicas",
+      "The option `replicas` needs a client; it does not work with a custom store.",
+    );
+  }
+  return store;
+}
+
+/**
+ * How many open Holdfasts use each store. All copies of this library in the process share the count: a duplicate install, or a
+ * module that was loaded again.
+ */
+const USERS = Symbol.for("holdfast.storeUsers");
+const inProcess = globalThis as { [USERS]?: WeakMap<Store, number> };
+const users = inProcess[USERS] ?? new WeakMap<Store, number>();
+inProcess[USERS] = users;
+
+/** Registers one more Holdfast on this store. @returns unregisters it; the last one closes the store */
+export function shareStore(store: Store): () => Promise<void> {
+  users.set(store, (users.get(store) ?? 0) + 1);
+  return async () => {
+    const left = (users.get(store) ?? 1) - 1;
+    users.set(store, left);
+    if (left === 0) await store.close();
+  };
+}
