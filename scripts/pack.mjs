@@ -10,7 +10,7 @@
  *
  * `npm pack` and `npm publish` use it too: see scripts/prepack.mjs.
  */
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { argv } from "node:process";
 import { pathToFileURL } from "node:url";
@@ -54,6 +54,8 @@ export async function pack(home, target) {
   });
   await bundle.close();
   writeDeclarations(home, join(target, "dist"));
+  const pages = join(home, "dist/ui");
+  if (existsSync(pages)) cpSync(pages, join(target, "dist/ui"), { recursive: true });
   for (const file of ["README.md", "LICENSE"]) cpSync(join(home, file), join(target, file));
   const { devDependencies: _, ...published } = manifest;
   writeFileSync(join(target, "package.json"), `${JSON.stringify(published, undefined, 2)}\n`);

@@ -19,7 +19,7 @@ export const tools = {
   buildLua: join(root, "packages/holdfast/scripts/build-lua.mjs"),
   buildManual: join(root, "packages/cli/scripts/build-manual.mjs"),
   tsc: join(root, "node_modules/@typescript/native/bin/tsc"),
-  buildConsole: join(root, "packages/cli/scripts/build-console.mjs"),
+  buildConsole: join(root, "packages/console/scripts/build-pages.mjs"),
   vitest: join(root, "node_modules/vitest/vitest.mjs"),
   oxlint: join(root, "node_modules/oxlint/bin/oxlint"),
   biome: join(root, "node_modules/@biomejs/biome/bin/biome"),

@@ -19,6 +19,7 @@ const RECIPES = ["@holdfast/recipes", "@holdfast/recipes/internal"];
 /** What each package that is built on the library may import besides it. Frameworks are optional peer dependencies. */
 const BUILT_ON_LIBRARY: Readonly<Record<string, readonly string[]>> = {
   bullmq: [...RECIPES, "bullmq"],
+  console: [...RECIPES, "holdfast/admin", "preact", "preact/hooks", "@preact/signals", "@preact/signals-core"],
   embedded: ["wasmoon"],
   http: [...RECIPES, "express", "fastify", "fastify-plugin", "hono", "hono/factory"],
   interop: [],

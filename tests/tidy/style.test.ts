@@ -21,7 +21,7 @@ const everything = allFiles();
 // The tests of the tidy rules contain samples of forbidden text.
 const files = everything.filter(({ path }) => !path.startsWith("tests/tidy/"));
 const code = files.filter(({ path }) => /\.(tsx?|mjs)$/.test(path));
-const library = code.filter(({ path }) => /^packages\/(?!cli)[\w-]+\/src\//.test(path));
+const library = code.filter(({ path }) => /^packages\/(?!cli|console)[\w-]+\/src\//.test(path));
 const tests = code.filter(({ path }) => path.includes("tests/") || path.includes("/testing/"));
 
 function sample(text: string): Source[] {

@@ -5,11 +5,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { browserScene, picture } from "../../console/long-tests/console/browser.js";
+import { builtPages } from "../../console/long-tests/console/built-console.js";
+import { redisScene } from "../../console/tests/scene.js";
 import { until } from "../../holdfast/src/testing/delays.js";
-import { redisScene } from "../tests/console/scene.js";
 import { type Installed, install } from "../tests/support/installed.js";
-import { browserScene, picture } from "./console/browser.js";
-import { builtPages } from "./console/built-console.js";
 
 const redis = redisScene();
 const browser = browserScene();

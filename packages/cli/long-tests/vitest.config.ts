@@ -10,7 +10,7 @@ export default defineConfig({
   root: fileURLToPath(new URL("../../..", import.meta.url)),
   ...(own.resolve === undefined ? {} : { resolve: own.resolve }),
   test: {
-    include: ["packages/cli/long-tests/**/*.test.ts"],
+    include: ["packages/{cli,console}/long-tests/**/*.test.ts"],
     setupFiles,
     expect,
     pool: "forks",

@@ -30,32 +30,26 @@ const SMALL = { minify: true, keepNames: true };
  * @throws Error  the pages of the console were not built
  */
 export async function pack(target) {
-  const page = join(home, "dist/console/ui/index.html");
-  if (!existsSync(page)) throw new Error(`${page} is missing: npm run build writes it`);
+  const pages = join(home, "../console/dist/ui");
+  if (!existsSync(join(pages, "index.html"))) throw new Error(`${pages} has no pages: npm run build writes them`);
   const manifest = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
   // What is there beside code: pages, declarations, the man page, completions.
-  const isCode = (/** @type {string} */ path) =>
-    /\.(?:js|map|tsbuildinfo)$/.test(path) && !path.includes(join("console", "ui"));
+  const isCode = (/** @type {string} */ path) => /\.(?:js|map|tsbuildinfo)$/.test(path);
   for (const folder of manifest.files) {
     if (existsSync(join(home, folder)))
       cpSync(join(home, folder), join(target, folder), { recursive: true, filter: (path) => !isCode(path) });
   }
   await bundleCommand(join(home, manifest.bin.holdfast), target);
   await writeAnswers(manifest, target);
-  /** @type {{ default?: string }[]} */
-  const exported = Object.values(manifest.exports);
-  const entries = exported.flatMap(({ default: file = "" }) => (file === "" ? [] : [file]));
-  if (entries.length > 0) {
-    const input = Object.fromEntries(entries.map((file) => [file.replace(/^\.\/dist\/|\.js$/g, ""), join(home, file)]));
-    const bundle = await rolldown({ input, external: externals(Object.keys(manifest.dependencies)), platform: "node" });
-    await bundle.write({ dir: join(target, "dist"), chunkFileNames: "shared-[hash].js", ...SMALL });
-    await bundle.close();
-  }
+  cpSync(pages, join(target, "dist/console/ui"), { recursive: true });
   const clients = createRequire(join(home, "package.json")).resolve("ioredis/package.json");
   cpSync(join(dirname(clients), "LICENSE"), join(target, "dist/LICENSE.ioredis"));
-  const { devDependencies: _, ...published } = { ...manifest, bin: { holdfast: "dist/main.cjs" } };
+  // All else that the command uses is in its bundle.
+  const { "@holdfast/embedded": embedded, holdfast } = manifest.dependencies;
+  const dependencies = { "@holdfast/embedded": embedded, holdfast };
+  const { devDependencies: _, ...published } = { ...manifest, bin: { holdfast: "dist/main.cjs" }, dependencies };
   writeFileSync(join(target, "package.json"), `${JSON.stringify(published, undefined, 2)}\n`);
 }
 

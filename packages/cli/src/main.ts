@@ -1,8 +1,8 @@
 #!/usr/bin/env node
+import { redact } from "@holdfast/console/text";
 /** The `holdfast` command. What it does is in frame/dispatch.ts; here is only what belongs to a process. */
 import { dispatch } from "./frame/dispatch.js";
 import { EXIT } from "./frame/exit-codes.js";
-import { redact } from "./frame/redact.js";
 import { ProcessStreams } from "./frame/streams.js";
 import { version } from "./frame/version.js";
 

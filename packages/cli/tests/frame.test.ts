@@ -1,10 +1,10 @@
+import { keepSecret, plain, redact } from "@holdfast/console/text";
 import { describe, expect, it } from "vitest";
 import { parseLine } from "../src/frame/command-line.js";
 import { formatMs, parseDuration, sleep } from "../src/frame/durations.js";
 import { failureOf } from "../src/frame/failures.js";
 import { commonFlags } from "../src/frame/flags.js";
-import { plain, table } from "../src/frame/output.js";
-import { keepSecret, redact } from "../src/frame/redact.js";
+import { table } from "../src/frame/output.js";
 import { serverUrls } from "../src/frame/server-url.js";
 import type { Verb } from "../src/frame/verb.js";
 import { release } from "../src/verbs/release.js";

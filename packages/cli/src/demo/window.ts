@@ -3,9 +3,9 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createConsole } from "@holdfast/console";
 import type { Holdfast } from "holdfast";
 import type { Redis } from "ioredis";
-import { createConsole } from "../console/create-console.js";
 import { PREFIX } from "./staff.js";
 
 /** A console that listens. */

@@ -1,6 +1,7 @@
 /** Findings for people: grouped by how bad they are, each with what may go wrong and what to do about it. */
+
+import { plain } from "@holdfast/console/text";
 import type { Paint, Style } from "../frame/output.js";
-import { plain } from "../frame/output.js";
 import type { Finding } from "./check.js";
 import { counted } from "./words.js";
 

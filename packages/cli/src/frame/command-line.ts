@@ -1,6 +1,6 @@
 /** From the words of a command line to the flags of a verb. */
 import { parseArgs } from "node:util";
-import { shellWord } from "../text/shell-words.js";
+import { shellWord } from "@holdfast/console/text";
 import { usageError } from "./exit-codes.js";
 import { COMMON_OPTIONS } from "./flags.js";
 import type { Options, Values } from "./values.js";

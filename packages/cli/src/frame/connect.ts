@@ -6,13 +6,13 @@
  */
 import type { Socket } from "node:net";
 import { userInfo } from "node:os";
+import { keepSecret, redact } from "@holdfast/console/text";
 import { createHoldfast } from "holdfast";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import { formatMs } from "./durations.js";
 import { CliError, EXIT, usageError } from "./exit-codes.js";
 import { isRefusal } from "./failures.js";
 import type { CommonFlags } from "./flags.js";
-import { keepSecret, redact } from "./redact.js";
 import { type ServerUrl, serverUrls } from "./server-url.js";
 import { fileOf, firstLineOf, tlsHint, tlsOf } from "./tls.js";
 import type { Connection, ConnectOptions } from "./verb.js";

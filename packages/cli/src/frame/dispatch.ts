@@ -1,11 +1,11 @@
 /** One call of the command: finds the verb, imports only that, and turns what it does into an exit code. */
+
+import { plain, redact } from "@holdfast/console/text";
 import { parseLine } from "./command-line.js";
 import { EXIT } from "./exit-codes.js";
 import { failureOf } from "./failures.js";
 import { type CommonFlags, commonFlags } from "./flags.js";
 import { generalHelp, loadVerb, verbHelp } from "./help.js";
-import { plain } from "./output.js";
-import { redact } from "./redact.js";
 import type { Streams } from "./streams.js";
 import { isGiven } from "./values.js";
 import type { Call, Verb } from "./verb.js";

@@ -1,6 +1,7 @@
 /** Which exit code an error means. By its `code` and not its class, so that nothing has to be imported to find out. */
+
+import { plain } from "@holdfast/console/text";
 import { CliError, EXIT } from "./exit-codes.js";
-import { plain } from "./output.js";
 
 const CODES: Readonly<Record<string, number>> = {
   ERR_LOCK_ACQUIRE_TIMEOUT: EXIT.notNow,

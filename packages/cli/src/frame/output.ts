@@ -1,5 +1,5 @@
 /** What verbs print: tables for people, JSON for programs. */
-import { redact } from "./redact.js";
+import { plain, redact } from "@holdfast/console/text";
 import type { Streams } from "./streams.js";
 
 /** How a word is coloured; nothing is told by colour alone. */
@@ -21,17 +21,6 @@ export type Paint = (style: Style, text: string) => string;
 export function paintFor(stream: { readonly isTTY?: boolean }, color: "auto" | "always" | "never"): Paint {
   const isOn = color === "always" || (color === "auto" && stream.isTTY === true);
   return (style, text) => (isOn ? `\x1b[${SGR[style][0]}m${text}\x1b[${SGR[style][1]}m` : text);
-}
-
-/**
- * Text from somebody else (names, labels, hosts) with its control characters made visible: a label must not move the cursor,
- * nor begin a line of its own.
- */
-export function plain(text: string): string {
-  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu, (character) => {
-    const code = character.charCodeAt(0);
-    return code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16)}`;
-  });
 }
 
 /** One column of a table. */

@@ -1,7 +1,8 @@
 /** The URLs of `--redis`, checked. */
+
+import { keepSecret, redact } from "@holdfast/console/text";
 import { usageError } from "./exit-codes.js";
 import type { CommonFlags } from "./flags.js";
-import { keepSecret, redact } from "./redact.js";
 
 /** One server, Sentinel or seed. */
 export interface ServerUrl {

@@ -1,10 +1,9 @@
 /** Sentences about who has a lock, for people at 3 a.m. What is quoted in them is hostile text, made visible here. */
+
+import { plain } from "@holdfast/console/text";
 import type { Holder, Pause } from "holdfast";
-import type { LockEntry } from "holdfast/admin";
 import { formatMs } from "../frame/durations.js";
-import { plain } from "../frame/output.js";
 import { formatInstant } from "../text/instants.js";
-import { shellWord } from "../text/shell-words.js";
 import { leftText } from "./columns.js";
 import { whoIs } from "./people.js";
 
@@ -33,13 +32,4 @@ export function pauseSentence({ by, sinceAtMs, untilAtMs, label }: Pause, atMs: 
 export function untilText(untilAtMs: number | undefined, atMs: number): string {
   if (untilAtMs === undefined) return "until somebody resumes it";
   return `until ${formatInstant(untilAtMs)} (${formatMs(untilAtMs - atMs)})`;
-}
-
-/** What is wrong with a lock that cannot be read, and what frees its name; undefined if it can be. */
-export function unreadableSentence({ unreadable }: Pick<LockEntry, "unreadable">): string | undefined {
-  if (unreadable === undefined) return undefined;
-  const [key = "", ...others] = unreadable.keys.map(plain);
-  const command = `redis-cli UNLINK ${shellWord(key)}`;
-  const which = others.length === 0 ? `the key ${key} is` : `one of the keys ${[key, ...others].join(", ")} is`;
-  return `cannot be read: ${which} of another type than Holdfast writes. Look at it, and if nobody needs it: ${command}`;
 }

@@ -1,9 +1,10 @@
 /** `--watch`: the same look again and again, on a terminal in place, and otherwise one after the other. */
+
+import { plain, redact } from "@holdfast/console/text";
 import { sleep } from "../frame/durations.js";
 import { CliError, EXIT } from "../frame/exit-codes.js";
 import { failureOf } from "../frame/failures.js";
-import { jsonLine, notify, plain } from "../frame/output.js";
-import { redact } from "../frame/redact.js";
+import { jsonLine, notify } from "../frame/output.js";
 import type { Call } from "../frame/verb.js";
 import { formatInstant } from "../text/instants.js";
 import { listenForSignals } from "./interruption.js";

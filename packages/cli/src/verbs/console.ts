@@ -1,15 +1,13 @@
 /** `holdfast console`: the web console on a port of its own. */
 import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
-import { ACTIONS, type ActionName } from "../console/api.js";
-import type { Link } from "../console/backend.js";
-import { consoleOn } from "../console/create-console.js";
-import type { ConsoleSettings } from "../console/options.js";
-import { serve } from "../console/serve.js";
+import type { ActionName, ConsoleSettings } from "@holdfast/console";
+import { ACTIONS, consoleOn, type Link } from "@holdfast/console/internal";
+import { keepSecret, redact } from "@holdfast/console/text";
 import { parseDuration } from "../frame/durations.js";
 import { usageError } from "../frame/exit-codes.js";
 import { jsonLine, notify } from "../frame/output.js";
-import { keepSecret, redact } from "../frame/redact.js";
+import { serve } from "../frame/serve.js";
 import { serverUrls } from "../frame/server-url.js";
 import type { Streams } from "../frame/streams.js";
 import { isGiven, textOf, textsOf, type Values } from "../frame/values.js";

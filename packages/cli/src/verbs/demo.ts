@@ -1,11 +1,11 @@
 /** `holdfast demo`: locks at work, on a store of its own or on a Redis. */
 import { createHoldfast, type Holdfast, type Store } from "holdfast";
-import { openBrowser } from "../console/browser.js";
 import { givePrefixBack, removeKeys, takePrefix } from "../demo/leftovers.js";
 import { type Play, type PlaySummary, play } from "../demo/play.js";
 import { hireHere, hireProcesses, PREFIX } from "../demo/staff.js";
 import { openWindow } from "../demo/window.js";
 import { WORKER_VARIABLE, workForParent } from "../demo/worker-process.js";
+import { openBrowser } from "../frame/browser.js";
 import { CliError, EXIT, usageError } from "../frame/exit-codes.js";
 import { jsonLine, notify } from "../frame/output.js";
 import { durationOf, isGiven, textsOf, wholeOf } from "../frame/values.js";

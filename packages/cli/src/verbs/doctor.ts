@@ -1,4 +1,6 @@
 /** `holdfast doctor`: looks for what may go wrong with the locks on this Redis. */
+
+import { redact } from "@holdfast/console/text";
 import { examine, NobodyAnswersError } from "../doctor/examine.js";
 import { report } from "../doctor/report.js";
 import { CHECK_IDS } from "../doctor/table.js";
@@ -6,7 +8,6 @@ import { targetsOf } from "../doctor/target.js";
 import { CliError, EXIT, usageError } from "../frame/exit-codes.js";
 import { isRefusal } from "../frame/failures.js";
 import { jsonLine, paintFor } from "../frame/output.js";
-import { redact } from "../frame/redact.js";
 import { durationOf, isGiven, textOf, type Values } from "../frame/values.js";
 import type { Call, Verb } from "../frame/verb.js";
 

@@ -1,8 +1,9 @@
 /** `holdfast pause`: keeps a lock from being granted while somebody works on what it protects. */
+
+import { plain, redact, shellWord, unreadableSentence } from "@holdfast/console/text";
 import type { Holdfast } from "holdfast";
 import { EXIT } from "../frame/exit-codes.js";
-import { jsonLine, notify, plain } from "../frame/output.js";
-import { redact } from "../frame/redact.js";
+import { jsonLine, notify } from "../frame/output.js";
 import { nameOf, textOf, textsOf } from "../frame/values.js";
 import type { Call, Verb } from "../frame/verb.js";
 import { findLocks, otherKindError } from "../listing/found.js";
@@ -11,10 +12,9 @@ import { messageOf } from "../listing/message.js";
 import { notOnRedlock, onlyNative } from "../listing/native.js";
 import { recordDeed } from "../listing/past.js";
 import { whoAmI } from "../listing/people.js";
-import { holderSentence, pauseSentence, unreadableSentence } from "../listing/sentences.js";
+import { holderSentence, pauseSentence } from "../listing/sentences.js";
 import { serverNowMs } from "../listing/server-time.js";
 import { endOf } from "../text/instants.js";
-import { shellWord } from "../text/shell-words.js";
 
 const HELP = `
 Keeps a lock from being granted until somebody resumes it. Whoever holds it goes on, and may renew, until it is

@@ -1,7 +1,9 @@
 /** `holdfast release`: takes a lock away from the holder that somebody has seen, and from nobody else. */
+
+import { plain } from "@holdfast/console/text";
 import type { Holder } from "holdfast";
 import { EXIT, usageError } from "../frame/exit-codes.js";
-import { jsonLine, notify, plain } from "../frame/output.js";
+import { jsonLine, notify } from "../frame/output.js";
 import { isGiven, nameOf, textOf, wholeOf } from "../frame/values.js";
 import type { Call, Connection, Verb } from "../frame/verb.js";
 import { type Found, findLocks, heldBy, isNamed, type Whose } from "../listing/found.js";

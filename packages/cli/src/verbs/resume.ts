@@ -1,8 +1,10 @@
 /** `holdfast resume`: ends a pause. */
+
+import { plain } from "@holdfast/console/text";
 import type { Holdfast } from "holdfast";
 import { formatMs } from "../frame/durations.js";
 import { EXIT } from "../frame/exit-codes.js";
-import { jsonLine, notify, plain } from "../frame/output.js";
+import { jsonLine, notify } from "../frame/output.js";
 import { nameOf, textOf } from "../frame/values.js";
 import type { Verb } from "../frame/verb.js";
 import { findLocks } from "../listing/found.js";

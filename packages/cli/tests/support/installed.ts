@@ -38,13 +38,7 @@ export async function install(folder: string): Promise<Installed> {
 
 /** Adds what the package depends on, from the repository. */
 export function addDependencies(folder: string): void {
-  const packages = {
-    holdfast: "../../../holdfast",
-    "@holdfast/embedded": "../../../embedded",
-    "@holdfast/interop": "../../../interop",
-    "@holdfast/recipes": "../../../recipes",
-    ioredis: "../../node_modules/ioredis",
-  };
+  const packages = { holdfast: "../../../holdfast", "@holdfast/embedded": "../../../embedded" };
   for (const [name, place] of Object.entries(packages)) {
     symlinkSync(fileURLToPath(new URL(place, import.meta.url)), join(folder, "node_modules", name));
   }

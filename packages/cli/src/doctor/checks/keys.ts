@@ -1,6 +1,7 @@
 /** Who else uses this database, and what was left in it. */
+
+import { shellWord } from "@holdfast/console/text";
 import { parseOwner } from "holdfast/diagnosis";
-import { shellWord } from "../../text/shell-words.js";
 import { type Check, found, ok, skipped, unknown, type Verdict } from "../check.js";
 import type { KeyFacts, NodeFacts } from "../facts.js";
 import { counted, few } from "../words.js";

@@ -1,6 +1,7 @@
 /** Pauses that a server has forgotten. */
+
+import { shellWord } from "@holdfast/console/text";
 import { formatInstant } from "../../text/instants.js";
-import { shellWord } from "../../text/shell-words.js";
 import { type Check, found, ok, skipped, unknown, type Verdict } from "../check.js";
 import { isEndOf, isLater, lockOf, startOf } from "../deeds.js";
 import type { NodeFacts, PauseFacts, RecordedPause } from "../facts.js";

@@ -1,8 +1,10 @@
 /** Looking at an election without standing in it, and ending somebody else's leadership. */
+
+import { plain } from "@holdfast/console/text";
 import type { Leader } from "holdfast";
 import { formatMs } from "../../frame/durations.js";
 import { EXIT } from "../../frame/exit-codes.js";
-import { jsonLine, plain } from "../../frame/output.js";
+import { jsonLine } from "../../frame/output.js";
 import type { Call } from "../../frame/verb.js";
 import { holderJson } from "../../listing/json.js";
 import { transitionsOf } from "../../listing/past.js";

@@ -1,7 +1,9 @@
 /** What a candidate tells: events for programs, lines for people. Both go to stderr where stdout is the command's. */
+
+import { plain } from "@holdfast/console/text";
 import { type Leadership, LeaseLostError } from "holdfast";
 import { formatMs } from "../../frame/durations.js";
-import { jsonLine, notify, plain } from "../../frame/output.js";
+import { jsonLine, notify } from "../../frame/output.js";
 import type { Call } from "../../frame/verb.js";
 
 /** Tells as it happens. Times are in ms. */

@@ -1,15 +1,16 @@
 /** `holdfast ls`: which locks there are, who holds them and who waits. */
+
+import { plain, unreadableSentence } from "@holdfast/console/text";
 import { LOCK_KINDS, type LockKind, survey } from "holdfast/admin";
 import { parseDuration } from "../../frame/durations.js";
 import { EXIT, usageError } from "../../frame/exit-codes.js";
-import { jsonLine, notify, paintFor, plain, table } from "../../frame/output.js";
+import { jsonLine, notify, paintFor, table } from "../../frame/output.js";
 import { durationOf, isGiven, textOf, textsOf, wholeOf, wordOf } from "../../frame/values.js";
 import type { Call, Connection, Verb } from "../../frame/verb.js";
 import { COLUMN_NAMES, columnsOf, type LockColumn, type Row, USUAL_COLUMNS } from "../../listing/columns.js";
 import { lockJson } from "../../listing/json.js";
 import { reportMissing } from "../../listing/missing.js";
 import { onlyNative } from "../../listing/native.js";
-import { unreadableSentence } from "../../listing/sentences.js";
 import { serverNowMs } from "../../listing/server-time.js";
 import { USUAL_WATCH, type View, watch } from "../../live/watch.js";
 import { inOrder, SORTS, type Sort } from "./order.js";

@@ -1,8 +1,9 @@
 /** The end of a hold after its command: given back, or left to last for `--min-hold`. */
+
+import { plain } from "@holdfast/console/text";
 import { type Lease, LeaseLostError, StoreError } from "holdfast";
 import type { SignalDesk } from "../../child/signals.js";
 import { formatMs, sleep } from "../../frame/durations.js";
-import { plain } from "../../frame/output.js";
 import type { RunPlan } from "./flags.js";
 import type { Report } from "./report.js";
 

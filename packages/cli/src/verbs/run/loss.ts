@@ -1,7 +1,8 @@
 /** Why a lock was lost, in words. */
+
+import { plain } from "@holdfast/console/text";
 import { type Lease, LeaseLostError } from "holdfast";
 import { formatMs } from "../../frame/durations.js";
-import { plain } from "../../frame/output.js";
 
 /** `unconfirmed` while it is not over yet: the child is ended before it can be. */
 export function lossReason(lease: Lease): string {

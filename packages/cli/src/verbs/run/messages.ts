@@ -1,7 +1,8 @@
 /** The lines about who is in the way, as people at 3 a.m. read them. */
+
+import { plain } from "@holdfast/console/text";
 import type { Holder, Pause } from "holdfast";
 import { formatMs } from "../../frame/durations.js";
-import { plain } from "../../frame/output.js";
 
 /** `ci-7/4211 (api)`; for a client of another making what is known of it. */
 export function processOf({

@@ -5,9 +5,10 @@
  * flock, where plain and `-s` do, is told so. Two that begin in the same instant can slip through, and the library's own
  * acquire knows nothing of it.
  */
+
+import { plain } from "@holdfast/console/text";
 import type { Holdfast, Inspection } from "holdfast";
 import { CliError, EXIT } from "../../frame/exit-codes.js";
-import { plain } from "../../frame/output.js";
 import { processOf } from "./messages.js";
 
 /** How each kind is called, and how to ask `run` for it. */

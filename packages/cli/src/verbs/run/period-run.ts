@@ -1,8 +1,9 @@
 /** `--once-per`: at most one start in each period. The rule itself is the library's (`holdfast/period-marker`). */
+
+import { plain } from "@holdfast/console/text";
 import type { Holdfast, Lease } from "holdfast";
 import type { LastRun, PeriodStart } from "holdfast/period-marker";
 import { sleep } from "../../frame/durations.js";
-import { plain } from "../../frame/output.js";
 import type { RunPlan } from "./flags.js";
 import { processOf } from "./messages.js";
 import { Refusal } from "./refusal.js";

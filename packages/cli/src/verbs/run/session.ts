@@ -2,6 +2,8 @@
  * One run, from the connection to the exit code, in the order that the reference gives: connect, look at the other kinds,
  * jitter, attempt, wait, start the child, renew, end what it left behind, release.
  */
+
+import { redact } from "@holdfast/console/text";
 import type { Lease } from "holdfast";
 import { childEnvironment, type LeaseFacts, leaseVariables } from "../../child/environment.js";
 import { type ChildExit, ProcessGroup } from "../../child/process-group.js";
@@ -11,7 +13,6 @@ import { type SupervisionEnd, supervise } from "../../child/supervision.js";
 import { sleep } from "../../frame/durations.js";
 import { EXIT } from "../../frame/exit-codes.js";
 import { failureOf } from "../../frame/failures.js";
-import { redact } from "../../frame/redact.js";
 import type { Call, Connection } from "../../frame/verb.js";
 import { serverNowMs } from "../../listing/server-time.js";
 import { Chronicle } from "./chronicle.js";

@@ -5,9 +5,9 @@
  * a terminal wants to know for whom it waits; and whatever is refused is told with the holder's name.
  */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { plain } from "@holdfast/console/text";
 import { AcquireTimeoutError, type Inspection, type Lease, PausedError, StoreError } from "holdfast";
 import { formatMs, sleep } from "../../frame/durations.js";
-import { plain } from "../../frame/output.js";
 import type { RunPlan } from "./flags.js";
 import type { ChosenLock } from "./lock-of.js";
 import { heldMessage, holderJson, pausedMessage } from "./messages.js";

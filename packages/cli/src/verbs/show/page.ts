@@ -1,12 +1,14 @@
 /** The page that `show` prints for people. */
+
+import { plain, unreadableSentence } from "@holdfast/console/text";
 import { formatMs } from "../../frame/durations.js";
-import { type Paint, paintFor, plain, table } from "../../frame/output.js";
+import { type Paint, paintFor, table } from "../../frame/output.js";
 import type { Streams } from "../../frame/streams.js";
 import { leftText, stateText } from "../../listing/columns.js";
 import type { Found, ShownLock } from "../../listing/found.js";
 import { type HistoryEntry, historyColumns } from "../../listing/past.js";
 import { whoIs } from "../../listing/people.js";
-import { pauseSentence, quoted, unreadableSentence } from "../../listing/sentences.js";
+import { pauseSentence, quoted } from "../../listing/sentences.js";
 import { formatInstant } from "../../text/instants.js";
 
 /** What there is to show. */

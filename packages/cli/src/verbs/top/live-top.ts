@@ -1,8 +1,10 @@
 /** `top` on a terminal: keys, and one picture for each sample and each key. */
+
+import { plain } from "@holdfast/console/text";
 import { formatMs, sleep } from "../../frame/durations.js";
 import { EXIT } from "../../frame/exit-codes.js";
 import { failureOf } from "../../frame/failures.js";
-import { paintFor, plain, table } from "../../frame/output.js";
+import { paintFor, table } from "../../frame/output.js";
 import type { Call } from "../../frame/verb.js";
 import { type Interruption, listenForSignals } from "../../live/interruption.js";
 import { type Key, readKeys } from "../../live/keyboard.js";

@@ -1,8 +1,10 @@
 /** `holdfast top`: the busiest locks, live. */
+
+import { plain } from "@holdfast/console/text";
 import { parseDuration, sleep } from "../../frame/durations.js";
 import { EXIT, usageError } from "../../frame/exit-codes.js";
 import { failureOf } from "../../frame/failures.js";
-import { jsonLine, notify, paintFor, plain, table } from "../../frame/output.js";
+import { jsonLine, notify, paintFor, table } from "../../frame/output.js";
 import { isGiven, textOf, wholeOf } from "../../frame/values.js";
 import type { Call, Verb } from "../../frame/verb.js";
 import { onlyNative } from "../../listing/native.js";

@@ -1,0 +1,97 @@
+/** Ten thousand locks in one list. */
+import type { Page } from "playwright-core";
+import { beforeAll, expect, it } from "vitest";
+import { redisScene } from "../tests/scene.js";
+import { browserScene, picture } from "./console/browser.js";
+import { builtConsole, builtPages, enter, filterBy } from "./console/built-console.js";
+
+const redis = redisScene();
+const browser = browserScene();
+builtPages();
+
+const LOCKS = 10_000;
+/** Of rows, with those that are kept ready beyond the edges. */
+const ROWS_AT_MOST = 80;
+const ELEMENTS_AT_MOST = 3_000;
+
+beforeAll(async () => {
+  const holder = redis.another({ clientName: "many" });
+  for (let from = 0; from < LOCKS; from += 500)
+    await Promise.all(
+      Array.from({ length: 500 }, (_, i) =>
+        holder.mutex(`many:${String(from + i).padStart(5, "0")}`).acquire({ leaseMs: 3_600_000 }),
+      ),
+    );
+});
+
+interface Scrolled {
+  readonly frames: number;
+  /** Frames in which there was no row where the reader looks. */
+  readonly holes: number;
+  /** The most that was in the document at once. */
+  readonly rows: number;
+  readonly elements: number;
+  readonly medianMs: number;
+}
+
+/** Scrolls down from the top in steps of three rows, one each frame. */
+function scroll(page: Page): Promise<Scrolled> {
+  return page.evaluate<Scrolled>(`(async () => {
+    const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    const result = { frames: 0, holes: 0, rows: 0, elements: 0 };
+    const tookMs = [];
+    scrollTo(0, 0);
+    await frame();
+    let before = performance.now();
+    for (let step = 1; step <= 100; step += 1) {
+      scrollTo(0, step * 120);
+      await frame();
+      tookMs.push(performance.now() - before);
+      before = performance.now();
+      const row = document.elementFromPoint(innerWidth / 2, innerHeight / 2)?.closest("tr[data-index]");
+      if (row === null || row === undefined) result.holes += 1;
+      result.frames += 1;
+      result.rows = Math.max(result.rows, document.querySelectorAll("tr[data-index]").length);
+      result.elements = Math.max(result.elements, document.querySelectorAll("*").length);
+    }
+    return { ...result, medianMs: tookMs.sort((a, b) => a - b)[50] };
+  })()`);
+}
+
+it("ten thousand locks scroll as one thousand do: in some hundred elements, with rows in every frame", async () => {
+  const console = await builtConsole(redis, { pollMs: 1_000 });
+  const { page, trouble } = await browser.open(console.origin);
+  await enter(page, console, "#/locks?q=name:many:00");
+  await page.getByText("1\u202f000 of 10\u202f000 locks").waitFor();
+  const few = await scroll(page);
+  await page.goto(`${console.origin}/#/locks`);
+  await page.getByText("10\u202f000 locks", { exact: true }).waitFor();
+  const many = await scroll(page);
+  globalThis.console.log(`1 000: ${JSON.stringify(few)}, 10 000: ${JSON.stringify(many)}`);
+  expect(many.rows).toBeLessThanOrEqual(ROWS_AT_MOST);
+  expect(many.elements).toBeLessThanOrEqual(ELEMENTS_AT_MOST);
+  // A quick step may be a frame ahead of its rows; a list that comes late shows holes all the way.
+  expect(many.holes).toBeLessThanOrEqual(many.frames / 20);
+  // Compared with itself, since how long a frame takes says most about the machine.
+  expect(many.medianMs).toBeLessThan(3 * few.medianMs + 20);
+  await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)");
+  await page.getByRole("link", { name: "many:09999" }).waitFor();
+  await picture(page, "many");
+  expect(trouble).toEqual([]);
+});
+
+it("typing finds one of ten thousand, and the keys walk the list from there", async () => {
+  const console = await builtConsole(redis, { pollMs: 1_000 });
+  const { page } = await browser.open(console.origin);
+  await enter(page, console);
+  await page.getByText("10\u202f000 locks").waitFor();
+  await filterBy(page, "many:077");
+  await page.getByText("100 of 10\u202f000 locks").waitFor();
+  await page.keyboard.press("Escape");
+  for (let step = 0; step < 60; step += 1) await page.keyboard.press("j");
+  const focused = page.locator("a:focus");
+  expect(await focused.textContent()).toContain("many:07759");
+  const box = await focused.boundingBox();
+  expect(box?.y).toBeGreaterThan(0);
+  expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(800);
+});

@@ -1,0 +1,120 @@
+/**
+ * A real Chromium without a window, and pages of it that keep account of everything that must not happen.
+ *
+ * The binary is that of HOLDFAST_CHROMIUM or of PATH. Where there is none the start fails in one line; no test is skipped for it.
+ */
+import { accessSync, constants, mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { delimiter, join } from "node:path";
+import { env } from "node:process";
+import { fileURLToPath } from "node:url";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
+
+/** Pictures of a run, for people; git ignores the folder. */
+export const PICTURES: string = fileURLToPath(new URL("../../../../.cache/console-screenshots", import.meta.url));
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** Guards against what never comes, not measures of speed. */
+const PATIENCE_MS = 60_000;
+
+/** How a page is looked at. */
+export interface Look {
+  readonly width?: number;
+  readonly height?: number;
+  readonly theme?: "light" | "dark";
+}
+
+/** A page that notes what goes wrong in it. */
+export interface WatchedPage {
+  readonly page: Page;
+  /** Errors and warnings of its console, refusals by its policy, requests to elsewhere. */
+  readonly trouble: readonly string[];
+}
+
+/** A browser for a file of tests. */
+export interface BrowserScene {
+  /** A page of its own, as another visitor has it. `origin`: all that it may ask. */
+  open(origin: string, look?: Look): Promise<WatchedPage>;
+}
+
+/** Starts one for the file; its pages end with each test. */
+export function browserScene(): BrowserScene {
+  let browser: Browser;
+  const opened: Page[] = [];
+  beforeAll(async () => {
+    browser = await chromium.launch({
+      executablePath: chromiumPath(),
+      args: ["--no-sandbox", "--headless", "--disable-background-networking"],
+    });
+  });
+  afterEach(async () => {
+    for (const page of opened.splice(0)) await page.context().close();
+  });
+  afterAll(() => browser?.close());
+  return {
+    async open(origin, { width = 1_280, height = 800, theme = "light" } = {}) {
+      const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme });
+      const page = await context.newPage();
+      opened.push(page);
+      page.setDefaultTimeout(PATIENCE_MS);
+      const trouble: string[] = [];
+      page.on("console", (message) => {
+        if (message.type() === "error" || message.type() === "warning") trouble.push(message.text());
+      });
+      page.on("pageerror", (error) => trouble.push(String(error.stack)));
+      page.on("dialog", (dialog) => {
+        trouble.push(`a name became a program: ${dialog.message()}`);
+        void dialog.dismiss();
+      });
+      page.on("request", (request) => {
+        if (!request.url().startsWith(`${origin}/`)) trouble.push(`asked elsewhere: ${request.url()}`);
+      });
+      await page.addInitScript(
+        "addEventListener('securitypolicyviolation', (e) => console.error('policy: ' + e.violatedDirective + ' ' + e.blockedURI))",
+      );
+      return { page, trouble };
+    },
+  };
+}
+
+/** What axe finds serious in what is shown now, as `rule: element`; an empty list if nothing. */
+export async function seriousFindings(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  interface Violation {
+    readonly id: string;
+    readonly impact: string;
+    readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary: string }[];
+  }
+  const violations = await page.evaluate<readonly Violation[]>("axe.run(document).then((result) => result.violations)");
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .flatMap(({ id, nodes }) =>
+      nodes.map(({ target, failureSummary }) => `${id}: ${target.join(" ")}: ${failureSummary}`),
+    );
+}
+
+/** Nothing is wider than the window: no page scrolls sideways. */
+export async function expectNoSidewaysScroll(page: Page): Promise<void> {
+  const [needs, has] = await page.evaluate<[number, number]>("[document.documentElement.scrollWidth, innerWidth]");
+  expect(needs, "the page is wider than the window").toBeLessThanOrEqual(has);
+}
+
+/** Keeps a picture among the artefacts of the run. */
+export async function picture(page: Page, name: string): Promise<void> {
+  mkdirSync(PICTURES, { recursive: true });
+  await page.screenshot({ path: join(PICTURES, `${name}.png`) });
+}
+
+function chromiumPath(): string {
+  if (env.HOLDFAST_CHROMIUM !== undefined) return env.HOLDFAST_CHROMIUM;
+  for (const folder of (env.PATH ?? "").split(delimiter))
+    for (const name of ["chromium", "chromium-browser", "google-chrome"])
+      try {
+        accessSync(join(folder, name), constants.X_OK);
+        return join(folder, name);
+      } catch {
+        // not here
+      }
+  throw new Error("chromium is missing; install it (apt-get install chromium), or set HOLDFAST_CHROMIUM to a binary");
+}

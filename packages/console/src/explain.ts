@@ -1,0 +1,75 @@
+/** Why the next waiter is not running, in one sentence for somebody who has just been woken up. */
+import type { LockEntry } from "holdfast/admin";
+import type { ExplainView, GraceView, HolderView, PauseView } from "./api.js";
+import { unreadableSentence } from "./text.js";
+import { waitersOf } from "./views.js";
+
+/** What is known besides the lock. */
+export interface Circumstances {
+  readonly grace: GraceView | null;
+  readonly pause: PauseView | null;
+  readonly holders: readonly HolderView[];
+  /** Whether that client listens no longer; null if it cannot be told. */
+  readonly isDead: (clientId: string) => boolean | null;
+}
+
+/** See the file header. The most particular reason wins: what people can do differs. */
+export function explain(entry: LockEntry, { grace, pause, holders, isDead }: Circumstances): ExplainView {
+  const waiters = waitersOf(entry);
+  const [first] = holders;
+  const unreadable = unreadableSentence(entry);
+  if (unreadable !== undefined) return { code: "unreadable", text: `It ${unreadable}.`, untilAtMs: null };
+  if (pause !== null) {
+    const until =
+      pause.untilAtMs === null ? "until somebody resumes it" : "until the pause ends or somebody resumes it";
+    return {
+      code: "paused",
+      text: `Paused by ${pause.by ?? "somebody"}: nobody is granted ${until}.`,
+      untilAtMs: pause.untilAtMs,
+    };
+  }
+  if (first === undefined) {
+    if (waiters === 0) return { code: "free", text: "Free: the next to ask gets it at once.", untilAtMs: null };
+    if (grace !== null) {
+      return {
+        code: "grace",
+        text: `Failover grace: nothing new is granted until it ends. ${grace.cause}`,
+        untilAtMs: grace.untilAtMs,
+      };
+    }
+    const text = "Free, and being handed over: the next waiter has been told, or asks again within seconds.";
+    return { code: "hand-over", text, untilAtMs: null };
+  }
+  if (waiters === 0) return { code: "no-waiters", text: `Held by ${nameOf(first)}; nobody waits.`, untilAtMs: null };
+  if (entry.kind === "semaphore" && entry.permits?.limit !== undefined) {
+    const { used, limit } = entry.permits;
+    const over = used > limit ? ` ${used - limit} more are out than there are since it was resized.` : "";
+    const text = `${used} of ${limit} permits are out; the next waiter needs ${entry.waiters[0]?.permits ?? 1}.${over}`;
+    return { code: "no-permits", text, untilAtMs: null };
+  }
+  if (first.clientId === null) {
+    const end = first.expiresAtMs === null ? "its key has no expiry, so it never ends by itself" : "its key expires";
+    return {
+      code: "foreign",
+      text: `Held by ${first.owner}, which is no Holdfast client: ${end}.`,
+      untilAtMs: first.expiresAtMs,
+    };
+  }
+  if (holders.every(({ clientId }) => clientId !== null && isDead(clientId) === true)) {
+    const ends = holders.map(({ expiresAtMs }) => expiresAtMs ?? Number.POSITIVE_INFINITY);
+    const last = Math.max(...ends);
+    const text = `The holder, ${nameOf(first)}, is gone: nothing was heard of it for a minute. Its lease ends by itself, and then the next waiter is granted.`;
+    return { code: "dead-holder", text, untilAtMs: Number.isFinite(last) ? last : null };
+  }
+  const others = entry.holders.length - 1;
+  const more = others > 0 ? ` and ${others} more` : "";
+  const alive = isDead(first.clientId) === false ? ", whose process is there" : "";
+  const text = `Held by ${nameOf(first)}${more}${alive}: the next waiter runs when it is released, or at the end of a lease that is not renewed.`;
+  return { code: "held", text, untilAtMs: null };
+}
+
+/** A holder as people know it. */
+export function nameOf({ host, pid, app, owner }: Pick<HolderView, "host" | "pid" | "app" | "owner">): string {
+  if (host === null) return owner;
+  return `${host}/${pid ?? "?"}${app === null ? "" : ` (${app})`}`;
+}

@@ -1,0 +1,10 @@
+/**
+ * `@holdfast/console/internal`: what the command line uses of the console.
+ *
+ * Unstable: anything here may change or disappear in any version, including patch releases. Applications use
+ * `@holdfast/console`.
+ */
+
+export { ACTIONS } from "./api.js";
+export type { Link } from "./backend.js";
+export { consoleOn } from "./create-console.js";

@@ -1,0 +1,205 @@
+/**
+ * From a request to whoever answers it. Everything passes the same gates in the same order: the name we were called by, the site
+ * that asks, who it is, and for changes that our own page sent it. What is not allowed is not routed at all.
+ */
+import type { ServerResponse } from "node:http";
+import type { Viewer } from "./access.js";
+import { ACTION_TABLE } from "./actions.js";
+import type { ActionAnswer, SessionAnswer, Topic } from "./api.js";
+import type { Core } from "./core.js";
+import { bodyOf, type ConsoleRequest, type Exchange, exchangeOf } from "./exchange.js";
+import { reasonOf, textOf } from "./fields.js";
+import { checkCsrf, checkHost, checkOrigin, checkSite } from "./guard.js";
+import { placeOf } from "./locks.js";
+import { badRequest, HttpProblem } from "./problem.js";
+import { lockByPath, READS, readLock, stamp } from "./reads.js";
+import { protect, send, sendJson, sendProblem } from "./respond.js";
+import { StreamView } from "./stream-view.js";
+import { version } from "./version.js";
+import { Visibility } from "./visibility.js";
+
+/** Answers. Never rejects. */
+export async function handle(core: Core, req: ConsoleRequest, res: ServerResponse): Promise<void> {
+  try {
+    protect(res);
+    await route(core, exchangeOf(req, res, core.basePath));
+  } catch (error) {
+    const problem = problemOf(error);
+    if (problem.code === "failed") core.report(error);
+    if (res.headersSent) res.destroy();
+    else sendProblem(res, problem);
+  }
+}
+
+async function route(core: Core, exchange: Exchange): Promise<void> {
+  const { path, method, res } = exchange;
+  if (core.allowHosts !== undefined) checkHost(exchange, core.allowHosts);
+  if (path === undefined) {
+    // Files are named relative to the page, so the page must be in its folder.
+    const last = core.basePath.slice(core.basePath.lastIndexOf("/") + 1);
+    send(res, 308, { Location: `${last}/`, "Content-Type": "text/plain; charset=utf-8" }, "");
+    return;
+  }
+  if (path !== "api" && !path.startsWith("api/")) {
+    only("GET", method);
+    if (core.assets.serve(res, path)) return;
+    throw notFound();
+  }
+  checkSite(exchange);
+  if (path === "api/session") return session(core, exchange);
+  if (path === "api/login") return login(core, exchange);
+  const viewer = await core.access.viewerOf(exchange);
+  if (viewer === undefined) throw stranger(core);
+  if (path === "api/logout") return logout(core, exchange, viewer);
+  if (path === "api/events") return events(core, exchange, viewer);
+  if (path === "api/doctor" && method === "POST") return runDoctor(core, exchange, viewer);
+  if (path.startsWith("api/actions/")) return act(core, exchange, viewer, path.slice("api/actions/".length));
+  const words = path.split("/");
+  const read = Object.hasOwn(READS, path) ? READS[path] : undefined;
+  if (read !== undefined) {
+    only("GET", method);
+    return read(core, exchange, viewer);
+  }
+  if (words.length === 4 && words[1] === "lock") {
+    only("GET", method);
+    return lockByPath(core, exchange, viewer, words.slice(2));
+  }
+  throw notFound();
+}
+
+async function session(core: Core, exchange: Exchange): Promise<void> {
+  only("GET", exchange.method);
+  sendJson(exchange.res, sessionAnswer(core, await core.access.viewerOf(exchange)));
+}
+
+/** A stranger is told how to sign in and nothing else, but for the word on the badge: it is there to be seen. */
+function sessionAnswer(core: Core, viewer: Viewer | undefined): SessionAnswer {
+  return {
+    ...stamp(core),
+    isSignedIn: viewer !== undefined,
+    login: core.access.login,
+    who: viewer?.who ?? null,
+    csrf: viewer === undefined || viewer.csrf === "" ? null : viewer.csrf,
+    allow: viewer === undefined ? [] : core.allow,
+    env: core.env,
+    redacted: viewer === undefined ? [] : core.redacted,
+    pollMs: core.pollMs,
+    hasHistory: true,
+    version: viewer === undefined ? "" : version(),
+  };
+}
+
+const LONGEST_NAME = 64;
+
+async function login(core: Core, exchange: Exchange): Promise<void> {
+  only("POST", exchange.method);
+  checkOrigin(exchange);
+  const fields = await bodyOf(exchange);
+  const token = textOf(fields, "token", 1_024);
+  const { name = "" } = fields;
+  if (typeof name !== "string" || name.length > LONGEST_NAME || /\p{Cc}|\p{Surrogate}/u.test(name)) {
+    throw badRequest(`name must be a text of at most ${LONGEST_NAME} characters.`);
+  }
+  const { viewer, cookie } = core.access.signIn(exchange, token, name.trim() || "console");
+  sendJson(exchange.res, sessionAnswer(core, viewer), { "Set-Cookie": cookie });
+}
+
+async function logout(core: Core, exchange: Exchange, viewer: Viewer): Promise<void> {
+  only("POST", exchange.method);
+  checkChange(exchange, viewer);
+  sendJson(exchange.res, sessionAnswer(core, undefined), { "Set-Cookie": core.access.signOut(exchange) });
+}
+
+const TOPICS: readonly Topic[] = ["locks", "lock", "clients", "semaphores", "elections", "redis"];
+
+async function events(core: Core, exchange: Exchange, viewer: Viewer): Promise<void> {
+  const { method, query, req, res } = exchange;
+  only("GET", method);
+  const wanted = (query.get("topics") ?? "").split(",").filter((word) => word !== "");
+  const topics = new Set(TOPICS.filter((topic) => wanted.includes(topic)));
+  if (topics.size !== new Set(wanted).size) throw badRequest(`topics must be some of ${TOPICS.join(",")}.`);
+  const named = { kind: query.get("kind"), name: query.get("name"), key: query.get("key") };
+  const lock = topics.has("lock") ? placeOf(named) : undefined;
+  if (lock !== undefined && !(await new Visibility(viewer).ofName(lock.name))) {
+    throw new HttpProblem(403, "forbidden", "You may not see a lock of that name.");
+  }
+  if (exchange.req.method === "HEAD") return send(res, 200, { "Content-Type": "text/event-stream" }, "");
+  const { allow, poller, link, reader } = core;
+  const view = new StreamView({ viewer, topics, lock, allow, poller, link, nowMs: () => reader.nowMs() });
+  const lastId = String(req.headers["last-event-id"] ?? query.get("lastEventId") ?? "");
+  core.streams.open(res, { viewer, topics, lock, lastId }, view);
+}
+
+async function runDoctor(core: Core, exchange: Exchange, viewer: Viewer): Promise<void> {
+  checkChange(exchange, viewer);
+  if (!(await viewer.may("doctor", undefined)))
+    throw new HttpProblem(403, "forbidden", `${viewer.who} may not run the doctor.`);
+  await core.doctor.run();
+  sendJson(exchange.res, { ...stamp(core), ...core.doctor.last });
+}
+
+async function act(core: Core, exchange: Exchange, viewer: Viewer, name: string): Promise<void> {
+  const action = Object.hasOwn(ACTION_TABLE, name) ? ACTION_TABLE[name] : undefined;
+  // As if it did not exist: a console that may not do it has no such route.
+  if (action === undefined || !core.allow.includes(action.needs)) throw notFound();
+  only("POST", exchange.method);
+  checkChange(exchange, viewer);
+  const fields = await bodyOf(exchange);
+  reasonOf(fields);
+  const { address } = exchange;
+  const { reader, audit, link, poller } = core;
+  const { message, place } = await link
+    .use((backend) => action.run(backend, { viewer, address, fields, context: reader.context(), audit }))
+    .catch((error: unknown) => {
+      throw unknownOutcome(error);
+    });
+  poller.soon();
+  const lock = place === undefined ? null : await readLock(core, place, viewer).catch(() => null);
+  const answer: ActionAnswer = { ...stamp(core), action: name, message, lock };
+  sendJson(exchange.res, answer);
+}
+
+/** A change that a browser sends comes from our own page, and from this login of it. */
+function checkChange(exchange: Exchange, viewer: Viewer): void {
+  if (!viewer.isAmbient) return;
+  checkOrigin(exchange);
+  checkCsrf(exchange, viewer.csrf);
+}
+
+/** An answer that was lost is no "no". */
+function unknownOutcome(error: unknown): unknown {
+  const cause =
+    error instanceof HttpProblem ? (error.cause as { readonly mayHaveRun?: unknown } | undefined) : undefined;
+  if (!(error instanceof HttpProblem) || cause?.mayHaveRun !== true) return error;
+  const detail = "Redis did not answer, so it may have been done or not. Look at the lock again before you repeat it.";
+  return new HttpProblem(503, "redis-down", detail, { facts: error.facts, headers: error.headers });
+}
+
+function stranger(core: Core): HttpProblem {
+  return core.access.login === "token"
+    ? new HttpProblem(401, "unauthenticated", "Sign in with the token of this console.", {
+        headers: { "WWW-Authenticate": "Bearer" },
+      })
+    : new HttpProblem(403, "forbidden", "The application around this console does not let you in.");
+}
+
+function only(allowed: "GET" | "POST", method: string): void {
+  if (method === allowed) return;
+  const headers = { Allow: allowed === "GET" ? "GET, HEAD" : allowed };
+  throw new HttpProblem(405, "method-not-allowed", `Only ${allowed} is answered here. Nothing was done.`, { headers });
+}
+
+function notFound(): HttpProblem {
+  return new HttpProblem(404, "not-found", "There is nothing of that address.");
+}
+
+/** What a person may be told of an error: those of the library say what may be assumed, and others are ours to find out about. */
+function problemOf(error: unknown): HttpProblem {
+  if (error instanceof HttpProblem) return error;
+  const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
+  if (typeof code === "string" && code.startsWith("ERR_LOCK_")) {
+    const isClosed = code === "ERR_LOCK_CLOSED";
+    return new HttpProblem(isClosed ? 503 : 500, isClosed ? "closed" : "failed", String(message));
+  }
+  return new HttpProblem(500, "failed", "The console itself failed. Its log says more.");
+}

@@ -1,0 +1,53 @@
+/**
+ * `@holdfast/console/text`: text from others, made safe to show. For our own packages; it may change in any version.
+ */
+import type { LockEntry } from "holdfast/admin";
+
+/** Up to the last `@` of the word, since a password may hold an `@` or a `/` that somebody forgot to encode. */
+const URL_WITH_SECRET = /\b(rediss?:\/\/)(\S*)@/gi;
+
+/** Passwords that this process was given, however a message comes to repeat one. */
+const secrets = new Set<string>();
+
+/** From now on `redact` takes this out of every text; too short to tell from a word is left alone. */
+export function keepSecret(secret: string | undefined): void {
+  if (secret !== undefined && secret.length > 3) secrets.add(secret);
+}
+
+/**
+ * The text with the passwords of Redis URLs, and those that were given in other ways, replaced by `***`. User names stay,
+ * if they stand before a colon: what is alone before the `@` may be a password.
+ */
+export function redact(text: string): string {
+  let shown = text.replace(URL_WITH_SECRET, (_, scheme: string, userInfo: string) => {
+    const user = /^([^:]*):/.exec(userInfo)?.[1];
+    return `${scheme}${user === undefined ? "" : `${user}:`}***@`;
+  });
+  for (const secret of secrets) shown = shown.replaceAll(secret, "***");
+  return shown;
+}
+
+/**
+ * Text from somebody else (names, labels, hosts) with its control characters made visible: a label must not move the cursor,
+ * nor begin a line of its own.
+ */
+export function plain(text: string): string {
+  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu, (character) => {
+    const code = character.charCodeAt(0);
+    return code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16)}`;
+  });
+}
+
+/** A word as a shell would have to be given it. */
+export function shellWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** What is wrong with a lock that cannot be read, and what frees its name; undefined if it can be. */
+export function unreadableSentence({ unreadable }: Pick<LockEntry, "unreadable">): string | undefined {
+  if (unreadable === undefined) return undefined;
+  const [key = "", ...others] = unreadable.keys.map(plain);
+  const command = `redis-cli UNLINK ${shellWord(key)}`;
+  const which = others.length === 0 ? `the key ${key} is` : `one of the keys ${[key, ...others].join(", ")} is`;
+  return `cannot be read: ${which} of another type than Holdfast writes. Look at it, and if nobody needs it: ${command}`;
+}

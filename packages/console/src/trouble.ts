@@ -1,0 +1,117 @@
+/** What went wrong between us and Redis, in plain words, and what the doctor would say to it. */
+import { redact } from "./text.js";
+
+/** For the page that is shown instead of all others. */
+export interface Trouble {
+  readonly error: string;
+  readonly hint: string;
+}
+
+const UNKNOWN_HINT =
+  "Look at the log of Redis and at the network between it and this console; holdfast doctor looks for more.";
+
+const HINTS: readonly (readonly [pattern: RegExp, error: string, hint: string])[] = [
+  [
+    /ECONNREFUSED/,
+    "Nothing listens at that address.",
+    "Start Redis, or look whether port and host are right and whether it binds to more than its own loopback.",
+  ],
+  [
+    /ENOTFOUND|EAI_AGAIN/,
+    "The host name is not known.",
+    "Look at the name in the URL, and at the name service of this machine.",
+  ],
+  [
+    /EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|connect timeout/i,
+    "The host does not answer.",
+    "A firewall, a route, or a machine that is off: try redis-cli ping from this machine.",
+  ],
+  [
+    /NOAUTH|WRONGPASS|invalid username-password|AUTH/,
+    "Redis refused the user or the password.",
+    "Give --user and --password-file, or the right password in the URL.",
+  ],
+  [
+    /NOPERM/,
+    "Redis does not let this user do that.",
+    "holdfast doctor --only acl prints the line of ACL SETUSER that is missing.",
+  ],
+  [/LOADING/, "Redis is loading its data.", "It answers when it has done so; it was restarted a moment ago."],
+  [
+    /MISCONF/,
+    "Redis cannot save its data and refuses all writes.",
+    "Disk space and the last save: INFO persistence. Locks cannot be taken until then.",
+  ],
+  [
+    /\bOOM\b/,
+    "Redis is out of memory and refuses writes.",
+    "Raise maxmemory or move data elsewhere: leases cannot be renewed either.",
+  ],
+  [/READONLY/, "The server is a replica.", "Point the URL at the primary, or use --sentinel or --cluster."],
+  [
+    /CLUSTERDOWN|ClusterAllFailed|TRYAGAIN/,
+    "The cluster does not serve all of its slots.",
+    "CLUSTER INFO says which; holdfast doctor --only cluster explains.",
+  ],
+  [
+    /BUSY\b/,
+    "Redis is busy with a script that runs too long.",
+    "SLOWLOG GET names it; SCRIPT KILL ends it if it has written nothing.",
+  ],
+  [
+    /protected mode|DENIED/i,
+    "Redis is in protected mode and refuses clients of other machines.",
+    "Give it a password or an ACL user; do not just switch the mode off.",
+  ],
+  [
+    /certificate|SSL|TLS|EPROTO/i,
+    "The encrypted connection was refused.",
+    "rediss:// or redis://, and --tls-ca for a certificate of your own.",
+  ],
+  [/No server|quorum|majority/i, "Too few of the servers answer.", "A lock on a quorum needs more than half of them."],
+  [
+    /max retries|timed out|timeout|did not answer|no answer|closed|ECONNRESET|EPIPE|Stream isn't writeable/i,
+    "Redis does not answer.",
+    "It is down, stalled, or cut off: try redis-cli ping from this machine, and look at the log of Redis.",
+  ],
+];
+
+/** The trouble in an error of whatever client. Never has a password in it. */
+export function troubleOf(error: unknown): Trouble {
+  const texts = chainOf(error);
+  const all = texts.join(" · ");
+  const last = redact(texts.at(-1) ?? String(error)).slice(0, 300);
+  for (const [pattern, plain, hint] of HINTS) if (pattern.test(all)) return { error: `${plain} (${last})`, hint };
+  return { error: last, hint: UNKNOWN_HINT };
+}
+
+/** Whether a key of the wrong type is in the way: Redis is up, and has said so. */
+export function isWrongType(error: unknown): boolean {
+  return chainOf(error).some((text) => /\bWRONGTYPE\b/.test(text));
+}
+
+/** Whether it says that Redis cannot be reached or will not serve us, rather than that we asked something wrong. */
+export function isTrouble(error: unknown): boolean {
+  if (isWrongType(error)) return false;
+  const { code, name } = (error ?? {}) as { readonly code?: unknown; readonly name?: unknown };
+  // 69 and 77: the frame's own words for it, when it could not connect.
+  return (
+    code === "ERR_LOCK_STORE" ||
+    code === "ERR_LOCK_QUORUM" ||
+    code === 69 ||
+    code === 77 ||
+    name === "ReplyError" ||
+    name === "NobodyAnswersError"
+  );
+}
+
+function chainOf(error: unknown): readonly string[] {
+  const texts: string[] = [];
+  for (let one = error; one instanceof Error && texts.length < 10; one = one.cause) {
+    const { code, lastNodeError } = one as { readonly code?: unknown; readonly lastNodeError?: unknown };
+    const isCodeSaid = typeof code !== "string" || code.startsWith("ERR_LOCK") || one.message.includes(code);
+    texts.push(isCodeSaid ? one.message : `${one.message} ${String(code)}`.trim());
+    if (lastNodeError instanceof Error) texts.push(lastNodeError.message);
+  }
+  return texts;
+}

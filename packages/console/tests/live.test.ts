@@ -1,0 +1,200 @@
+import { describe, expect, it } from "vitest";
+import { sleep, until } from "../../holdfast/src/testing/delays.js";
+import type { LockRow } from "../src/api.js";
+import { type EventReader, readEvents } from "./event-reader.js";
+import { type ConsoleScene, redisScene, startConsole, TOKEN } from "./scene.js";
+
+const redis = redisScene();
+const headers = { authorization: `Bearer ${TOKEN}` };
+/** For so long it looks on after the last has gone. */
+const LINGER_MS = 3_000;
+
+function follow(site: ConsoleScene, query: string, more: Record<string, string> = {}): Promise<EventReader> {
+  return readEvents(site.port, `/api/events?${query}`, { ...headers, ...more });
+}
+
+function named(name: string): (data: { locks?: { rows?: LockRow[]; changed?: LockRow[] } }) => boolean {
+  return ({ locks }) => (locks?.rows ?? locks?.changed ?? []).some((row) => row.name === name);
+}
+
+describe("the stream", () => {
+  it("begins with the whole, and then tells what changes", async () => {
+    const site = await startConsole({ holdfast: redis.holdfast });
+    const before = await redis.holdfast.mutex("there-before").acquire({ label: "release 4.2" });
+    const stream = await follow(site, "topics=locks");
+    const { data } = await stream.next("state", ({ locks }) => locks !== null);
+    const row = data.locks.rows.find(({ name }: LockRow) => name === "there-before");
+    expect(row).toMatchObject({
+      kind: "mutex",
+      state: "held",
+      token: before.token,
+      label: "release 4.2",
+      waiterCount: 0,
+    });
+    expect(row.holders).toMatchObject([{ owner: before.owner, app: "worker", pid: process.pid, token: before.token }]);
+    expect(row.expiresAtMs).toBeGreaterThan(data.atMs);
+    expect(data.store.state).toBe("up");
+
+    const lease = await redis.holdfast.mutex("taken-now").acquire();
+    const { data: taken } = await stream.next("change", named("taken-now"));
+    expect(taken.locks.changed.map(({ name }: LockRow) => name)).not.toContain("there-before");
+    await lease.release();
+    await stream.next("change", ({ locks }) => locks?.removed.includes("mutex:taken-now"));
+    await before.release();
+    stream.close();
+  });
+
+  it("cannot be held back by a proxy or a compressing middleware, nor kept anywhere", async () => {
+    const site = await startConsole({ holdfast: redis.holdfast });
+    const stream = await follow(site, "topics=locks");
+    expect(stream.headers["content-type"]).toContain("text/event-stream");
+    expect(stream.headers["cache-control"]).toContain("no-transform");
+    expect(stream.headers["cache-control"]).toContain("no-store");
+    expect(stream.headers["x-accel-buffering"]).toBe("no");
+    expect(stream.headers["content-encoding"]).toBeUndefined();
+    stream.close();
+  });
+
+  it("goes on after the last id: what was missed comes, and the whole does not", async () => {
+    const site = await startConsole({ holdfast: redis.holdfast });
+    const first = await follow(site, "topics=locks");
+    const other = await follow(site, "topics=locks");
+    const { id } = await first.next("state", ({ locks }) => locks !== null);
+    first.close();
+    const lease = await redis.holdfast.mutex("missed").acquire();
+    await other.next("change", named("missed"));
+    const again = await follow(site, "topics=locks", { "last-event-id": id });
+    await again.next("change", named("missed"));
+    expect(again.events.filter(({ name }) => name === "state")).toEqual([]);
+    // A page that opens a new stream itself cannot set that header.
+    const byQuery = await follow(site, `topics=locks&lastEventId=${id}`);
+    await byQuery.next("change", named("missed"));
+    expect(byQuery.events.filter(({ name }) => name === "state")).toEqual([]);
+    await lease.release();
+    for (const stream of [other, again, byQuery]) stream.close();
+  });
+
+  it("brings the whole for an id that it does not know: another process's, one to come, or nonsense", async () => {
+    const site = await startConsole({ holdfast: redis.holdfast });
+    const first = await follow(site, "topics=locks");
+    const { id } = await first.next("state", ({ locks }) => locks !== null);
+    const [epoch] = id.split(/-(?=\d+$)/);
+    for (const wrong of [`${epoch}-999999`, "AAAAAAAA-1", "x", `${epoch}-`, "-1"]) {
+      const stream = await follow(site, "topics=locks", { "last-event-id": wrong });
+      await stream.next("state", ({ locks }) => locks !== null);
+      stream.close();
+    }
+    first.close();
+  });
+
+  it("brings the whole to who comes back after so much that it was not kept", async () => {
+    const site = await startConsole({ holdfast: redis.holdfast, pollMs: 100 });
+    const other = await follow(site, "topics=locks");
+    const stream = await follow(site, "topics=locks");
+    const { id } = await stream.next("state", ({ locks }) => locks !== null);
+    stream.close();
+    other.close();
+    // With nobody left it stops looking, and what happens then is in no change. Until then it may stand still for a while, too.
+    await sleep(LINGER_MS + 500);
+    await until(async () => !(await isPolling()), "nobody asks");
+    const lease = await redis.holdfast.mutex("while-nobody-looked").acquire();
+    const again = await follow(site, "topics=locks", { "last-event-id": id });
+    await again.next("state", named("while-nobody-looked"));
+    await lease.release();
+    again.close();
+  });
+
+  it("tells one lock in detail to whoever looks at it: holder, queue in order, why nobody goes on", async () => {
+    const site = await startConsole({ holdfast: redis.holdfast });
+    const stream = await follow(site, "topics=lock&kind=mutex&name=watched");
+    const { data } = await stream.next("state", ({ lock }) => lock !== null);
+    expect(data.lock).toMatchObject({ row: { state: "free" }, explain: { code: "free" }, waiters: [], actions: [] });
+    const lease = await redis.another({ clientName: "api" }).mutex("watched").acquire();
+    const beforeMs = await serverNowMs();
+    const waits = [1, 2].map(async (n) =>
+      redis
+        .another({ clientName: `waiter-${n}` })
+        .mutex("watched")
+        .acquire(),
+    );
+    const { data: busy } = await stream.next("change", ({ lock }) => lock?.waiters.length === 2);
+    expect(busy.lock.holders).toMatchObject([{ app: "api", token: lease.token }]);
+    expect(busy.lock.waiters.map(({ place }: { place: number }) => place)).toEqual([1, 2]);
+    // By the server's own clock: how far the console's is off depends on how long it took to read it.
+    for (const { sinceAtMs } of busy.lock.waiters) expect(sinceAtMs).toBeGreaterThanOrEqual(beforeMs);
+    for (const { sinceAtMs } of busy.lock.waiters) expect(sinceAtMs).toBeLessThanOrEqual(await serverNowMs());
+    expect(busy.lock.explain).toMatchObject({ code: "held" });
+    expect(busy.lock.explain.text).toContain("(api)");
+    await lease.release();
+    // Either may stand before the other.
+    await Promise.all(waits.map(async (wait) => (await wait).release()));
+    stream.close();
+  });
+
+  it("is refused with a word on what is wrong", async () => {
+    const site = await startConsole({ holdfast: redis.holdfast });
+    for (const [query, word] of [
+      ["topics=locks,gossip", "topics"],
+      ["topics=lock", "kind"],
+      ["topics=lock&kind=mutex", "name"],
+      ["topics=lock&kind=spoon&name=x", "kind"],
+    ]) {
+      const { status, json } = await site.get(`api/events?${query}`);
+      expect([query, status]).toEqual([query, 400]);
+      expect(json.detail).toContain(word);
+    }
+  });
+});
+
+describe("the poller", () => {
+  it("is one for all tabs: each of them gets the same change under the same id", async () => {
+    const site = await startConsole({ holdfast: redis.holdfast });
+    const tabs = await Promise.all(Array.from({ length: 12 }, () => follow(site, "topics=locks")));
+    await Promise.all(tabs.map((tab) => tab.next("state", ({ locks }) => locks !== null)));
+    const lease = await redis.holdfast.mutex("seen-by-all").acquire();
+    const seen = await Promise.all(tabs.map((tab) => tab.next("change", named("seen-by-all"))));
+    expect(new Set(seen.map(({ id }) => id)).size).toBe(1);
+    // Twelve pollers of 100 ms each would have asked for twelve times as many pages.
+    const begun = await scans(redis);
+    const begunMs = performance.now();
+    await sleep(1_000);
+    expect(((await scans(redis)) - begun) / ((performance.now() - begunMs) / 1_000)).toBeLessThan(40);
+    await lease.release();
+    for (const tab of tabs) tab.close();
+  });
+
+  it("stops when the last tab is gone", async () => {
+    const site = await startConsole({ holdfast: redis.holdfast });
+    const stream = await follow(site, "topics=locks");
+    await stream.next("state", ({ locks }) => locks !== null);
+    await until(isPolling, "it asks");
+    stream.close();
+    await until(async () => !(await isPolling()), "nobody asks");
+  });
+
+  it("does not look at all before somebody does", async () => {
+    const before = await scans(redis);
+    const site = await startConsole({ holdfast: redis.holdfast });
+    await site.get("api/session");
+    await sleep(500);
+    expect(await scans(redis)).toBe(before);
+  });
+});
+
+/** The server's clock. */
+async function serverNowMs(): Promise<number> {
+  const [seconds, micros] = (await redis.server.command("TIME")) as [string, string];
+  return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+}
+
+/** How many pages of keys the server has been asked for. */
+async function scans({ server }: typeof redis): Promise<number> {
+  return (await server.commandStats()).scan ?? 0;
+}
+
+/** Whether it is asked still, within several of the console's periods. */
+async function isPolling(): Promise<boolean> {
+  const before = await scans(redis);
+  await sleep(600);
+  return (await scans(redis)) > before;
+}

@@ -1,0 +1,35 @@
+/** What a visitor has to load before the first lock is seen. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { beforeAll, expect, it } from "vitest";
+import { buildPages } from "../../scripts/build-pages.mjs";
+
+const BUILT = fileURLToPath(new URL("../../../cli/dist/console/ui", import.meta.url));
+const BUDGET_BYTES = 40_000;
+
+beforeAll(async () => {
+  await buildPages();
+}, 60_000);
+
+function files(): string[] {
+  return readdirSync(BUILT, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+it("all pages together are at most 40 kB, compressed", () => {
+  const bytes = files().reduce((sum, file) => sum + gzipSync(readFileSync(file)).length, 0);
+  expect(bytes).toBeGreaterThan(5_000);
+  expect(bytes).toBeLessThanOrEqual(BUDGET_BYTES);
+});
+
+it("no page holds anything that its policy forbids: no inline script or style, no address of elsewhere", () => {
+  const html = readFileSync(join(BUILT, "index.html"), "utf8");
+  expect(html).not.toMatch(/<script(?![^>]*\bsrc=)/);
+  expect(html).not.toMatch(/<style|\sstyle=|\son\w+=/);
+  for (const [, address] of html.matchAll(/(?:src|href)="([^"]*)"/g)) expect(address).toMatch(/^\.\//);
+  for (const file of files().filter((name) => name.endsWith(".css")))
+    expect(readFileSync(file, "utf8")).not.toMatch(/@import|url\(/);
+});

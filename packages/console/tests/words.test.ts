@@ -1,0 +1,217 @@
+import { describe, expect, it } from "vitest";
+import { type HistoryRow, type LockRow, SAMPLE_SPAN_MS } from "../src/api.js";
+import { Attempts } from "../src/attempts.js";
+import { explain } from "../src/explain.js";
+import { readFilter } from "../src/filter.js";
+import { csvOf } from "../src/history.js";
+import { environmentOf } from "../src/options.js";
+import { Contention, RoundTrips } from "../src/samples.js";
+import { holdersOf, publicOwner, rowOf } from "../src/views.js";
+import { entry, holder } from "./entries.js";
+
+const NOW_MS = 1_800_000_000_000;
+const context = { redact: new Set<"label" | "value">(), nowMs: NOW_MS };
+const row = (more: Parameters<typeof entry>[0] = {}): LockRow => rowOf(entry(more), context, [], undefined);
+
+describe("the filter box", () => {
+  const busy = row({
+    name: "order:42",
+    holders: [holder({ host: "ci-7", pid: 42, clientName: "api", sinceAtMs: NOW_MS - 360_000 })],
+    waiterCount: 2,
+  });
+  const fits = (text: string): boolean => readFilter(text)(busy, NOW_MS);
+
+  it("finds by name, kind, holder, how long, and whether anybody waits; all parts must fit", () => {
+    for (const text of [
+      "",
+      "order",
+      "ORDER:4",
+      "name:42",
+      "kind:mut",
+      "holder:ci-7",
+      "holder:ci-7/42",
+      "holder:API",
+      "waiting",
+      "over:5m",
+      "api",
+      "state:held",
+      "name:order waiting over:300s",
+    ]) {
+      expect([text, fits(text)]).toEqual([text, true]);
+    }
+    for (const text of [
+      "invoice",
+      "kind:sem",
+      "holder:ci-8",
+      "over:7m",
+      "paused",
+      "state:free",
+      "name:order paused",
+      "label:x",
+    ]) {
+      expect([text, fits(text)]).toEqual([text, false]);
+    }
+  });
+
+  it("takes what it cannot read for a word to look for", () => {
+    expect(fits("size:5")).toBe(false);
+    expect(fits("order:42")).toBe(true);
+    expect(fits("over:")).toBe(false);
+    expect(fits("over:soon")).toBe(false);
+  });
+});
+
+describe("why the next waiter is not running", () => {
+  const said = (more: Parameters<typeof entry>[0], isDead: boolean | null = null, grace = false): [string, string] => {
+    const one = entry(more);
+    const facts = {
+      grace: grace ? { sinceAtMs: null, untilAtMs: NOW_MS + 9_000, cause: "It was restarted." } : null,
+      pause:
+        one.pause === undefined
+          ? null
+          : { by: one.pause.by, reason: one.pause.label, sinceAtMs: 0, untilAtMs: null, id: "1" },
+      holders: holdersOf(one.holders, context),
+      isDead: () => isDead,
+    };
+    const { code, text } = explain(one, facts);
+    return [code, text];
+  };
+  const held = { holders: [holder({ host: "ci-7", pid: 42, clientName: "api" })], waiterCount: 1 };
+
+  it("has one answer for each state, the most particular first", () => {
+    expect(said({})).toEqual(["free", expect.stringContaining("Free")]);
+    expect(said({ waiterCount: 2 })[0]).toBe("hand-over");
+    expect(said({ waiterCount: 2 }, null, true)).toEqual(["grace", expect.stringContaining("It was restarted.")]);
+    expect(said({ ...held, waiterCount: 0 })[0]).toBe("no-waiters");
+    expect(said(held)).toEqual(["held", expect.stringContaining("ci-7/42 (api)")]);
+    expect(said(held, true)).toEqual(["dead-holder", expect.stringContaining("gone")]);
+    expect(said({ ...held, pause: { by: "ana", label: "x", sinceAtMs: 0, untilAtMs: undefined, owner: "p" } })[0]).toBe(
+      "paused",
+    );
+    expect(said({ ...held, kind: "semaphore", permits: { limit: 3, used: 4 } })).toEqual([
+      "no-permits",
+      expect.stringContaining("4 of 3"),
+    ]);
+    expect(said({ holders: [holder({ owner: "legacy", leaseLeftMs: Infinity })], waiterCount: 1 })).toEqual([
+      "foreign",
+      expect.stringContaining("never ends"),
+    ]);
+  });
+
+  it("does not call a holder alive of whom that is not known", () => {
+    expect(said(held)[1]).not.toContain("is there");
+    expect(said(held, false)[1]).toContain("is there");
+  });
+});
+
+describe("samples", () => {
+  it("keep the most that waited in each span, at most 30, and nothing from before anybody looked", () => {
+    const contention = new Contention();
+    const look = (span: number, waiters: number): void => {
+      contention.begin(NOW_MS + span * SAMPLE_SPAN_MS);
+      contention.record("x", waiters);
+    };
+    look(0, 0);
+    expect(contention.of("x")).toEqual([]);
+    look(1, 3);
+    look(1, 7);
+    look(1, 2);
+    look(2, 0);
+    look(3, 1);
+    expect(contention.of("x")).toEqual([0, 7, 0, 1]);
+    for (let span = 4; span < 60; span += 1) look(span, 1);
+    expect(contention.of("x")).toEqual(Array.from({ length: 30 }, () => 1));
+    for (let span = 60; span < 90; span += 1) look(span, 0);
+    expect(contention.size).toBe(0);
+    look(90, 2);
+    look(200, 1);
+    expect(contention.of("x")).toEqual([1]);
+  });
+
+  it("stay bounded, however many names there are", () => {
+    const contention = new Contention();
+    contention.begin(NOW_MS);
+    for (let i = 0; i < 25_000; i += 1) contention.record(`lock ${i}`, 1);
+    expect(contention.size).toBe(10_000);
+    const trips = new RoundTrips();
+    for (let i = 0; i < 1_000; i += 1) trips.record(i, 1);
+    expect(trips.all()).toHaveLength(300);
+    expect(trips.all().at(-1)?.atMs).toBe(999);
+  });
+});
+
+describe("a row", () => {
+  it("does not change while nothing happens, though the lease runs down, and does when it is renewed", () => {
+    const first = rowOf(entry({ holders: [holder({ leaseLeftMs: 30_000 })] }), context, [], undefined);
+    const later = { ...context, nowMs: NOW_MS + 1_013 };
+    const same = rowOf(entry({ holders: [holder({ leaseLeftMs: 29_000 })] }), later, [], first);
+    expect(JSON.stringify(same)).toBe(JSON.stringify(first));
+    const renewed = rowOf(entry({ holders: [holder({ leaseLeftMs: 30_000 })] }), later, [], first);
+    expect(renewed.expiresAtMs).toBe(NOW_MS + 31_013);
+  });
+
+  it("has no label in it when labels are hidden, not even in the owner's id", () => {
+    const owner = "ReH8GUZ6AOmR69do/1/30000/1/secret%20label";
+    const hidden = { ...context, redact: new Set(["label"] as const) };
+    const shown = rowOf(
+      entry({ holders: [holder({ owner, label: "secret label" })], label: "secret label" }),
+      hidden,
+      [],
+      undefined,
+    );
+    expect(JSON.stringify(shown)).not.toContain("secret");
+    expect(shown.holders[0]?.owner).toBe("ReH8GUZ6AOmR69do/1/30000/1");
+    expect(publicOwner("legacy/1/2/3/x", hidden.redact)).toBe("legacy/1/2/3/x");
+  });
+});
+
+describe("attempts", () => {
+  it("are counted by address and altogether, and forgotten after a minute", () => {
+    let nowMs = 0;
+    const attempts = new Attempts(() => nowMs);
+    for (let i = 0; i < 5; i += 1) attempts.failed("1.2.3.4");
+    expect(attempts.blockedForMs("1.2.3.4")).toBe(60_000);
+    expect(attempts.blockedForMs("5.6.7.8")).toBe(0);
+    for (let i = 0; i < 95; i += 1) attempts.failed(`10.0.0.${i}`);
+    expect(attempts.blockedForMs("5.6.7.8")).toBeGreaterThan(0);
+    nowMs = 60_000;
+    expect(attempts.blockedForMs("1.2.3.4")).toBe(0);
+    expect(attempts.blockedForMs("5.6.7.8")).toBe(0);
+  });
+});
+
+describe("history as a table", () => {
+  it("quotes what needs it, and makes no formula of a name that a stranger chose", () => {
+    const told = {
+      id: "1",
+      writtenAtMs: NOW_MS,
+      kind: "mutex",
+      outcome: "forced",
+      token: 5,
+      owner: null,
+      host: null,
+      pid: null,
+      app: null,
+      waitedMs: 1,
+      heldMs: 2,
+      sinceAtMs: null,
+      label: null,
+    } as const;
+    const rows: HistoryRow[] = [
+      { ...told, name: '=HYPERLINK("http://evil")', reason: 'a "word", or two\nlines', by: "-1+1" },
+    ];
+    const [, line = ""] = csvOf(rows).split(/\r\n/);
+    expect(line).toContain(`"'=HYPERLINK(""http://evil"")"`);
+    expect(csvOf(rows)).toContain('"a ""word"", or two\nlines"');
+    expect(csvOf(rows)).toContain(",'-1+1");
+  });
+});
+
+describe("the badge", () => {
+  it("is red for production by whatever name", () => {
+    for (const name of ["prod", "PROD-eu", "production", "live"]) expect(environmentOf(name)?.tone).toBe("danger");
+    for (const name of ["staging", "preprod", "uat"]) expect(environmentOf(name)?.tone).toBe("caution");
+    for (const name of ["dev", "products", "local"]) expect(environmentOf(name)?.tone).toBe("calm");
+    expect(environmentOf(undefined)).toBeNull();
+  });
+});
