@@ -1,6 +1,6 @@
 /** What it costs a program to have the library: the time of its import in a fresh process, and its size in a bundle. */
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -15,6 +15,8 @@ import type { Measurement } from "./measurement.js";
 const GZIP_LEVEL = 9;
 const BYTES_PER_KB = 1_000;
 const OURS = "holdfast";
+/** Mutexes alone, on ioredis: what a program has that imports `createMutexes` and `ioredis`. */
+const MUTEX = "holdfast/mutex";
 const PACK = new URL("../../../scripts/pack.mjs", import.meta.url).href;
 const LIBRARY = fileURLToPath(new URL("../../../packages/holdfast", import.meta.url));
 const PROGRAM = "const t = performance.now(); await import(process.argv[1]); console.log(performance.now() - t);";
@@ -36,15 +38,16 @@ export const imports: Measurement = {
   entries: (adapters) =>
     adapters
       .filter((adapter, i) => adapter.package !== undefined && isFirst(adapter, i, adapters))
-      .map((adapter) => ({
-        name: adapter.name,
-        role: adapter.role,
-        prepare: () => prepare(adapter.package ?? ""),
-      })),
+      .flatMap((adapter) => {
+        const { name, role } = adapter;
+        const own = { name, role, prepare: () => prepare(adapter.package ?? "") };
+        return adapter.package === OURS ? [own, { name: MUTEX, role, prepare: () => prepare(MUTEX) }] : [own];
+      }),
 
   targets: (results) => [
-    target("import of holdfast", results.median("holdfast", "import"), { atMost: 15 }, "ms", 1),
-    target("size of holdfast without client", results.median("holdfast", "size"), { atMost: 15 }, "kB min+gzip", 1),
+    target("import of holdfast", results.median(OURS, "import"), { atMost: 12 }, "ms", 1),
+    target("size of holdfast without client", results.median(OURS, "size"), { atMost: 50 }, "kB min+gzip", 1),
+    target("size of holdfast/mutex with ioredis", results.median(MUTEX, "size"), { atMost: 38 }, "kB min+gzip", 1),
   ],
 };
 
@@ -53,9 +56,10 @@ function isFirst(adapter: Adapter, i: number, adapters: readonly Adapter[]): boo
 }
 
 async function prepare(name: string): Promise<Prepared> {
-  const packed = name === OURS ? await asPublished() : undefined;
-  const url = packed === undefined ? import.meta.resolve(name) : pathToFileURL(join(packed, "dist/index.js")).href;
-  const size = await sizeOf(url);
+  const packed = name === OURS || name === MUTEX ? await asPublished() : undefined;
+  const file = name === MUTEX ? "dist/mutexes.js" : "dist/index.js";
+  const url = packed === undefined ? import.meta.resolve(name) : pathToFileURL(join(packed, file)).href;
+  const size = await sizeOf(url, name === MUTEX ? "{ createMutexes, ioredis }" : "*");
   const once = async (): Promise<number> => {
     const { stdout } = await run(process.execPath, ["--no-warnings", "--input-type=module", "-e", PROGRAM, url]);
     return Number(stdout);
@@ -77,19 +81,18 @@ async function asPublished(): Promise<string> {
   return folder;
 }
 
-/** All that the entry point exports, minified and compressed, in bytes. */
-async function sizeOf(url: string): Promise<number> {
-  const bundle = await rolldown({
-    input: new URL(url).pathname,
-    platform: "node",
-    external: NOT_OWN,
-    logLevel: "silent",
-  });
+/** What a program has that exports `names` of the entry point, minified and compressed, in bytes. */
+async function sizeOf(url: string, names: string): Promise<number> {
+  const folder = await mkdtemp(join(tmpdir(), "holdfast-size-"));
+  const input = join(folder, "program.mjs");
+  await writeFile(input, `export ${names} from ${JSON.stringify(new URL(url).pathname)};\n`);
+  const bundle = await rolldown({ input, platform: "node", external: NOT_OWN, logLevel: "silent" });
   try {
     const { output } = await bundle.generate({ format: "esm", minify: true });
     const code = output.map((chunk) => (chunk.type === "chunk" ? chunk.code : "")).join("");
     return gzipSync(code, { level: GZIP_LEVEL }).byteLength;
   } finally {
     await bundle.close();
+    await rm(folder, { recursive: true });
   }
 }

@@ -6,6 +6,23 @@ import { checkConditions, conditionsOf } from "./on-one-server.js";
 import { quorumGrace } from "./server/lineage.js";
 import { storeFor } from "./stores/detect.js";
 
+/** The options that say how to reach the server. */
+export const WAYS = ["redis", "store", "redlock", "subscriber"] as const;
+
+/** Refuses what is not an object of options. @throws TypeError */
+export function checkIsOptions(options: unknown): void {
+  if (options === null || typeof options !== "object") {
+    throw new TypeError(`createHoldfast needs an object with redis, store or redlock; got ${show(options)}`);
+  }
+  const methods = Object.entries({ redis: ["evalsha", "evalSha", "customCommand"], store: ["onReconnect"] });
+  for (const [option, names] of methods) {
+    if (!names.some((name) => typeof Reflect.get(options, name) === "function")) continue;
+    throw new TypeError(
+      `createHoldfast takes an object of options; got a ${option === "redis" ? "client" : "store"} itself: write createHoldfast({ ${option}: … })`,
+    );
+  }
+}
+
 /**
  * Returns the store that all locks use, or the stores of the quorum if `redlock` is given.
  *

@@ -112,18 +112,7 @@ const SHARED_RECHECK_MS = 1_000;
 /** The largest value accepted. Waiters re-check after 3 s in any case. */
 const LONGEST_RECHECK_MS = 5_000;
 
-const OWN_OPTIONS = [
-  "redis",
-  "store",
-  "redlock",
-  "subscriber",
-  "prefix",
-  "clientName",
-  "commandTimeoutMs",
-  "allowEviction",
-  "failoverGrace",
-  "replicas",
-];
+const OWN_OPTIONS = ["prefix", "clientName", "commandTimeoutMs", "allowEviction", "failoverGrace", "replicas"];
 
 /** The options of `createHoldfast` that every Holdfast has, with their defaults filled in. */
 export interface CheckedOptions {
@@ -138,19 +127,10 @@ export interface CheckedOptions {
 /**
  * Checks the options of `createHoldfast` and fills in the defaults.
  *
+ * @param ways  the options that say how to reach the server
  * @throws TypeError, RangeError  an invalid option; the message names the option, its range and the value received
  */
-export function checkOptions(options: HoldfastOptions): CheckedOptions {
-  if (options === null || typeof options !== "object") {
-    throw new TypeError(`createHoldfast needs an object with redis, store or redlock; got ${show(options)}`);
-  }
-  const methods = Object.entries({ redis: ["evalsha", "evalSha", "customCommand"], store: ["onReconnect"] });
-  for (const [option, names] of methods) {
-    if (!names.some((name) => typeof Reflect.get(options, name) === "function")) continue;
-    throw new TypeError(
-      `createHoldfast takes an object of options; got a ${option === "redis" ? "client" : "store"} itself: write createHoldfast({ ${option}: … })`,
-    );
-  }
+export function checkOptions(options: HoldfastOptions, ways: readonly (keyof HoldfastOptions)[]): CheckedOptions {
   const { prefix = "hf", clientName = "", commandTimeoutMs = 2_000, allowEviction = false } = options;
   checkPrefix(prefix);
   checkClientName(clientName);
@@ -165,7 +145,7 @@ export function checkOptions(options: HoldfastOptions): CheckedOptions {
   if (options.subscriber !== undefined && typeof options.subscriber !== "function") {
     throw new TypeError(`subscriber must be a function that creates a connection; got ${show(options.subscriber)}`);
   }
-  checkKnown<object>(options, [...OWN_OPTIONS, ...DEFAULTABLE] as never[]);
+  checkKnown<object>(options, [...ways, ...OWN_OPTIONS, ...DEFAULTABLE] as never[]);
   const given = Object.entries(options).filter(([option]) => DEFAULTABLE.includes(option));
   return {
     prefix,

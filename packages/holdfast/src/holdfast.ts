@@ -1,7 +1,7 @@
 /** `createHoldfast`: options, store, session, and the factories of all kinds. */
 import { Barrier, type BarrierOptions } from "./barrier/barrier.js";
 import { barrierProtocol } from "./barrier/protocol.js";
-import { chooseStores } from "./choose-stores.js";
+import { checkIsOptions, chooseStores, WAYS } from "./choose-stores.js";
 import { adopt } from "./core/acquire.js";
 import type { CloseOptions, CloseOutcome, HeldLease } from "./core/closing.js";
 import { checkName, checkValue, lockKeys, show } from "./core/keys.js";
@@ -190,7 +190,8 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
  * @throws UnsupportedError       an option that the client or the store does not support
  */
 export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, handOffMs?: number): Holdfast {
-  const checked = checkOptions(options);
+  checkIsOptions(options);
+  const checked = checkOptions(options, WAYS);
   const { prefix, clientName, defaults } = checked;
   const stores = chooseStores(options);
   if (!("run" in stores)) {

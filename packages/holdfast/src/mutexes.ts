@@ -107,9 +107,7 @@ export function createMutexes(options: MutexesOptions): Mutexes {
   const { client, ...others } = options ?? {};
   if (typeof client?.store !== "function")
     throw new TypeError(`createMutexes needs client: the result of ioredis(…) or nodeRedis(…); got ${show(client)}`);
-  const other = ["redis", "store", "redlock", "subscriber"].find((option) => option in others);
-  if (other !== undefined) throw new TypeError(`createMutexes does not take ${other}; it takes client`);
-  const checked = checkOptions(others);
+  const checked = checkOptions(others, []);
   const store = checkConditions(client.store(conditionsOf(others)), others);
   const parts = onOneServer(store, { runtime: systemRuntime, options: checked, isOwnStore: false });
   const { session, defaults } = parts;
