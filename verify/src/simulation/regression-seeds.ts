@@ -338,4 +338,10 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "promised",
     was: "a waiter that had left the queue, and froze before its call returned, was taken for starved by those who came later",
   },
+  {
+    seed: 19261,
+    kind: "semaphore",
+    profile: "stalls",
+    was: "a claim that had lost its place was to have one again, although a resize had left fewer permits than it wants",
+  },
 ];
