@@ -58,6 +58,8 @@ export async function pack(home, target) {
   if (existsSync(pages)) cpSync(pages, join(target, "dist/ui"), { recursive: true });
   for (const file of ["README.md", "LICENSE"]) cpSync(join(home, file), join(target, file));
   const { devDependencies: _, ...published } = manifest;
+  // Any version in the repository, so that a change of `holdfast` is not a major change for all; exactly this one for users.
+  if (published.peerDependencies?.holdfast !== undefined) published.peerDependencies.holdfast = manifest.version;
   writeFileSync(join(target, "package.json"), `${JSON.stringify(published, undefined, 2)}\n`);
 }
 

@@ -35,8 +35,8 @@ export async function pack(target) {
   const manifest = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
-  // What is there beside code: pages, declarations, the man page, completions.
-  const isCode = (/** @type {string} */ path) => /\.(?:js|map|tsbuildinfo)$/.test(path);
+  // What is there beside code: the man page and the completions.
+  const isCode = (/** @type {string} */ path) => /\.(?:js|d\.ts|map|tsbuildinfo)$/.test(path);
   for (const folder of manifest.files) {
     if (existsSync(join(home, folder)))
       cpSync(join(home, folder), join(target, folder), { recursive: true, filter: (path) => !isCode(path) });

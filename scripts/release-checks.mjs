@@ -1,0 +1,57 @@
+// @ts-check
+/** What a packed package must be like before it may be published. */
+
+/** @typedef {{ name: string, version: string, dependencies?: Record<string, string>, [field: string]: unknown }} Manifest */
+
+/**
+ * What is wrong with a packed package.
+ *
+ * @param {ReadonlyMap<string, string>} files  path from the package, and text
+ * @param {string} version  of all packages of the release
+ * @returns {string[]}
+ */
+export function complaintsAbout(files, version) {
+  const manifest = JSON.parse(files.get("package.json") ?? "{}");
+  /** @type {string[]} */
+  const wrong = [];
+  for (const file of ["README.md", "LICENSE", "package.json"]) if (!files.has(file)) wrong.push(`${file} is missing`);
+  for (const field of ["name", "version", "description", "keywords", "license", "engines", "publishConfig"])
+    if (manifest[field] === undefined) wrong.push(`package.json has no ${field}`);
+  if (manifest.devDependencies !== undefined) wrong.push("package.json has devDependencies");
+  for (const kind of ["dependencies", "peerDependencies"])
+    for (const [name, range] of Object.entries(manifest[kind] ?? {}))
+      if (/^(holdfast$|@holdfast\/)/.test(name) && range !== version)
+        wrong.push(`${kind} has ${name} ${range}, not the version of this release, ${version}`);
+  for (const [entry, paths] of Object.entries(manifest.exports ?? {}))
+    for (const path of typeof paths === "string" ? [paths] : Object.values(paths))
+      if (!files.has(String(path).replace("./", ""))) wrong.push(`${entry} names ${path}, which is missing`);
+  for (const path of [manifest.main, manifest.types, ...Object.values(manifest.bin ?? {})])
+    if (path !== undefined && !files.has(String(path).replace("./", ""))) wrong.push(`${path} is missing`);
+  for (const [path, text] of files) {
+    if (/\.tsbuildinfo$|\.map$|(^|\/)src\//.test(path)) wrong.push(`${path} does not belong into a package`);
+    if (/^\/\/# sourceMappingURL=/m.test(text) && /\.(?:[cm]?js|d\.ts)$/.test(path))
+      wrong.push(`${path} names a source map, which is not published`);
+  }
+  return wrong;
+}
+
+/**
+ * The packages, each after those that it depends on.
+ *
+ * @template {{ manifest: Manifest }} Package
+ * @param {readonly Package[]} packages
+ * @returns {Package[]}
+ */
+export function inOrder(packages) {
+  /** @type {Package[]} */
+  const done = [];
+  /** @param {Package} one */
+  const add = (one) => {
+    if (done.includes(one)) return;
+    const needed = { ...one.manifest.dependencies, .../** @type {object} */ (one.manifest.peerDependencies ?? {}) };
+    for (const other of packages) if (other !== one && other.manifest.name in needed) add(other);
+    done.push(one);
+  };
+  for (const one of packages) add(one);
+  return done;
+}
