@@ -48,7 +48,10 @@ export function inOrder(packages) {
   /** @param {Package} one */
   const add = (one) => {
     if (done.includes(one)) return;
-    const needed = { ...one.manifest.dependencies, .../** @type {object | undefined} */ (one.manifest.peerDependencies) };
+    const needed = {
+      ...one.manifest.dependencies,
+      .../** @type {object | undefined} */ (one.manifest.peerDependencies),
+    };
     for (const other of packages) if (other !== one && other.manifest.name in needed) add(other);
     done.push(one);
   };
