@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 import { beforeAll, expect, it } from "vitest";
 import { buildPages } from "../../scripts/build-pages.mjs";
 
-const BUILT = fileURLToPath(new URL("../../../cli/dist/console/ui", import.meta.url));
+const BUILT = fileURLToPath(new URL("../../dist/ui", import.meta.url));
 const BUDGET_BYTES = 40_000;
 
 beforeAll(async () => {
