@@ -9,7 +9,7 @@ import { createConsole } from "../../src/create-console.js";
 import type { ConsoleOptions } from "../../src/options.js";
 import { type ConsoleScene, type RedisScene, serveConsole, TOKEN } from "../../tests/scene.js";
 
-const BUILT = fileURLToPath(new URL("../../../cli/dist/console/ui", import.meta.url));
+const BUILT = fileURLToPath(new URL("../../dist/ui", import.meta.url));
 
 /** Builds the pages, if a source is newer than they are. */
 export function builtPages(): void {
