@@ -81,6 +81,8 @@ function refuseMode(client: unknown): void {
       "an ioredis client that has subscribed to a channel",
       "pass another client, such as `client.duplicate()`",
     );
+  if (has(client, "evalsha", "internal_send_command"))
+    throw unusable("a client of redis 3 or older", "install redis 4 or later");
   if (Reflect.get(client, "constructor")?.name === "RedisMock")
     throw unusable(
       "an ioredis-mock client",

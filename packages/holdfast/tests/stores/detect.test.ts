@@ -51,6 +51,18 @@ test("a store is used as it is", () => {
   expect(storeFor(store)).toBe(store);
 });
 
+test("a client of redis 3 is refused with the version that is needed", () => {
+  interface Client3 {
+    on(event: "error", listener: () => void): void;
+    end(flush: boolean): void;
+  }
+  const { createClient: createClient3 } = require("redis3") as { createClient(options: object): Client3 };
+  const client = createClient3({ port: 1 });
+  client.on("error", () => {}); // nothing listens there
+  expect(() => storeFor(client)).toThrow("got a client of redis 3 or older: install redis 4 or later.");
+  client.end(false);
+});
+
 test("clients of every library match the type of the option", () => {
   expectTypeOf<Redis>().toExtend<RedisClient>();
   expectTypeOf<Cluster>().toExtend<RedisClient>();
