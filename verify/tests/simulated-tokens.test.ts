@@ -1,4 +1,4 @@
-/** Which tokens the judge of a simulated run goes by: those of grants before the server forgot its last one. */
+/** What the judge of a simulated run goes by: tokens and grants from before the server forgot them. */
 import { expect, test } from "vitest";
 import type { History } from "../src/history/index.js";
 import type { Circumstances } from "../src/simulation/finding.js";
@@ -13,9 +13,11 @@ const FALLING = [
   "B release 60-70 ok",
 ];
 
-function verdict(tokensUntilMs: number, lines = FALLING): readonly string[] {
+const NEVER = Number.POSITIVE_INFINITY;
+
+function verdict(tokensUntilMs: number, lines = FALLING, exclusionUntilMs = NEVER): readonly string[] {
   const history = { operations: operations(lines), observations: [] } as unknown as History;
-  const circumstances = { kind: "mutex", slowClock: [], tokensUntilMs } as unknown as Circumstances;
+  const circumstances = { kind: "mutex", slowClock: [], tokensUntilMs, exclusionUntilMs } as unknown as Circumstances;
   return linearizability(history, circumstances, 10_000).violations.map(({ property }) => property);
 }
 
@@ -40,4 +42,13 @@ test("a claim keeps others out from its grant on, although who is served by it h
   ];
   expect(verdict(Number.POSITIVE_INFINITY, joined(4))).toEqual([]);
   expect(verdict(Number.POSITIVE_INFINITY, joined(9))).toEqual(["S1"]);
+});
+
+test("a grant that the server made after the end of the history explains no refusal before it", () => {
+  const refused = (grantedMs: number): string[] => [
+    `A acquire 0- info lease=100 delivered=${grantedMs}`,
+    "B acquire 10-20 no busy",
+  ];
+  expect(verdict(NEVER, refused(5), 50)).toEqual([]);
+  expect(verdict(NEVER, refused(60), 50)).toEqual(["S1"]);
 });

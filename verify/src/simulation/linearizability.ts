@@ -40,10 +40,14 @@ function orZero(model: Model<Latch, Operation>): Model<Latch, Operation> {
 }
 
 /** What says something of the lock on the server; the rest is judged by the sweeps. */
-function counts({ verb, outcome, refusal, deliveredMs }: Operation, { isResized }: Circumstances): boolean {
+function counts(operation: Operation, { isResized, exclusionUntilMs }: Circumstances): boolean {
+  const { verb, outcome, refusal, deliveredMs } = operation;
   // A grant that crossed the leaving of its caller has a record of its own, as has one that no call returned with.
   // Nor is known how many permits there were for whom there were too few, if they were fewer for a while.
   if (verb === "acquire" && outcome === "no") return refusal === "busy" && !isResized;
+  // The history ends at this instant, and all that is known to have succeeded took effect before. A grant that the server made
+  // later cannot explain any of it. As an operation of unknown outcome it could only double the search.
+  if (verb === "acquire" && outcome === "info" && deliveredMs !== undefined) return deliveredMs < exclusionUntilMs;
   if (verb === "acquire" || verb === "extend") return outcome !== "info" || deliveredMs !== undefined;
   return true;
 }
