@@ -59,6 +59,7 @@ export class LeaseWatch {
       token: facts.own.token,
       grantedMs: this.#now(),
       isOver: false,
+      isTaken: false,
       mayBeTaken: this.#mayBeForgotten,
       wasFalse: false,
       lossDueMs: Infinity,
@@ -69,7 +70,7 @@ export class LeaseWatch {
     const { operation, lockName, process } = facts;
     const takenMs = this.#taken.get(facts.own.owner);
     if (takenMs !== undefined) {
-      view.isOver = view.mayBeTaken = true;
+      view.isTaken = view.mayBeTaken = true;
       this.#recorder.taken(operation, process, takenMs);
     }
     const told = (): void => {
@@ -97,7 +98,7 @@ export class LeaseWatch {
   taken({ own: { owner } }: View): void {
     this.#taken.set(owner, this.#now());
     for (const views of this.#views.values())
-      for (const view of views) if (view.own.owner === owner) view.isOver = view.mayBeTaken = true;
+      for (const view of views) if (view.own.owner === owner) view.isTaken = view.mayBeTaken = true;
   }
 
   /**
@@ -116,7 +117,7 @@ export class LeaseWatch {
     return this.#taken.has(owner);
   }
 
-  /** Its holder, or somebody by force, ends it now. */
+  /** Its holder ends it now. */
   over(view: View): void {
     view.isOver = true;
   }
@@ -130,7 +131,7 @@ export class LeaseWatch {
   checkExclusion(lockName: string): void {
     let sum = 0;
     const valid = (this.#views.get(lockName) ?? []).filter((view) => {
-      if (view.isOver || view.process.isDead || this.ask(view) <= 0) return false;
+      if (view.isOver || view.isTaken || view.process.isDead || this.ask(view) <= 0) return false;
       sum += view.weight;
       return true;
     });

@@ -56,7 +56,7 @@ export class LossWatch {
           `${process.name}: the loss of ${view.lockName} was told after ${this.#toldBy(view).toFixed(1)}`,
         );
       }
-      if (!view.wasFalse) this.#checkReason(view);
+      if (!view.wasFalse && lease.signal.aborted) this.#checkReason(view);
       view.wasFalse = true;
       view.lossDueMs = Infinity;
     }
@@ -105,7 +105,7 @@ export class LossWatch {
   }
 }
 
-/** Whether somebody may still rely on it. */
+/** Whether it has still to say what it is. */
 export function isAlive(view: View): boolean {
   return !view.isOver && !view.wasFalse && !view.process.isDead;
 }

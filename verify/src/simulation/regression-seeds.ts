@@ -348,4 +348,10 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     profile: "forgets",
     was: "twenty grants that the server made after it had restarted kept the search for a linear order from ending",
   },
+  {
+    seed: 148439,
+    kind: "read-write-lock",
+    profile: "promised",
+    was: "a lease was expected to end although it was renewed while a forced release that found nothing was under way",
+  },
 ];

@@ -33,9 +33,14 @@ export interface View {
   weight: number;
   /** Whether it goes on by itself for as long as it is held. */
   readonly isRenewed: boolean;
-  /** Its holder has ended it, or somebody has by force: from then on others may hold. */
+  /** Its holder has ended it. From then on others may hold, and it says nothing of itself any more. */
   isOver: boolean;
-  /** Somebody has tried to end it by force, so it may be told that it is gone. */
+  /**
+   * Somebody has begun to end it by force. From then on others may hold; but the request may come late, or find nothing, so the
+   * lease goes on to say what it is.
+   */
+  isTaken: boolean;
+  /** Somebody has tried to end it by force, or a server may have forgotten it, so it may be told that it is gone. */
   mayBeTaken: boolean;
   readonly grantedMs: number;
   /** It said that it was over. */
