@@ -343,6 +343,8 @@ export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
     kind: "semaphore",
     profile: "stalls",
     was: "a claim that had lost its place was to have one again, although a resize had left fewer permits than it wants",
+  },
+  {
     seed: 141780,
     kind: "reentrant-mutex",
     profile: "forgets",
