@@ -64,7 +64,7 @@ export class Connection {
    */
   async listen(channelText: string, onMessage: Listener): Promise<Inbox> {
     const channel = toBytes(channelText);
-    // Wrapped in a new function, because the same function may subscribe twice.
+    // The callback is wrapped in a new function, because the same function may subscribe twice.
     const listener: Listener = (message) => onMessage(message);
     const listeners = this.#listeners.get(channel) ?? new Set();
     this.#listeners.set(channel, listeners.add(listener));

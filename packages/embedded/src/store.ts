@@ -90,7 +90,7 @@ class InProcessStore implements EmbeddedStore {
   }
 
   onReconnect(listener: (connection: "commands" | "inbox") => void): () => void {
-    // Wrapped in a new object, because the same listener may be registered twice.
+    // The listener is wrapped in a new object, because it may be registered twice.
     const entry = { call: listener };
     this.#reconnectListeners.add(entry);
     return () => void this.#reconnectListeners.delete(entry);

@@ -10,7 +10,7 @@ export { asPattern, type LeastPrivilege, leastPrivilege } from "./server/least-p
 export { clusterSlot, tagOf } from "./stores/cluster-slot.js";
 export { missingPermission, type Refused } from "./stores/failure.js";
 
-/** A script, to check whether a server accepts it. */
+/** A script that a program can load to check whether a server accepts it. */
 export interface ScriptSample {
   /** `<kind>/<verb>`. */
   readonly name: string;
@@ -48,6 +48,6 @@ export const keyFamilies: ReadonlySet<string> = new Set([
     "coalesce",
   ],
   ...["cache", "counter", "fence", "versioned", "worker-slot"],
-  // Not locks: written by features that keep records about locks.
+  // These are not locks. Features that keep records about locks write them.
   ...["history", "period-marker"],
 ]);

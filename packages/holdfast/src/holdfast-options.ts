@@ -77,7 +77,10 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
    */
   readonly replicas?: { readonly atLeast: number; readonly timeoutMs: number } | undefined;
 
-  /** Shown to waiters for a lock that this client holds, together with the host and the process id. At most 256 bytes. */
+  /**
+   * A name for this client. Error messages show it, with the host and the process id, to waiters for a lock that this client
+   * holds. At most 256 bytes.
+   */
   readonly clientName?: string | undefined;
 
   /**

@@ -15,7 +15,10 @@ export interface Internals {
   readonly prefix: string;
   /** The `clientName` option; empty if it was not given. */
   readonly clientName: string;
-  /** The stores of the quorum if the Holdfast is on several independent servers. The session's store is then none of them. */
+  /**
+   * The stores of the quorum if the Holdfast is on several independent servers. In that case the session's own store is
+   * not one of them.
+   */
   readonly servers?: readonly Store[] | undefined;
 }
 

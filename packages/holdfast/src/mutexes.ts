@@ -1,6 +1,6 @@
 /**
- * `holdfast/mutex`: mutexes alone, on the client library that you name. For programs that are bundled or started often: it is
- * half the size of `holdfast`, which has every kind of lock and recognizes every client library.
+ * `holdfast/mutex`: only mutexes, with the client library that you choose. For programs that are bundled or started
+ * often: it is half the size of `holdfast`, which has every kind of lock and recognizes every client library.
  */
 import { adopt } from "./core/acquire.js";
 import { show } from "./core/keys.js";
@@ -46,7 +46,7 @@ export interface ClientOptions<Redis> {
 }
 
 /**
- * Uses an ioredis or iovalkey client of one server or of Sentinel; it is never closed. For a cluster, use `holdfast`.
+ * Uses an ioredis or iovalkey client of one server or of Sentinel, and never closes it. For a cluster, use `holdfast`.
  *
  * @throws TypeError  `redis` is not such a client
  */
@@ -60,7 +60,7 @@ export function ioredis(redis: object, { subscriber }: ClientOptions<object> = {
 }
 
 /**
- * Uses a node-redis client or pool of one server or of Sentinel; it is never closed. For a cluster, use `holdfast`.
+ * Uses a node-redis client or pool of one server or of Sentinel, and never closes it. For a cluster, use `holdfast`.
  *
  * @throws TypeError  `redis` is not such a client
  */
@@ -79,7 +79,7 @@ export interface MutexesOptions extends Omit<HoldfastOptions, "redis" | "redlock
   readonly client: Client;
 }
 
-/** Creates mutexes on one server. As `Holdfast`, without the other kinds, pauses and conditions. */
+/** Creates mutexes on one server. Like `Holdfast`, but without the other kinds, pauses and conditions. */
 export interface Mutexes extends Pick<Holdfast, "adopt" | "held" | "close">, AsyncDisposable {
   /**
    * Returns the mutex of this name, 1 to 512 bytes. Sends no request and needs no cleanup. It is the same lock as

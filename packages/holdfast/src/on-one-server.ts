@@ -1,4 +1,7 @@
-/** What every Holdfast on one server, cluster or Sentinel group has: its session, and the protocol of its mutexes. */
+/**
+ * The parts that every Holdfast on one server, cluster or Sentinel group has: its session, and the protocol of its
+ * mutexes.
+ */
 import { clientRecords, renewing } from "./client-record/client-record.js";
 import type { MakeLease } from "./core/acquire.js";
 import { UnsupportedError } from "./core/errors.js";
@@ -28,7 +31,7 @@ export interface OnOneServer {
   /**
    * Returns the protocol of the mutex of this name.
    *
-   * @param kind  in errors and events
+   * @param kind  the kind that errors and events show
    * @throws TypeError, RangeError  an invalid name or option
    */
   mutexProtocolOf(kind: string, name: string, options?: LockOptions): MutexProtocol;
@@ -118,15 +121,17 @@ export function checkConditions(store: Store, { failoverGrace: grace, replicas }
 }
 
 /**
- * How many open Holdfasts use each store. All copies of this library in the process share the count: a duplicate install, or a
- * module that was loaded again.
+ * How many open Holdfasts use each store. All copies of this library in the process share the count, including a duplicate
+ * install and a module that was loaded again.
  */
 const USERS = Symbol.for("holdfast.storeUsers");
 const inProcess = globalThis as { [USERS]?: WeakMap<Store, number> };
 const users = inProcess[USERS] ?? new WeakMap<Store, number>();
 inProcess[USERS] = users;
 
-/** Registers one more Holdfast on this store. @returns unregisters it; the last one closes the store */
+/**
+ * Registers one more Holdfast on this store. @returns a function that unregisters it; the last call closes the store
+ */
 export function shareStore(store: Store): () => Promise<void> {
   users.set(store, (users.get(store) ?? 0) + 1);
   return async () => {

@@ -12,11 +12,11 @@ export { serverLineage } from "./generated/server.js";
 export { createHoldfastOn } from "./holdfast.js";
 export {
   type AcquireVote,
-  type Behind,
   type ConfirmAnswer,
   confirmed,
   type Decision,
   decide,
+  type LaggingServer,
   quorumOf,
   tally,
   type Unconfirmed,

@@ -13,7 +13,7 @@ export type { RedisClient } from "./stores/detect.js";
 /** A store to write to, and how long to wait for a reply. */
 export interface StoreOf {
   readonly store: Store;
-  /** The prefix of Holdfast's keys there. */
+  /** The prefix of Holdfast's keys in that store. */
   readonly prefix: string;
   readonly commandTimeoutMs: number;
   readonly runtime: Runtime;

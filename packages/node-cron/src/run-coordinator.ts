@@ -144,7 +144,7 @@ class Coordinator implements RedisRunCoordinator {
     this.#running.delete(key);
     // If the release fails, the permit ends with its lease.
     await run.living?.release().catch(() => {});
-    await this.#log.ended(run, "untold", this.#session.runtime.monotonicMs() - run.beganAtMs);
+    await this.#log.ended(run, "unreported", this.#session.runtime.monotonicMs() - run.beganAtMs);
   }
 
   /**

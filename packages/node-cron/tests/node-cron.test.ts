@@ -310,6 +310,6 @@ describe("with node-cron", () => {
       async () => expect(await readHistory(other, { name })).toMatchObject([{ ...entry, outcome: "released" }]),
       { timeout: 15_000 },
     );
-    expect(coordinator.counts).toMatchObject({ started: 1, ended: { untold: 1 } });
+    expect(coordinator.counts).toMatchObject({ started: 1, ended: { unreported: 1 } });
   });
 });

@@ -41,9 +41,9 @@ export interface RunStartedEvent extends RunEvent {
  * - `succeeded`: the work returned
  * - `failed`: the work threw an error
  * - `lost`: the work returned after its lease was lost
- * - `untold`: only for a coordinator, because the scheduler does not say how the run ended
+ * - `unreported`: only for a coordinator, because the scheduler does not say how the run ended
  */
-export type RunEnding = "succeeded" | "failed" | "lost" | "untold";
+export type RunEnding = "succeeded" | "failed" | "lost" | "unreported";
 
 /** Event on `holdfast:run:ended`. */
 export interface RunEndedEvent extends RunStartedEvent {

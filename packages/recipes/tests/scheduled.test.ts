@@ -99,9 +99,9 @@ describe("instances that call a job", () => {
   });
 
   test("share the period marker with `holdfast run --once-per`", async () => {
-    const { lookAtPeriod } = await import("holdfast/period-marker");
+    const { inspectPeriod } = await import("holdfast/period-marker");
     await job(holdfast)();
-    await expect(lookAtPeriod(other, name, { every: HOUR_MS })).resolves.toMatchObject({
+    await expect(inspectPeriod(other, name, { every: HOUR_MS })).resolves.toMatchObject({
       lastRun: { pid: process.pid, exitCode: 0 },
     });
   });

@@ -70,7 +70,7 @@ let texts: Promise<ScriptTexts> | undefined;
 /** What the library sends to a single server that may have taken over, and the question about a slot. */
 async function clusterScripts(): Promise<ScriptTexts> {
   const found = new Map(await failoverScripts());
-  await failoverGrace("auto", "hf")?.look(
+  await failoverGrace("auto", "hf")?.inspectSlot(
     async ({ name, source }) => {
       found.set(name, source);
       return [1, -1, "a run", "a server"];

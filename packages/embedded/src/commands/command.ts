@@ -15,7 +15,7 @@ export interface Context {
 
 /** A command. Its arguments do not include its name. */
 export interface Command {
-  /** Fewest and most arguments. */
+  /** Minimum and maximum number of arguments. */
   readonly arity: readonly [least: number, most: number];
   readonly run: (context: Context, args: readonly Bytes[]) => CommandReply;
 }
@@ -23,7 +23,7 @@ export interface Command {
 /** The commands for one type of value, by their names in uppercase. */
 export type Commands = { readonly [name: string]: Command };
 
-/** No limit to the number of arguments. */
+/** Stands for an unlimited number of arguments. */
 export const MANY: number = Infinity;
 
 /** Returns the argument at `index`. It must exist: the arity or the caller has checked that. */

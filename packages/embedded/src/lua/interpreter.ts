@@ -14,7 +14,7 @@ import { type Marks, pushMarked, pushReply, pushStrings, readArgument, readReply
 /** A compiled script. */
 export interface Chunk {
   readonly sha1: string;
-  /** Its index in Lua's registry. */
+  /** Index of the compiled script in Lua's registry. */
   readonly place: bigint;
 }
 
@@ -30,7 +30,8 @@ export class Interpreter {
   readonly #places: { readonly base: bigint; readonly env: bigint; readonly explain: bigint };
   #execute: Execute | undefined;
   /**
-   * An error in a command that is not a ReplyError, so it is a bug here. It is thrown once the Lua stack has unwound.
+   * An error in a command that is not a ReplyError, which means that this package has a bug. It is thrown once the Lua
+   * stack has unwound.
    */
   #fault: { readonly error: unknown } | undefined;
 

@@ -50,9 +50,9 @@ export interface ClientEntry {
   /** When it last wrote its record, by the server's clock, in ms since 1970. */
   readonly lastSeenAtMs: number | undefined;
   /**
-   * Whether it has written its record within the last minute. A client that holds or waits writes it every 20 s. So a
-   * client that has locks but has not written its record has crashed or is disconnected. A client without locks writes
-   * no record.
+   * Whether it has written its record within the last minute. A client that holds or waits for a lock writes its record
+   * every 20 s. So a client that has locks but has not written its record has crashed or is disconnected. A client
+   * without locks writes no record.
    */
   readonly isHeardOf: boolean;
   /** The locks that the client holds. */
@@ -74,7 +74,7 @@ const MOST_CLIENTS = 10_000;
 const SILENT_MS = 60_000;
 
 /**
- * Lists the clients of the prefix that have a record or a lock, ordered by host and process id. It finds up to about
+ * Lists the clients under the prefix that have a record or a lock, ordered by host and process id. It finds up to about
  * 10,000 clients by their records, with SCAN on every primary as `survey` does, plus every client that a lock names.
  * Read-only.
  *

@@ -31,7 +31,8 @@ export type LockMode = "exclusive" | "shared";
  *
  * - `held`: it has a holder, or some of its permits are held
  * - `awaited`: it has waiters but no holder, for example waiters for a condition, or after its holder has crashed
- * - `paused`: an operator has paused it; `pause` names the operator, and `holders` has the holders that continue
+ * - `paused`: an operator has paused it; `pause` names the operator, and `holders` lists the holders whose leases
+ *   continue
  * - `counting`: a latch above zero
  * - `gathering`: a barrier at which some parties have arrived
  * - `broken`: a barrier whose last generation broke, or a lock that cannot be read; see `unreadable`
@@ -43,7 +44,7 @@ export type LockState = "held" | "awaited" | "paused" | "counting" | "gathering"
 export interface EntryHolder extends Holder {
   /** How it holds the lock. */
   readonly mode: LockMode;
-  /** The number of permits that it holds of a semaphore. 1 for all other kinds. */
+  /** The number of permits of a semaphore that it holds. 1 for all other kinds. */
   readonly permits: number;
   /** The slot numbers of the permits, if the kind numbers them. */
   readonly slots: readonly number[];
@@ -53,7 +54,7 @@ export interface EntryHolder extends Holder {
 export interface EntryWaiter extends WaitingClaim {
   /** How it wants to hold the lock. */
   readonly mode: LockMode;
-  /** The number of permits that it requests of a semaphore. 1 for all other kinds. */
+  /** The number of permits of a semaphore that it requests. 1 for all other kinds. */
   readonly permits: number;
   /** When it joined the queue, by the server's clock, in ms since 1970. Undefined if the queue does not record it. */
   readonly sinceAtMs: number | undefined;
@@ -65,7 +66,7 @@ export interface EntryCondition {
   readonly name: string;
   /** The number of waiters for the condition. `waiters` may have fewer. */
   readonly waiterCount: number;
-  /** The first 100 waiters, the one that is signaled next first. */
+  /** The first 100 waiters, in the order in which they will be signaled. */
   readonly waiters: readonly EntryWaiter[];
 }
 
@@ -98,15 +99,15 @@ export interface LockEntry {
   readonly permits: { readonly limit: number | undefined; readonly used: number } | undefined;
   /** The current pause. Undefined if the lock is not paused. */
   readonly pause: Pause | undefined;
-  /** The label of the pause, or else of the first holder. */
+  /** The label of the pause if there is one, otherwise that of the first holder. */
   readonly label: string | undefined;
   /** For a mutex, the conditions that were found. `lookUpConditions` and lists search for them; `lookUp` does not. */
   readonly conditions: readonly EntryCondition[];
-  /** For an election with a leader, the published value and the term. */
+  /** The published value and the term of an election that has a leader. */
   readonly leader: { readonly value: string; readonly term: number } | undefined;
-  /** For a latch that was set, the remaining count and the initial count. */
+  /** The remaining count and the initial count of a latch that was set. */
   readonly count: { readonly left: number; readonly initial: number } | undefined;
-  /** For a barrier that was used, its current generation, and why the last one broke, if it did. */
+  /** The current generation of a barrier that was used, and why the last one broke, if it did. */
   readonly barrier:
     | { readonly parties: number | undefined; readonly generation: number; readonly broken: BreakReason | undefined }
     | undefined;

@@ -1,7 +1,7 @@
 --[[
   admin/here: return a key as it arrives on the server, and the server's time. Read-only.
 
-  A client library may add a prefix to each key without telling Holdfast. Only the server sees that prefix. All keys
+  A client library may add a prefix to each key without informing Holdfast. Only the server sees that prefix. All keys
   that SCAN lists begin with it.
 
   KEYS[1] key  any key; it need not exist

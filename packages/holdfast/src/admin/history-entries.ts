@@ -105,7 +105,7 @@ export interface OpenHold {
 /**
  * Combines the events of one name into entries, newest first.
  *
- * @param isHeld  tells whether a hold without a recorded end continues
+ * @param isHeld  returns whether a hold without a recorded end continues
  */
 export function entriesOf(events: readonly ReadEvent[], isHeld: (hold: OpenHold) => boolean): HistoryEntry[] {
   return groupsOf(events)
@@ -119,10 +119,10 @@ export function openIn(events: readonly ReadEvent[]): readonly OpenHold[] {
 }
 
 /**
- * Groups events by hold. A token identifies a hold among all holds of its name. For a read-write lock the owner does,
- * because a lease that changes sides gets a new token. A force-release may name only the token, or only the owner. A
- * pause or its end may be recorded twice, by the program that did it and by the page that requested it; both name the
- * owner of the pause.
+ * Groups events by hold. A token identifies a hold among all holds of its name. For a read-write lock the owner
+ * identifies the hold, because a lease that changes sides gets a new token. A force-release may name only the token, or
+ * only the owner. A pause or its end may be recorded twice, by the program that did it and by the page that requested
+ * it; both name the owner of the pause.
  */
 function groupsOf(events: readonly ReadEvent[]): ReadEvent[][] {
   const groups = new Map<string, ReadEvent[]>();
@@ -154,20 +154,20 @@ function groupsOf(events: readonly ReadEvent[]): ReadEvent[][] {
   return [...groups.values()];
 }
 
-/** Whether an event concerns the lock as a whole and no hold. */
+/** Whether an event concerns the lock as a whole rather than a hold. */
 function isDeed(what: HistoryWord): boolean {
   return what === "paused" || what === "resumed";
 }
 
 function openHoldOf(group: readonly ReadEvent[]): OpenHold | undefined {
-  const [{ kind, owner, token, key }] = group as [ReadEvent]; // a group has one at least
+  const [{ kind, owner, token, key }] = group as [ReadEvent]; // a group has at least one event
   if (owner === undefined || token === undefined || group.some(({ what }) => what !== "granted")) return undefined;
   return { kind, key, owner, token };
 }
 
 function entryOf(group: readonly ReadEvent[], isHeld: (hold: OpenHold) => boolean): HistoryEntry {
   const byWeight = group.toSorted((one, other) => WEIGHTS[other.what] - WEIGHTS[one.what]);
-  const [main = group[0] as ReadEvent] = byWeight; // a group has one at least
+  const [main = group[0] as ReadEvent] = byWeight; // a group has at least one event
   const granted = group.find(({ what }) => what === "granted");
   const firstKnown = <Field extends keyof ReadEvent>(field: Field): ReadEvent[Field] | undefined =>
     byWeight.find((event) => event[field] !== undefined)?.[field];

@@ -93,7 +93,8 @@ async function readLock(place: Place, whose: Whose, identities: Identities): Pro
     count: own.count,
     barrier: own.barrier,
   };
-  // The first key of a mapped lock lacks the prefix of Holdfast, so lists find the lock by the key of its token.
+  // The first key of a lock with the `key` option lacks the prefix of Holdfast, so lists find the lock by the key of
+  // its token.
   const hasFirstKey =
     whose.key === undefined ? (seen.isOnRecord ?? state.holders.length > 0) : entry.token !== undefined;
   return { entry, hasFirstKey };

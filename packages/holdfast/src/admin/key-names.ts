@@ -6,7 +6,7 @@ import { LOCK_KINDS, type LockKind } from "./entry.js";
 export interface Trace {
   readonly kind: LockKind;
   readonly name: string;
-  /** The mapped key, if the lock has one. */
+  /** The `key` option of the lock, if it has one. */
   readonly key: string | undefined;
   /** Which of the lock's keys it is: `""` for the first one, otherwise the suffix, such as `queue`. */
   readonly part: string;

@@ -13,7 +13,8 @@ export function isMistyped(error: unknown): boolean {
 }
 
 /**
- * Returns undefined for an error about the type of a key, for records beside a lock: such a key is not one of theirs.
+ * Handles the error of reading an optional record: returns undefined if the key has another type, because then it does
+ * not contain such a record.
  *
  * @throws error  any other error
  */

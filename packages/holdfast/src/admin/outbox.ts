@@ -16,7 +16,7 @@ export interface HistoryTroubleEvent {
   readonly name: string;
   /** The number of events. */
   readonly events: number;
-  /** Whether the events are dropped. Otherwise, they are retried. */
+  /** Whether the events are dropped. If false, they are retried. */
   readonly dropped: boolean;
   /** Why the events could not be written. */
   readonly error: unknown;

@@ -30,7 +30,7 @@ import { KeyScan, START } from "./scan.js";
 export interface ReadHistoryOptions {
   /** The name of the lock, 1 to 512 bytes. @default all names with a history */
   readonly name?: string | undefined;
-  /** A glob pattern for names, with the syntax of SCAN. Instead of `name`. */
+  /** A glob pattern for names, with the syntax of SCAN. Use it instead of `name`. */
   readonly pattern?: string | undefined;
   /** How far back to read, in ms, up to now. A whole number from 1 to 31,536,000,000, a year. @default a day */
   readonly sinceMs?: number | undefined;
@@ -46,7 +46,7 @@ const A_DAY_MS = 86_400_000;
 const PAGE = 500;
 /** Maximum number of events of one name to read when searching for matching entries. */
 const MOST_READ = 10_000;
-/** Maximum number of names to read: those that SCAN finds first. */
+/** Maximum number of names to read. SCAN decides which names come first. */
 const MOST_NAMES = 10_000;
 const AT_ONCE = 20;
 /** Maximum number of holders that an inspection of a lock returns. */
@@ -169,7 +169,7 @@ type Hold = Parameters<Parameters<typeof entriesOf>[1]>[0];
  * Inspects each kind of lock with this name once.
  *
  * @param open  the holds without a recorded end
- * @returns a function that tells whether such a hold continues
+ * @returns a function that returns whether such a hold continues
  * @throws StoreError
  */
 async function holdsOf(place: Place, name: string, open: readonly Hold[]): Promise<(hold: Hold) => boolean> {

@@ -226,9 +226,9 @@ class Recorder implements HistoryRecorder {
     if (this.#ended.has(hold)) return;
     this.#ended.add(hold);
     forgetOldest(this.#ended, REMEMBERED);
-    // If the start of the hold still waits, one event with start and end replaces it.
+    // If the start of the hold has not been written yet, one event with start and end replaces it.
     const known = this.#outbox.takeBack(event.lockName, hold) ?? this.#about(event);
-    // Uses the latest token because a force-release names that one.
+    // Uses the latest token, because a force-release contains that token.
     this.#outbox.add({ ...known, token: event.token, ...end }, hold);
   }
 

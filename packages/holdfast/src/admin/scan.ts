@@ -54,7 +54,8 @@ interface Answered {
 }
 
 /**
- * Lists keys of one Holdfast. Create one for each list: it asks only once for the prefix that the client library adds.
+ * Lists keys of one Holdfast. Create one for each list, because it asks only once for the prefix that the client
+ * library adds.
  */
 export class KeyScan {
   readonly #place: Place;
@@ -158,7 +159,7 @@ async function onEach(
   );
 }
 
-/** Returns the number of known servers that are not read to their end. */
+/** Returns the number of known servers that have not been read completely. */
 function openOf(cursors: Progress["cursors"], stores: number): number {
   return cursors.size === 0 ? stores : [...cursors.values()].filter((cursor) => cursor !== "end").length;
 }

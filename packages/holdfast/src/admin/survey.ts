@@ -1,4 +1,4 @@
-/** Lists all locks of a prefix, page by page. */
+/** Lists all locks under a prefix, page by page. */
 
 import { show } from "../core/keys.js";
 import { checkWhole } from "../core/options.js";

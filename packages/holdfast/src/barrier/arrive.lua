@@ -1,9 +1,10 @@
 --[[
   barrier/arrive: arrive at the barrier, or confirm that the party still waits; the last arrival releases all parties.
 
-  One atomic step, so that each party is in exactly one generation, and a generation either passes for all or breaks
-  for all. A repeated request of the same party gets the same reply for as long as its end is kept (at least the last
-  10,000 ends). An arrival is a lease: a request that finds the lease of another party expired breaks the generation.
+  This is one atomic step, so that each party is in exactly one generation, and a generation either passes for all or
+  breaks for all. A repeated request of the same party gets the same reply for as long as the end of its arrival is on
+  record, which applies to at least the last 10,000 arrivals. An arrival is a lease: a request that finds the lease of
+  another party expired breaks the generation.
 
   KEYS[1] barrier  hash: parties, generation; broken, why and by of the generation that broke last; resetBy
   KEYS[2] arrived  sorted set, owner of an arrival of this generation -> its index
@@ -49,7 +50,7 @@ end
 if barrier[1] and barrier[1] ~= parties then
   return {4, tonumber(barrier[1])}
 end
--- Ends are kept for as long as copies of a request may arrive.
+-- Records of ended arrivals are kept for as long as copies of a request may arrive.
 local function trimEnds()
   redis.call('PEXPIRE', KEYS[4], 86400000)
   local excess = redis.call('ZCARD', KEYS[4]) - parties - 10000

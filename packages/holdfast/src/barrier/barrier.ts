@@ -39,7 +39,7 @@ export interface BarrierInspection {
   readonly name: string;
   /** The number of parties on the server; undefined if the barrier has not been used for a day. */
   readonly parties: number | undefined;
-  /** The generation that parties arrive in now, or the one that broke. */
+  /** The generation in which parties currently arrive, or the one that broke. */
   readonly generation: number;
   /** The parties that have arrived, in order of arrival. */
   readonly arrived: readonly WaitingClaim[];
@@ -49,7 +49,7 @@ export interface BarrierInspection {
 
 const ARRIVE_OPTIONS: readonly string[] = ["waitMs", "signal", "label", "leaseMs"];
 
-/** Well below a day, because the server forgets an unused barrier after a day. */
+/** This is well below a day, because the server forgets an unused barrier after a day. */
 const LEASE_MAX_MS = 43_200_000;
 
 /**
@@ -88,8 +88,8 @@ export class Barrier {
   }
 
   /**
-   * Arrives and waits until all parties have arrived, by default as long as an acquire waits. One round trip and one
-   * message, plus a renewal every third of `leaseMs`.
+   * Arrives and waits until all parties have arrived, by default as long as an acquire waits. Takes one round trip and
+   * one message, plus a renewal every third of `leaseMs`.
    *
    * @returns the generation that passed and the index of this party in it
    * @throws BrokenBarrierError  the generation broke; no party of it continues

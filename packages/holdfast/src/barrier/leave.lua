@@ -2,8 +2,8 @@
   barrier/leave: give up an arrival, which breaks its generation for all others.
 
   If the generation has already passed or broken, nothing happens. If the arrival has not reached the server yet, it
-  is recorded as given up, so that it does not count when it does, and the generation continues without it. A repeated
-  request gets the same reply.
+  is recorded as given up, so that it does not count if it arrives later, and the generation continues without it. A
+  repeated request gets the same reply.
 
   KEYS[1] barrier  hash: parties, generation; broken, why and by of the generation that broke last; resetBy
   KEYS[2] arrived  sorted set, owner of an arrival of this generation -> its index

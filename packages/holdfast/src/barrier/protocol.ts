@@ -5,7 +5,7 @@ import type { InspectProtocol, State, WaitProtocol } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
 import { barrierArrive, barrierInspect, barrierLeave, barrierReset } from "../generated/barrier.js";
 
-/** What the protocol of one barrier needs. */
+/** The parts that the protocol of one barrier needs. */
 export interface BarrierPlace {
   readonly store: Store;
   readonly name: string;
@@ -38,7 +38,7 @@ export interface Arrival extends WaitProtocol {
   /** Set if `leave` came too late, because all parties had arrived. */
   passed(): { readonly generation: number; readonly index: number } | undefined;
 
-  /** Whether it left before it had arrived. The generation then continues without it. */
+  /** Whether the party left before it had arrived. The generation then continues without it. */
   isAbsent(): boolean;
 }
 

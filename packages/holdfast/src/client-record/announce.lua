@@ -5,7 +5,7 @@
   holders, never for a grant.
 
   KEYS[1] client    hash: host, pid, name, version and protocol of the process; since and seen, the start of the client
-                    and the last write, in microseconds; nonce, that of the last write; timeouts, as in ARGV[9]
+                    and the last write, in microseconds; nonce, the nonce of the last write; timeouts, as in ARGV[9]
   ARGV[1] host      host name
   ARGV[2] pid       process id on that host
   ARGV[3] name      the clientName option, or empty

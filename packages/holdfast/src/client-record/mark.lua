@@ -1,8 +1,8 @@
 --[[
   client-record/mark: mark the protocol of this client as in use, unless another one is in use.
 
-  Checking and marking are one atomic step, so that of two clients that start together with different protocols only
-  one succeeds. Clients of all major versions share this key and its format; see docs/adr/134-protocol-versions.md.
+  Checking and marking are one atomic step, so that only one of two clients that start together with different protocols
+  succeeds. Clients of all major versions share this key and its format; see docs/adr/134-protocol-versions.md.
 
   KEYS[1] marker    hash with one field for each major version in use: `<seenMs> <untilMs> <clientId> <library version>`
   ARGV[1] protocol  major version of the caller

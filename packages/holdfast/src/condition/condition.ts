@@ -10,7 +10,10 @@ import { insist } from "../core/release.js";
 import type { Session } from "../core/session.js";
 import { type ConditionPlace, inspectionOf, signal, waitProtocol } from "./protocol.js";
 
-/** Maximum number of waiters that one request signals. Limited because the server serves no other client while a script runs. */
+/**
+ * Maximum number of waiters that one request signals. The number is limited because the server serves no other client while a
+ * script runs.
+ */
 const BATCH = 1_000;
 
 /**
@@ -30,7 +33,7 @@ const signalsOf = new WeakMap<Claim, Signals>();
  *
  * `wait` releases the mutex and joins the condition's queue in one step. `signal` moves the first waiter of that queue
  * to the end of the mutex's queue. When `wait` resolves, the waiter holds the mutex with a new lease and a new token.
- * Nothing polls.
+ * No waiter polls.
  *
  * Check what you wait for in a loop, because another client may hold the mutex between the signal and your grant. Also,
  * a waiter that was disconnected for a while may wake without a signal. A signal is never lost while its waiter is
@@ -67,7 +70,7 @@ export class Condition {
   }
 
   /**
-   * Releases the mutex, waits for a signal and then acquires the mutex again. One round trip, one message for the
+   * Releases the mutex, waits for a signal and then acquires the mutex again. Takes one round trip, one message for the
    * signal and one for the mutex. `lease` ends as soon as the request is sent, whatever the outcome.
    *
    * Unlike in Java, a wait that ends without a signal does not acquire the mutex again, because that wait could exceed
@@ -98,7 +101,7 @@ export class Condition {
       lease.assertHeld();
       resolved.signal?.throwIfAborted();
     }
-    if (!this.#session.canBeTold(this.#place)) {
+    if (!this.#session.canReceiveGrants(this.#place)) {
       // A claim may join the queue only if its client can receive messages. If this fails, the mutex is still held.
       await this.#session.listen(this.#place, commandTimeoutMs);
       lease.assertHeld();
@@ -125,7 +128,7 @@ export class Condition {
   }
 
   /**
-   * Wakes the first waiter, which continues once it is granted the mutex. One round trip.
+   * Wakes the first waiter, which continues once it is granted the mutex. Takes one round trip.
    *
    * @param lease  a lease of the mutex, which stays held
    * @returns 1, or 0 if there was no waiter
@@ -138,7 +141,7 @@ export class Condition {
   }
 
   /**
-   * Wakes all current waiters. Each continues once it is granted the mutex. One round trip per 1,000 waiters.
+   * Wakes all current waiters. Each continues once it is granted the mutex. Takes one round trip per 1,000 waiters.
    *
    * @param lease  a lease of the mutex, which stays held
    * @returns the number of waiters

@@ -10,7 +10,7 @@ import { conditionInspect, conditionLeave, conditionSignal, conditionWait } from
 /** Maximum number of waiters that `inspect` lists. */
 const NAMED_WAITERS = 100;
 
-/** What the protocol of one condition needs. */
+/** The parts that the protocol of one condition needs. */
 export interface ConditionPlace {
   readonly store: Store;
   /** Protocol of the mutex that the condition belongs to. */
@@ -88,7 +88,7 @@ export function waitProtocol(
   return {
     ...inspectionOf(place),
     inbox,
-    // Bound to the mutex protocol, because that has the keys of the mutex.
+    // The method is bound to the mutex protocol, because that object has the keys of the mutex.
     confirm: mutex.confirm?.bind(mutex),
     confirmHandOff: mutex.confirmHandOff?.bind(mutex),
     // How long it held the mutex before the wait says nothing about how long it will hold it after the wait.
@@ -114,7 +114,7 @@ export function waitProtocol(
       mayHaveEntered = true;
       entered();
       if (reply.outcome === "waiting") return reply;
-      // From now on this claim requests the mutex. The reply "refused" makes the waiter do so in its next request,
+      // From now on this claim requests the mutex. The reply "refused" makes the waiter request the mutex next,
       // unless the wait ends in this turn. A request sent from here could then reach the server after its own release.
       isSignalled = true;
       return { ...reply, outcome: "refused" };

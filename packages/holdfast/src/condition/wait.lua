@@ -1,9 +1,9 @@
 --[[
   condition/wait: release the mutex to its next waiter, and wait for a signal with a new claim.
 
-  One atomic step, so that no signal can come in between. A repeated request with the same new claim changes nothing.
-  A claim that is no longer in the condition's queue was signaled, or dropped because it had no subscriber. Either way
-  it continues by acquiring the mutex, because an unnecessary wake-up does no harm and a lost signal does.
+  This is one atomic step, so that no signal can come in between. A repeated request with the same new claim changes
+  nothing. A claim that is no longer in the condition's queue was signaled, or was dropped because it had no subscriber.
+  Either way it continues by acquiring the mutex, because an unnecessary wake-up does no harm and a lost signal does.
 
   KEYS[1] lock       string, owner id of the holder; expires with its lease
   KEYS[2] fence      string, last token issued

@@ -50,7 +50,7 @@ export async function acquire<Held extends Lease>(
   });
   const held = await ended;
   if (held !== undefined) return held;
-  // Created in an async function that the caller awaits, so that its stack includes the caller's line.
+  // The error is created in an async function that the caller awaits, so that its stack includes the caller's line.
   throw await timeoutError(session, protocol, options, timedOut ?? { state: undefined }, 0);
 }
 
@@ -68,8 +68,8 @@ async function acquireAlone<Held extends Lease>(
 }
 
 /**
- * Returns the error of a wait that ended. It names who holds or has paused the lock, if that can be found out quickly. Never
- * rejects.
+ * Returns the error of a wait that ended. The error names the holder or the author of the pause, if they can be read quickly.
+ * Never rejects.
  *
  * @param calledAtMs  when the call began, in ms on the monotonic clock; used only if the call did not wait
  */
@@ -96,7 +96,7 @@ export async function timeoutError(
   });
 }
 
-/** Inspects the lock for the error message. Returns the state, or why it cannot be read. Never rejects. */
+/** Inspects the lock for the error message. Returns the state, or the reason why it cannot be read. Never rejects. */
 async function inspected(session: Session, protocol: WaitProtocol, calledAtMs: number): Promise<TimedOut> {
   try {
     return { state: await session.inspections.inspect(protocol, { calledAtMs, timeoutMs: session.commandTimeoutMs }) };
@@ -164,7 +164,7 @@ export async function adopt<Held extends Lease>(
     throw new LeaseLostError(protocol.name, { reason, token: exported.token, owner });
   }
   try {
-    // A close in progress has already asked the existing holders to end. It would take this lease away while its work runs.
+    // A close in progress has already asked the existing holders to end. It would end this lease while its work still runs.
     session.assertOpen(protocol.name);
   } catch (error) {
     void cleanUp(session, protocol, claim, false, session.commandTimeoutMs);
@@ -175,7 +175,9 @@ export async function adopt<Held extends Lease>(
   return make(new Hold(session, protocol, grant, kept));
 }
 
-/** Adopts the lease. If the reply is lost, asks again once with the same claim: the first try may have run. @throws StoreError */
+/**
+ * Adopts the lease. If the reply is lost, asks again once with the same claim: the first attempt may have run. @throws StoreError
+ */
 async function adoptSurely(
   session: Session,
   protocol: LockProtocol,
@@ -207,9 +209,9 @@ async function adoptSurely(
 /**
  * Creates a claim and waits until it is granted or its deadline passes.
  *
- * @param keep  turns the grant into what the promise resolves to. It runs in the turn in which the grant arrives, so that the
- *              hold exists before a force-release or a close has to notify it. If it throws, the grant is given back.
- * @throws StoreError, EvictionError, ClosedError, signal.reason, what `keep` throws
+ * @param keep  turns the grant into the value that the promise resolves to. It runs in the turn in which the grant arrives, so
+ *              that the hold exists before a force-release or a close has to notify it. If it throws, the grant is given back.
+ * @throws StoreError, EvictionError, ClosedError, signal.reason, any error of `keep`
  */
 export function waitForGrant<Kept = Granted>(
   session: Session,

@@ -74,16 +74,16 @@ export class Batch implements SharedClaim, Unconfirmed {
     this.#validUntil = validUntil(setAt, provisionalMs);
     this.confirmAtMs = confirmAtMs(session.runtime, granted);
     this.#isWatched = provisionalMs < claim.leaseMs && callers.length > 1;
-    // One entry for all leases of the batch, because most of them are over before the confirmation is due.
+    // The batch registers once for all of its leases, because most of them end before the confirmation is due.
     if (this.#isWatched) session.confirmations.add(this);
   }
 
-  /** Called when the confirmation is due. The current hold of the claim sends it. */
+  /** Called when the confirmation is due. The current hold of the claim sends the confirmation. */
   confirmNow(): void {
     this.#session.recheckClaim(this.#granted.claim);
   }
 
-  /** Whether no caller waits in this batch anymore. */
+  /** True if no caller waits in this batch anymore. */
   get isServed(): boolean {
     return this.#left().length === 0;
   }
@@ -130,13 +130,16 @@ export class Batch implements SharedClaim, Unconfirmed {
     return this.#callers.slice(this.#next).filter(({ hasLeft }) => !hasLeft);
   }
 
-  /** The next caller gets the lease length it asked for, less the time that the batch has taken, and never a longer lease. */
+  /**
+   * Whether the batch may serve another caller: no longer lease was requested, its time is not up, and more than half of the
+   * lease is left.
+   */
   #mayGoOn(longestMs: number, at: Moment): boolean {
     const { claim, provisionalMs } = this.#granted;
     return (
       longestMs <= claim.leaseMs &&
       at.monotonicMs - this.#startedAtMs < BATCH_MS &&
-      // No need to check whether the claim was confirmed in the meantime: a batch ends long before a confirmation is due.
+      // There is no need to check whether the claim was confirmed, because a batch ends long before a confirmation is due.
       msFrom(at, this.#validUntil) > (provisionalMs ?? claim.leaseMs) / 2
     );
   }
@@ -205,12 +208,12 @@ export class Caller {
     });
   }
 
-  /** Whether it has stopped waiting: it was served, it gave up, or its signal has aborted in this turn. */
+  /** Whether the caller has stopped waiting: it was served, it gave up, or its signal has aborted in this turn. */
   get hasLeft(): boolean {
     return this.#hasLeft || this.options.signal?.aborted === true;
   }
 
-  /** Whether it had called by that moment. Both clocks must agree, because one of them may have stopped or been set. */
+  /** Whether the caller had called by that moment. Both clocks must agree, because one of them may have stopped or been set. */
   hadCalledBy({ monotonicMs, wallMs }: Moment): boolean {
     const { startedAt } = this.deadline;
     return startedAt.monotonicMs <= monotonicMs && startedAt.wallMs <= wallMs;

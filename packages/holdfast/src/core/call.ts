@@ -136,8 +136,9 @@ function isNumber(value: string | number | null | undefined): boolean {
 }
 
 /**
- * If no request gets a reply for this many ms, another window of requests is sent, about locks that have no running request.
- * Otherwise a silent server, or a silent node of a cluster, would delay all waiting requests by one timeout after another.
+ * If no request gets a reply for this many ms, the window lets the same number of requests through again, but only for locks
+ * without a running request. Otherwise a silent server, or a silent node of a cluster, would delay all waiting requests by one
+ * timeout after another.
  */
 const SILENCE_MS = 25;
 
@@ -171,7 +172,7 @@ export class RequestWindow {
   }
 
   /**
-   * Sends the request now, or when enough earlier requests have a reply.
+   * Sends the request now, or as soon as enough earlier requests have been answered.
    *
    * @param lock  the lock that the request is about
    * @throws what the request throws; or, if it is still waiting, the StoreError of a request about the same lock that got no

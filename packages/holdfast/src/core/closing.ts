@@ -11,7 +11,7 @@ export interface HeldLease {
   readonly token: number;
   /** Owner id of the claim that holds the lease. */
   readonly owner: string;
-  /** The `label` option of its acquire; undefined if it gave none. */
+  /** The `label` option of the acquire; undefined if none was given. */
   readonly label: string | undefined;
   /** Time of the grant by this process's wall clock. */
   readonly acquiredAt: Date;
@@ -31,28 +31,28 @@ export interface CloseOptions {
 
 /** What happened to the leases that were held when the close began. Leases lost during the close are in neither list. */
 export interface CloseOutcome {
-  /** Given back, as the server has confirmed. Others can acquire these locks now. */
+  /** Leases that were given back, as the server has confirmed. Others can acquire these locks now. */
   readonly released: readonly HeldLease[];
-  /** Not known to be given back. Others can acquire these locks when the leases expire. */
+  /** Leases that may not have been given back. Others can acquire these locks when the leases expire. */
   readonly unsettled: readonly HeldLease[];
 }
 
 /** How a hold ended after `finish` asked it to end. */
 export type Settled = "released" | "lost" | "unknown";
 
-/** Anything that lives in a Holdfast until it closes. Only holders implement more than the first two members. */
+/** Anything that a Holdfast must end when it closes. Only holders implement more than the first two members. */
 export interface Closable {
   /** Stops waiting and releases all holds, because this Holdfast closes. Never rejects. */
   close(): Promise<void>;
-  /** Whether it waits for something that a closing Holdfast no longer needs. @default true, unless it holds a lease */
+  /** Whether this object waits for something that a closing Holdfast no longer needs. @default true, unless it holds a lease */
   readonly waits?: boolean | undefined;
-  /** The leases that it holds; empty if they are over. */
+  /** The leases that this object holds; empty if they have ended. */
   held?(): readonly HeldLease[];
-  /** Asks the holder to end its work and its lease. Resolves when the lease is over, to how it ended. Never rejects. */
+  /** Asks the holder to end its work and its lease. When the lease is over, resolves to how it ended. Never rejects. */
   finish?(): Promise<Settled>;
-  /** The close no longer waits for this work. The holder keeps its lease until the lease expires. */
+  /** Called when the close stops waiting for this work. The holder keeps its lease until the lease expires. */
   leaveToExpire?(): void;
-  /** Resolves to whether `close` has given it back; undefined before `close`. */
+  /** Resolves to whether `close` has given the lease back; undefined before `close`. */
   readonly givenBack?: Promise<boolean> | undefined;
 }
 

@@ -6,15 +6,15 @@
 
 /** A holder of a lock, as far as the server and the record of the holder's client show. */
 export interface Holder {
-  /** Owner id of the claim, which begins with `<clientId>/<number>/`; or what a client of another library wrote. */
+  /** Owner id of the claim, which begins with `<clientId>/<number>/`; or the value that a client of another library wrote. */
   readonly owner: string;
-  /** The `label` option of the holder's acquire; undefined if it gave none or is not a Holdfast client. */
+  /** The `label` option of the holder's acquire; undefined if none was given or the holder is not a Holdfast client. */
   readonly label: string | undefined;
   /** Host name of the holder's process; undefined if its record cannot be read. */
   readonly host: string | undefined;
   /** Process id of the holder on that host; undefined if its record cannot be read. */
   readonly pid: number | undefined;
-  /** The `clientName` option of the holder; undefined if it gave none or its record cannot be read. */
+  /** The `clientName` option of the holder; undefined if none was given or the client's record cannot be read. */
   readonly clientName: string | undefined;
   /** Fencing token of the current grant; undefined for a client of another library. */
   readonly token: number | undefined;
@@ -61,7 +61,7 @@ export interface ProtocolConflict {
   readonly pid: number | undefined;
   /** The `prefix` option, which both clients share. */
   readonly prefix: string;
-  /** Time until the other protocol counts as unused if no client uses it again, in ms. */
+  /** Time in ms until the other protocol counts as unused, provided that no client uses it again. */
   readonly unusedInMs: number;
 }
 
@@ -110,7 +110,7 @@ export interface StoreFailure {
   readonly mayHaveRun: boolean;
   /** True if the same call may succeed later (timeout, lost connection, server loading); false if it will not. */
   readonly transient: boolean;
-  /** The error of the client library, or a sentence. */
+  /** The error of the client library, or a text that describes the cause. */
   readonly cause: unknown;
   /**
    * Time until the server may grant locks again, in ms, if it refused because it took over from another server or was
@@ -180,7 +180,7 @@ function describePause({ by, label, sinceAtMs, untilAtMs }: Pause): string {
   return `paused by ${quote(by)} for ${quote(label)} since ${instant(sinceAtMs)}, until ${end}`;
 }
 
-/** Formats a time. A number from a key may be outside the range of dates; then it is shown as a number. */
+/** Formats a time. A number that is outside the range of dates, which a key may contain, is shown as a number. */
 function instant(atMs: number): string {
   const date = new Date(atMs);
   return Number.isNaN(date.getTime()) ? String(atMs) : date.toISOString();
@@ -234,7 +234,7 @@ function holderText(holder: Holder | undefined, isOwn: boolean): string {
 
 /** Describes a process by its owner id, and by process id and host if its record could be read. */
 export function processOf({ owner, host, pid }: Pick<Holder, "owner" | "host" | "pid">): string {
-  // `oneLine`, because a client of another library may write any owner, and any client may write a record.
+  // `oneLine` is needed because a client of another library may write any text as owner, and any client may write a record.
   return host === undefined ? oneLine(owner) : `${oneLine(owner)} (pid ${pid} on ${oneLine(host)})`;
 }
 
@@ -352,7 +352,7 @@ function permissionOf(error: unknown): string | undefined {
 }
 
 /**
- * Returns the cause without the text that a StoreError adds, because the quorum message says that once for all servers.
+ * Returns the cause without the text that a StoreError adds, because the quorum message says it once for all servers.
  */
 function reasonOf(error: unknown): unknown {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
@@ -383,7 +383,7 @@ function oneLine(text: string): string {
 
 /** A cause of a StoreError with advice for the operator. */
 export class AdvisedCause extends Error {
-  /** What the operator can do; undefined if nothing. */
+  /** What the operator can do; undefined if there is nothing to do. */
   readonly advice: string | undefined;
 
   constructor(message: string, options: ErrorOptions & { readonly advice?: string | undefined } = {}) {

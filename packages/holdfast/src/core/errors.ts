@@ -76,7 +76,8 @@ export class AcquireTimeoutError extends LockError {
   readonly isOwn: boolean;
   /**
    * How many waiters were ahead of this caller in the queue. Undefined if the server did not say. Also undefined if 100 or more
-   * were ahead and other callers of this process gave up at the same time: they share one reply, which lists the first 100.
+   * were ahead and other callers of this process gave up at the same time, because they share one reply, which lists only the
+   * first 100.
    */
   readonly waitersAhead: number | undefined;
   /** The pause of the lock, if the lock was paused when the wait ended. */
@@ -135,7 +136,7 @@ export class PausedError extends LockError {
 }
 
 /**
- * The lease is over, and its holder did not end it. Work done since then may have overlapped with another holder's work.
+ * The lease is over although its holder did not end it. Work done since then may have overlapped with another holder's work.
  *
  * `assertHeld` also throws this error for a lease that its holder did end; then `reason` is `released` or `handed-over`. The
  * reason `closing` occurs only as the reason of a signal: the lease is still held until its work ends.
@@ -288,7 +289,7 @@ export class QuorumError extends StoreError {
   constructor(
     lockName: string,
     facts: Pick<QuorumError, "answers" | "mayHaveRun" | "transient"> & {
-      /** What was not reached, if it was something other than a majority of replies. */
+      /** What the servers failed to provide, if it was not a majority of replies. */
       readonly why?: string | undefined;
     },
   ) {
@@ -302,8 +303,7 @@ export class QuorumError extends StoreError {
 }
 
 /**
- * Milliseconds until a majority of the servers can grant again. Undefined unless the quiet time of servers is what prevents a
- * majority.
+ * Milliseconds until a majority of the servers can grant again. Undefined unless the quiet time of servers prevents a majority.
  */
 function majorityResumesInMs(answers: readonly ServerAnswer[]): number | undefined {
   const restsMs = answers.flatMap(({ error }) => {
@@ -362,7 +362,7 @@ export class ProtocolError extends LockError {
   readonly host: string | undefined;
   /** Process id of that client on its host. */
   readonly pid: number | undefined;
-  /** Milliseconds until the other protocol counts as unused, if no client uses it again. */
+  /** Milliseconds until the other protocol counts as unused, provided that no client uses it again. */
   readonly unusedInMs: number;
 
   constructor(lockName: string, facts: ProtocolConflict) {
@@ -406,7 +406,10 @@ export function namedAfter(lockName: string, error: StoreError, mayHaveRun: bool
   return new StoreError(lockName, { mayHaveRun, transient, cause, resumesInMs, missingPermission });
 }
 
-/** Returns the error with `mayHaveRun` set, for a request whose last try did not run but an earlier try may have. */
+/**
+ * Returns the error with `mayHaveRun` set, for a request whose last attempt did not run, although an earlier attempt may have
+ * run.
+ */
 export function asUncertain(error: StoreError, lockName: string): StoreError {
   return error.mayHaveRun ? error : namedAfter(lockName, error, true);
 }

@@ -24,10 +24,10 @@ import type { Moment } from "./time.js";
 // | `holdfast:pause` | this process pauses a lock, or changes the end of a pause |
 // | `holdfast:resume` | this process ends a pause |
 // | `holdfast:inbox` | messages of the server stop reaching this process, or reach it again |
-// | `tracing:holdfast:once:…` | a call of `once` starts and ends; see recipes/tracing.ts |
-// | `tracing:holdfast:lead:…` | a term of `lead` starts and ends; see recipes/tracing.ts |
-// | `tracing:holdfast:cache:…` | a call of `get` of a cache starts and ends; see recipes/tracing.ts |
-// | `holdfast:idempotency` | a request with an `Idempotency-Key` has a response; see integrations/http/events.ts |
+// | `tracing:holdfast:once:…` | a call of `once` starts and ends; see packages/recipes/src/tracing.ts |
+// | `tracing:holdfast:lead:…` | a term of `lead` starts and ends; see packages/recipes/src/tracing.ts |
+// | `tracing:holdfast:cache:…` | a call of `get` of a cache starts and ends; see packages/recipes/src/tracing.ts |
+// | `holdfast:idempotency` | a request with an `Idempotency-Key` has a response; see packages/http/src/events.ts |
 //
 // Lock names are application data: as metric labels they may create any number of time series.
 
@@ -70,7 +70,7 @@ export interface WaitEvent extends LockEvent {
   readonly queued: boolean;
 }
 
-/** `holdfast:grant`. If no `holdfast:acquire` had the same `call`, the grant is part of another, as in a multi-lock. */
+/** `holdfast:grant`. If no `holdfast:acquire` had the same `call`, the grant is part of another acquire, as in a multi-lock. */
 export interface GrantEvent extends CallEvent {
   /** Fencing token of the lease. */
   readonly token: number;
@@ -174,7 +174,7 @@ export interface PauseEvent extends DeedEvent {
   readonly key?: string | undefined;
   /** The pause as it is now. */
   readonly pause: Pause;
-  /** The earlier `owner` of a pause whose end was changed; absent if the pause begins. */
+  /** The previous `owner` of a pause whose end was changed; absent if the pause has just begun. */
   readonly former?: string | undefined;
 }
 
@@ -259,7 +259,7 @@ export function publishWait(lock: PublishedLock, claim: Named, queued: boolean, 
   channels.wait.publish(event);
 }
 
-/** Returns the current server of a store. Ignores errors, because `server` of a custom store may be anything. */
+/** Returns the current server of a store. Ignores errors, because `server` of a custom store may be any value. */
 export function serverOf(store: Pick<Store, "server"> | undefined): ServerAddress | undefined {
   try {
     return typeof store?.server === "function" ? store.server() : undefined;
@@ -347,8 +347,8 @@ function ungrantedOutcome(error: unknown): UngrantedOutcome {
 /**
  * Returns an id for a hold that is unique in this process and stays the same from its grant to its end.
  *
- * It contains the token, because leases of one claim may follow each other. For a read-write lock it does not, because
- * each lease has its own claim and an upgrade changes the token.
+ * The id contains the token, because several leases of one claim may follow each other. For a read-write lock it does not contain
+ * the token, because each lease has its own claim and an upgrade changes the token.
  */
 export function idOf({ lockName, owner, token, mode }: LockEvent & { readonly token: number }): string {
   return mode === undefined ? `${owner} ${token} ${lockName}` : `${owner} ${lockName}`;

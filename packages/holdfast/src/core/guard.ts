@@ -11,7 +11,10 @@ export type Refusal = (lockName: string) => LockError;
 export interface Question {
   /** Asks the server. Resolves to undefined if the server may be used. @throws StoreError */
   ask(): Promise<Refusal | undefined>;
-  /** How long a good answer counts, in ms; `Guard.renew` asks again. If undefined, it counts until the connection is lost. */
+  /**
+   * How long a positive answer stays valid, in ms, before `Guard.renew` repeats the check. If undefined, it stays valid until the
+   * connection is lost.
+   */
   readonly countsForMs?: number | undefined;
 }
 
@@ -39,14 +42,15 @@ class ServerQuestion {
    * Whether the reply to a request must wait for the answer to this question.
    *
    * In a cluster, a renewed question goes to its own slot. The server of that slot may be silent while the server of the request
-   * is not. So a renewed question delays no request as long as its last good answer counts, and only one request after that.
+   * is not. So a renewed question delays no request while its last positive answer is valid, and delays only one request after
+   * that.
    */
   get isAwaited(): boolean {
     if (this.isOpen) return false;
     return !this.isRenewed || (!this.#hasFailed && !this.#counts());
   }
 
-  /** Asks again. In the meantime the question is open only if its last good answer still counts. @throws StoreError */
+  /** Asks again. In the meantime the server still counts as checked if the last positive answer is valid. @throws StoreError */
   renew(): Promise<void> {
     if (!this.#counts()) this.isOpen = false;
     return this.ask();
@@ -91,14 +95,14 @@ class ServerQuestion {
  *
  * Invariants:
  * - A question is sent together with the first request, never before it, so that an acquire takes one round trip.
- * - After a good answer the guard costs nothing.
- * - A question that fails changes nothing.
+ * - After a positive answer the guard costs nothing.
+ * - A question without an answer changes nothing.
  * - Each acquire asks a refused server again, so that clients need no restart after the server is fixed.
  */
 export class Guard {
   readonly #asked: readonly ServerQuestion[];
   readonly #runtime: Runtime;
-  /** Cached because every acquire reads it. */
+  /** This is cached because every acquire reads it. */
   #isOpen: boolean;
 
   /** @param questions  empty for a guard that refuses nothing */
@@ -120,7 +124,8 @@ export class Guard {
   }
 
   /**
-   * Called when the client record is refreshed. Repeats the questions whose answers count only for a limited time. Never rejects.
+   * Called when the client record is refreshed. Repeats the questions whose answers are valid only for a limited time. Never
+   * rejects.
    */
   renew(): void {
     for (const one of this.#asked.filter(({ isRenewed }) => isRenewed)) {
@@ -134,7 +139,8 @@ export class Guard {
   }
 
   /**
-   * Sends a request together with the open questions. Returns its reply when those are answered too, or `timeoutMs` later.
+   * Sends a request together with the open questions. Returns the reply once these questions are answered too, or after
+   * `timeoutMs`.
    *
    * @throws the refusal; the caller must undo what the request did on the server
    * @throws the errors of `send`; if the server was refused before, StoreError if it cannot be asked again
@@ -187,7 +193,7 @@ export class Guard {
 // --- Whether a server may evict locks. Every key of a lock has an expiry, so any policy other than `noeviction` may evict it
 // while the lock is held. Then the next acquire gets the lock as well, and there are two holders.
 
-/** What a server does when its memory is full. */
+/** The settings that decide what a server does when its memory is full. */
 export interface MemoryPolicy {
   /** Value of `maxmemory-policy`. */
   readonly policy: string;
@@ -200,7 +206,7 @@ export function evicts({ policy, maxmemoryBytes }: MemoryPolicy): boolean {
   return maxmemoryBytes > 0 && policy !== "noeviction";
 }
 
-/** What the eviction question needs. */
+/** The parts of the eviction question. */
 export interface EvictionFacts {
   /** Reads the policy from the server; undefined if the server hides it. @throws StoreError */
   readonly read: () => Promise<MemoryPolicy | undefined>;

@@ -12,7 +12,7 @@ import { type HoldOptions, type RenewedHold, Renewer } from "./renewer.js";
 import type { Occupant, Session } from "./session.js";
 import type { Moment } from "./time.js";
 
-/** What a hold needs besides its grant. */
+/** The facts about a hold besides its grant. */
 export interface HoldFacts {
   readonly token: number;
   /** Earliest moment at which the server can have begun the lease. */
@@ -26,7 +26,7 @@ export interface HoldFacts {
   readonly mayStillRun: () => boolean;
   /** The claim, if it serves other callers after this lease. */
   readonly sharedClaim?: SharedClaim | undefined;
-  /** When the hold begins, if the clocks were just read. Reading them again is a noticeable cost if the work is short. */
+  /** When the hold begins, if the clocks were just read. For short work, reading them again would cost noticeable time. */
   readonly heldFrom?: Moment | undefined;
 }
 
@@ -45,9 +45,9 @@ export class Hold implements Occupant, Holding, RenewedHold {
   #lossListeners: LossListener[] | undefined;
   #lost: LossReason | undefined;
   #forced: Forced | undefined;
-  /** Set by `close`, which gives the lock back on its own. Resolves to whether the server has replied. */
+  /** Set by `close`, which gives the lock back by itself. Resolves to whether the server has replied. */
   #givenBack: Promise<boolean> | undefined;
-  /** Set by `finish`. Called with how the hold ends. */
+  /** Set by `finish`. Its argument says how the hold ended. */
   #onSettled: ((how: Settled) => void) | undefined;
   #grant: Grant;
   readonly #renewer: Renewer;
@@ -193,7 +193,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
     this.#session.dismiss(this.#grant.claim, this);
   }
 
-  /** @param heldMs  how long it was held, if known; reading the clock again is a noticeable cost if the work is short */
+  /** @param heldMs  how long it was held, if known, because for short work reading the clock again would cost noticeable time */
   #noteLength(heldMs?: number): void {
     const { shortHolds } = this.#session;
     const { key } = this.#protocol;
@@ -201,8 +201,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   /**
-   * Undoes the effect of a request of the claim that may still be running. Call it only after a script has undone the hold:
-   * whatever the claim gets from then on is unused.
+   * Undoes the effect of a request of the claim that may still be running. Call it only after a script has undone the hold,
+   * because no caller uses a later grant to the claim.
    */
   undoLateRequests(): void {
     if (!this.#isUnclear()) return;
@@ -268,7 +268,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
       mayStillRun: () => this.#isUnclear(),
       reclaim: () => this.#renewer.reclaim(this.leaseMs, this.#session.commandTimeoutMs),
     };
-    // Sent before the other callers request a new claim, so that the new claim does not queue behind this one.
+    // This request is sent before the other callers request a new claim, so that the new claim does not queue behind this one.
     const ending = isLate ? giveBackLate(given) : giveBack(given);
     const onSettled = this.#onSettled;
     if (onSettled !== undefined) {

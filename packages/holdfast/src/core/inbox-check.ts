@@ -10,7 +10,7 @@ import { type Moment, now } from "./time.js";
 
 // --- Finds out whether messages still reach this client over one subscriber connection, while claims wait for them.
 //
-// A connection can be dead without a sign: a firewall dropped it silently, the server closed its side, or the
+// A connection can be dead without any sign of it: a firewall dropped it silently, the server closed its side, or the
 // subscription delivers nothing. The server keeps granting to such a client, or drops it from every queue. So the
 // client sometimes sends a message to itself, which is called an echo. While no echoes arrive, waiters keep their
 // places in the queue and poll, and Holdfast replaces the connection.
@@ -20,15 +20,18 @@ import { type Moment, now } from "./time.js";
 // - A stalled server, a frozen process or a lost reply never counts as a failed check.
 // - A connection is replaced at most once in `REOPEN_EVERY_MS`.
 
-/** A re-check of a waiter also checks its connection if that has delivered no message for this time, in ms. */
+/** A re-check of a waiter also checks its connection if the connection has delivered no message for this many ms. */
 const STALE_MS = 2_500;
-/** A lost grant causes no check if the connection was checked, or delivered a message, within this time, in ms. */
+/** A lost grant causes no check if the connection was checked or delivered a message within the last so many ms. */
 const FRESH_MS = 1_000;
 /** How long an echo may take after the reply of the script that sent it, in ms. */
 const ECHO_MS = 1_000;
-/** A check that takes longer has lost its timer, as in a test that fakes timers and restores the real ones. */
+/**
+ * If a check takes longer than this many ms, its timer was lost, for example because a test faked the timers and then restored
+ * them.
+ */
 const LOST_MS = 60_000;
-/** If a timer fires later than this, the event loop was blocked, and the message may be delayed as well. */
+/** If a timer fires more than this many ms late, the event loop was blocked, so the message may be delayed as well. */
 const LATE_MS = 250;
 /** The shortest time between two replacements of one connection, in ms, without jitter. */
 const REOPEN_EVERY_MS = 15_000;
@@ -111,7 +114,7 @@ export class InboxCheck {
     this.#heardAt = this.#checkedAt = now(facts.runtime);
   }
 
-  /** Whether the last check failed, so messages do not arrive. */
+  /** True if the last check failed, which means that messages do not arrive. */
   get isDeaf(): boolean {
     return this.#deafSince !== undefined;
   }
@@ -179,14 +182,14 @@ export class InboxCheck {
     void outsideRequests(ask);
   }
 
-  /** Waits once more if the timer was late, because then the message was held up as well. */
+  /** Waits once more if the timer was late, because the message may have been delayed as well. */
   #await(delayMs: number): void {
     const { runtime } = this.#facts;
     const startedAt = now(runtime);
     this.#timer = runtime.startTimer(
       () => {
         if (this.#elapsedMs(startedAt) > delayMs + LATE_MS) this.#await(ECHO_MS);
-        // Timers run before sockets are read, so one full turn of the event loop follows.
+        // Timers run before sockets are read, so wait for one more full turn of the event loop.
         else if (delayMs === ECHO_MS) this.#await(1);
         else this.#failed();
       },
@@ -302,7 +305,7 @@ export class InboxChecks {
   }
 }
 
-/** A connection that was not lost for this time, in ms, counts as stable. */
+/** A connection that lasts for this many ms counts as stable. */
 const CALM_MS = 10_000;
 /** Delay of the notification, in ms. It doubles each time until the connection is stable. */
 const PAUSE_MIN_MS = 50;

@@ -69,7 +69,7 @@ export class Registry<Value> {
 
 // --- The client's inbox: one channel on which the server pushes grants and notices to this process.
 //
-// A lost message only delays a waiter. It reports a fact that the server stores, and waiters re-check that fact.
+// A message only reports a fact that the server stores. If it is lost, the waiter learns the fact later, from a re-check.
 // Holdfast accepts a grant without asking the server, because asking would cost a round trip per hand-over. So a client
 // that may publish to this channel, whose name cannot be guessed, is trusted as much as one that may write the keys.
 
@@ -140,7 +140,8 @@ export class ClientInbox<Listener extends Recipient = Recipient> {
   }
 
   /**
-   * Whether this client cannot subscribe, now or ever. Kinds that serve only counted subscribers must count it anyway.
+   * True if this client cannot subscribe, at present or ever. Kinds that serve only waiters with a counted subscriber must serve
+   * it anyway.
    */
   get isDeaf(): boolean {
     return this.unsupported || (this.#isForbidden && this.#inbox === undefined);
@@ -198,7 +199,7 @@ export class ClientInbox<Listener extends Recipient = Recipient> {
       inbox = await this.#store.inbox(this.#channel, onMessage, timeoutMs);
     } catch (error) {
       if (error instanceof UnsupportedError) this.unsupported = true;
-      // Not permanent, because an operator may grant the permission later.
+      // This state is not permanent, because an operator may grant the permission later.
       this.#isForbidden = error instanceof StoreError && error.missingPermission !== undefined;
       throw error;
     }
@@ -237,8 +238,8 @@ export class ClientInbox<Listener extends Recipient = Recipient> {
 }
 
 /**
- * How long an unused slot inbox stays open, in ms. Longer than the time between two re-checks, but short enough that a
- * long-lived process does not collect an inbox for each name that it ever used.
+ * How long an unused slot inbox stays open, in ms. This is longer than the time between two re-checks, but short enough to keep a
+ * long-lived process from accumulating an inbox for each name that it ever used.
  */
 const KEEP_MS = 30_000;
 
@@ -257,7 +258,7 @@ interface SlotInbox {
  * opens when it is first needed, and closes when it has not been used for `KEEP_MS`. Waiters ask every few seconds, and
  * each time they use their inbox.
  *
- * The name of an inbox is the prefix of its channel, which the client id follows.
+ * The name of an inbox is the prefix of its channel; the client id follows the prefix.
  */
 export class SlotInboxes {
   readonly #openInbox: OpenInbox;

@@ -38,7 +38,7 @@ export interface WaitingClaim {
   readonly host: string | undefined;
   /** Process id on that host; undefined if the client's record cannot be read. */
   readonly pid: number | undefined;
-  /** The `clientName` option of its client; undefined if it gave none or its record cannot be read. */
+  /** The `clientName` option of its client; undefined if none was given or the client's record cannot be read. */
   readonly clientName: string | undefined;
 }
 
@@ -54,7 +54,7 @@ export async function inspect(session: Session, protocol: InspectProtocol): Prom
 /** Adds the processes of holders and waiters to a state. Never rejects. */
 export async function describe(session: RecordReader, protocol: InspectProtocol, state: State): Promise<Inspection> {
   const records = new Map<string, ReturnType<typeof identify>>();
-  // Cached per client, because many waiters often belong to few clients.
+  // Records are cached per client, because many waiters often belong to few clients.
   const known = (owner: string): ReturnType<typeof identify> => {
     const key = parseOwner(owner)?.clientId ?? "";
     const record = records.get(key) ?? identify(session, key);
@@ -86,15 +86,15 @@ export async function firstHolder(session: Session, state: State | undefined): P
   return description;
 }
 
-/** Adds its process to a hold, if the record can be read within 200 ms. Never rejects. */
+/** Adds to a hold the process that it belongs to, if the client's record can be read within 200 ms. Never rejects. */
 export async function describeHolder(session: RecordReader, holder: HolderState): Promise<Holder> {
   return toHolder(holder, await identify(session, parseOwner(holder.owner)?.clientId ?? ""));
 }
 
-/** Cached, so that callers that share an inspection also share the read of the holder's record. */
+/** Holders are cached, so that callers that share an inspection also share the read of the holder's record. */
 const described = new WeakMap<HolderState, Promise<Holder>>();
 
-/** Adds its process to a claim, if the record can be read within 200 ms. Never rejects. */
+/** Adds to a claim the process that it belongs to, if the client's record can be read within 200 ms. Never rejects. */
 export async function describeClaim(session: Session, owner: string): Promise<WaitingClaim> {
   const parsed = parseOwner(owner);
   return { owner, label: parsed?.label, ...(await identify(session, parsed?.clientId ?? "")) };

@@ -97,7 +97,7 @@ export function checkClientName(clientName: unknown): string {
 /**
  * Checks and returns a key.
  *
- * @throws TypeError, RangeError  not a string of 1 to 512 bytes, or the first `}` does not close a hash tag
+ * @throws TypeError, RangeError  not a string of 1 to 512 bytes, or one whose first `}` does not close a hash tag
  */
 export function checkKey(key: unknown): string {
   const text = checkText("key", key, 1, 512);

@@ -37,7 +37,7 @@ export class Lease implements AsyncDisposable {
 
   /**
    * Leases come from `acquire`, `tryAcquire`, `run` and `adopt`.
-   * @param give  how to give the lock back, if releasing the holding is not enough
+   * @param give  how to give the lock back, if releasing `holding` is not enough
    * @internal
    */
   constructor(holding: Holding, give?: () => Promise<Ended>) {
@@ -74,7 +74,7 @@ export class Lease implements AsyncDisposable {
    * closing and waits up to its grace period for the work to end.
    */
   get signal(): AbortSignal {
-    // Created on demand because on some runtimes a signal costs more than the rest of an acquire.
+    // The signal is created on demand because on some runtimes it costs more than the rest of an acquire.
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       if (this.#aborted !== undefined) this.#controller.abort(this.#aborted);
@@ -230,7 +230,7 @@ export interface Holding {
   /** Length of the lease that a renewal asks for, in ms. */
   readonly leaseMs: number;
 
-  /** How long it may be trusted from now, in ms; 0 when it is over. If it has expired, the call reports the loss. */
+  /** How long the holder may rely on it from now, in ms; 0 when it is over. If it has expired, the call reports the loss. */
   validForMs(): number;
 
   /** How long it has been held, in ms. */
@@ -323,7 +323,7 @@ export function describeExport(
  *
  * @param ask        sends the request; sent twice, it counts once as long as the server knows the holder
  * @param isRefused  whether a reply says that the lease is not held
- * @returns the last reply; if that is a refusal too, it has another cause, because the renewal showed that the lease is held
+ * @returns the last reply; if that is also a refusal, it has another cause, because the renewal showed that the lease is held
  * @throws LeaseLostError  the lease is over and cannot be put back
  * @throws StoreError      from `ask`; or it is unknown whether the lease was put back, and nothing was done
  */

@@ -21,7 +21,7 @@ const KEPT_OF_ONE = 4;
 /** The local queues of one Holdfast. Callers share a queue if they can share a claim. */
 export class LocalQueues {
   readonly #session: Session;
-  /** By the key of the lock. A lock has one queue unless its callers use different lease lengths or labels. */
+  /** The queues by the key of their lock. A lock has one queue unless its callers use different lease lengths or labels. */
   #byKey = new Map<string, readonly LocalQueue[]>();
   #tidyAt = KEPT;
 
@@ -66,8 +66,8 @@ function busyOf(queues: readonly LocalQueue[]): readonly LocalQueue[] {
  * - A batch contains only callers that called before the server made the grant. So a token is never older than one that its
  *   caller may already know.
  * - A lease begins only while the claim is valid.
- * - If callers wait and no claim is pending, a claim is requested for the first caller in line. It serves that caller whatever
- *   the clocks do.
+ * - If callers wait and no claim is pending, a claim is requested for the first caller in line. It serves that caller even if the
+ *   clocks jump.
  *
  * The idea comes from cohort locks (Dice, Marathe, Shavit 2012); see docs/adr/060-cohorts.md.
  *
@@ -85,7 +85,7 @@ export class LocalQueue {
   /** Waiting callers that joined a claim of a paused lock, until it is known whether the lock is still paused. */
   readonly #newcomers: Caller[] = [];
   #waiter: Waiter | undefined;
-  /** The caller for which the pending claim was requested. It called before the grant, whatever the clocks say. */
+  /** The caller for which the pending claim was requested. It certainly called before the grant, even if the clocks disagree. */
   #asker: Caller | undefined;
   #batch: Batch | undefined;
   /** Claim of the last grant. */
@@ -130,7 +130,8 @@ export class LocalQueue {
       this.#newcomers.push(caller);
       if (this.#newcomers.length === 1) void this.#refuseIfPaused();
     }
-    // Until the first reply, which takes at most `commandTimeoutMs`, a near deadline works as for a single caller.
+    // Before the first reply, which takes at most `commandTimeoutMs`, only a deadline within that time needs a timer, as for a
+    // single caller.
     if (this.#waiter?.isAnswered === true) caller.deadline.start();
     else if (options.waitMs <= this.#session.commandTimeoutMs) caller.deadline.start(SHORTEST_CALL_MS);
   }
@@ -217,7 +218,8 @@ export class LocalQueue {
     if (this.#lastClaim !== undefined) this.#session.ended(this.#lastClaim);
     if (this.#serve(granted, callers)) {
       this.#lastClaim = granted.claim;
-      // If the first reply was the grant, no deadline timer runs yet. The waiter no longer keeps the process alive, so they must.
+      // If the first reply was the grant, no deadline timer runs yet. The waiter no longer keeps the process alive, so the
+      // callers must.
       for (const caller of callers) if (!caller.hasLeft) caller.deadline.stay();
     } else {
       // All callers that this grant could serve have left.

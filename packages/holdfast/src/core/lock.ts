@@ -19,8 +19,8 @@ import type { LockProtocol } from "./protocol.js";
 import type { Session } from "./session.js";
 
 /**
- * Which holder to force-release and what to tell it. Identify the holder by `owner`, by `token`, or by both, as `inspect` shows
- * them.
+ * Which holder to force-release, and the details to send to it. Identify the holder by `owner`, by `token`, or by both, as
+ * `inspect` shows them.
  */
 export interface ForceReleaseOptions {
   /** Owner id of the holder. */
@@ -142,7 +142,7 @@ export class Lock<Held extends Lease = Lease> {
    * The next waiter gets the lock immediately. If the holder can be reached, its signal aborts immediately, and its error
    * carries `by` and `reason`, at most 256 bytes each. This method does not end a pause; use `resume` for that.
    *
-   * @returns false if the lock is free or someone else holds it by now; then nothing was done. A caller that shares the
+   * @returns false if the lock is free or someone else holds it now; then nothing was done. A caller that shares the
    *          holder's claim (see `fairness`) and has taken it over counts as the same holder.
    * @throws StoreError  the outcome is unknown
    * @throws ClosedError  this Holdfast was closed

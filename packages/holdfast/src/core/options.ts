@@ -43,7 +43,7 @@ export interface AcquireOptions extends TryAcquireOptions {
    */
   readonly waitMs?: number | undefined;
 
-  /** Aborting the signal ends the wait, which rejects with the signal's reason. It never ends a hold. */
+  /** Aborting the signal ends the wait, which rejects with the signal's reason. An abort never ends a hold. */
   readonly signal?: AbortSignal | undefined;
 
   /**

@@ -11,10 +11,13 @@ import type { Runtime, Timer } from "./runtime.js";
 export const SHORTEST_CALL_MS = 200;
 
 /**
- * Delay after the end of the current lease, in ms, so that the lease is over on the server too when the waiter asks.
+ * Delay in ms between the end of the current lease and the request of the waiter, so that the lease is over on the server too.
  */
 const AFTER_LEASE_MS = 5;
-/** Interval between requests to a server that does not grant yet, in ms, because another server may replace it. */
+/**
+ * Interval between requests to a server that does not grant yet, in ms. The waiter keeps asking because another server may take
+ * over.
+ */
 const QUIET_MS = 5_000;
 /** Shortest polling delay, in ms. Jitter subtracts up to half, so a waiter asks after 10 ms at the earliest. */
 const POLL_MIN_MS = 20;
@@ -105,7 +108,7 @@ export class UncertainReply {
     this.#last = error;
   }
 
-  /** Returns how long the server has not replied, in ms: 0 at the first failure. */
+  /** Returns for how many ms the server has not replied: 0 at the first failure. */
   failingMs(nowMs: number): number {
     this.#failingSinceMs ??= nowMs;
     return nowMs - this.#failingSinceMs;

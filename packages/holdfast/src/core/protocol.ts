@@ -151,14 +151,14 @@ export interface WaitProtocol extends InspectProtocol {
 /** The protocol of one lock: each method is one atomic request. */
 export interface LockProtocol extends WaitProtocol {
   /**
-   * Returns whether the hold of that owner is kept until its work has ended, even if this Holdfast closes. Then `leave`
+   * Returns whether the hold of that owner lasts until its work has ended, even if this Holdfast closes. Then `leave`
    * does nothing, and others get the lock when the lease expires. Absent if `close` gives back every hold.
    */
   readonly isKept?: ((owner: string) => boolean) | undefined;
 
   /**
-   * The main key on the server. Two locks that exclude each other have the same key, whatever their kinds. Acquiring
-   * several locks follows the order of their keys, because all processes must use the same order.
+   * The main key on the server. Two locks that exclude each other have the same key, whatever their kinds. Several locks are
+   * acquired in the order of their keys, because all processes must use the same order.
    */
   readonly key: string;
 
@@ -305,7 +305,7 @@ export function parseOwner(
   return { clientId, amount: Number(amount), label: label === "" ? undefined : decodeWords(label) };
 }
 
-/** Stands for the end of a pause that has no end, in ms since 1970, because the text of a pause must contain a number. */
+/** The end that the text of an indefinite pause contains, in ms since 1970, because that text must contain a number. */
 export const NEVER_MS = 9_000_000_000_000;
 
 /** Parses the text of a pause. Returns undefined if it is not one. */

@@ -79,7 +79,7 @@ export async function giveBackLate({ session, protocol, grant, claim, mayStillRu
     const outcome = await insist(session, () => protocol.extend(grant, grant.claim.leaseMs, commandTimeoutMs));
     return outcome === "extended" ? "released" : outcome;
   } finally {
-    // No caller uses what the server may still hold for this claim.
+    // Clean up, because no caller uses a hold that the server may still have for this claim.
     await cleanUp(session, protocol, claim, mayStillRun(), commandTimeoutMs);
   }
 }
@@ -100,9 +100,9 @@ const STRAGGLER_MS = 60_000;
  * Removes a claim from the queue, or releases it if it was granted in the meantime.
  *
  * @param isUncertain  whether a request for this claim may still be under way
- * @param timeoutMs    longest wait for the reply to the first try, in ms
- * @param onRefused    called with the error of the first try if a retry would fail in the same way
- * @returns whether the server replied to the first try; further tries run in the background. Never rejects.
+ * @param timeoutMs    longest wait for the reply to the first attempt, in ms
+ * @param onRefused    called with the error of the first attempt if a retry would fail in the same way
+ * @returns whether the server replied to the first attempt; further attempts run in the background. Never rejects.
  */
 export function cleanUp(
   session: Session,
@@ -116,7 +116,7 @@ export function cleanUp(
 }
 
 class Cleanup implements Occupant {
-  /** False, because a cleanup runs in the background while a closing Holdfast waits for other occupants. */
+  /** False, because a cleanup may continue in the background while a closing Holdfast waits for its holders. */
   readonly waits = false;
   readonly #session: Session;
   readonly #protocol: WaitProtocol;
@@ -221,8 +221,8 @@ const INSIST_PAUSE_MS = 50;
 /**
  * Sends a request until the server replies, for about two command timeouts. The request must be idempotent.
  *
- * @param send  sends the request; is told whether an earlier try may have run
- * @throws StoreError  no reply in that time, or the server refused; `mayHaveRun` is true if any of the tries may have run
+ * @param send  sends the request; its argument says whether an earlier attempt may have run
+ * @throws StoreError  no reply in that time, or the server refused; `mayHaveRun` is true if any attempt may have run
  */
 export async function insist<Answer>(
   session: Pick<Session, "runtime" | "commandTimeoutMs">,

@@ -12,8 +12,8 @@ const RETRY_MIN_MS = 50;
 const RETRY_MAX_MS = 1_000;
 
 /**
- * Returns how long to wait for the reply to a renewal, in ms. Together with the delay after a failure, that leaves time
- * for three tries before the lease is over.
+ * Returns how long to wait for the reply to a renewal, in ms. Together with the delay after a failure, that leaves time for three
+ * attempts before the lease is over.
  */
 export function answerInMs(leaseMs: number, commandTimeoutMs: number): number {
   return Math.min(commandTimeoutMs, leaseMs / 6);
@@ -28,7 +28,10 @@ export class RenewalSchedule {
   #nextAtMs: number;
   #retryMs = RETRY_MIN_MS;
   #isUnderWay = false;
-  /** Whether a renewal was requested while another was under way, whose reply may have been made before the reason arose. */
+  /**
+   * Whether a renewal was requested while another was under way. The server may have answered that one before the reason for the
+   * new one arose.
+   */
   #isDueAgain = false;
 
   /**
@@ -60,7 +63,7 @@ export class RenewalSchedule {
     this.restart(leaseMs, nowMs);
   }
 
-  /** The outcome of a renewal is unknown. The delay leaves time for three tries before the lease is over. */
+  /** The outcome of a renewal is unknown. The delay leaves time for three attempts before the lease is over. */
   failed(leaseMs: number): void {
     this.#nextAtMs = this.#runtime.monotonicMs() + Math.min(this.#retryMs, leaseMs / 12);
     this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);
@@ -103,7 +106,7 @@ export function publishRenew(
   channels.renew.publish(event);
 }
 
-/** Maximum number of leases per request. Few enough that other clients do not wait long for the server. */
+/** Maximum number of leases per request. The limit keeps other clients from waiting long for the server. */
 const MOST = 128;
 /**
  * Number of concurrent requests. The limit leaves room for other requests in between. It grows if so many leases wait that the
@@ -145,7 +148,7 @@ export class BulkRenewal {
    * time for two separate requests.
    */
   #lateAtMs: number[] = [];
-  /** The earliest of these times. Before it no search is needed, which matters because tens of thousands may wait. */
+  /** The earliest of these times. Until then no search is needed, which matters because tens of thousands may wait. */
   #firstLateAtMs = Infinity;
   #underWay = 0;
   #atATime = AT_A_TIME;

@@ -12,11 +12,11 @@ import { type Moment, now, Validity, validUntil } from "./time.js";
 import { CHECK_MS, confirmAtMs, type Unconfirmed, type Watched } from "./watchdog.js";
 
 /**
- * Only events within this time, in ms, need a timer. For later ones, the watchdog checks again in time, even if it is late.
+ * Only events within this time, in ms, need a timer. For later events, the watchdog checks again in time, even if it runs late.
  */
 const NEAR_MS = 2 * CHECK_MS;
 /**
- * How much before its due time a lease may be renewed in bulk, in ms, so that the nearest check of the watchdog renews it.
+ * How early a lease may be renewed in bulk, in ms, so that the nearest check of the watchdog renews it.
  */
 const EARLY_MS = CHECK_MS / 2;
 /** Shortest lease that is renewed in bulk, in ms. */
@@ -38,7 +38,7 @@ export interface FirstLease {
   readonly setAt: Moment;
   /** How long the lease lasts unless it is confirmed, in ms; see `Granted.provisionalMs`. */
   readonly provisionalMs: number | undefined;
-  /** Whether the batch of the hold confirms its claim when that is due. */
+  /** Whether the batch of the hold confirms the claim when the confirmation is due. */
   readonly isWatched: boolean;
   /** When the hold began, if the clocks were just read; see `HoldFacts.heldFrom`. */
   readonly heldFrom: Moment | undefined;
@@ -109,8 +109,8 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   }
 
   /**
-   * The time of the first renewal. It also confirms a grant that covers the full lease. A shorter grant is confirmed
-   * before, which starts its renewals.
+   * The time of the first renewal. It also confirms a grant that covers the full lease. A shorter grant is confirmed earlier,
+   * which starts its renewals.
    */
   #firstAtMs({ leaseMs, setAt, provisionalMs = leaseMs }: FirstLease): number {
     return this.#options.renew && provisionalMs >= leaseMs ? setAt.monotonicMs + leaseMs / 3 : Infinity;
@@ -133,7 +133,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   confirm(): void {
     if (this.#provisionalMs === undefined) return;
     this.#protocol.extend(this.#kept.grant, this.validity.leaseMs, this.#session.commandTimeoutMs).catch(() => {
-      // The lease then ends when the provisional grant does, as without this request.
+      // The lease then ends with the provisional grant, as it would have without this request.
     });
   }
 
@@ -226,8 +226,8 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   }
 
   /**
-   * Called after the server has extended the lease. The grant is then confirmed and renewed like any other, or not at
-   * all.
+   * Called after the server has extended the lease. The grant is now confirmed. Further renewals follow only if the options ask
+   * for them.
    */
   #renewedFor(leaseMs: number): void {
     if (this.#provisionalMs !== undefined) this.#session.confirmations.remove(this);
@@ -278,8 +278,8 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   }
 
   /**
-   * Starts a timer for the next event: the end of validity, `maxHoldMs`, or the next renewal. Starts none while that is
-   * not near, because most holds end before, and for many leases timers are the largest cost.
+   * Starts a timer for the next event: the end of validity, `maxHoldMs`, or the next renewal. Starts no timer while the event is
+   * far off, because most holds end earlier, and with many leases timers are the largest cost.
    */
   #arm(at: Moment = now(this.#session.runtime)): void {
     this.#timer?.cancel();
@@ -343,11 +343,11 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   }
 
   /**
-   * Handles the reply that the claim does not hold the lock. Not reported as a forced release, which has its own
+   * Handles the reply that the claim does not hold the lock. It does not report a forced release, because that has its own
    * message.
    */
   #refused(): void {
-    // A later hold may use the same claim, so it must ask too.
+    // A later hold may use the same claim, so it must check its lease too.
     if (this.#isOver) this.#session.recheckClaim(this.#kept.grant.claim);
     else this.#kept.lose(this.validity.leftMs() <= 0 ? "expired" : "server-lost");
   }

@@ -54,7 +54,7 @@ const TURN_MS = 5;
 
 /**
  * Spreads due timers of waiters over several turns of the event loop. Thousands may be due at the same time, and each
- * creates an error or sends a request. When a turn is used up, the rest run in later turns, so that replies and
+ * creates an error or sends a request. When the time for one turn is used up, the rest run in later turns, so that replies and
  * renewals do not wait for all of them.
  */
 class WaiterTurns {
@@ -141,7 +141,7 @@ export function crypto(): typeof import("node:crypto") {
 }
 
 /**
- * A timer that is later than this, in ms, counts as lost. A blocked event loop rarely causes that, and then it is
+ * A timer that is more than this many ms late counts as lost. A blocked event loop can also cause this, which is rare and
  * harmless.
  */
 const LOST_AFTER_MS = 1_000;
@@ -167,7 +167,7 @@ export class SharedTimer {
     this.#onDue = onDue;
   }
 
-  /** Whether it was started, has not fired, and is not lost. If the clock went back, a fake clock was restored. */
+  /** Whether it was started, has not fired, and is not lost. If the clock went back, a real clock has replaced a fake one. */
   get isRunning(): boolean {
     if (this.#timer === undefined) return false;
     const nowMs = this.#runtime.monotonicMs();
@@ -209,7 +209,7 @@ export class SharedTimer {
  */
 const { AsyncResource } = process.getBuiltinModule("node:async_hooks");
 
-/** Created when the library is loaded, so that it has the context of no request. */
+/** This is created when the library is loaded, so that it has the context of no request. */
 const atLoad = new AsyncResource("Holdfast");
 
 /** Runs `work` in the async context in which the library was loaded, and returns its result. */

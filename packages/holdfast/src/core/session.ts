@@ -29,7 +29,7 @@ export interface Occupant extends Recipient, Closable {
 
 /** Interval between re-checks of a waiter in the queue, because the message of a grant may be lost without a sign. */
 const RECHECK_MS = 3_000;
-/** The same for waiters that get no messages, or if the server cannot tell whether the client it grants to is gone. */
+/** The same interval for waiters that get no messages, or if the server cannot detect that the client it grants to is gone. */
 const UNCOUNTED_RECHECK_MS = 1_000;
 
 /** Maximum number of cleanup requests without a reply: about 10 ms of processor time if they are sent in one turn. */
@@ -69,9 +69,9 @@ export class Session {
   readonly #checks: InboxChecks | undefined;
   /** Longest wait for the reply to one script call, in ms. */
   readonly commandTimeoutMs: number;
-  /** Confirms grants by message if the lock is not held briefly. */
+  /** Confirms grants by message, unless the lock is held only briefly. */
   readonly confirmations: Confirmations;
-  /** The locks that this process held only briefly the last time. */
+  /** The locks whose last hold in this process was brief. */
   readonly shortHolds: ShortHolds = new ShortHolds();
   readonly #clientId: string;
   readonly #handOffMs: number;
@@ -167,12 +167,12 @@ export class Session {
   }
 
   /** Whether the server can send a grant to this client. A claim may join the queue only then. */
-  canBeTold({ inbox }: Pick<WaitProtocol, "inbox">): boolean {
+  canReceiveGrants({ inbox }: Pick<WaitProtocol, "inbox">): boolean {
     if (this.#slotInboxes === undefined || inbox === undefined) return this.clientInbox.isOpen;
     return this.#slotInboxes.use(inbox) !== undefined;
   }
 
-  /** Subscribes. Resolves when `canBeTold` is true. @throws StoreError, UnsupportedError */
+  /** Subscribes. Resolves when `canReceiveGrants` is true. @throws StoreError, UnsupportedError */
   async listen({ inbox }: Pick<WaitProtocol, "inbox">, timeoutMs: number): Promise<void> {
     if (this.#slotInboxes === undefined || inbox === undefined) return this.clientInbox.open(timeoutMs);
     try {
@@ -386,7 +386,7 @@ export interface ClientRecord {
   readonly host: string;
   /** Process id on that host. */
   readonly pid: number;
-  /** The `clientName` option; undefined if the client gave none. */
+  /** The `clientName` option; undefined if none was given. */
   readonly clientName: string | undefined;
   /** Protocol version of the client; 0 for clients older than protocol versions. */
   readonly protocol: number;
@@ -404,7 +404,7 @@ export class OwnClientRecord {
   readonly #timer: SharedTimer;
   #closed = false;
 
-  /** @param isInUse  returns whether the client waits or holds, so that its record must be refreshed */
+  /** @param isInUse  returns whether the client waits for or holds a lock, so that its record must be refreshed */
   constructor(records: ClientRecords, runtime: Runtime, isInUse: () => boolean) {
     this.#records = records;
     this.#isInUse = isInUse;

@@ -70,12 +70,12 @@ export interface Store {
   readonly confirmsGrants?: boolean | undefined;
 
   /**
-   * The server that scripts currently go to, according to the client library. Undefined if the library does not say, as when
-   * names are spread over several servers. Only for telemetry: it must always be fast, but need not always be right.
+   * The server that scripts currently go to, according to the client library. Undefined if the library does not say, for example
+   * because names are spread over several servers. Only for telemetry: it must always be fast, but may sometimes be wrong.
    */
   server?(): ServerAddress | undefined;
 
-  /** Present for a server of a quorum, if the store must ask the server what it remembers before the server may grant. */
+  /** Present for a server of a quorum, if the store must ask the server which leases it remembers before the server may grant. */
   readonly memory?: ServerMemory | undefined;
 
   /**
@@ -138,16 +138,19 @@ export type Standing =
   /** It may grant leases of up to `longestMs`. It must be informed before it grants a longer one. */
   | { readonly outcome: "settled"; readonly longestMs: number; readonly run: string }
   /**
-   * It took over from another server, or was restarted, and may not grant for another `restMs`. `alone` if that ends sooner
-   * once enough of the other servers of its quorum have said how long leases are.
+   * It took over from another server, or was restarted, and may not grant for another `restMs`. `alone` means that this time ends
+   * sooner if enough of the other servers of its quorum report how long their leases are.
    */
   | { readonly outcome: "quiet" | "alone"; readonly longestMs: number; readonly restMs: number; readonly run: string }
-  /** It does not say. */
+  /** The server does not say. */
   | { readonly outcome: "hidden" };
 
 /** What this client knows about the memory of one server of a quorum (docs/adr/131-longest-lease-on-a-quorum.md). */
 export interface ServerMemory {
-  /** The run of the server, if it may grant and knows of leases of `leaseMs`; undefined if the server must be asked first. */
+  /**
+   * The run of the server, if the server may grant and has been informed of leases of `leaseMs`; undefined if the server must be
+   * asked first.
+   */
   knows(leaseMs: number): string | undefined;
   /** The run of the server, if its last reply was `alone`: since that run began, too few of the other servers have been asked. */
   readonly aloneIn: string | undefined;
@@ -166,7 +169,9 @@ export type ShardStanding =
   | {
       /** `whole`: a client has found that this run of the server has every grant ever made in the slot. */
       readonly outcome: "whole" | "foreign";
-      /** The last slot that the server serves. The marker in it counts for the whole server. Known if `withOthers` was set. */
+      /**
+       * The last slot that the server serves. The marker in that slot counts for the whole server. Known if `withOthers` was set.
+       */
       readonly home: number;
       readonly run: string;
       readonly id: string;
@@ -209,7 +214,7 @@ export interface Grace {
    * @param withOthers  whether to list the masters of the cluster
    * @throws StoreError
    */
-  look(
+  inspectSlot(
     run: Store["run"],
     marker: string,
     vouched: string,
@@ -218,15 +223,15 @@ export interface Grace {
   ): Promise<ShardStanding>;
 }
 
-/** How much longer a server grants nothing. */
+/** How much longer a server may not grant. */
 export interface Quiet {
   /** In ms from now. */
   readonly restMs: number;
-  /** Whether it ends sooner if other servers of the quorum reply. */
+  /** Whether the quiet time ends sooner if other servers of the quorum reply. */
   readonly isAlone?: boolean | undefined;
 }
 
-/** The failure of a request to a server that grants nothing now, with the reason as its cause. */
+/** The failure of a request to a server that may not grant now, with the reason as its cause. */
 export function quietFailure({ restMs, isAlone }: Quiet): StoreFailure {
   const resumesInMs = Math.ceil(restMs);
   if (isAlone !== true) {
@@ -263,7 +268,7 @@ export interface Script<Key extends string = string, Arg extends string = string
   readonly source: string;
   /**
    * Whether the script can grant a lock to a claim that does not hold it. Such a script is sent only to a server that may
-   * grant: see stores/grace.ts. A script without this flag cannot grant.
+   * grant: see stores/failover-guard.ts. A script without this flag cannot grant.
    */
   readonly grants?: boolean | undefined;
   /** Whether the script only renews a lease, and replies 1 if it did. */

@@ -34,7 +34,7 @@ export function validUntil(setAt: Moment, leaseMs: number): Moment {
   return { monotonicMs: setAt.monotonicMs + trustedMs, wallMs: setAt.wallMs + trustedMs };
 }
 
-/** The time left until `moment`, in ms, by the clock that says less; 0 if `moment` has passed. */
+/** The time left until `moment`, in ms, by the clock that shows less; 0 if `moment` has passed. */
 export function msUntil(moment: Moment, runtime: Runtime): number {
   return msFrom(now(runtime), moment);
 }
@@ -107,10 +107,10 @@ export class GrantMoment {
   }
 
   /**
-   * The earliest moment of a grant whose message has arrived and that the server made at `grantedAtUs` of its clock.
+   * The earliest moment of a grant whose message has arrived and that the server made at `grantedAtUs` on its clock.
    *
-   * Undefined if the caller should ask the server instead. That is so if the grant is older than a reply that says that the claim
-   * waits, because the grant is then over. It is also so if less than half of the lease is left.
+   * Undefined if the caller should ask the server instead. That is necessary in two cases: the grant is older than a reply that
+   * says that the claim waits, so the grant is over; or less than half of the lease is left.
    */
   of(grantedAtUs: number, leaseMs: number): Moment | undefined {
     const receivedAt = now(this.#runtime);
@@ -225,7 +225,7 @@ export class Deadline {
   /**
    * Starts the timer of the deadline. The constructor does not, because most acquires end before they need a timer.
    *
-   * @param leastMs  the wait does not end sooner than this from now, in ms, until `start` is called again without it
+   * @param leastMs  shortest time from now until the wait may end, in ms; applies until `start` is called again without it
    */
   start(leastMs = 0): void {
     if (this.#isExact || this.#waitMs === Infinity) return;

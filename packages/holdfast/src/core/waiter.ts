@@ -140,7 +140,7 @@ export class Waiter implements Occupant, Listening {
     const session = this.#session;
     const { guard } = session;
     const sentAt = this.#moment.sent();
-    const enqueue = this.#options.waitMs > 0 && session.canBeTold(protocol);
+    const enqueue = this.#options.waitMs > 0 && session.canReceiveGrants(protocol);
     const timeoutMs = this.#timeoutMs();
     let reply: Promise<AcquireReply>;
     try {
@@ -159,7 +159,8 @@ export class Waiter implements Occupant, Listening {
     reply.then(
       (answer) => {
         this.#open -= 1;
-        // With `recheckMs`, other clients release without a message, so finding a grant this way does not mean that one was lost.
+        // With `recheckMs`, other clients release without a message, so finding a grant this way does not mean that a message was
+        // lost.
         const isMissed = why === "recheck" && answer.outcome === "granted" && protocol.recheckMs === undefined;
         if (isMissed) this.#check?.missed();
         this.#answered(answer, sentAt);
@@ -177,7 +178,10 @@ export class Waiter implements Occupant, Listening {
     return Math.min(commandTimeoutMs, Math.max(this.#deadline.leftMs(), SHORTEST_CALL_MS));
   }
 
-  /** Plans the next request after a "waiting" reply. `restMs` is what is left of the current lease; negative if it has no end. */
+  /**
+   * Plans the next request after a "waiting" reply. `restMs` is the remaining time of the current lease, in ms; negative if the
+   * lease has no end.
+   */
   #queued(restMs: number): void {
     if (this.#askAgain) {
       this.ask();
@@ -210,11 +214,11 @@ export class Waiter implements Occupant, Listening {
       this.ask();
     } else if (session.clientInbox.unsupported) {
       goWithout();
-    } else if (session.canBeTold(protocol)) {
+    } else if (session.canReceiveGrants(protocol)) {
       this.ask();
     } else {
       session.listen(protocol, session.commandTimeoutMs).then(() => this.ask(), goWithout);
-      // Keeps the process alive meanwhile, and asks if that takes long.
+      // Keeps the process alive while subscribing, and asks the server if that takes long.
       this.#later().in(session.commandTimeoutMs);
     }
   }
@@ -270,12 +274,16 @@ export class Waiter implements Occupant, Listening {
     if (this.#isSettled) return;
     const cleanedUp = this.abandon();
     const notify = (): void => this.#ends.failed(this.#options.signal?.reason);
-    // For kinds that hold nothing: a caller that returns immediately could find its own old claim and mistake it for another's.
+    // For kinds that hold nothing, wait for the cleanup. A caller that returned immediately could find its own old claim and
+    // mistake it for that of another caller.
     if (this.#protocol.holdsNothing === true) void cleanedUp.then(notify);
     else notify();
   }
 
-  /** Ends the wait without notifying the caller. Resolves to true if it is certain that the server keeps nothing of it. */
+  /**
+   * Ends the wait without notifying the caller. Resolves to true if it is certain that nothing of the claim is left on the
+   * server.
+   */
   abandon(): Promise<boolean> {
     this.#settle();
     return this.#cleanUp(this.#session.commandTimeoutMs);
@@ -322,7 +330,7 @@ export class Waiter implements Occupant, Listening {
     else this.#queueOrPoll();
   }
 
-  /** Whether a lease that began at `setAt` is over by now. */
+  /** Whether a lease that began at `setAt` has ended. */
   #isOver(setAt: Moment): boolean {
     return msUntil(validUntil(setAt, this.#claim.leaseMs), this.#session.runtime) <= 0;
   }
@@ -410,7 +418,7 @@ export class Waiter implements Occupant, Listening {
     if (this.#isConfirming) return;
     this.#isConfirming = true;
     this.#isRevoked = false;
-    // A confirmation renews the lease, so the lease is trusted from here.
+    // A confirmation renews the lease, so the validity of the lease starts here.
     const sentAt = now(this.#session.runtime);
     let outcome: "extended" | NotHeld | undefined;
     let failure: unknown;
@@ -446,7 +454,7 @@ export class Waiter implements Occupant, Listening {
     const isHandedOver = this.#isHandedOver;
     const call = this.startedAt;
     const claim = this.#claim;
-    // No spread because this is on the path of every acquire.
+    // There is no spread here because this is on the path of every acquire.
     const granted = { claim, token, slots, setAt, provisionalMs, isHandedOver, waitedMs, call, mayStillRun };
     this.#ends.granted(granted);
   }
@@ -471,7 +479,7 @@ export class Waiter implements Occupant, Listening {
       throw failure;
     }
     const timeoutMs = Math.min(this.#session.commandTimeoutMs, SHORTEST_CALL_MS);
-    // Sent before `leave` so that it still finds this claim in the queue.
+    // The inspection is sent before `leave` so that it still finds this claim in the queue.
     const { owner } = this.#claim;
     const calledAtMs = this.startedAt.monotonicMs;
     const inspecting: Promise<TimedOut> = this.#session.inspections
@@ -489,7 +497,7 @@ export class Waiter implements Occupant, Listening {
     throw unknownOutcome(this.#protocol.name, `the wait of ${waitMs} ms ended while the server did not reply`);
   }
 
-  /** Resolves to true if it is certain that the server keeps nothing of the claim. */
+  /** Resolves to true if it is certain that nothing of the claim is left on the server. */
   async #cleanUp(timeoutMs: number, onRefused?: (error: unknown) => void): Promise<boolean> {
     if (!this.#isQueued && !this.#isUnclear()) return true;
     return this.#sendAway(timeoutMs, onRefused);

@@ -79,7 +79,7 @@ const JITTER_MS = 50;
 export interface Unconfirmed {
   /** When the confirmation is due, on the monotonic clock, in ms. */
   readonly confirmAtMs: number;
-  /** Confirms the grant. Called once, when that is due. */
+  /** Confirms the grant. Called once, when the confirmation is due. */
   confirmNow(): void;
 }
 
@@ -97,8 +97,8 @@ export function confirmAtMs(
 /**
  * Confirms grants by message if the lock is not released soon.
  *
- * All grants share one timer, because most locks are released before their confirmation is due. If a grant is added
- * that is due before the timer fires, its confirmation is delayed until then, by at most 300 ms.
+ * All grants share one timer, because most locks are released before their confirmation is due. If the confirmation of a new
+ * grant is due before the timer fires, it is delayed until then, by at most 300 ms.
  *
  * Each session has one instance.
  */
@@ -112,7 +112,7 @@ export class Confirmations {
     this.#timer = new SharedTimer(runtime, () => this.#check());
   }
 
-  /** Adds a grant, which is confirmed when that is due. */
+  /** Adds a grant. It is confirmed when its confirmation is due. */
   add(one: Unconfirmed): void {
     this.#waiting.add(one);
     this.#timer.ensure(Math.max(0, one.confirmAtMs - this.#runtime.monotonicMs()));

@@ -10,7 +10,7 @@ import type { LatchProtocol } from "./protocol.js";
 /** The configuration of a latch. */
 export interface LatchOptions {
   /**
-   * How long the server keeps the count after the last change of it or the last wait for it. A longer time suits
+   * How long the server keeps the count after a process last changed it or waited for it. A longer time suits
    * longer jobs; a shorter time frees memory earlier. Whole milliseconds from 1,000 to 31,536,000,000 (a year).
    * @default 86_400_000 (a day)
    */
@@ -43,9 +43,9 @@ const COUNT_MAX = 1_000_000_000;
  * Lets waiters in all processes continue once something has happened a number of times: for example, all parts are
  * loaded, or all workers have finished.
  *
- * A latch has no holder and no lease, so the count-down of a process that crashed before it is missing. A caller id
- * counts once, so a restarted job cannot count twice. When the count reaches zero, all waiters are notified in one
- * step, and later callers do not wait. Then a new count may be set.
+ * A latch has no holder and no lease, so if a process crashes before it counts down, its count-down is missing. A
+ * caller id counts once, so a restarted job cannot count twice. When the count reaches zero, all waiters are notified
+ * in one step, and later callers do not wait. Then a new count may be set.
  *
  * A latch that was not set is open, so set it before any process waits.
  *
@@ -75,7 +75,7 @@ export class CountDownLatch {
   }
 
   /**
-   * Sets the count, unless a count is set that has not reached zero. One round trip.
+   * Sets the count, unless a count is set that has not reached zero. Takes one round trip.
    *
    * @param count  a whole number from 1 to 1,000,000,000
    * @returns whether this call set the count
@@ -90,7 +90,7 @@ export class CountDownLatch {
   }
 
   /**
-   * Subtracts `by` from the count, but not below zero. One round trip, and at zero one message to each waiter.
+   * Subtracts `by` from the count, but not below zero. Takes one round trip, and at zero one message to each waiter.
    *
    * @param by       a whole number from 1 to 1,000,000,000
    * @param options  `callerId`, 1 to 256 bytes: all calls with the same id, in any process, count once until a new
@@ -137,7 +137,7 @@ export class CountDownLatch {
     });
   }
 
-  /** Returns the remaining count; 0 also if no count is set. One round trip. @throws StoreError, ClosedError */
+  /** Returns the remaining count; 0 also if no count is set. Takes one round trip. @throws StoreError, ClosedError */
   async count(): Promise<number> {
     this.#session.assertOpen(this.name);
     return (await this.#protocol.inspect(undefined, this.#session.commandTimeoutMs)).count;

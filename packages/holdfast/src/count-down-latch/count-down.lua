@@ -1,9 +1,9 @@
 --[[
   count-down-latch/count-down: decrease the count, once for each id; at zero, notify all waiters.
 
-  One atomic step, so that exactly one count-down reaches zero, and every waiter until then is notified. A request
-  counts only once ever, so that a copy that arrives after a new count is set does no harm. A caller id counts once in
-  each generation.
+  This is one atomic step, so that exactly one count-down reaches zero, and every waiter until then is notified. A
+  request counts only once ever, so that a copy that arrives after a new count is set does no harm. A caller id counts
+  once in each generation.
 
   KEYS[1] latch    hash, count, initial, generation and setBy
   KEYS[2] counted  sorted set, caller that counted -> generation; request -> time of its execution
@@ -24,8 +24,8 @@ if redis.call('ZSCORE', KEYS[2], request) then
 end
 local time = redis.call('TIME')
 local now = string.format('%.0f', time[1] * 1000000 + time[2])
--- Recorded even if the request does nothing now, so that a copy that arrives after a new count is set does nothing
--- either.
+-- The request is recorded even if it does nothing now, so that a copy that arrives after a new count is set does
+-- nothing either.
 redis.call('ZADD', KEYS[2], now, request)
 -- Never shortens the lifetime, because waiters rely on the count, and another process may use a longer `keepMs`.
 local restMs = math.max(redis.call('PTTL', KEYS[1]), tonumber(keepMs))
@@ -48,7 +48,7 @@ count = math.max(0, count - by)
 redis.call('HSET', KEYS[1], 'count', string.format('%.0f', count))
 redis.call('PEXPIRE', KEYS[1], restMs)
 if count == 0 then
-  -- The bound keeps the call short. Waiters beyond it learn of zero when they ask again.
+  -- The limit keeps the call short. The other waiters learn that the count is zero when they ask again.
   for _, waiter in ipairs(redis.call('ZRANGE', KEYS[3], 0, 9999)) do
     local client, number = string.match(waiter, '^([^/]+)/(%d+)/%d+/%d+')
     if client then

@@ -13,7 +13,7 @@ import {
 /** Maximum number of waiters that `inspect` lists. */
 const NAMED_WAITERS = 100;
 
-/** What the protocol of one latch needs. */
+/** The parts that the protocol of one latch needs. */
 export interface LatchPlace {
   readonly store: Store;
   readonly name: string;
@@ -94,7 +94,7 @@ export function latchProtocol({ store, name, base: latch, inbox, keepMs }: Latch
           const reply = await call(caller, countDownLatchAwait, { latch, counted, waiters }, args, timeoutMs);
           if (reply.outcome === "granted") return { outcome: "granted", token: since };
           since = reply.generation;
-          // A latch has no lease, so there is no end of lease at which to ask again.
+          // A latch has no lease whose end could determine when to ask again.
           return { outcome: reply.outcome, restMs: -1, nowUs: reply.nowUs };
         },
 

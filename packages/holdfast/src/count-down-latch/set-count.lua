@@ -29,7 +29,7 @@ if redis.call('ZSCORE', KEYS[2], refused) then
   return 0
 end
 if latch[1] and latch[1] ~= '0' then
-  -- Recorded so that a copy that arrives at zero does not set the count after its caller was refused.
+  -- The refusal is recorded so that a copy of the request that arrives at zero does not set the count.
   redis.call('ZADD', KEYS[2], generation, refused)
   redis.call('PEXPIRE', KEYS[2], restMs)
   return 0

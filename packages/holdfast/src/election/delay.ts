@@ -2,7 +2,7 @@ import { ClosedError } from "../core/errors.js";
 import { onAbort } from "../core/options.js";
 import type { Occupant, Session } from "../core/session.js";
 
-/** Resolves after `delayMs`. @throws ClosedError, the signal's reason  which end it immediately */
+/** Resolves after `delayMs`. @throws ClosedError, the signal's reason */
 export function delay(
   session: Session,
   lockName: string,

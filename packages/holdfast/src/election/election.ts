@@ -82,7 +82,7 @@ export class Election extends Lock<Leadership> {
   }
 
   /**
-   * Waits until this candidate is elected, for at most `waitMs`. Two round trips if there is no leader.
+   * Waits until this candidate is elected, for at most `waitMs`. Takes two round trips if there is no leader.
    *
    * @param value  the value of the leader, which observers see; at most 65,536 bytes
    * @throws AcquireTimeoutError  not elected within `waitMs`; nothing is held; names the leader
@@ -114,7 +114,7 @@ export class Election extends Lock<Leadership> {
   }
 
   /**
-   * Becomes the leader if there is none. Two round trips, or one if there is a leader.
+   * Becomes the leader if there is none. Takes two round trips, or one if there is a leader.
    *
    * @returns null if there is a leader or a waiting candidate
    * @throws as `campaign`, but never AcquireTimeoutError
@@ -183,7 +183,7 @@ export class Election extends Lock<Leadership> {
     return healthOf(this.session, this.protocol.key, withinMs);
   }
 
-  /** Returns the current leader, or null if there is none. Two round trips. @throws StoreError, ClosedError */
+  /** Returns the current leader, or null if there is none. Takes two round trips. @throws StoreError, ClosedError */
   async leader(): Promise<Leader | null> {
     this.session.assertOpen(this.name);
     return this.#describe(await this.#election.leader(this.session.commandTimeoutMs));

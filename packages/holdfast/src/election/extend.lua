@@ -1,5 +1,5 @@
 --[[
-  election/extend: renew the leader's lease if it is still its own, and keep its value as long.
+  election/extend: renew the leader's lease if it is still its own, and keep its value for the same time.
 
   KEYS[1] lock     string, owner id of the leader; expires with its lease
   KEYS[2] fence    string, last term

@@ -36,7 +36,7 @@ export class Leadership extends Lease {
   }
 
   /**
-   * Changes the value of the leader and notifies observers immediately. One round trip.
+   * Changes the value of the leader and notifies observers immediately. Takes one round trip.
    *
    * @param value  at most 65,536 bytes
    * @throws LeaseLostError  the leadership is over; nothing was changed

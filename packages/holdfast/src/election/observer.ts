@@ -11,7 +11,7 @@ import type { Inbox } from "../core/store.js";
  *
  * Invariants:
  * - However many messages were lost, the last yielded state matches the server as soon as the server can be read again.
- * - It never yields a state that is not news.
+ * - It never yields the same state twice in a row.
  * - It keeps only the newest state, however slow its reader is.
  */
 
@@ -135,7 +135,7 @@ class Observer<State> implements Occupant {
   }
 
   /**
-   * The next state that is news compared to the last one; undefined if the observation was stopped.
+   * The next state that differs from the last one; undefined if the observation was stopped.
    *
    * @throws the error that ended the observation
    */
@@ -217,7 +217,7 @@ class Observer<State> implements Occupant {
     this.#timer = this.#session.runtime.startTimer(() => this.#refresh(), delayMs + jitterMs, true);
   }
 
-  /** Resolves the pending `next` call if there is news or the observation has ended. */
+  /** Resolves the pending `next` call if there is a new state or the observation has ended. */
   #settleReader(): void {
     const reader = this.#reader;
     if (reader === undefined) return;

@@ -25,8 +25,8 @@ export class ElectionProtocol extends MutexProtocol {
   /** The channel that observers subscribe to. */
   readonly channel: string;
   /**
-   * Set because a leader may start long work immediately, and because others see it as the leader after its first
-   * message.
+   * This is set because a leader may start long work immediately, and because others see it as the leader after its
+   * first message.
    */
   readonly confirmsFirst = true;
   readonly #record: string;
@@ -37,7 +37,7 @@ export class ElectionProtocol extends MutexProtocol {
     this.#record = `${place.keys.base}:value`;
   }
 
-  /** Undefined because a separate script renews the leader record together with the lease. */
+  /** This is undefined because a separate script renews the leader record together with the lease. */
   override get renewAll(): undefined {
     return undefined;
   }

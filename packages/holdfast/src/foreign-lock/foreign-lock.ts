@@ -51,8 +51,8 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
   /**
    * Waits until the lock is free, then holds it.
    *
-   * One round trip if the lock is free. Otherwise Holdfast asks again after a pause, when the current lease must have
-   * ended, and when the protocol publishes a release.
+   * Takes one round trip if the lock is free. Otherwise Holdfast asks again after a pause, when the current lease must
+   * have ended, and when the protocol publishes a release.
    *
    * @returns a lease; its token orders this grant only among grants of Holdfast, unless the format has its own tokens
    * @throws AcquireTimeoutError  not granted within `waitMs`; nothing is held; names the holder if the format shows it
@@ -74,7 +74,7 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
   }
 
   /**
-   * Takes the lock only if it is free now. One round trip.
+   * Acquires the lock only if it is free now. Takes one round trip.
    *
    * @returns null if another claim holds it
    * @throws StoreError   the server did not reply; a grant that may have been made is released or expires

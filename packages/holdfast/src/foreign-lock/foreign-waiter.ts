@@ -1,7 +1,7 @@
 /**
- * Waits for a lock that is shared with clients of another system. The server has no queue of Holdfast's and pushes no
- * grant. So the waiter sleeps until the current lease must be over, at most for `pauses`, or until a message of the
- * foreign protocol.
+ * Waits for a lock that is shared with clients of another system. The server keeps no Holdfast queue and pushes no
+ * grants. So the waiter sleeps until the current lease must be over, but no longer than `pauses` allows, or until a
+ * message of the foreign protocol arrives.
  */
 import { ClosedError } from "../core/errors.js";
 import { type PublishedCall, publishAcquire, publishingEnds, publishUngranted } from "../core/events.js";
@@ -172,7 +172,7 @@ export class ForeignWaiter implements Occupant, InLine {
     if (attempt.outcome === "granted" || this.#isSettled || this.#wait.options.waitMs === 0) return attempt;
     const { session, line, listen, attempts = Infinity, pauses } = this.#wait;
     if (!isCalled) this.#attempts += 1;
-    // Deferred because the inner `Waiter` has not processed this reply yet.
+    // This is deferred because the inner `Waiter` has not processed this reply yet.
     if (this.#attempts >= attempts) session.runtime.startTimer(() => this.#giveUp(), 0, true);
     if (listen !== undefined) line.listen((onNews) => listen(this.#claim, onNews));
     const pauseMs = pauses.delayMs - pauses.jitterMs * session.runtime.random();

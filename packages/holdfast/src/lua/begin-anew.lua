@@ -3,8 +3,6 @@
 
   Never shortens a lease, because the request may be a late copy that arrives after a longer extension. Uses KEYS[1]
   lock. Returns how long the fence must live, in ms: 10 minutes longer than the lease.
-
-  KEYS[1] lock. Returns how long the fence has to live, in ms: ten minutes more than all that the lease has left.
 ]]
 local function beginAnew(leaseMs)
   local restMs = redis.call('PTTL', KEYS[1])

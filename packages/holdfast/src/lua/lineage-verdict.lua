@@ -4,15 +4,15 @@
   Only this function decides that. It is pure: no reads, no writes, no clock.
 
   - `run` is this run of this server.
-  - `settled` is the run that may grant according to the marker, and `pending` the one that waits since `sinceMs`;
-    each is false if there is none.
+  - `settled` is the run that may grant according to the marker, and `pending` the one that has been waiting since
+    `sinceMs`; each is false if there is none.
   - A server without a marker counts as new, unless it was promoted. With `isStrict`, a server that has been up for
     less than the longest lease may also have forgotten its locks.
   - `isShard` is true if the marker moves between servers with its slot. Then a marker of another run does not show
     that this server took over: a server that was not promoted can have lost something only when it was started.
   - `isAlone` is true for a server of a quorum if too few of the others have reported their longest lease since this
     run began. A forgotten lease may be longer than any known one, so the server waits at least one hour.
-  Returns for how many ms to wait from now, 0 if the server may grant, and since when it waits.
+  Returns for how many ms to wait from now, 0 if the server may grant, and since when it has been waiting.
 ]]
 local function verdict(
   run, isPromoted, upMs, settled, pending, sinceMs, longestMs, isStrict, nowMs, isShard, isAlone

@@ -12,16 +12,17 @@
 
   A user may lack the permission to count or to publish, and some managed servers refuse both inside a script. The
   calling scripts have already written by then and must not stop halfway, so a refusal counts as "not subscribed", and
-  the waiters poll. inbox/echo raises the error.
+  the waiters poll. Only inbox/echo reports such a refusal as an error.
 
   Returns whether the message was sent to a subscriber.
 ]]
-local function passOver(channel, number)
+local function sendHint(channel, number)
   redis.pcall('PUBLISH', (string.gsub(channel, '{[^}]*}:', '')), '~' .. number)
   return false
 end
 
--- Returns nil if this server has no sharded channels, and 0 after a refusal, because a grant to a dead client is worse.
+-- Returns nil if this server has no sharded channels, and 0 after a refusal, because granting to a dead client would be
+-- worse.
 local function countShard(channel)
   local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
   if not reply.err then
@@ -32,7 +33,7 @@ end
 
 local function isThere(channel, number)
   if string.find(channel, '}:', 1, true) then
-    return countShard(channel) ~= 0 or passOver(channel, number)
+    return countShard(channel) ~= 0 or sendHint(channel, number)
   end
   local reply = redis.pcall('PUBSUB', 'NUMSUB', channel)
   return not reply.err and reply[2] ~= 0

@@ -1,9 +1,9 @@
 --[[
   multi-lock/acquire: take several mutexes if each is free and has no waiters; otherwise take none.
 
-  One atomic step, so that no other client sees half of them taken, and two callers that name them in opposite order
-  cannot deadlock. Each mutex gets its own claim, as if it were acquired alone, and from then on the scripts of the
-  mutex extend and release it. A repeated request with the same owners gets the same reply.
+  This is one atomic step, so that no other client sees half of them taken, and two callers that name them in opposite
+  order cannot deadlock. Each mutex gets its own claim, as if it were acquired alone, and from then on the scripts of
+  the mutex extend and release it. A repeated request with the same owners gets the same reply.
 
   The number of mutexes differs between calls, so this script computes the n of KEYS[n]. A proxy that refuses this
   only costs speed: the mutexes are then acquired one by one, in order.

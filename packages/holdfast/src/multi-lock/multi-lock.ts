@@ -13,7 +13,7 @@ import { MultiHold } from "./multi-hold.js";
 import { acquireTogether, type MutexParts, type Together } from "./together.js";
 
 const MOST_MEMBERS = 64;
-/** Sessions whose server or proxy does not run a script with computed keys. They are asked only once. */
+/** Sessions whose server or proxy rejects scripts with computed keys. Each session tries such a script only once. */
 const refusing = new WeakSet<Session>();
 
 /**
@@ -112,7 +112,7 @@ export class MultiLock {
   }
 
   /**
-   * Acquires all members only if all are free now. One round trip if all are mutexes, otherwise one per member.
+   * Acquires all members only if all are free now. Takes one round trip if all are mutexes, otherwise one per member.
    *
    * @returns null if any member is held or has waiters; then nothing is held
    * @throws as `acquire`, but never AcquireTimeoutError

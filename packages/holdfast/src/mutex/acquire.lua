@@ -1,10 +1,10 @@
 --[[
   mutex/acquire: take the mutex if it is free and has no waiters; otherwise, if requested, join its queue.
 
-  One atomic step, so that a holder always has a token and no claim waits for a free mutex. A repeated request with
-  the same owner gets the same reply, because the first reply may have been lost. The token is the server's time in
-  microseconds, or the last token + 1 if that is higher. So it rises even if the fence key is gone or a replica
-  without it was promoted.
+  This is one atomic step, so that a holder always has a token and no claim waits for a free mutex. A repeated request
+  with the same owner gets the same reply, because the first reply may have been lost. The token is the server's time in
+  microseconds, or the last token + 1 if that is higher. So it rises even if the fence key is gone or a replica without
+  it was promoted.
 
   KEYS[1] lock     string, owner id of the holder; expires with its lease
   KEYS[2] fence    string, last token issued

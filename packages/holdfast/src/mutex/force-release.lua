@@ -36,7 +36,8 @@ if token ~= '' then
   end
 end
 
--- Sent before the hand-off: if the next grant goes to the same client, it learns first who released the lock and why.
+-- The message is sent before the hand-off, so that a client that gets the next grant too learns first who released the
+-- lock and why.
 local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
 if client then
   notifyHolder(inbox, client, '-' .. number .. note)

@@ -58,7 +58,7 @@ export class Mutex extends Lock {
     checkName(name);
     const { keys, inbox } = this.#protocol;
     const { base, lock, fence, queue, handed, pause } = keys;
-    // Percent-encoded so that no condition name can produce the key of something else.
+    // The name is percent-encoded so that no condition name can produce the key of something else.
     const condition = `${base}:condition:${encodeURIComponent(name)}`;
     const own = { lock, fence, queue, handed, pause };
     const place = { store: this.session.store, mutex: this.#protocol, ...own, condition, inbox };

@@ -22,11 +22,11 @@ const NAMED_WAITERS = 100;
 /** How long the fence key outlives a lease. The scripts that take no `fenceMs` contain this value themselves. */
 const FENCE_MS = 600_000;
 
-/** What the protocol of one mutex needs. */
+/** The parts that the protocol of one mutex needs. */
 export interface MutexPlace {
   readonly store: Store;
   readonly name: string;
-  /** The mapped lock key, if the caller gave one. */
+  /** The `key` option of the mutex, if it has one. */
   readonly key: string | undefined;
   /** The lock key, and the prefix of the other keys. */
   readonly keys: Pick<LockKeys, "base" | "lock">;

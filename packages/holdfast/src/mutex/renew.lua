@@ -2,7 +2,7 @@
   mutex/renew: renew the leases of many mutexes, each as in mutex/extend.
 
   For a process with thousands of leases, one request per lease would cost the process far more than the server. Each
-  lease is extended or refused independently of the others. mutex/extend then tells why a lease was refused.
+  lease is extended or refused independently of the others. mutex/extend then reports why a lease was refused.
 
   ARGV[1]   leases  for each mutex: id of the claim that was granted, last token of its block, and length of the lease,
                     counted from now; separated by spaces, which no id contains

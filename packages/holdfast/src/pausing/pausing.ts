@@ -74,13 +74,13 @@ export type ResumeOutcome =
       /** How long the pause lasted, in ms by the server's clock. */
       readonly pausedForMs: number;
       /**
-       * The number of waiters at that time. If the lock is free, the first is granted already. The others follow in
-       * order.
+       * The number of waiters at that time. If the lock was free, the first waiter already holds it. The others follow
+       * in order.
        */
       readonly waiterCount: number;
     }
   | { readonly outcome: "not-paused" }
-  /** Only if the options name a `pause`: the lock is under this other pause, which continues. */
+  /** The lock is under this other pause, which continues. Possible only if the options name a `pause`. */
   | { readonly outcome: "other-pause"; readonly pause: Pause };
 
 /** The parts of a Holdfast instance on one server that `pause` and `resume` need. */

@@ -2,4 +2,4 @@
 
 export type { Period } from "./period.js";
 export { type PeriodOptions, type PeriodStart, startOfPeriod } from "./period-marker.js";
-export { type LastRun, lastRunOf, lookAtPeriod, type PeriodLook, serverTimeMs } from "./read-period.js";
+export { inspectPeriod, type LastRun, lastRunOf, type PeriodInspection, serverTimeMs } from "./read-period.js";

@@ -33,7 +33,7 @@ export interface LastRun {
 }
 
 /** The current state of the period of a name. */
-export interface PeriodLook {
+export interface PeriodInspection {
   /** The server's time, in ms since 1970. Pass it to `startOfPeriod` as `readAtMs`. */
   readonly nowMs: number;
   /** The last run; undefined if there was none for at least a week plus two periods. */
@@ -93,11 +93,11 @@ export async function lastRunOf(
  * @throws StoreError, QuorumError, ClosedError
  * @throws TypeError, RangeError  an invalid option; nothing was sent
  */
-export async function lookAtPeriod(
+export async function inspectPeriod(
   holdfast: Holdfast,
   name: string,
   options: { readonly every: Period; readonly key?: string | undefined },
-): Promise<PeriodLook> {
+): Promise<PeriodInspection> {
   const { every, key } = checkKnown(options, ["every", "key"]);
   const division = divisionOf(every);
   const place = placeOf(holdfast, name, key);

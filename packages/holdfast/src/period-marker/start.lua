@@ -1,8 +1,8 @@
 --[[
   period-marker/start: whether a run may start in its period; if so, record it.
 
-  One atomic step under the grant of the lock. It checks the lock and the last run at the same moment, so that only
-  one of the successive holders starts in each period. It compares the times at which they read the server's clock,
+  This is one atomic step under the grant of the lock. It checks the lock and the last run at the same moment, so that
+  only one of the successive holders starts in each period. It compares the times at which they read the server's clock,
   before any of them waited. A repeated request with the same grant gets the same reply.
 
   KEYS[1] lock     string, owner id of the holder; for permits, the state
@@ -50,7 +50,8 @@ local counts = tonumber(needsOk and last[11] or not needsOk and last[7] or '')
 if counts then
   local isOver
   if shiftMs < 0 then
-    -- A tenth earlier than the period, so that a daily job that starts a second earlier than yesterday is not skipped.
+    -- The next run may start a tenth of the period early, so that a daily job that starts a second earlier than
+    -- yesterday is not skipped.
     isOver = readMs - counts >= periodMs * 0.9
   else
     isOver = math.floor((readMs + shiftMs) / periodMs) > math.floor((counts + shiftMs) / periodMs)

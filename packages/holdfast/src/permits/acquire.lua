@@ -1,12 +1,12 @@
 --[[
   permits/acquire: take permits if enough are free and no claim waits; otherwise, if requested, join the queue.
 
-  One atomic step, so that no permit is granted twice and no claim waits for free permits. A repeated request with the
-  same owner gets the same reply, because the first reply may have been lost. The capacity is the one that the first
-  caller declared, until `resize` changes it. A caller that declares a capacity that was never in effect is refused,
-  because two processes with different configurations would otherwise each seem right. A former capacity counts as the
-  current one, so that a resize does not lock out running processes. A waiting claim is granted when the head of the
-  queue fits, or when a holder's lease ends and a request comes in.
+  This is one atomic step, so that no permit is granted twice and no claim waits for free permits. A repeated request
+  with the same owner gets the same reply, because the first reply may have been lost. The capacity is the one that the
+  first caller declared, until `resize` changes it. A caller that declares a capacity that was never in effect is
+  refused, because two processes with different configurations would otherwise each seem right. A former capacity counts
+  as the current one, so that a resize does not lock out running processes. A waiting claim is granted when the head of
+  the queue fits, or when a holder's lease ends and a request comes in.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -37,8 +37,9 @@ local enqueue, inbox, numbered = ARGV[4] ~= '0', ARGV[5], tonumber(ARGV[7])
 
 -- include permits-state
 local ends = now + leaseMs * 1000
--- The common case, without the functions below, which cost more than the commands: the permits are free, no claim
--- waits, no lease has ended, there are no gaps in the slot numbers, and the keys live long enough.
+-- Handles the common case before the functions below are defined, because defining them costs more than the commands.
+-- In this case the permits are free, no claim waits, no lease has ended, there are no gaps in the slot numbers, and the
+-- keys live long enough.
 if not record and used + weight <= capacity and (used == 0 or first - now > 0) and free == 0
   and (weight <= 10 or weight > numbered) and ARGV[6] - capacity == 0
   and keepUntil - ends >= 60000000 and keepUntil - now >= keepMs * 1000

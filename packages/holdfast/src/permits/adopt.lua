@@ -30,7 +30,7 @@ local deadline = redis.call('ZSCORE', KEYS[3], holder)
 if grant and isUnder(grant, token) and deadline and deadline - now > 0 then
   redis.call('HDEL', KEYS[1], holder)
   redis.call('ZREM', KEYS[3], holder)
-  -- Omits the number of the last change of weight, because the new claim starts its own count.
+  -- The record omits the number of the last change of weight, because the new claim starts its own count.
   redis.call('HSET', KEYS[1], owner, string.match(grant, '^%d+/%d+/[%d,]*/?%d*'))
   lengthen(leaseMs)
   keepLease(owner, math.max(tonumber(deadline), now + leaseMs * 1000))

@@ -9,7 +9,7 @@ import { permitsConfirm } from "../generated/permits.js";
 /** Maximum number of grants in one request. A larger request would keep other clients waiting for the server. */
 const MOST = 128;
 
-/** The permits of one name: what a confirmation needs. */
+/** The facts about the permits of one name that a confirmation needs. */
 export interface ConfirmedPlace {
   readonly store: Store;
   readonly name: string;

@@ -32,7 +32,7 @@ const NAMED_HOLDERS = 1_000;
 /** How long the server keeps a capacity set by `resize` after its last use. */
 const RESIZED_KEEP_MS = 30 * 24 * 3_600_000;
 
-/** What the protocol of one name needs. */
+/** The parts that the protocol of one name needs. */
 export interface PermitsPlace {
   readonly store: Store;
   readonly kind: string;

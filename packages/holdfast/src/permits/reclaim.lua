@@ -2,9 +2,9 @@
   permits/reclaim: put back permits with a valid lease that a failover has lost.
 
   Works only while this server may not grant, as in mutex/reclaim. The caller held its permits rightfully, so there is
-  room for them whatever the server's data shows. Other holders in that data may be out of date; they go when their
-  leases end. Until then more permits may be in use than there are, and nothing is granted. A slot number belongs to
-  one holder at a time. So a holder with a lower token that has one of the caller's numbers has already returned it.
+  room for them whatever the server's data shows. Other holders in that data may be out of date; they disappear when
+  their leases end. Until then more permits may be in use than there are, and nothing is granted. A slot number belongs
+  to one holder at a time. So a holder with a lower token that has one of the caller's numbers has already returned it.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued

@@ -1,8 +1,8 @@
 --[[
   permits/release: release permits if they are still ours, and grant them to waiters.
 
-  One atomic step, so that permits are never free while the head of the queue fits. Only a grant on record returns
-  permits, and only as many as it took, so releasing twice cannot raise the capacity.
+  This is one atomic step, so that permits are never free while the head of the queue fits. Only a grant on record
+  returns permits, and only as many as it took, so releasing twice cannot raise the capacity.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -24,8 +24,8 @@ local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4
 
 -- include permits-state
 if record and first - now > 0 then
-  -- The common case, without the functions below: no claim waits, no lease has ended, and releasing leaves no gap in
-  -- the slot numbers.
+  -- Handles the common case before the functions below are defined: no claim waits, no lease has ended, and releasing
+  -- leaves no gap in the slot numbers.
   local weight, last, slots = string.match(record, '^(%d+)/(%d+)/([%d,]*)/?!?$')
   local rest = used - (weight or 0)
   if last and last - token == 0 and (slots == '' or rest == 0) and free == 0

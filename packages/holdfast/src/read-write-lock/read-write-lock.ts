@@ -107,7 +107,7 @@ export class ReadWriteLease extends Lease {
     this.#isUncertain = true;
     this.#hold.changes();
     const answer = await this.#protocol.reweigh(this.#hold.grant, WEIGHTS[mode], this.#change, this.#timeoutMs);
-    // With replicas, the change counts only once they have it.
+    // If the store waits for replicas, the change counts only once they have acknowledged it.
     this.#isUncertain = this.#confirms && typeof answer === "number";
     if (answer === null) return false;
     if (typeof answer === "string") {

@@ -33,7 +33,7 @@ export class AttemptDelay {
   #isOn = false;
   #wasWoken = false;
   #collisions = 0;
-  /** Number of attempts after a wake-up that lost the first server. */
+  /** Number of attempts that began after a wake-up and lost the first server. */
   #losses = 0;
 
   /** @param attempt  called when it is time for an attempt, with the server to ask first, if any */

@@ -38,7 +38,7 @@ export type Vote = Outcome<(typeof redlockAcquire)["replies"][number]> | Failed;
 /**
  * The outcome of an attempt.
  *
- * - `elected`: a majority holds for it and has the token as its number; the lease has not ended
+ * - `elected`: a majority holds the lock for it and has the token as its number; the lease has not ended
  * - `outvoted`: a majority replied, but too few servers granted; or another owner holds the first server
  * - `unreached`: no majority replied, or a majority replied too late
  * - `refused`: a server must not be used, because it may evict the lock or a different protocol is in use there
@@ -49,7 +49,7 @@ export type Verdict =
   | { readonly outcome: "unreached"; readonly error: QuorumError }
   | { readonly outcome: "refused"; readonly error: EvictionError | ProtocolError };
 
-/** What an attempt needs. */
+/** The parts of an attempt. */
 export interface BallotFacts {
   readonly runtime: Runtime;
   readonly servers: readonly QuorumServer[];
@@ -140,8 +140,8 @@ export class Ballot {
   }
 
   /**
-   * For each server, the number that it is known to have. Undefined if this attempt does not hold it, or not without
-   * interruption.
+   * For each server, the number that it is known to have. Undefined if the server does not hold the lock for this
+   * attempt, or has not held it without interruption.
    */
   get standings(): readonly (number | undefined)[] {
     return this.#standings;
@@ -247,7 +247,7 @@ export class Ballot {
       const server = this.#facts.servers[index];
       if (server === undefined) continue;
       this.#votes[index] = { outcome: "granted", token: this.#token };
-      /** Takes "confirmed", or the vote that now counts for this server. */
+      /** Records that this server confirmed, or the vote that now counts for it. */
       const settle = (answer: "confirmed" | Vote): void => {
         if (this.#phase !== "raising") return;
         raises[index] = answer === "confirmed" ? answer : "refused";

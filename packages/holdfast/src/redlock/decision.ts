@@ -17,7 +17,7 @@ export type AcquireVote =
 export type ConfirmAnswer = "pending" | "confirmed" | "refused";
 
 /** A server that granted with a number lower than the token. */
-export interface Behind {
+export interface LaggingServer {
   readonly server: number;
   /** The number in its reply, which redlock/confirm compares. */
   readonly reported: number;
@@ -35,7 +35,7 @@ export interface Unconfirmed {
   readonly token: number;
   /** Servers that replied with the token itself. */
   readonly standing: readonly number[];
-  readonly behind: readonly Behind[];
+  readonly behind: readonly LaggingServer[];
 }
 
 /** The next step of an attempt. */

@@ -11,7 +11,7 @@ import { type Pace, RECHECK_MS } from "./pace.js";
 import type { QuorumParts, QuorumServer } from "./servers.js";
 
 /** A caller in a line. */
-export interface Caller {
+export interface LineMember {
   /** Called when this caller is at the front. */
   advance(): void;
   /** Called when a hold of the lock has ended on this server. */
@@ -39,11 +39,11 @@ export class Line {
   readonly #quorum: QuorumParts;
   readonly #channel: string;
   readonly #onClosed: (line: Line) => void;
-  readonly #members = new Set<Caller>();
+  readonly #members = new Set<LineMember>();
   /** The subscriptions by server. `unsupported` if the client can never subscribe there. */
   readonly #inboxes = new Map<number, Inbox | "opening" | "unsupported">();
   #isClosed = false;
-  #front: Caller | undefined;
+  #front: LineMember | undefined;
   #linger: Timer | undefined;
   /**
    * The server that an attempt asks first while other processes want the lock too: the first one at which another
@@ -66,7 +66,7 @@ export class Line {
   }
 
   /** Adds a caller. If the line was empty, calls its `advance` in the same turn. */
-  join(member: Caller): void {
+  join(member: LineMember): void {
     this.#linger?.cancel();
     this.#members.add(member);
     if (this.#front !== undefined) return;
@@ -75,7 +75,7 @@ export class Line {
   }
 
   /** Removes a caller, wherever it is in the line. A second call has no effect. */
-  leave(member: Caller): void {
+  leave(member: LineMember): void {
     if (!this.#members.delete(member)) return;
     if (this.#front === member) {
       const [next] = this.#members;

@@ -22,7 +22,7 @@ import { type Answers, count, type Failed, failure, type QuorumServer, quorumErr
 /** Shortest time between two rounds that ask all servers because one of them lost its leases, in ms. */
 const ROUND_MS = 1_000;
 /**
- * Once a majority is informed, wait for slower servers for as long again as that took, but at least this long, in ms.
+ * Once a majority is informed, wait for slower servers for the same time again, but for at least this many ms.
  */
 const LEAST_EXTRA_MS = 5;
 /** Upper bound of that wait, as a share of the request timeout. */
@@ -120,7 +120,8 @@ export class Memories {
     // A server knows the longest lease if it never lost its leases, or has learned the length from the others.
     const known = (answers: Answers<Standing>): number => count(answers, "settled") + count(answers, "quiet");
     const replies = await this.#askAll(0, timeoutMs, (soFar) => known(soFar) >= this.#majority);
-    // If a majority lost their leases, as at the very first start, no majority knows it. Use the replies that exist.
+    // If a majority lost their leases, as at the very first start, no majority knows the longest lease. Use the replies
+    // that exist.
     const areMostAlone = count(replies, "alone") >= this.#majority;
     if (known(replies) < this.#majority && !areMostAlone) return;
     const longestMs = Math.max(

@@ -12,7 +12,7 @@ const SHORTEST_WIN_MS = 1;
 const LONGEST_WIN_MS = 100;
 const SHORTEST_PATIENCE_MS = 20;
 const WINS_OF_PATIENCE = 4;
-/** How often the spread is doubled at most. */
+/** Maximum number of times that the spread is doubled. */
 const DOUBLINGS = 5;
 /** Weight of the newest attempt in the estimate. */
 const NEWEST = 0.25;

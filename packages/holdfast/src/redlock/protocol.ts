@@ -51,7 +51,7 @@ export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtoc
     );
   };
 
-  /** When a majority no longer holds for the claim: whether another owner may have been granted the lock since. */
+  /** Returns whether another owner may have been granted the lock since a majority stopped holding it for the claim. */
   const whyLost = async (claim: Claim, token: number, timeoutMs: number): Promise<NotHeld> => {
     const answers = await inspectAll(timeoutMs);
     const { votes } = ballotOf(claim);

@@ -1,5 +1,5 @@
 /**
- * Releases on all servers what one attempt has or may have, after it failed or when its lease is released.
+ * Releases, on all servers, every hold that one attempt has or may have, after it failed or when its lease is released.
  *
  * It also asks servers that refused or did not reply. A server is certain to hold nothing only after it has replied to
  * a release that was sent after its reply to the acquire. While that is missing, the release is repeated until the
@@ -142,7 +142,7 @@ class QuorumCleanup {
     this.#underWay[index] = (this.#underWay[index] ?? 1) - 1;
     for (const listener of this.#listeners) listener();
     if (this.#settled.every(Boolean)) this.#end();
-    // Part of the round, so that `close` waits for it too.
+    // This is part of the round, so that `close` waits for it too.
     if (mayHaveMissed && this.#underWay[index] === 0) await this.#send(server, timeoutMs);
   }
 

@@ -15,7 +15,7 @@ import { Pace } from "./pace.js";
 import { QuorumCleanups } from "./quorum-cleanup.js";
 import { isAnswered, type QuorumParts, type QuorumServer, type RedlockPlace } from "./servers.js";
 
-/** What a quorum needs. */
+/** The parts of a quorum. */
 export interface QuorumFacts {
   readonly runtime: Runtime;
   readonly prefix: string;

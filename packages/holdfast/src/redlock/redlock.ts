@@ -45,8 +45,8 @@ export class Redlock extends Lock {
   /**
    * Waits until a majority of the servers grants the lock, then holds it.
    *
-   * One round trip if the lock is free and the servers have the same number, as they do after an acquire on the same
-   * servers; otherwise two.
+   * Takes one round trip if the lock is free and the servers have the same number, as they do after an acquire on the
+   * same servers; otherwise two.
    *
    * @returns a lease whose token is higher than every token of this name that was granted before the call
    * @throws AcquireTimeoutError  after `waitMs`; nothing is held

@@ -16,7 +16,7 @@ import type { Occupant, Session } from "../core/session.js";
 import { Deadline } from "../core/time.js";
 import { AttemptDelay } from "./attempt-delay.js";
 import { Ballot, type Verdict } from "./ballot.js";
-import type { Caller, Line } from "./line.js";
+import type { Line, LineMember } from "./line.js";
 import { RECHECK_MS } from "./pace.js";
 import type { BallotClaim } from "./protocol.js";
 import type { Quorum } from "./quorum.js";
@@ -27,7 +27,7 @@ import type { RedlockPlace } from "./servers.js";
  */
 const ROUNDS_IN_A_LEASE = 6;
 /** One caller that waits for a majority. */
-export class RedlockWaiter implements Occupant, Caller {
+export class RedlockWaiter implements Occupant, LineMember {
   readonly #quorum: Quorum;
   readonly #session: Session;
   readonly #protocol: LockProtocol;

@@ -114,7 +114,7 @@ export class Semaphore extends Lock<SemaphoreLease> {
   }
 
   /**
-   * Waits until enough permits are free and all earlier callers were served, then holds the permits. One round trip if
+   * Waits until enough permits are free and all earlier callers were served, then holds the permits. Takes one round trip if
    * they are available immediately.
    *
    * @throws AcquireTimeoutError    not granted within `waitMs`; nothing is held; `holder` is the one whose lease ends first
@@ -127,7 +127,7 @@ export class Semaphore extends Lock<SemaphoreLease> {
   }
 
   /**
-   * Takes permits only if enough are free now and no other caller waits. One round trip.
+   * Acquires permits only if enough are free now and no other caller waits. Takes one round trip.
    *
    * @returns null if too few permits are free, or if other callers wait
    * @throws CapacityMismatchError  the declared number was never in effect, or too many are requested; nothing is held

@@ -12,7 +12,7 @@ import { serverMemory } from "../generated/server.js";
  * @throws StoreError
  */
 export async function readMemoryPolicy(store: Store, timeoutMs: number): Promise<MemoryPolicy | undefined> {
-  // Called in the same turn, so that it is sent together with the first request.
+  // The script is called in the same turn, so that it is sent together with the first request.
   if (store.runOnEach === undefined) return policyOf(store, timeoutMs);
   // If one server is unreachable, the client may return no reply at all. Then one server's policy is better than none.
   const replies = await store.runOnEach(serverMemory, [], timeoutMs / 2).catch(() => undefined);
@@ -30,8 +30,8 @@ async function policyOf(store: Pick<Store, "run">, timeoutMs: number): Promise<M
 }
 
 /**
- * Some hosted services run no scripts without keys. They will not at the next acquire either, so the policy counts as
- * hidden.
+ * Some hosted services run no scripts without keys. They will not run them at the next acquire either, so the policy
+ * counts as hidden.
  */
 function hiddenIfRefused(error: unknown): undefined {
   if (!(error instanceof StoreError) || error.transient || !error.mayHaveRun) throw error;
@@ -45,8 +45,8 @@ export function warnOfHiddenPolicy(): void {
       type: "HoldfastWarning",
       code: "HOLDFAST_EVICTION_UNKNOWN",
       detail:
-        "Unless its maxmemory-policy is noeviction, or its maxmemory is 0, it may evict a lock that is held, and grant it to another client. " +
-        "Check it (CONFIG GET maxmemory-policy, or the console of the service). Then permit INFO to this user, or accept it with " +
+        "Unless its maxmemory-policy is noeviction, or its maxmemory is 0, the server may evict a lock that is held, and grant it to another client. " +
+        "Check the policy (CONFIG GET maxmemory-policy, or the console of the service). Then permit INFO to this user, or accept the risk with " +
         "createHoldfast({ allowEviction: true }).",
     },
   );

@@ -5,9 +5,9 @@
 
 /** The ACL rules that a user needs. Each rule is one word. */
 export interface LeastPrivilege {
-  /** On every server. */
+  /** The rules for every server. */
   readonly server: readonly string[];
-  /** In addition, on each server of a cluster. Redis before version 7 does not have these commands. */
+  /** Additional rules for each server of a cluster. Redis before version 7 does not have these commands. */
   readonly cluster: readonly string[];
   /** Commands that client libraries send to a cluster by themselves, most of them before the first request. */
   readonly clusterClients: readonly string[];

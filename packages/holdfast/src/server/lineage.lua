@@ -3,13 +3,14 @@
 
   A server that took over from another, or was restored from its disk, may lack the last grants. The marker names the
   run of a server for which this is settled. If it names another run, the server grants nothing for as long as the
-  longest lease in use. By then all leases granted elsewhere have ended or were put back by their holders. One atomic
-  step, so that all clients agree on the time, and two that ask simultaneously do not shorten it. Each client also
-  reports the length of its own leases before it is granted any, so a running wait may become longer.
+  longest lease in use. By then all leases granted elsewhere have ended or were put back by their holders. This is one
+  atomic step, so that all clients agree on the time, and two that ask simultaneously do not shorten it. Each client
+  also reports the length of its own leases before it is granted any, so a running wait may become longer.
 
   The longest lease is kept for the period in which it was reported, and for the next one. A period lasts one hour
-  longer than any reported lease, and clients report every minute. So a lease length in use is never forgotten, and
-  one out of use is. The marker itself expires a month after the last lease that can have been granted.
+  longer than any reported lease, and clients report every minute. So a lease length in use is never forgotten, but a
+  length that is no longer used is forgotten in the end. The marker itself expires a month after the last lease that can
+  have been granted.
 
   A server of a quorum that forgot its longest lease cannot know how long to wait. So it waits for one hour, unless a
   client reports that it has asked enough of the other servers since this run began

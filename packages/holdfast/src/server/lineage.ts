@@ -48,7 +48,7 @@ function graceFor(mode: "auto" | "strict", prefix: string, isOfQuorum: boolean):
       const standing = await call({ store: { run }, name: marker }, serverLineage, { marker }, args, timeoutMs);
       return standing.outcome === "hidden" ? hidden(marker) : { ...standing, run: standing.run[0] ?? "" };
     },
-    async look(run, marker, vouched, withOthers, timeoutMs) {
+    async inspectSlot(run, marker, vouched, withOthers, timeoutMs) {
       const args = { vouched, list: withOthers ? 1 : 0 };
       const seen = await call({ store: { run }, name: marker }, serverShard, { marker }, args, timeoutMs);
       if (seen.outcome === "hidden") return hidden(marker);
@@ -66,7 +66,7 @@ function warnOfHiddenLineage(): void {
       type: "HoldfastWarning",
       code: "HOLDFAST_LINEAGE_UNKNOWN",
       detail:
-        "After a failover it may grant a lock that is still held. Permit INFO (and in a cluster CLUSTER MYID and CLUSTER SLOTS) to this user, or accept it with " +
+        "After a failover the server may grant a lock that is still held. Permit INFO (and in a cluster CLUSTER MYID and CLUSTER SLOTS) to this user, or accept the risk with " +
         'createHoldfast({ failoverGrace: "off" }).',
     },
   );

@@ -2,10 +2,11 @@
   server/shard: whether the server of a cluster slot is known to have all grants that were ever made in the slot.
 
   A slot that was migrated is complete. A slot of a server that took over from another may lack the last grants. The
-  keys look the same. So each slot has a marker that names the run of the server for which a client has found it
-  complete. If it names another run, as after each migration, the client has to find out: it asks all masters that
-  this server lists, and vouches for the slot if none of them took over recently (stores/shard-gate.ts). The `home` of
-  a server is the last of its slots. The marker there applies to the whole server (server/lineage).
+  keys do not show the difference. So each slot has a marker that names the run of the server for which a client has
+  found it complete. If it names another run, as after each migration, the client has to find out: it asks all masters
+  that this server lists, and vouches for the slot if none of them took over recently
+  (stores/cluster-failover-guard.ts). The `home` of a server is the last of its slots. The marker there applies to the
+  whole server (server/lineage).
 
   KEYS[1] marker   hash, run: the run for which this slot is known to be complete
   ARGV[1] vouched  the run for which the caller has found it complete, or empty

@@ -25,7 +25,11 @@ export interface ClientParts {
   readonly client: ScriptClient;
   /** Creates the inboxes. They call `onReconnect` when they are subscribed again after a lost connection. */
   inboxes(onReconnect: () => void): Inboxes;
-  /** Calls `onBack` whenever the caller's client is ready again after a lost connection. @returns stops watching */
+  /**
+   * Calls `onBack` whenever the caller's client is ready again after a lost connection.
+   *
+   * @returns a function that removes `onBack`
+   */
   watch(onBack: () => void): () => void;
   readonly conditions: GrantConditions;
   /** The failover guard. Default: that of a single server. */
@@ -85,7 +89,7 @@ const sharedWatches = new SharedParts<() => void>();
  */
 function overShared(client: object, make: ClientParts["inboxes"], hasShards: boolean): ClientParts["inboxes"] {
   return (onReconnect) => {
-    // Wrapped in a new function, because the same callback may be registered twice.
+    // The callback is wrapped in a new function, because it may be registered twice.
     const user = (): void => onReconnect();
     let isClosed = false;
     const join = (channel: string): Inboxes => {
@@ -177,7 +181,7 @@ export function clientStore({
       ? {}
       : { runOnEach: (script, args, timeoutMs) => runOnEach(client, script, args, timeoutMs) }),
     onReconnect(listener) {
-      // Wrapped in a new function, because the same listener may be registered twice.
+      // The listener is wrapped in a new function, because it may be registered twice.
       const own = (connection: "commands" | "inbox"): void => listener(connection);
       listeners.add(own);
       return () => void listeners.delete(own);

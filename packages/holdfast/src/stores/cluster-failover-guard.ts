@@ -2,10 +2,11 @@
  * The failover guard of a cluster: decides whether the server of a slot may grant locks. In a cluster, slots move between
  * servers, and each master fails over independently (docs/adr/082-failover-grace-in-clusters.md).
  *
- * Every known fact is about a *run*: a period in which one process is master without interruption. Such a fact stays true.
- * It says that the quiet time of the run is over, or that a slot is whole: the run has everything that was granted in it.
- * A script that grants is loaded with the run in its text. So a server knows the script only if a client has found that this
- * run may grant. If a slot moves to another server, for whatever reason, that server replies NOSCRIPT. The guard then checks:
+ * Every known fact is about a *run*: a period in which one process is master without interruption. Such a fact stays true. It
+ * says either that the quiet time of the run is over, or that a slot is whole, which means that the run has every grant made in
+ * the slot. A script that grants is loaded with the run in its text. So a server knows the script only if a client has found that
+ * this run may grant. If a slot moves to another server, for whatever reason, that server replies NOSCRIPT. The guard then
+ * checks:
  *
  * 1. The marker of the slot. If it names this run, the slot is whole.
  * 2. Otherwise the run itself must be settled: its quiet time is over, or it never needed one.
@@ -39,7 +40,10 @@ import { unrefSleep, within } from "./timeout.js";
 const TRUSTED_MS = 2_000;
 /** How long a slot counts as whole after it was found whole, provided that its run continues. */
 const SLOT_TRUSTED_MS = 60_000;
-/** When to ask a server again that may not grant: another server may be settled by then, or the slot may have moved. */
+/**
+ * How long to wait before asking a server again that may not grant. Another server may be settled by then, or the slot may have
+ * moved.
+ */
 const QUIET_TRUSTED_MS = 500;
 /** How often to report the longest lease to the server again, because the marker may have moved away. */
 const TOLD_MS = 60_000;
@@ -60,7 +64,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
   readonly #client: Pick<ScriptClient, "evalsha" | "load">;
   readonly #runs = new Runs(() => this.#slots.clear());
   readonly #slots = new Map<number, { readonly run: Run; readonly atMs: number }>();
-  /** Slots whose servers may grant nothing. Answers callers that ask again soon without another request. */
+  /** Slots whose servers may not grant. Callers that ask again soon get this answer without another request. */
   readonly #quiet = new Map<number, { readonly untilMs: number; readonly endMs: number; readonly longestMs: number }>();
   readonly #asking = new Map<number, Promise<Found>>();
   /** The longest lease that this process has requested, in ms. */
@@ -227,7 +231,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
   ): Promise<{ readonly run?: Run; readonly standing?: Look }> {
     const sentAtMs = performance.now();
     const changes = this.#changes;
-    const standing = await this.#grace.look(this.#run, marker, vouched, withOthers, timeoutMs);
+    const standing = await this.#grace.inspectSlot(this.#run, marker, vouched, withOthers, timeoutMs);
     if (standing.outcome === "hidden") {
       this.#isHidden = true;
       return {};
@@ -237,7 +241,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     return { run, standing };
   }
 
-  /** How long a listed master may grant nothing, in ms. Undefined if another server replied. */
+  /** How long a listed master may not grant, in ms. Undefined if another server replied. */
   async #settleOther(
     { id, home }: { readonly id: string; readonly home: number },
     timeoutMs: number,
@@ -251,7 +255,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     return same === run && seen?.id === id ? this.#settle(run, seen.home, timeoutMs) : undefined;
   }
 
-  /** How long this run may grant nothing, in ms. Undefined if its home slot has moved to another server. */
+  /** How long this run may not grant, in ms. Undefined if its home slot has moved to another server. */
   async #settle(run: Run, home: number, timeoutMs: number): Promise<number | undefined> {
     if (run.isSettled) return 0;
     const restMs = run.quietUntilMs - performance.now();
@@ -315,7 +319,10 @@ function slotOf({ keys }: ScriptCall): number {
   return clusterSlot(keys[0] ?? "");
 }
 
-/** Whether the script may put back a lease. It reads the marker of the slot, which must therefore be correct before. */
+/**
+ * Whether the script may put back a lease. Such a script reads the marker of the slot, so the marker must be correct before it
+ * runs.
+ */
 function readsMarker(script: Script): boolean {
   return script.renews === true && script.keys.includes("marker");
 }

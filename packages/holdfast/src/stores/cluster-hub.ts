@@ -91,9 +91,12 @@ interface Post {
 export class ClusterHub {
   readonly #nodes: ClusterNodes;
   readonly #onReconnect: () => void;
-  /** By `channelKey`. A caller that cannot know how a name is published may subscribe to it as a plain and a sharded channel. */
+  /**
+   * The channels by `channelKey`. A caller that cannot know how a name is published may subscribe to it both as a plain and as a
+   * sharded channel.
+   */
   readonly #channels = new Map<string, Channel>();
-  /** By `channelKey` of their addresses. */
+  /** The connections by the `channelKey` of their addresses. */
   readonly #posts = new Map<string, Post>();
   /** How many replacements of connections are in progress. */
   #replacing = 0;
@@ -383,7 +386,7 @@ export class ClusterHub {
         Promise.resolve(subscriber?.unsubscribe(channel.name, channel.isSharded && channel.isCounted)),
       );
     } catch (cause) {
-      // Usually the connection is gone, and the subscription with it. The user may also lack the permission: then warn.
+      // Usually the connection is gone, and the subscription with it. But the user may lack the permission, so warn in that case.
       this.#forbidden.warn(cause, channel.name);
     }
   }

@@ -9,7 +9,7 @@ export interface ScriptCall {
   readonly timeoutMs: number;
 }
 
-/** The guard's answer about a call: the text to send, or how long the server may grant nothing. */
+/** The guard's answer about a call: the text to send, or how long the server may not grant. */
 export type Admission = { readonly text: ScriptText } | Quiet;
 
 /**
@@ -32,7 +32,7 @@ export interface FailoverGuard {
    * connection was lost meanwhile.
    *
    * @param send  loads the text on the server of the call
-   * @param attempt  how many times this call has been here, from 1
+   * @param attempt  how many times this call has got NOSCRIPT, from 1
    * @throws StoreError
    */
   load(call: ScriptCall, send: (text: ScriptText) => Promise<unknown>, attempt: number): Promise<Admission | undefined>;

@@ -81,7 +81,7 @@ export class InboxHub {
 
   /** As `Store.inbox`. */
   async open(name: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox> {
-    // Registered before the request, so that the first message after the confirmation finds a listener.
+    // The listener is registered before the request, so that the first message after the confirmation finds a listener.
     const channel = this.#channels.get(name) ?? { listeners: new Set(), isConfirmed: false };
     this.#channels.set(name, channel);
     // Wrapped in a new function, because the same callback may be registered twice.

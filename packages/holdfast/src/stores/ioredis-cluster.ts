@@ -48,7 +48,9 @@ const UNASKED = /Command queue state error/;
 /** The last error that each client reported for one of its servers; empty once it is connected. */
 const lastErrors = new WeakMap<IoredisCluster, { error: string }>();
 
-/** Creates a store on one Cluster client of ioredis or iovalkey, which follows moved slots and new masters, and resends. */
+/**
+ * Creates a store on one Cluster client of ioredis or iovalkey, which follows moved slots and new masters, and resends commands.
+ */
 export function ioredisClusterStore(redis: IoredisCluster, conditions: GrantConditions = {}): Store {
   const said = lastErrors.get(redis) ?? { error: "" };
   lastErrors.set(redis, said);

@@ -71,7 +71,7 @@ export function nodeRedisStore(
   const client: ScriptClient = {
     evalsha: (sha1, keys, args) => redis.evalSha(sha1, { keys: [...keys], arguments: args.map(toArgument) }),
     load: (source) => redis.scriptLoad(source),
-    // A pool would send the two on different connections.
+    // A pool would send the two commands on different connections.
     ...(wait !== undefined &&
       duplicate !== undefined && {
         async acknowledged(

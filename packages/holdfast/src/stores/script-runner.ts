@@ -94,7 +94,8 @@ export class ScriptRunner {
     const guard = this.#guard;
     const sent = new SentScript(client, script, keys, args, timeoutMs, guard);
     const text = guard === undefined ? script : guard.ready(sent);
-    // Set even if the guard is asked first: whenever a renewal is sent, it counts only once its replicas acknowledge it.
+    // This is set even if the guard is asked first, because any renewal that is sent counts only once replicas have acknowledged
+    // it.
     if (this.#replicas !== undefined && script.renews === true) sent.replicas = shortened(this.#replicas, timeoutMs);
     if (text === undefined) {
       sent.ask();

@@ -21,7 +21,7 @@
  * Invariants:
  *
  * - A script that grants is loaded only on a server that was asked right before, and that is asked again right after.
- * - No such script is sent while the last answer was no.
+ * - No such script is sent while the last answer is no.
  * - An acquire costs no more than the comparison in `ready`.
  */
 import type { Grace, Script, ScriptText, ServerMemory, Standing, Store } from "../core/store.js";

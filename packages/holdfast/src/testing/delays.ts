@@ -66,7 +66,7 @@ export async function endOf(wait: () => Promise<unknown>): Promise<unknown> {
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const endAtMs = performance.now() + PATIENCE_MS;
   while (!(await condition())) {
-    if (performance.now() > endAtMs) throw new Error(`not within ${PATIENCE_MS} ms: ${what}`);
+    if (performance.now() > endAtMs) throw new Error(`no success within ${PATIENCE_MS} ms: ${what}`);
     await sleep(5);
   }
 }

@@ -44,7 +44,7 @@ export function inspectionContract(scene: Scene, makeLock: MakeLock, hasQueue: b
       waiterCount: 0,
       waiters: [],
     });
-    // Keys from before the test exist only if `makeLock` took permits to leave just one.
+    // Keys from before the test exist only if `makeLock` took permits so that only one is left.
     if (before.length === 0) expect(token).toBeUndefined();
     expect((await scene.server.keysWith(scene.name)).toSorted()).toEqual(before.toSorted());
   });

@@ -180,7 +180,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     await queued(1);
     await lease.release();
     const first = await waiting[0];
-    // This caller has its own claim, which is granted before this client learns that the batch has ended.
+    // This caller has its own claim, which is granted before this client learns that the batch is over.
     const late = called("late");
     await queued(1);
     expect(await scene.rival.forceRelease({ token: first?.token ?? 0 })).toBe(true);

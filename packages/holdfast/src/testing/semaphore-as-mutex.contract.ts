@@ -30,7 +30,7 @@ export function semaphoreOfFiveContract(subject: StoreUnderTest): void {
       };
     },
   };
-  // Long, so that this lease never ends before the leases of the tests.
+  // This lease is long, so that it never ends before the leases of the tests.
   const leaseMs = 40 * LONG_MS;
   exclusiveContract(
     withOthers,

@@ -13,8 +13,8 @@ test("a call rejects if the client throws while a script is loaded", async () =>
     losses: () => 0,
   };
   const ask = async () => ({ outcome: "settled", longestMs: Infinity, run: "a" }) as const;
-  const look = async () => ({ outcome: "hidden" }) as const;
-  const guard = new ServerFailoverGuard({ marker: "marker", ask, look }, () =>
+  const inspectSlot = async () => ({ outcome: "hidden" }) as const;
+  const guard = new ServerFailoverGuard({ marker: "marker", ask, inspectSlot }, () =>
     Promise.reject(new Error("not asked this way")),
   );
   await expect(new ScriptRunner(client, guard).run(mutexAcquire, ["a", "b", "c"], [], 1_000)).rejects.toThrow(

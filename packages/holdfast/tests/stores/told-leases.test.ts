@@ -26,7 +26,7 @@ beforeEach(() => {
       told.push(leaseMs);
       return Promise.resolve({ outcome: "settled", longestMs: LONG_MS, run: "r" });
     },
-    look: () => Promise.resolve({ outcome: "whole", home: 0, run: "r", id: "n", others: [] }),
+    inspectSlot: () => Promise.resolve({ outcome: "whole", home: 0, run: "r", id: "n", others: [] }),
   };
   const run = (): Promise<never> => Promise.reject(new Error("nothing is run"));
   guard = new ServerFailoverGuard(grace, run);

@@ -14,7 +14,7 @@ test("a new connection reports the longest lease, even if its first request has 
       told.push(leaseMs);
       return { outcome: "settled", longestMs: leaseMs, run: `run${told.length}` };
     },
-    look: () => Promise.reject(new Error("this is no cluster")),
+    inspectSlot: () => Promise.reject(new Error("this is no cluster")),
   };
   const guard = new ServerFailoverGuard(grace, () => Promise.reject(new Error("nothing else is asked")));
   const args = mutexAcquire.args.map((name) => (name === "leaseMs" ? LEASE_MS : 1));

@@ -58,7 +58,7 @@ export class RunLog {
   /** The counts so far. Updated in place. */
   readonly counts: Counting = {
     started: 0,
-    ended: { succeeded: 0, failed: 0, lost: 0, untold: 0 },
+    ended: { succeeded: 0, failed: 0, lost: 0, unreported: 0 },
     skipped: { held: 0, paused: 0, "already-done": 0, full: 0, grace: 0, unavailable: 0 },
   };
   readonly #about: Pick<RunEvent, "kind" | "lockName" | "clientId">;

@@ -7,7 +7,7 @@
  */
 import { AcquireTimeoutError, type Holdfast, type Lease, LeaseLostError, type Lock, StoreError } from "holdfast";
 import { delay, type Session } from "holdfast/internal";
-import { type LastRun, lookAtPeriod, type PeriodStart, startOfPeriod } from "holdfast/period-marker";
+import { inspectPeriod, type LastRun, type PeriodStart, startOfPeriod } from "holdfast/period-marker";
 import { type Refusal, refusalOf } from "../refusal.js";
 import type { ResolvedScheduled } from "./options.js";
 
@@ -53,7 +53,7 @@ export async function start(place: StartPlace, options: ResolvedScheduled): Prom
   let lease: Lease | undefined;
   try {
     options.signal?.throwIfAborted();
-    const period = await lookAtPeriod(place.holdfast, place.name, { every: options.everyMs });
+    const period = await inspectPeriod(place.holdfast, place.name, { every: options.everyMs });
     // Taken before the jitter, because the jitter must not count toward the time between two runs.
     calledAtMs = period.nowMs;
     const done = alreadyDone(period, calledAtMs);
@@ -107,7 +107,7 @@ async function take(
     } catch (error) {
       if (!(error instanceof AcquireTimeoutError)) throw error;
       const refusal = refusalOf(error);
-      const period = await lookAtPeriod(holdfast, name, { every: everyMs });
+      const period = await inspectPeriod(holdfast, name, { every: everyMs });
       const done = alreadyDone(period, calledAtMs);
       if (done !== undefined) return done;
       const { lastRun } = period;
