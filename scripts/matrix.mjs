@@ -96,7 +96,7 @@ async function play(cell, suite, program) {
   // Child processes of tests that start `node` get the same one.
   const settings = { HOLDFAST_REDIS_SERVER: server, PATH: `${dirname(runtime)}:${env.PATH ?? ""}` };
   if (suite.files === "tour") {
-    const words = cell.name === "deno" ? ["run", "--allow-all"] : [];
+    const words = cell.name === "deno" ? ["run", "--allow-all", "--no-lock", "--node-modules-dir=manual"] : [];
     const { code } = await ended(runtime, [...words, "verify/platforms/tour.mjs"], settings, log);
     return ofTour(readFileSync(log, "utf8"), code);
   }
