@@ -101,8 +101,8 @@ const CHECKS = {
   async "an election has one leader, who may resign"(first, second, name) {
     const lease = await first.election(name).campaign("first");
     const next = second.election(name).campaign("second", PATIENT);
-    await lease.resign();
-    await (await next).resign();
+    await first.election(name).resign(lease);
+    await second.election(name).resign(await next);
   },
   async "a lease moves to another instance"(first, second, name) {
     const lease = await first.mutex(name).acquire();
