@@ -16,7 +16,8 @@ export function failures(report, root) {
   return (report?.testResults ?? []).flatMap(({ name, status, message, assertionResults }) => {
     const file = relative(root, name);
     const red = assertionResults.filter((test) => test.status === "failed");
-    if (status === "failed" && red.length === 0) return [`${file}: ${firstLine(message) || "a hook of the file failed"}`];
+    if (status === "failed" && red.length === 0)
+      return [`${file}: ${firstLine(message) || "a hook of the file failed"}`];
     return red.map(({ fullName, failureMessages }) => {
       const error = failureMessages?.[0];
       return `${file}${placeOf(error)}: ${fullName}: ${firstLine(error)}`;

@@ -63,7 +63,8 @@ export const pins = JSON.parse(readFileSync(new URL("./pins.json", import.meta.u
 export function fetched(name) {
   const pin = pins[name];
   if (pin === undefined) throw new Error(`pins.json has no ${name}`);
-  if (platform !== "linux" || arch !== "x64") throw new Error(`the pins are for linux on x64, not ${platform} on ${arch}`);
+  if (platform !== "linux" || arch !== "x64")
+    throw new Error(`the pins are for linux on x64, not ${platform} on ${arch}`);
   const folder = join(CACHE, name);
   const mark = join(folder, "fetched.json");
   const program = join(folder, "program", basename(pin.binary));
@@ -187,7 +188,11 @@ function debian(pin, folder, home) {
   mkdirSync(join(apt, "lists/partial"), { recursive: true });
   mkdirSync(join(apt, "cache"), { recursive: true });
   const sources = join(apt, "sources.list");
-  const settings = { "Dir::Etc::sourcelist": sources, "Dir::Etc::sourceparts": "-", "Dir::State::Lists": join(apt, "lists") };
+  const settings = {
+    "Dir::Etc::sourcelist": sources,
+    "Dir::Etc::sourceparts": "-",
+    "Dir::State::Lists": join(apt, "lists"),
+  };
   const options = Object.entries({ ...settings, "Dir::Cache": join(apt, "cache"), "APT::Sandbox::User": "root" }).map(
     ([name, value]) => `-o${name}=${value}`,
   );
@@ -200,7 +205,12 @@ function debian(pin, folder, home) {
   // Libraries that a backport leaves as they are come from the suite it is for.
   const base = suite.replace("-backports", "");
   if (base !== suite) {
-    writeFileSync(sources, [suite, base].map((each) => `deb ${existsSync(keys) ? `[signed-by=${keys}] ` : ""}${mirror} ${each} main\n`).join(""));
+    writeFileSync(
+      sources,
+      [suite, base]
+        .map((each) => `deb ${existsSync(keys) ? `[signed-by=${keys}] ` : ""}${mirror} ${each} main\n`)
+        .join(""),
+    );
     run(["apt-get", ...options, "-qq", "update"], folder);
   }
   const debs = join(folder, "debs");

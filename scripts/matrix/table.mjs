@@ -65,7 +65,12 @@ function entries(text) {
   const [head = [], , ...rows] = text
     .trim()
     .split("\n")
-    .map((line) => line.split("|").slice(1, -1).map((cell) => cell.trim()));
+    .map((line) =>
+      line
+        .split("|")
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
   return new Map(
     rows.flatMap(([title = "", version = "", ...counts]) =>
       counts.map((count, at) => /** @type {const} */ ([`${title}|${version}|${head[at + 2] ?? ""}`, count])),

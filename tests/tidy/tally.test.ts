@@ -17,7 +17,9 @@ it("a file that fails to load counts as a failure", () => {
 });
 
 it("a file that failed in a hook counts as a failure beside the failed tests of another file", () => {
-  const report = { testResults: [...(file("skipped", "skipped")?.testResults ?? []), ...(file("failed")?.testResults ?? [])] };
+  const report = {
+    testResults: [...(file("skipped", "skipped")?.testResults ?? []), ...(file("failed")?.testResults ?? [])],
+  };
   expect(tally(report, 1)).toEqual({ passed: 0, failed: 2, skipped: ["test 0", "test 1"] });
   expect(failures(report, "")).toHaveLength(2);
 });

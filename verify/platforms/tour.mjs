@@ -42,7 +42,10 @@ const CHECKS = {
   async "a mutex that is held is refused"(first, second, name) {
     const lease = await first.mutex(name).acquire();
     expect((await second.mutex(name).tryAcquire()) === null);
-    const error = await second.mutex(name).acquire({ waitMs: 50 }).catch((/** @type {unknown} */ reason) => reason);
+    const error = await second
+      .mutex(name)
+      .acquire({ waitMs: 50 })
+      .catch((/** @type {unknown} */ reason) => reason);
     expect(error instanceof AcquireTimeoutError);
     await lease.release();
   },
@@ -69,7 +72,10 @@ const CHECKS = {
     });
   },
   async "a semaphore grants its permits and no more"(first, second, name) {
-    const [one, two] = [await first.semaphore(name, { permits: 2 }).acquire(), await second.semaphore(name, { permits: 2 }).acquire()];
+    const [one, two] = [
+      await first.semaphore(name, { permits: 2 }).acquire(),
+      await second.semaphore(name, { permits: 2 }).acquire(),
+    ];
     expect((await first.semaphore(name, { permits: 2 }).tryAcquire()) === null);
     const next = first.semaphore(name, { permits: 2 }).acquire(PATIENT);
     await two.release();
@@ -77,14 +83,20 @@ const CHECKS = {
     await one.release();
   },
   async "a read-write lock shares reads and refuses writes beside them"(first, second, name) {
-    const [one, two] = [await first.readWriteLock(name).read.acquire(), await second.readWriteLock(name).read.acquire()];
+    const [one, two] = [
+      await first.readWriteLock(name).read.acquire(),
+      await second.readWriteLock(name).read.acquire(),
+    ];
     expect((await second.readWriteLock(name).write.tryAcquire()) === null);
     await one.release();
     await two.release();
     await (await second.readWriteLock(name).write.acquire(PATIENT)).release();
   },
   async "a condition notifies its waiter"(first, second, name) {
-    const waiting = first.mutex(name).condition("ready").wait(await first.mutex(name).acquire(), PATIENT);
+    const waiting = first
+      .mutex(name)
+      .condition("ready")
+      .wait(await first.mutex(name).acquire(), PATIENT);
     await until(async () => (await second.mutex(name).condition("ready").inspect()).waiterCount === 1);
     await second.mutex(name).run((lease) => second.mutex(name).condition("ready").signal(lease), PATIENT);
     await (await waiting).release();

@@ -138,7 +138,8 @@ function noAnswer({ isGiven, topology }: NodeFacts, why: string): Verdict[] {
 export const replicas: Check = {
   id: "replicas",
   reads: "connected replicas, `min-replicas-to-write`, `min-replicas-max-lag`",
-  levels: "warning: replicas, and the minimum is 0, or the lag is not below the lease, or the server is older than Redis 7; info: none",
+  levels:
+    "warning: replicas, and the minimum is 0, or the lag is not below the lease, or the server is older than Redis 7; info: none",
   risk: "A failover forgets leases that were acknowledged; and a primary that is cut off goes on granting to whoever still reaches it.",
   fix: "min-replicas-to-write 1 and min-replicas-max-lag of a few seconds; replicas: { atLeast } in the programs; fencing tokens; Redlock. It narrows the window, it does not close it",
   families: [],
