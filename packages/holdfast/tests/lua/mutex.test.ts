@@ -610,17 +610,9 @@ describe("lifetimes", () => {
 
   test("inspect changes no lifetime", async () => {
     await server.set({ lock: A, fence: PAST, queue: [B] });
-    const before = await server.redis.eval(
-      EXPIRY_TIMES,
-      3,
-      ...Object.values(KEYS).slice(0, 3),
-    );
+    const before = await server.redis.eval(EXPIRY_TIMES, 3, ...Object.values(KEYS).slice(0, 3));
     await server.run(mutexInspect, { owner: "", most: 5 });
-    const after = await server.redis.eval(
-      EXPIRY_TIMES,
-      3,
-      ...Object.values(KEYS).slice(0, 3),
-    );
+    const after = await server.redis.eval(EXPIRY_TIMES, 3, ...Object.values(KEYS).slice(0, 3));
     expect(after).toEqual(before);
   });
 });

@@ -66,8 +66,14 @@ test.each(["MOVED 866 127.0.0.1:7001", "ASK 866 127.0.0.1:7001"])(
 );
 
 test.each([
-  [`ERR Error running script (call to f_${SHA}): @user_script:32: @user_script: 32: ERR syntax error`, "needs Redis 6.2"],
-  [`An error was signalled by the server: - ResponseError: Error running script (call to f_${SHA}): ERR syntax error`, "needs Redis 6.2"],
+  [
+    `ERR Error running script (call to f_${SHA}): @user_script:32: @user_script: 32: ERR syntax error`,
+    "needs Redis 6.2",
+  ],
+  [
+    `An error was signalled by the server: - ResponseError: Error running script (call to f_${SHA}): ERR syntax error`,
+    "needs Redis 6.2",
+  ],
   ["ERR unknown command 'EVALSHA', with args beginning with: ", "needs Lua scripts"],
   ["ERR unknown command `script`, with args beginning with: `LOAD`, ", "needs Lua scripts"],
   ["ERR Could not find scripting engine 'lua'", "needs Lua scripts"],
