@@ -16,7 +16,8 @@ export function failures(report, root) {
   return (report?.testResults ?? []).flatMap(({ name, status, message, assertionResults }) => {
     const file = relative(root, name);
     const red = assertionResults.filter((test) => test.status === "failed");
-    if (status === "failed" && assertionResults.length === 0) return [`${file}: ${firstLine(message)}`];
+    if (status === "failed" && red.length === 0)
+      return [`${file}: ${firstLine(message) || "a hook of the file failed"}`];
     return red.map(({ fullName, failureMessages }) => {
       const error = failureMessages?.[0];
       return `${file}${placeOf(error)}: ${fullName}: ${firstLine(error)}`;
@@ -40,8 +41,8 @@ const firstLine = (text) => (text ?? "").trim().split("\n", 1)[0]?.slice(0, 300)
 /**
  * Counts a report of vitest's JSON reporter.
  *
- * A file that could not be loaded has no tests, and an error outside of any test belongs to none; each counts
- * as one failure, so that a red run never says "0 failed".
+ * A file that could not be loaded has no tests, the tests of a file whose `beforeAll` fails are skipped, and an error outside of any
+ * test belongs to none; each counts as one failure, so that a red run never says "0 failed".
  *
  * @param {{ testResults: FileResult[] } | undefined} report  undefined: there is none
  * @param {number} exitCode  of vitest
@@ -50,10 +51,11 @@ const firstLine = (text) => (text ?? "").trim().split("\n", 1)[0]?.slice(0, 300)
 export function tally(report, exitCode) {
   const files = report?.testResults ?? [];
   const tests = files.flatMap((file) => file.assertionResults);
-  const unloaded = files.filter((file) => file.status === "failed" && file.assertionResults.length === 0).length;
+  const isRed = (/** @type {TestResult} */ test) => test.status === "failed";
+  const unloaded = files.filter((file) => file.status === "failed" && !file.assertionResults.some(isRed)).length;
 
   const passed = tests.filter(({ status }) => status === "passed").length;
-  const failed = tests.filter(({ status }) => status === "failed").length + unloaded;
+  const failed = tests.filter(isRed).length + unloaded;
   const skipped = tests.filter(({ status }) => status !== "passed" && status !== "failed");
   return {
     passed,

@@ -75,6 +75,7 @@ const RUNS = {
       onSeveralServers(range(seed, 4_000)),
       { part: "teeth", args: [] },
       ALL_TESTS,
+      { part: "matrix", args: [] },
       { part: "failovers", args: ["--count", "20", "--seed", String(seed)] },
       { part: "upgrade", args: ["--seconds", "60", "--seed", String(seed)] },
       // The teeth take some five minutes of the time that is given.
@@ -142,7 +143,7 @@ async function several(name, make) {
   console.log(`verify:${name}, seed ${seed}`);
 
   const there = steps.filter(({ part }) => {
-    const isThere = part === "tests" || existsSync(join(root, `verify/src/${part}/main.ts`));
+    const isThere = part === "tests" || part === "matrix" || existsSync(join(root, `verify/src/${part}/main.ts`));
     if (!isThere) console.log(`NOT RUN ${part}: it is not there`);
     return isThere;
   });
@@ -165,6 +166,7 @@ async function several(name, make) {
 function played({ part, args, program, folder = "." }, report) {
   console.log(`— ${program ?? part} ${args.join(" ")}`);
   if (part === "tests") return tests(args);
+  if (part === "matrix") return matrix(args);
   if (part === "faults") return faults(args, join(report, folder));
   return program === undefined
     ? other(part, args, report, folder === "." ? part : folder)
@@ -201,6 +203,17 @@ async function tests(args) {
     HOLDFAST_TESTS: "all",
     TEST_DELAY_FACTOR: "1.5",
   });
+  return counted(lastLine(text), code);
+}
+
+/**
+ * The tests on each server and each runtime.
+ *
+ * @param {string[]} args
+ * @returns {Promise<Counts>}
+ */
+async function matrix(args) {
+  const { code, text } = await heard("matrix", ["scripts/matrix.mjs", ...args]);
   return counted(lastLine(text), code);
 }
 

@@ -16,6 +16,14 @@ it("a file that fails to load counts as a failure", () => {
   expect(tally(file(), 1)).toEqual({ passed: 0, failed: 1, skipped: [] });
 });
 
+it("a file that failed in a hook counts as a failure beside the failed tests of another file", () => {
+  const report = {
+    testResults: [...(file("skipped", "skipped")?.testResults ?? []), ...(file("failed")?.testResults ?? [])],
+  };
+  expect(tally(report, 1)).toEqual({ passed: 0, failed: 2, skipped: ["test 0", "test 1"] });
+  expect(failures(report, "")).toHaveLength(2);
+});
+
 it("an error outside all tests counts as a failure", () => {
   expect(tally(file("passed"), 1)).toEqual({ passed: 1, failed: 1, skipped: [] });
 });

@@ -103,7 +103,9 @@ async function form(nodes: readonly ClusterNode[], masters: number): Promise<voi
       await node.command("CLUSTER", "SET-CONFIG-EPOCH", i + 1);
       if (i >= masters) return;
       const from = Math.floor((i * SLOTS) / masters);
-      await node.command("CLUSTER", "ADDSLOTSRANGE", from, Math.floor(((i + 1) * SLOTS) / masters) - 1);
+      const end = Math.floor(((i + 1) * SLOTS) / masters);
+      // ADDSLOTSRANGE needs Redis 7.
+      await node.command("CLUSTER", "ADDSLOTS", ...Array.from({ length: end - from }, (_, at) => from + at));
     }),
   );
   for (const node of others) await first.command("CLUSTER", "MEET", "127.0.0.1", node.port);

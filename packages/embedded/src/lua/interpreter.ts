@@ -5,6 +5,8 @@
  * milliseconds. A run is one synchronous call, so scripts are atomic.
  */
 import { createHash } from "node:crypto";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import { type Bytes, toBytes } from "../bytes.js";
 import { type CommandReply, ReplyError } from "../reply.js";
 import { type LuaExports, Machine, REGISTRY, type State } from "./machine.js";
@@ -194,9 +196,21 @@ export async function loadInterpreter(): Promise<void> {
   loaded = await loading;
 }
 
+/**
+ * The compiled module beside the main file of wasmoon. wasmoon derives the place from the running script, which a worker of Deno
+ * is not. Undefined in a bundle that does not know where it is.
+ */
+function moduleFile(): string | undefined {
+  try {
+    return join(dirname(createRequire(import.meta.url).resolve("wasmoon")), "glue.wasm");
+  } catch {
+    return undefined;
+  }
+}
+
 async function start(): Promise<Interpreter> {
   const { LuaWasm } = await import("wasmoon");
-  const { module } = await LuaWasm.initialize();
+  const { module } = await LuaWasm.initialize(moduleFile());
   // The types of wasmoon declare only its wrappers, not the exports of the module.
   return new Interpreter(module as unknown as LuaExports);
 }

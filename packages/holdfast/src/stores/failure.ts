@@ -136,7 +136,9 @@ export interface Refused {
 }
 
 /** The error texts of Redis 6, of Redis 7 and later, and of GLIDE. */
-const COMMAND = /no permissions to run the '([^']+)' command/i;
+const COMMAND = /no permissions to run the '([^']+)' command( or its subcommand)?/i;
+/** What Holdfast sends of commands with subcommands. Redis 6 names only the command. */
+const SUBCOMMANDS: Readonly<Record<string, string>> = { script: "script|load", cluster: "cluster|myid" };
 const COMMAND_IN_SCRIPT = /script can't run this command/i;
 const KEY = /no permissions to access (?:one of the keys|a key|the '.*' key)|can't access at least one of the keys/i;
 const CHANNEL =
@@ -154,8 +156,11 @@ const LINES_OF_A_CALL = 8;
  */
 export function missingPermission(cause: unknown, { source, keys = [], channels = [] }: Refused): string | undefined {
   const message = messageOf(cause);
-  const [, command] = COMMAND.exec(message) ?? [];
-  if (command !== undefined) return `+${command.toLowerCase()}`;
+  const [, command, orSubcommand] = COMMAND.exec(message) ?? [];
+  if (command !== undefined) {
+    const name = command.toLowerCase();
+    return `+${(orSubcommand === undefined ? undefined : SUBCOMMANDS[name]) ?? name}`;
+  }
   if (KEY.test(message)) return keys.map((key) => `~${key}`).join(" ") || "~ for its keys";
   if (CHANNEL.test(message)) return channels.map((channel) => `&${channel}`).join(" ") || "& for its channels";
   if (!COMMAND_IN_SCRIPT.test(message)) return undefined;
@@ -171,6 +176,23 @@ export function forbiddenCommand(cause: unknown, source: string): string | undef
   if (!FORBIDDEN.test(message)) return undefined;
   const commands = commandsAt(source, Number(LINE.exec(message)?.[1] ?? 0));
   return commands.replaceAll("+", "").replaceAll("|", " ").toUpperCase() || "Redis commands";
+}
+
+/**
+ * What a server lacks that every script of Holdfast needs, as advice for an error; undefined if it refused for another reason.
+ *
+ * Scripts are fixed, so a syntax error within one comes from a server that is too old for an option: `SET` with `PX` and `GET`
+ * needs Redis 6.2.
+ */
+export function lackOf(cause: unknown): string | undefined {
+  const message = serverWords(messageOf(cause));
+  if (/\bERR syntax error\b/i.test(message) && RAISED_IN_SCRIPT.test(message)) {
+    return "Holdfast needs Redis 6.2 or later, or Valkey, and this server is older (docs/platforms.md).";
+  }
+  if (/^ERR unknown command ['`]?(?:evalsha|script)\b/i.test(message) || /\bfind scripting engine\b/i.test(message)) {
+    return "Holdfast needs Lua scripts, and this server cannot run them; for Valkey, load its Lua module (docs/platforms.md).";
+  }
+  return undefined;
 }
 
 /** The rules for the commands called on this line of a script, or in the call that ends on it. */

@@ -15,6 +15,7 @@ import {
   isReadOnly,
   isTimeout,
   isUnknownScript,
+  lackOf,
   messageOf,
   missingPermission,
   storeError,
@@ -312,11 +313,14 @@ function noReply(client: ScriptClient, message: string, cause?: unknown): Advise
   return new AdvisedCause(message, { cause, advice: cure && adviceOf(count, cure) });
 }
 
-/** Adds advice to the error if the server forbids a command that the script calls. */
+/** Adds advice to the error if the server forbids a command that the script calls, or cannot run the scripts at all. */
 function explained(cause: unknown, source: string): unknown {
   const command = forbiddenCommand(cause, source);
-  if (command === undefined) return cause;
-  const advice = `Holdfast needs ${command} in scripts, and this server does not allow it (docs/hosting.md).`;
+  const advice =
+    command === undefined
+      ? lackOf(cause)
+      : `Holdfast needs ${command} in scripts, and this server does not allow it (docs/hosting.md).`;
+  if (advice === undefined) return cause;
   return new AdvisedCause(messageOf(cause), { cause, advice });
 }
 

@@ -2,6 +2,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
+import { EXPIRY_TIMES } from "../../../../tests/support/lifetimes.js";
 import { type RenewEvent, StoreError } from "../../src/index.js";
 import { BRIEF_LEASE_MS, LONG_MS, SOON_MS, sleep, until } from "../../src/testing/delays.js";
 import { glide, ioredis, nodeRedis, outcomeOf, useFaultScene } from "./scene.js";
@@ -27,7 +28,8 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
       let confirmedAtRead: number;
       do {
         confirmedAtRead = renewals.confirmed;
-        endsAtMs = Number(await server.command("PEXPIRETIME", keys.lock));
+        const [endsAt] = (await server.command("EVAL", EXPIRY_TIMES, 1, keys.lock)) as number[];
+        endsAtMs = Number(endsAt);
       } while (confirmedAtRead !== renewals.confirmed);
       server.freeze();
       // A busy machine may run the timer late. So check event loop turns instead: no turn that begins after the lease

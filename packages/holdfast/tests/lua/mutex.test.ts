@@ -1,5 +1,6 @@
 /** Each mutex script in isolation: the state before, one call, its reply, the state after. */
 import { describe, expect, test } from "vitest";
+import { EXPIRY_TIMES } from "../../../../tests/support/lifetimes.js";
 import type { Script } from "../../src/core/store.js";
 import {
   mutexAcquire,
@@ -609,17 +610,9 @@ describe("lifetimes", () => {
 
   test("inspect changes no lifetime", async () => {
     await server.set({ lock: A, fence: PAST, queue: [B] });
-    const before = await server.redis.eval(
-      "local t = {} for i, k in ipairs(KEYS) do t[i] = redis.call('PEXPIRETIME', k) end return t",
-      3,
-      ...Object.values(KEYS).slice(0, 3),
-    );
+    const before = await server.redis.eval(EXPIRY_TIMES, 3, ...Object.values(KEYS).slice(0, 3));
     await server.run(mutexInspect, { owner: "", most: 5 });
-    const after = await server.redis.eval(
-      "local t = {} for i, k in ipairs(KEYS) do t[i] = redis.call('PEXPIRETIME', k) end return t",
-      3,
-      ...Object.values(KEYS).slice(0, 3),
-    );
+    const after = await server.redis.eval(EXPIRY_TIMES, 3, ...Object.values(KEYS).slice(0, 3));
     expect(after).toEqual(before);
   });
 });

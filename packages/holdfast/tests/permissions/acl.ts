@@ -1,6 +1,7 @@
 /** The minimal Redis users of docs/safety.md. Reading them from the document keeps it correct. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import type { RedisServer } from "../../../../tests/support/redis-server.js";
 import { StoreError } from "../../src/core/errors.js";
 import type { Complaint } from "./tour.js";
 
@@ -40,6 +41,17 @@ export const SHARED_LOCKS: Rules = rulesAt(4);
 export function rulesOfRecipe(recipe: string): Rules {
   const [, cell = ""] = new RegExp(`^\\| \`${recipe}\` of \`@holdfast/recipes\` \\| (.*) \\|$`, "m").exec(TEXT) ?? [];
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, rule = ""]) => rule);
+}
+
+/**
+ * Permits what client libraries send when they connect, as the document says for all servers but Redis 7.0, which rejects the rule.
+ *
+ * @throws Error  the server rejected the rule for another reason
+ */
+export async function permitSetinfo(server: Pick<RedisServer, "command">, username: string): Promise<void> {
+  await server.command("ACL", "SETUSER", username, "+client|setinfo").catch((error: unknown) => {
+    if (!/Unknown command or category name/.test(String(error))) throw error;
+  });
 }
 
 /** Permissions that were refused, from the server's ACL log. */

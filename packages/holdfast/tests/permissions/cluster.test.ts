@@ -14,6 +14,7 @@ import {
   isNamed,
   ON_ONE_SERVER,
   others,
+  permitSetinfo,
   type Rules,
   refusals,
   refusedIn,
@@ -77,6 +78,7 @@ async function tourAs(
   users += 1;
   const username = `user${users}`;
   await Promise.all(cluster.nodes.map((node) => node.command("ACL", "SETUSER", username, ...rules)));
+  await Promise.all(cluster.nodes.map((node) => permitSetinfo(node, username)));
   const [one, two] = await Promise.all([connect(username), connect(username)]);
   const holdfasts = {
     first: createHoldfast({ redis: one.redis }),
@@ -152,6 +154,7 @@ test.each(Object.keys(libraries))(
   "a client with all permissions can check each of its inboxes: %s",
   async (library) => {
     await Promise.all(cluster.nodes.map((node) => node.command("ACL", "SETUSER", "echo", ...RULES)));
+    await Promise.all(cluster.nodes.map((node) => permitSetinfo(node, "echo")));
     const { redis, close } = await (libraries[library] as Connect)("echo");
     const store = storeFor(redis);
     try {

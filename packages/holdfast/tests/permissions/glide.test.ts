@@ -4,7 +4,15 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { createHoldfast } from "../../src/holdfast.js";
-import { CLIENTS_IN_A_CLUSTER, IN_A_CLUSTER, ON_ONE_SERVER, type Rules, refusals, refusedIn } from "./acl.js";
+import {
+  CLIENTS_IN_A_CLUSTER,
+  IN_A_CLUSTER,
+  ON_ONE_SERVER,
+  permitSetinfo,
+  type Rules,
+  refusals,
+  refusedIn,
+} from "./acl.js";
 import { shown, tour } from "./tour.js";
 
 Logger.setLoggerConfig("off");
@@ -50,6 +58,7 @@ test.each(Object.keys(topologies))("on %s nothing is refused", async (topology) 
   const { nodes, rules, connect } = (topologies[topology] as () => Servers)();
   for (const node of nodes) {
     await node.command("ACL", "SETUSER", "locks", ...rules);
+    await permitSetinfo(node, "locks");
     await node.command("ACL", "LOG", "RESET");
   }
   const [one, two, admin] = await Promise.all([connect(), connect(), connect()]);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { failureOf, isUnknownScript } from "../../src/stores/failure.js";
+import { failureOf, isUnknownScript, lackOf, missingPermission } from "../../src/stores/failure.js";
 
 const SHA = "0123456789abcdef0123456789abcdef01234567";
 const REFUSED_FOR_NOW = { mayHaveRun: false, transient: true };
@@ -64,3 +64,32 @@ test.each(["MOVED 866 127.0.0.1:7001", "ASK 866 127.0.0.1:7001"])(
     expect(failureOf(new Error(message), false)).toMatchObject(REFUSED);
   },
 );
+
+test.each([
+  [
+    `ERR Error running script (call to f_${SHA}): @user_script:32: @user_script: 32: ERR syntax error`,
+    "needs Redis 6.2",
+  ],
+  [
+    `An error was signalled by the server: - ResponseError: Error running script (call to f_${SHA}): ERR syntax error`,
+    "needs Redis 6.2",
+  ],
+  ["ERR unknown command 'EVALSHA', with args beginning with: ", "needs Lua scripts"],
+  ["ERR unknown command `script`, with args beginning with: `LOAD`, ", "needs Lua scripts"],
+  ["ERR Could not find scripting engine 'lua'", "needs Lua scripts"],
+  ["ERR syntax error", undefined],
+  ["ERR unknown command 'WAIT', with args beginning with: ", undefined],
+])("%j says what the server lacks: %s", (message, expected) => {
+  const lack = lackOf(new Error(message));
+  if (expected === undefined) expect(lack).toBeUndefined();
+  else expect(lack).toContain(expected);
+});
+
+test.each([
+  ["NOPERM this user has no permissions to run the 'script' command or its subcommand", "+script|load"],
+  ["NOPERM this user has no permissions to run the 'cluster' command or its subcommand", "+cluster|myid"],
+  ["NOPERM this user has no permissions to run the 'evalsha' command or its subcommand", "+evalsha"],
+  ["NOPERM User locks has no permissions to run the 'script|load' command", "+script|load"],
+])("%j names the permission %s, without the other subcommands", (message, rule) => {
+  expect(missingPermission(new Error(message), {})).toBe(rule);
+});

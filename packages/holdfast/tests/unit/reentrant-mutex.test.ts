@@ -15,20 +15,24 @@ let createHoldfast: typeof CreateHoldfast;
 let store: WatchedStore;
 let holdfast: Holdfast;
 
-beforeAll(async () => {
-  asyncHooks.AsyncLocalStorage = class extends AsyncLocalStorage {
-    constructor() {
-      super();
-      storages += 1;
-    }
-  };
+/** Replaces the class. It is a getter without a setter since Node 22, so an assignment would throw. */
+function replaceStorage(value: new () => object): void {
+  Object.defineProperty(asyncHooks, "AsyncLocalStorage", { value, configurable: true, writable: true });
   syncBuiltinESMExports();
+}
+
+beforeAll(async () => {
+  replaceStorage(
+    class extends AsyncLocalStorage {
+      constructor() {
+        super();
+        storages += 1;
+      }
+    },
+  );
   ({ createHoldfast } = await import("../../src/index.js"));
 });
-afterAll(() => {
-  asyncHooks.AsyncLocalStorage = AsyncLocalStorage;
-  syncBuiltinESMExports();
-});
+afterAll(() => replaceStorage(AsyncLocalStorage));
 beforeEach(() => {
   storages = 0;
   store = new WatchedStore(new Keyspace());

@@ -92,7 +92,8 @@ async function form(nodes: readonly Node[]): Promise<void> {
     await node.command("CLUSTER", "SET-CONFIG-EPOCH", index + 1);
     if (index >= MASTERS) continue;
     const [from, to] = [index, index + 1].map((place) => Math.floor((place * SLOTS) / MASTERS)) as [number, number];
-    await node.command("CLUSTER", "ADDSLOTSRANGE", from, to - 1);
+    // ADDSLOTSRANGE needs Redis 7.
+    await node.command("CLUSTER", "ADDSLOTS", ...Array.from({ length: to - from }, (_, at) => from + at));
   }
   for (const node of others) await first.command("CLUSTER", "MEET", "127.0.0.1", node.port);
   for (const [index, node] of nodes.slice(MASTERS).entries()) {

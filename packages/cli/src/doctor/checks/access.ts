@@ -75,7 +75,7 @@ export const acl: Check = {
   risk: "NOPERM at the first acquire.",
   fix: "ACL SETUSER, as shown",
   families: ["permissions"],
-  run({ permissions, user = "default", topology, hidden }, { prefix }) {
+  run({ permissions, user = "default", topology, hidden, info }, { prefix }) {
     if (permissions === undefined) {
       return unknown(
         `rights could not be tried (${hidden.get("permissions") ?? "no answer"})`,
@@ -86,7 +86,8 @@ export const acl: Check = {
     const severe = missing.filter((rule) => !WITHOUT_IT_SLOWER.test(rule) && !FOR_INSPECTION.test(rule));
     const slower = missing.filter((rule) => WITHOUT_IT_SLOWER.test(rule));
     const inspecting = missing.filter((rule) => FOR_INSPECTION.test(rule));
-    const fix = setUser(user, prefix, topology === "cluster");
+    const setinfo = takesSetinfo(info) ? " +client|setinfo" : "";
+    const fix = setUser(user, prefix, topology === "cluster") + setinfo;
     const refused = (rules: readonly string[]): string => `user ${user} lacks ${few(rules, 12)}`;
     const verdicts = [
       ...(severe.length > 0 ? found("critical", refused(severe), { fix }) : []),
@@ -109,6 +110,15 @@ export const acl: Check = {
     return verdicts.length > 0 ? verdicts : ok(`user ${user} may do all that locks need`);
   },
 };
+
+/**
+ * Whether a user may be permitted CLIENT SETINFO, which client libraries send. Redis 7.0 does not know it and rejects a rule for it;
+ * Redis 6.2 takes any word as a subcommand. Valkey gives 7.2 as the version of Redis that it is compatible with.
+ */
+function takesSetinfo(info: NodeFacts["info"]): boolean {
+  const [major, minor = 0] = (info.get("redis_version") ?? "7").split(".").map(Number);
+  return major !== 7 || minor >= 2;
+}
 
 /** The command that gives a user all it needs below the prefix, and takes nothing away. */
 export function setUser(user: string, prefix: string, isCluster: boolean): string {

