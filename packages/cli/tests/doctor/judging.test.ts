@@ -349,7 +349,11 @@ test.each(["Redis 6.2", "Redis 7.2", "Valkey 8"] as const)(
     const one = { info: { connected_slaves: "1" } };
     expect(verdicts("replicas", managed(version, one))).toEqual(["warning: 1 replica, min-replicas-to-write 0"]);
     const good = { info: { connected_slaves: "1", min_slaves_good_slaves: "1" } };
-    expect(verdicts("replicas", managed(version, good))).toEqual(["ok: 1 replica, min-replicas-to-write set"]);
+    expect(verdicts("replicas", managed(version, good))).toEqual([
+      version === "Redis 6.2"
+        ? "warning: 1 replica, min-replicas-to-write set, which does not stop scripts before Redis 7"
+        : "ok: 1 replica, min-replicas-to-write set",
+    ]);
     expect(
       verdicts("restart-wipe", managed(version, { info: { connected_slaves: "1", aof_enabled: "0" } }))[0],
     ).toMatch(/^unknown/);

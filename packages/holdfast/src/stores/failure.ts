@@ -187,10 +187,10 @@ export function forbiddenCommand(cause: unknown, source: string): string | undef
 export function lackOf(cause: unknown): string | undefined {
   const message = serverWords(messageOf(cause));
   if (/\bERR syntax error\b/i.test(message) && RAISED_IN_SCRIPT.test(message)) {
-    return "Holdfast needs Redis 6.2 or later, or Valkey, and this server is older (docs/platforms.md).";
+    return "Holdfast needs Redis 6.2 or later, or Valkey (docs/platforms.md).";
   }
   if (/^ERR unknown command ['`]?(?:evalsha|script)\b/i.test(message) || /\bfind scripting engine\b/i.test(message)) {
-    return "Holdfast needs Lua scripts, and this server cannot run them; for Valkey, load its Lua module (docs/platforms.md).";
+    return "Holdfast needs Lua, which Valkey has as a module (docs/platforms.md).";
   }
   return undefined;
 }
