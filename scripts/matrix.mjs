@@ -64,7 +64,9 @@ for (const cell of chosen) {
     program = fetched(cell.name);
   } catch (error) {
     unfetched += 1;
-    console.log(`failed: ${cell.name}: could not be fetched: ${error instanceof Error ? error.message : String(error)}`);
+    console.log(
+      `failed: ${cell.name}: could not be fetched: ${error instanceof Error ? error.message : String(error)}`,
+    );
     continue;
   }
   for (const suite of cell.suites) {

@@ -90,9 +90,15 @@ function sort(message: string): { mayHaveRun: boolean; transient: boolean } {
   return { mayHaveRun: true, transient: !SERVER_REPLY.test(message) };
 }
 
-/** Restores the server's own message: GLIDE adds a prefix to some errors and replaces some error codes. */
+/**
+ * Restores the server's own message: GLIDE adds a prefix to some errors and replaces some error codes, and Redis 6 puts an error that
+ * a command had within a script after the place where it happened.
+ */
 function serverWords(message: string): string {
-  return message.replace(/^An error was signalled by the server(?:: -|:) /i, "").replace(/^ResponseError: /, "ERR ");
+  return message
+    .replace(/^An error was signalled by the server(?:: -|:) /i, "")
+    .replace(/^ResponseError: /, "ERR ")
+    .replace(/^ERR Error running script \(call to (f_[0-9a-f]{40})\): .*?: -([A-Z]+ .*)$/s, "$2 script: $1");
 }
 
 /** True if the client library itself timed out while waiting for a reply. */
@@ -190,7 +196,7 @@ export function lackOf(cause: unknown): string | undefined {
     return "Holdfast needs Redis 6.2 or later, or Valkey (docs/platforms.md).";
   }
   if (/^ERR unknown command ['`]?(?:evalsha|script)\b/i.test(message) || /\bfind scripting engine\b/i.test(message)) {
-    return "Holdfast needs Lua, which Valkey has as a module (docs/platforms.md).";
+    return "Holdfast needs Lua scripts, which Valkey has as a module (docs/platforms.md).";
   }
   return undefined;
 }

@@ -42,12 +42,17 @@ export function rulesOfRecipe(recipe: string): Rules {
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, rule = ""]) => rule);
 }
 
+/** A server of the tests. */
+interface Commanded {
+  command(...words: (string | number)[]): Promise<unknown>;
+}
+
 /**
  * Permits what client libraries send when they connect, as the document says for all servers but Redis 7.0, which rejects the rule.
  *
  * @throws Error  the server rejected the rule for another reason
  */
-export async function permitSetinfo(server: { command(...words: string[]): Promise<unknown> }, username: string): Promise<void> {
+export async function permitSetinfo(server: Commanded, username: string): Promise<void> {
   await server.command("ACL", "SETUSER", username, "+client|setinfo").catch((error: unknown) => {
     if (!/Unknown command or category name/.test(String(error))) throw error;
   });

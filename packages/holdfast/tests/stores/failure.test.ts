@@ -37,6 +37,14 @@ test.each([
   [`WRONGTYPE Operation against a key script: ${SHA}, on @user_script:1.`, BROKEN],
   [`NOPERM this user has no permissions script: ${SHA}, on @user_script:1.`, BROKEN],
   [`ERR Error running script (call to f_${SHA}): @user_script:1: boom`, BROKEN],
+  [
+    `ERR Error running script (call to f_${SHA}): @user_script:1: @user_script: 1: -OOM command not allowed.`,
+    REFUSED_FOR_NOW,
+  ],
+  [
+    `ERR Error running script (call to f_${SHA}): @user_script:1: @user_script: 1: -READONLY You can't.`,
+    REFUSED_FOR_NOW,
+  ],
   ["Connection is closed.", MAYBE],
   ["Command timed out", MAYBE],
   ["Socket closed unexpectedly", MAYBE],

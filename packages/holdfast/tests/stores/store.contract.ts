@@ -17,6 +17,11 @@ const eventually = { timeout: 10_000, interval: 5 };
 let serial = 0;
 const unique = (word: string): string => `{${word}:${process.pid}:${++serial}}`;
 
+/** How often a script was loaded. Redis 6 counts all subcommands of SCRIPT together, of which a test calls no other. */
+function loadsIn(stats: Record<string, number>): number | undefined {
+  return stats["script|load"] ?? stats.script;
+}
+
 /** Runs the contract on one row, with its own server. */
 export function describeStoreContract(row: Row): void {
   describe(row.name, () => {
@@ -81,12 +86,7 @@ export function describeStoreContract(row: Row): void {
       await server.command("CONFIG", "RESETSTAT");
       expect(await count(store, key)).toBe(3);
       const stats = await server.commandStats();
-      expect([stats.evalsha, stats.eval, stats["script|load"], stats.select]).toEqual([
-        1,
-        undefined,
-        undefined,
-        undefined,
-      ]);
+      expect([stats.evalsha, stats.eval, loadsIn(stats), stats.select]).toEqual([1, undefined, undefined, undefined]);
     });
 
     test("parallel calls after SCRIPT FLUSH each run once", async () => {
@@ -108,12 +108,15 @@ export function describeStoreContract(row: Row): void {
       const { store } = await open();
       const key = unique("readonly");
       expect(await count(store, key)).toBe(1);
-      await server.command("CONFIG", "SET", "min-replicas-to-write", 1);
-      cleanups.push(() => server.command("CONFIG", "SET", "min-replicas-to-write", 0));
+      // Redis 6 applies min-replicas-to-write to no script, and maxmemory to each write of one.
+      const version = /redis_version:(\d+)/.exec(String(await server.command("INFO", "server")))?.[1];
+      const [name, off, on] = Number(version) < 7 ? ["maxmemory", 0, 1] : ["min-replicas-to-write", 0, 1];
+      cleanups.push(() => server.command("CONFIG", "SET", name, off));
+      await server.command("CONFIG", "SET", name, on);
       const error = await count(store, key).catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(StoreError);
       expect(error).toMatchObject({ mayHaveRun: false, transient: true });
-      await server.command("CONFIG", "SET", "min-replicas-to-write", 0);
+      await server.command("CONFIG", "SET", name, off);
       expect(await count(store, key)).toBe(2);
     });
 
@@ -146,7 +149,7 @@ export function describeStoreContract(row: Row): void {
       await reached;
       expect(await call).toMatchObject({ name: "StoreError", transient: true });
       release();
-      await vi.waitFor(async () => expect(await server.commandStats()).toMatchObject({ "script|load": 1 }), eventually);
+      await vi.waitFor(async () => expect(loadsIn(await server.commandStats())).toBe(1), eventually);
       expect(await count(store, key)).toBe(2);
       expect(await countOnServer(key)).toBe("2");
     });
