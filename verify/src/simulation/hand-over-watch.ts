@@ -231,7 +231,8 @@ export class HandOverWatch {
       if (process === undefined) continue;
       judge.decided("places taken again");
       const isQueuing = String(call.args[call.script.args.indexOf("enqueue")]) !== "0";
-      // A claim for more permits than a resize has left cannot have a place: its caller gets an error.
+      // A claim for more permits than a resize has left cannot have a place: its caller gets an error. Whether there are so
+      // few is judged in kinds/semaphore.ts.
       if (isQueuing && outcome !== "waiting" && outcome !== "granted" && outcome !== "heavy")
         this.#violated("L2", `${owner} had lost its place, and has none after it asked again`);
       const dueMs = toldByMs(this.#world, { process, callMs: lostAtMs, decidedMs: lostAtMs });

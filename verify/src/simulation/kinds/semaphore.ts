@@ -20,7 +20,7 @@ async function resize(scene: Scene, lock: Semaphore): Promise<void> {
 /** The semaphore; callers ask for one to four of four permits. */
 export const semaphore: Kind = {
   name: "semaphore",
-  ran(world, _, { script, keys: [key] }) {
+  ran(world, _, { script, keys: [key], args }, outcome) {
     const observer = world.recorder.witness?.observer;
     if (observer === undefined || !script.name.startsWith("permits/")) return;
     const [before, after] = [membersOf(observer.before, key), membersOf(observer.after, key)];
@@ -28,6 +28,10 @@ export const semaphore: Kind = {
     // Made fewer, they are given to nobody until what is held fits.
     if (used > (before.get("used") ?? 0) && used > (after.get("capacity") ?? 0))
       world.judge.violated("X1", `${script.name} gave permits until ${used} of ${after.get("capacity")} were held`);
+    // The call ends with an error, so it must be true.
+    const wanted = Number(args[script.args.indexOf("weight")]);
+    if (outcome === "heavy" && wanted <= (after.get("capacity") ?? 0))
+      world.judge.violated("L2", `${script.name} refused ${wanted} of ${after.get("capacity")} permits as too many`);
   },
   run(scene) {
     const { lockName, session } = scene;

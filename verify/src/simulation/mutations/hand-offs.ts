@@ -108,4 +108,16 @@ export const HAND_OFFS: readonly Mutation[] = [
       "        redis.call('ZREM', KEYS[5], waiter)\n",
     ]),
   },
+  {
+    name: "who has lost its place in the queue for permits gets none again",
+    profile: "stalls",
+    seed: 1,
+    bug: "hand-off",
+    kind: "semaphore",
+    finds: ["L2"],
+    tampering: rewrite("permits/acquire", [
+      "if pause and ARGV[4] ~= '2' and not isQueued then",
+      "if (pause or ARGV[4] == '2') and not isQueued then",
+    ]),
+  },
 ];

@@ -84,6 +84,14 @@ export const OTHER_SCRIPTS: readonly Mutation[] = [
     tampering: rewrite("permits/acquire", ["used + weight <= capacity", "weight <= capacity"]),
   },
   {
+    name: "a claim of all permits is refused as too large",
+    seed: 1,
+    bug: "X1",
+    kind: "semaphore",
+    finds: ["L2"],
+    tampering: rewrite("permits/acquire", ["if weight > capacity then", "if weight >= capacity then"]),
+  },
+  {
     name: "permits of who died do not come back to who asks",
     seed: 1,
     bug: "L1",
