@@ -3,6 +3,31 @@
 
 /** @typedef {{ name: string, version: string, dependencies?: Record<string, string>, [field: string]: unknown }} Manifest */
 
+const CODE = /\.[cm]?js$/;
+const TYPES = /\.d\.[cm]?ts$/;
+
+/**
+ * The paths that an entry of `exports` can lead to.
+ *
+ * @param {unknown} target
+ * @returns {string[]}
+ */
+function pathsIn(target) {
+  if (typeof target === "string") return [target];
+  return Object.values(target ?? {}).flatMap(pathsIn);
+}
+
+/**
+ * The files of code that a package offers: what it exports, and its commands.
+ *
+ * @param {{ main?: string, exports?: unknown, bin?: Record<string, string> }} manifest
+ * @returns {string[]}
+ */
+export function entryFiles({ main, exports, bin = {} }) {
+  const paths = [...(main === undefined ? [] : [main]), ...pathsIn(exports), ...Object.values(bin)];
+  return [...new Set(paths.filter((path) => CODE.test(path)))];
+}
+
 /**
  * What is wrong with a packed package.
  *
@@ -22,17 +47,47 @@ export function complaintsAbout(files, version) {
     for (const [name, range] of Object.entries(manifest[kind] ?? {}))
       if (/^(holdfast$|@holdfast\/)/.test(name) && range !== version)
         wrong.push(`${kind} has ${name} ${range}, not the version of this release, ${version}`);
-  for (const [entry, paths] of Object.entries(manifest.exports ?? {}))
-    for (const path of typeof paths === "string" ? [paths] : Object.values(paths))
-      if (!files.has(String(path).replace("./", ""))) wrong.push(`${entry} names ${path}, which is missing`);
-  for (const path of [manifest.main, manifest.types, ...Object.values(manifest.bin ?? {})])
-    if (path !== undefined && !files.has(String(path).replace("./", ""))) wrong.push(`${path} is missing`);
+  for (const [entry, target] of Object.entries(manifest.exports ?? {})) {
+    const paths = pathsIn(target);
+    for (const path of paths)
+      if (!files.has(path.replace(/^\.\//, ""))) wrong.push(`${entry} names ${path}, which is missing`);
+    if (paths.some((path) => CODE.test(path)) && !paths.some((path) => TYPES.test(path)))
+      wrong.push(`${entry} has no types`);
+  }
+  for (const path of [manifest.main, manifest.types, manifest.man, ...Object.values(manifest.bin ?? {})])
+    if (path !== undefined && !files.has(path.replace(/^\.\//, ""))) wrong.push(`${path} is missing`);
   for (const [path, text] of files) {
     if (/\.tsbuildinfo$|\.map$|(^|\/)src\//.test(path)) wrong.push(`${path} does not belong into a package`);
     if (/^\/\/# sourceMappingURL=/m.test(text) && /\.(?:[cm]?js|d\.ts)$/.test(path))
       wrong.push(`${path} names a source map, which is not published`);
   }
   return wrong;
+}
+
+/**
+ * Why packages of these versions cannot be one release.
+ *
+ * @param {readonly Manifest[]} manifests
+ * @returns {string[]}
+ */
+export function versionsApart(manifests) {
+  if (new Set(manifests.map(({ version }) => version)).size === 1) return [];
+  return manifests.map(({ name, version }) => `${name} has ${version}`);
+}
+
+const ADDRESSES = ["repository", "homepage", "bugs"];
+
+/**
+ * Which public addresses are missing. Provenance needs the repository.
+ *
+ * @param {readonly Manifest[]} manifests
+ * @returns {string[]}
+ */
+export function missingAddresses(manifests) {
+  return manifests.flatMap((manifest) => {
+    const missing = ADDRESSES.filter((field) => manifest[field] === undefined);
+    return missing.length === 0 ? [] : [`${manifest.name} has no ${missing.join(", no ")}`];
+  });
 }
 
 /**

@@ -3,7 +3,8 @@
  * npm run release [-- --dry-run]: packs every published package, checks what was packed, and publishes it.
  *
  * With --dry-run nothing is published, and no network is needed. Without it, the command runs only in CI, where npm can attest
- * which workflow built the package (provenance), and only on a clean checkout.
+ * which workflow built the package (provenance), and only on a clean checkout. It publishes what the registry does not have yet,
+ * so a release that failed halfway can be repeated, and a commit without a new version publishes nothing.
  *
  * The last line is `N passed, N failed`.
  */
@@ -11,12 +12,13 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { argv, env, execPath, exit } from "node:process";
-import { publint } from "publint";
-import { formatMessage } from "publint/utils";
+import { argv, env, exit } from "node:process";
 
-import { complaintsAbout, inOrder } from "./release-checks.mjs";
+import { complaintsAbout, entryFiles, inOrder, missingAddresses, versionsApart } from "./release-checks.mjs";
+import { isPublished, lint, refusalsOfNpm, typesThatDoNotResolve } from "./release-tools.mjs";
 import { build, dependencies, root, stop } from "./setup.mjs";
+
+/** @typedef {import("./release-checks.mjs").Manifest} Manifest */
 
 const isDryRun = argv.includes("--dry-run");
 if (!isDryRun) {
@@ -25,55 +27,85 @@ if (!isDryRun) {
   if (changed !== "") stop(`a release needs a clean checkout; changed:\n${changed}`);
 }
 await dependencies();
-await build();
 
-const work = mkdtempSync(join(tmpdir(), "holdfast-release-"));
+const packages = inOrder(
+  readdirSync(join(root, "packages"))
+    .map((folder) => join(root, "packages", folder))
+    .map((home) => ({
+      home,
+      manifest: /** @type {Manifest} */ (JSON.parse(readFileSync(join(home, "package.json"), "utf8"))),
+    }))
+    .filter(({ manifest }) => manifest.private !== true),
+);
+const manifests = packages.map(({ manifest }) => manifest);
 /** @type {string[]} */
 const failed = [];
 let passed = 0;
-try {
-  const packages = inOrder(
-    readdirSync(join(root, "packages")).map((folder) => ({
-      folder,
-      manifest: JSON.parse(readFileSync(join(root, "packages", folder, "package.json"), "utf8")),
-    })),
-  );
-  const versions = new Set(packages.map(({ manifest }) => manifest.version));
-  check("all packages have one version", versions.size === 1 ? [] : [[...versions].join(", ")]);
-  if (packages.some(({ manifest }) => manifest.repository === undefined))
-    console.log("· no package names a repository, homepage or address for bugs: the project has no public address yet");
 
-  /** @type {string[]} */
-  const tarballs = [];
-  for (const { folder, manifest } of packages) {
-    const home = join(root, "packages", folder);
-    const printed = run("npm", ["pack", "--silent", "--pack-destination", work], home);
-    const tarball = join(work, printed.trim().split("\n").at(-1) ?? "");
-    tarballs.push(tarball);
-    run("tar", ["-xzf", tarball, "-C", work, "--one-top-level"], work);
-    const packed = join(work, tarball.slice(work.length + 1, -".tgz".length), "package");
-    check(`${manifest.name}: contents`, complaintsAbout(filesOf(packed), manifest.version));
-    const { messages, pkg } = await publint({ pkgDir: packed, pack: false, strict: true });
-    check(
-      `${manifest.name}: publint`,
-      messages.map((message) => formatMessage(message, pkg) ?? message.code),
-    );
-    if (manifest.exports?.["."] !== undefined || Object.keys(manifest.exports ?? {}).length > 1) {
-      const attw = join(root, "node_modules/@arethetypeswrong/cli/dist/index.js");
-      check(
-        `${manifest.name}: types resolve`,
-        complaintsOf(execPath, [attw, tarball, "--profile", "esm-only", "--format", "ascii"]),
-      );
-    }
-  }
-  if (!isDryRun && failed.length === 0)
-    for (const tarball of tarballs) run("npm", ["publish", tarball, "--provenance", "--access", "public"], work);
-} finally {
-  rmSync(work, { recursive: true, force: true });
+check("all packages have one version", versionsApart(manifests));
+const addresses = missingAddresses(manifests);
+if (isDryRun && addresses.length === packages.length)
+  console.log("· warning: no package has repository, homepage and bugs, because the project has no public address yet");
+else check("all packages have public addresses, which provenance needs", addresses);
+
+/** @type {readonly Manifest[]} */
+let unpublished = [];
+if (!isDryRun && failed.length === 0) {
+  const isThere = await Promise.all(manifests.map(isPublished));
+  unpublished = manifests.filter((_, at) => !isThere[at]);
 }
+if (isDryRun || unpublished.length > 0) await packAndPublish();
 for (const failure of failed) console.log(`failed: ${failure}`);
 console.log(`${passed} passed, ${failed.length} failed`);
 exit(failed.length === 0 ? 0 : 1);
+
+async function packAndPublish() {
+  await build();
+  const work = mkdtempSync(join(tmpdir(), "holdfast-release-"));
+  try {
+    /** @type {Map<Manifest, string>} */
+    const tarballs = new Map();
+    for (const { home, manifest } of packages) tarballs.set(manifest, await packed(home, manifest, work));
+    if (isDryRun || failed.length > 0) return;
+    for (const manifest of unpublished) {
+      const words = ["publish", tarballs.get(manifest) ?? "", "--provenance", "--access", "public"];
+      check(`${manifest.name}: published`, complaintsOf("npm", words, work));
+      // The next packages may need this one.
+      if (failed.length > 0) return;
+    }
+    // One tag for all. The action that runs this command reads its name here, pushes it, and describes it with the changelog.
+    const tag = `holdfast@${manifests[0]?.version}`;
+    execFileSync("git", ["tag", tag], { cwd: root });
+    console.log(`New tag: ${tag}`);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Packs a package as npm publishes it, and checks the result.
+ *
+ * @param {string} home
+ * @param {Manifest} manifest
+ * @param {string} work
+ * @returns {Promise<string>} the tarball
+ */
+async function packed(home, manifest, work) {
+  const file = `${manifest.name.replace("@", "").replace("/", "-")}-${manifest.version}.tgz`;
+  const tarball = join(work, file);
+  const folder = join(work, file.slice(0, -".tgz".length), "package");
+  const words = ["pack", "--foreground-scripts", "--loglevel", "error", "--pack-destination", work];
+  const complaints = complaintsOf("npm", words, home);
+  check(`${manifest.name}: packed`, complaints);
+  if (complaints.length > 0) return tarball;
+  execFileSync("tar", ["-xzf", tarball, "-C", work, "--one-top-level"]);
+  check(`${manifest.name}: contents`, complaintsAbout(filesOf(folder), manifest.version));
+  check(`${manifest.name}: publint`, await lint(folder));
+  if (entryFiles({ exports: manifest.exports }).length > 0)
+    check(`${manifest.name}: types resolve`, typesThatDoNotResolve(tarball));
+  check(`${manifest.name}: npm publish --dry-run`, refusalsOfNpm(folder));
+  return tarball;
+}
 
 /**
  * @param {string} what
@@ -89,20 +121,11 @@ function check(what, complaints) {
  * @param {string} command
  * @param {readonly string[]} args
  * @param {string} cwd
- * @returns {string} what it printed
- */
-function run(command, args, cwd) {
-  return execFileSync(command, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
-}
-
-/**
- * @param {string} command
- * @param {readonly string[]} args
  * @returns {string[]} what it printed, if it failed
  */
-function complaintsOf(command, args) {
+function complaintsOf(command, args, cwd) {
   try {
-    execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+    execFileSync(command, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
     return [];
   } catch (error) {
     const { stdout = "", stderr = "" } = /** @type {{ stdout?: string, stderr?: string }} */ (error);
