@@ -16,17 +16,26 @@ interface Lifetime {
   readonly complaints: string;
 }
 
-/** Runs programs/lifetime.mjs until it exits by itself. */
+/**
+ * When a process whose server is down must have exited. Its client alone takes 4 s on an idle machine. It is less than the lease,
+ * whose end must not be what ends the process.
+ */
+const DOWN_MS = 3 * LONG_MS;
+/** Length of a lease that outlives a process. */
+const LEASE_MS = 4 * LONG_MS;
+
+/** Runs programs/lifetime.mjs until it exits by itself; kills it after `exitMs`. */
 function live(
   library: string,
   scenario: string,
   options: { waitMs?: number; leaseMs?: number; port?: number } = {},
+  exitMs = LONG_MS,
 ): Promise<Lifetime> {
   const { name, server } = scene;
   const program = fileURLToPath(new URL("./programs/lifetime.mjs", import.meta.url));
   const input = JSON.stringify({ library, scenario, port: server.port, name, ...options });
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, [program, input], { timeout: LONG_MS, killSignal: "SIGKILL" });
+    const child = execFile(process.execPath, [program, input], { timeout: exitMs, killSignal: "SIGKILL" });
     let output = "";
     let complaints = "";
     child.stdout?.on("data", (text: string) => {
@@ -49,7 +58,7 @@ describe.each(["ioredis", "node-redis"])("a process on %s", (library) => {
   });
 
   test("exits by itself while it holds a lease that it renews", async () => {
-    const { code, steps, complaints } = await live(library, "held", { leaseMs: 4 * LONG_MS });
+    const { code, steps, complaints } = await live(library, "held", { leaseMs: LEASE_MS });
     expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
     expect(steps).toEqual([{ owner: expect.any(String) }, { left: "by itself" }]);
     expect(await scene.holder(), "the server ends the lease").toBe(steps[0]?.owner);
@@ -58,7 +67,12 @@ describe.each(["ioredis", "node-redis"])("a process on %s", (library) => {
   test("exits by itself if its client is disconnected while the server is down, without close()", async () => {
     const down = await startRedis();
     onTestFinished(() => down.stop());
-    const { code, steps, complaints } = await live(library, "down", { waitMs: 1_000, port: down.port });
+    const { code, steps, complaints } = await live(
+      library,
+      "down",
+      { waitMs: 1_000, leaseMs: LEASE_MS, port: down.port },
+      DOWN_MS,
+    );
     expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
     expect(steps.at(-1)).toEqual({ left: "by itself" });
   });

@@ -79,7 +79,7 @@ if (scenario === "released") {
   disconnect();
 }
 if (scenario === "down") {
-  const lease = await mutex.acquire();
+  const lease = await mutex.acquire({ leaseMs });
   const waiting = mutex.acquire({ waitMs }).catch((error) => error.name);
   await new Promise((resolve) => setTimeout(resolve, 50));
   redis.on("error", () => {});
