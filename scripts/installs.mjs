@@ -25,7 +25,11 @@ const NPM = { name: "npm", install: ["npm", "install", "--no-audit", "--no-fund"
 const MANAGERS = [
   NPM,
   { name: "pnpm", install: ["npx", "-y", "pnpm@10.34.8", "install", "--no-frozen-lockfile"] },
-  { name: "yarn", install: ["npx", "-y", "yarn@1.22.22", "install", "--no-lockfile"] },
+  // yarn knows a tarball by its name and version, and takes that of an earlier run from its cache.
+  {
+    name: "yarn",
+    install: ["npx", "-y", "yarn@1.22.22", "install", "--no-lockfile", "--cache-folder", "../yarn-cache"],
+  },
   { name: "bun", install: ["npx", "-y", "bun@1.4.5", "install"] },
 ];
 
