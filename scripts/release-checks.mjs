@@ -57,7 +57,7 @@ export function complaintsAbout(files, version) {
   for (const path of [manifest.main, manifest.types, manifest.man, ...Object.values(manifest.bin ?? {})])
     if (path !== undefined && !files.has(path.replace(/^\.\//, ""))) wrong.push(`${path} is missing`);
   for (const [path, text] of files) {
-    if (/\.tsbuildinfo$|\.map$|(^|\/)src\//.test(path)) wrong.push(`${path} does not belong into a package`);
+    if (/\.tsbuildinfo$|\.map$|(^|\/)src\//.test(path)) wrong.push(`${path} does not belong in a package`);
     if (/^\/\/# sourceMappingURL=/m.test(text) && /\.(?:[cm]?js|d\.ts)$/.test(path))
       wrong.push(`${path} names a source map, which is not published`);
   }

@@ -51,7 +51,7 @@ it.each<[string, object, Readonly<Record<string, string | undefined>>, string]>(
     ". names ./dist/a.js, which is missing",
   ],
   ["with a man page that is missing", { man: "man/a.1" }, {}, "man/a.1 is missing"],
-  ["with a map", {}, { "dist/index.js.map": "{}" }, "dist/index.js.map does not belong into a package"],
+  ["with a map", {}, { "dist/index.js.map": "{}" }, "dist/index.js.map does not belong in a package"],
   [
     "with a dependency of another version",
     { dependencies: { "@holdfast/recipes": "^1.2.3" } },
@@ -69,8 +69,8 @@ it.each<[string, object, Readonly<Record<string, string | undefined>>, string]>(
   ],
   ["with types that are missing", {}, { "dist/index.d.ts": undefined }, ". names ./dist/index.d.ts, which is missing"],
   ["with a command that is missing", { bin: { a: "dist/a.cjs" } }, {}, "dist/a.cjs is missing"],
-  ["with build info", {}, { "dist/.tsbuildinfo": "{}" }, "dist/.tsbuildinfo does not belong into a package"],
-  ["with a source", {}, { "src/index.ts": "" }, "src/index.ts does not belong into a package"],
+  ["with build info", {}, { "dist/.tsbuildinfo": "{}" }, "dist/.tsbuildinfo does not belong in a package"],
+  ["with a source", {}, { "src/index.ts": "" }, "src/index.ts does not belong in a package"],
   [
     "with the name of a map",
     {},

@@ -51,8 +51,8 @@ export interface ClientOptions<Redis> {
  * @throws TypeError  `redis` is not such a client
  */
 export function ioredis(redis: object, { subscriber }: ClientOptions<object> = {}): Client {
-  const isCluster = Reflect.get(redis ?? {}, "isCluster") === true;
-  if (typeof Reflect.get(redis ?? {}, "evalsha") !== "function" || isCluster)
+  const isCluster = Reflect.get(Object(redis), "isCluster") === true;
+  if (typeof Reflect.get(Object(redis), "evalsha") !== "function" || isCluster)
     throw new TypeError(`ioredis needs an ioredis or iovalkey client of one server; got ${show(redis)}`);
   const open: OpenSubscriber | undefined =
     subscriber && (async (events) => ioredisSubscriber((await subscriber()) as IoredisClient, events));
@@ -65,8 +65,8 @@ export function ioredis(redis: object, { subscriber }: ClientOptions<object> = {
  * @throws TypeError  `redis` is not such a client
  */
 export function nodeRedis(redis: object, { subscriber }: ClientOptions<object> = {}): Client {
-  const isCluster = typeof Reflect.get(redis ?? {}, "getSlotMaster") === "function";
-  if (typeof Reflect.get(redis ?? {}, "evalSha") !== "function" || isCluster)
+  const isCluster = typeof Reflect.get(Object(redis), "getSlotMaster") === "function";
+  if (typeof Reflect.get(Object(redis), "evalSha") !== "function" || isCluster)
     throw new TypeError(`nodeRedis needs a node-redis client or pool of one server; got ${show(redis)}`);
   const open: OpenSubscriber | undefined =
     subscriber && (async (events) => nodeRedisSubscriber((await subscriber()) as NodeRedisClient, events));

@@ -93,4 +93,5 @@ test("a wrong option is refused with its name", () => {
   expect(() => nodeRedis(redis)).toThrow("nodeRedis needs a node-redis client or pool of one server");
   expect(() => ioredis(new Redis.Cluster([server.port], { lazyConnect: true }))).toThrow("of one server");
   expect(() => ioredis(null as never)).toThrow("got null");
+  expect(() => nodeRedis("redis://localhost" as never)).toThrow("nodeRedis needs a node-redis client");
 });
