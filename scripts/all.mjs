@@ -16,6 +16,7 @@ const COMMANDS = [
   ["cli.mjs"],
   ["older-peers.mjs"],
   ["installs.mjs"],
+  ["docs.mjs", "--check"],
   // All but the sixty ticks of a schedule, which take 42 minutes.
   ["long.mjs", "!scheduled-soak"],
   ["verify.mjs", "pr"],

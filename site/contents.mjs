@@ -1,0 +1,82 @@
+// @ts-check
+/**
+ * The table of contents of the site: which pages stand in which section, in the order of reading.
+ *
+ * A page is a path in `docs/` without `.md`. Its title is its first heading; a shorter one for the sidebar can follow.
+ */
+
+/** @typedef {{ text: string, pages: ReadonlyArray<string | readonly [page: string, title: string]> }} Section */
+
+/** @type {readonly Section[]} */
+export const ENGLISH = [
+  { text: "Start", pages: ["locks-in-plain-words", "kinds"] },
+  {
+    text: "Kinds",
+    pages: [
+      ["kinds/reentrant-mutex", "Reentrant mutex"],
+      ["kinds/read-write-lock", "Read-write lock"],
+      ["kinds/semaphore", "Semaphore"],
+      ["kinds/count-down-latch", "Count-down latch"],
+      ["kinds/barrier", "Barrier"],
+      ["kinds/condition", "Condition"],
+      ["kinds/multi-lock", "Multi-lock"],
+      ["kinds/redlock", "Redlock"],
+      ["kinds/election", "Election"],
+    ],
+  },
+  {
+    text: "Recipes",
+    pages: [
+      ["recipes/README", "All recipes"],
+      ["recipes/when-not-to-lock", "When not to lock"],
+      ["recipes/idempotency-key", "Idempotency key"],
+      ["recipes/once", "Once"],
+      ["recipes/scheduled", "Scheduled work"],
+      ["recipes/lead", "Lead"],
+      ["recipes/cache", "Cache"],
+      ["recipes/coalesce", "Coalesce"],
+      ["recipes/counter", "Counter"],
+      ["recipes/fenced-writes", "Fenced writes"],
+      ["recipes/keyed", "Keyed work"],
+      ["recipes/migrations", "Migrations"],
+      ["recipes/versioned", "Versioned values"],
+      ["recipes/worker-slot", "Worker slots"],
+      ["recipes/shutdown", "Shutdown"],
+      ["recipes/nestjs", "NestJS"],
+      ["recipes/bullmq", "BullMQ"],
+      ["recipes/telemetry", "Telemetry"],
+    ],
+  },
+  {
+    text: "Operate",
+    pages: [
+      "production-checklist",
+      "hosting",
+      "platforms",
+      "cli",
+      "cli-run",
+      "console",
+      "doctor",
+      "looking",
+      "pausing",
+      "half-open-connections",
+    ],
+  },
+  { text: "Share locks", pages: ["interop", "interop-coverage", "redisson", "redisson-permits"] },
+  {
+    text: "Reference",
+    pages: [
+      "errors",
+      "redis-keys",
+      "safety",
+      "verification",
+      "benchmarks",
+      "benchmarks/where-the-time-goes",
+      "peers-under-faults",
+      "glossary",
+    ],
+  },
+];
+
+/** Pages in Chinese: a path in `docs/zh/` without `.md`. @type {readonly Section[]} */
+export const CHINESE = [];
