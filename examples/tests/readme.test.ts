@@ -7,7 +7,7 @@ import { type RedisServer, startRedis } from "../../tests/support/redis-server.j
 const RECIPES = "docs/recipes/";
 const DOCUMENTS = [
   "README.md",
-  "docs/safety.md",
+  "docs/fencing.md",
   "docs/locks-in-plain-words.md",
   "docs/interop.md",
   "docs/pausing.md",

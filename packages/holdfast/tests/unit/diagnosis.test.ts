@@ -10,7 +10,7 @@ import { CLIENTS_IN_A_CLUSTER, IN_A_CLUSTER, ON_ONE_SERVER } from "../permission
 
 const SCRIPTS: readonly Script[] = Object.values(scripts);
 
-test("the least-privilege user is the one printed and tested in docs/safety.md", () => {
+test("the least-privilege user is the one printed and tested in docs/permissions.md", () => {
   const { server, cluster, clusterClients } = leastPrivilege("hf");
   expect(["on", ">secret", "resetchannels", ...server].toSorted()).toEqual(ON_ONE_SERVER.toSorted());
   expect(cluster.toSorted()).toEqual(IN_A_CLUSTER.toSorted());
