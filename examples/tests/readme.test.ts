@@ -10,6 +10,8 @@ const DOCUMENTS = [
   "docs/fencing.md",
   "docs/locks-in-plain-words.md",
   "docs/interop.md",
+  "docs/interop-timestamps.md",
+  "docs/interop-leaving.md",
   "docs/pausing.md",
   // The index has no code.
   ...readdirSync(new URL(`../../${RECIPES}`, import.meta.url)).flatMap((file) =>
