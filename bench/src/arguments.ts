@@ -7,7 +7,7 @@ import { MEASUREMENTS } from "./measurements/all.js";
 import type { Measurement } from "./measurements/measurement.js";
 import { WORKLOADS, type Workload } from "./profiles/workloads.js";
 
-const DOCS = fileURLToPath(new URL("../../docs", import.meta.url));
+const DOCS = fileURLToPath(new URL("../docs", import.meta.url));
 
 /** What the command line asks for. */
 export interface Arguments {
@@ -52,8 +52,8 @@ export const USAGE: string = `npm run bench -- [options]
   --moments           a hand-over between processes, moment by moment, in place of the measurements
   --timeouts          how long 5000 callers that time out together stall their process, in place of the measurements
   --json              print JSON; the exit code is 1 where a target was missed
-  --write-docs        write docs/benchmarks.md, its pictures and its numbers (with --curves, --profile or --moments: those of it)
-  --docs-folder PATH  write them there in place of docs
+  --write-docs        write bench/docs/benchmarks.md, its pictures and its numbers (with --curves, --profile or --moments: those of it)
+  --docs-folder PATH  write them there in place of bench/docs
   --help              print this
 Lists are separated by commas.`;
 

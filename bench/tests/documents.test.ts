@@ -9,7 +9,7 @@ import { documentOf, writeCurves, writeReport } from "../src/documents/write.js"
 import type { Section } from "../src/measurements/entry.js";
 import type { Report } from "../src/report.js";
 
-const DOCS = fileURLToPath(new URL("../../docs", import.meta.url));
+const DOCS = fileURLToPath(new URL("../docs", import.meta.url));
 
 let folder = "";
 beforeEach(() => {

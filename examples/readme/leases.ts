@@ -11,7 +11,7 @@ async function makeReport(): Promise<string> {
 }
 
 async function makeReportUnlessBusy(): Promise<string | null> {
-  const lease = await report.tryAcquire(); // one attempt; null when somebody else holds it
+  const lease = await report.tryAcquire(); // one attempt; null if the lock is held
   if (lease === null) return null;
   try {
     return await summary(lease.signal);

@@ -7,9 +7,11 @@ import { type RedisServer, startRedis } from "../../tests/support/redis-server.j
 const RECIPES = "docs/recipes/";
 const DOCUMENTS = [
   "README.md",
-  "docs/safety.md",
+  "docs/fencing.md",
   "docs/locks-in-plain-words.md",
   "docs/interop.md",
+  "docs/interop-timestamps.md",
+  "docs/interop-leaving.md",
   "docs/pausing.md",
   // The index has no code.
   ...readdirSync(new URL(`../../${RECIPES}`, import.meta.url)).flatMap((file) =>

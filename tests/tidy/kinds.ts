@@ -58,7 +58,7 @@ const RECIPE = /^recipes\//;
 export function incompleteKinds(files: readonly Source[]): string[] {
   const all = scripts(files);
   const paths = new Set(files.map(({ path }) => path));
-  const keys = files.find(({ path }) => path === "docs/redis-keys.md")?.text ?? "";
+  const keys = files.flatMap(({ path, text }) => (/^docs\/redis-keys[\w-]*\.md$/.test(path) ? [text] : [])).join("\n");
   const kinds = new Set(all.map(({ kind }) => kind).filter((kind) => !PARTS.has(kind)));
 
   return [...kinds].flatMap((kind) => {

@@ -1,4 +1,4 @@
-/** docs/benchmarks.md, made of what was measured and of nothing else, so that it cannot say what was not. */
+/** bench/docs/benchmarks.md, made of what was measured and of nothing else, so that it cannot say what was not. */
 import type { Comparison } from "../compare.js";
 import type { CurveReport, MeasuredCurve } from "../curves/report.js";
 import {

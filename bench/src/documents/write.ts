@@ -1,4 +1,4 @@
-/** Writes docs/benchmarks.md and the folder beside it: numbers as JSON, and the pictures made of them. */
+/** Writes bench/docs/benchmarks.md and the folder beside it: numbers as JSON, and the pictures made of them. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CurveReport, MeasuredCurve } from "../curves/report.js";

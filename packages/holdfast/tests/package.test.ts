@@ -12,7 +12,7 @@ import { startRedis } from "../../../tests/support/redis-server.js";
 
 /**
  * Maximum size of everything that `import "holdfast"` loads, minified and compressed: twelve kinds with their Lua
- * scripts and error texts. docs/benchmarks.md shows the size of each part, and docs/adr/061 explains the limit. A
+ * scripts and error texts. bench/docs/benchmarks.md shows the size of each part, and docs/adr/061 explains the limit. A
  * change that raises it adds its reason here:
  *
  * - Other entry points share the core, so it is a separate file, and two files compress less well than one: 700 bytes.

@@ -76,7 +76,7 @@ export const stores: readonly StoreUnderTest[] = [
   ),
 ];
 
-/** Creates the user of docs/safety.md on each server if it is missing. */
+/** Creates the user of docs/permissions.md on each server if it is missing. */
 async function leastRights(ports: readonly number[], rules: Rules): Promise<{ username: string; password: string }> {
   for (const port of ports) {
     const admin = new Redis6({ port });

@@ -1,10 +1,10 @@
-/** Checks that every test named in docs/interop-coverage.md exists. */
+/** Checks that every test named in interop/coverage.md exists. */
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
-const PAGE = readFileSync(`${ROOT}docs/interop-coverage.md`, "utf8");
+const PAGE = readFileSync(`${ROOT}interop/coverage.md`, "utf8");
 
 /** Existing files that a name on the page can mean. */
 function filesOf(name: string): string[] {

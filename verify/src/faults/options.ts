@@ -23,7 +23,7 @@ export const USAGE: string = `npm run verify:faults -- [options]
   --seed N                    of the first round (1); the same number replays a cell
   --jobs N                    cells at once (two per core, since they mostly wait)
   --report DIR                where index.html, verdicts.json and histories go
-  --write-docs                puts what came of --peers into docs/peers-under-faults.md
+  --write-docs                puts what came of --peers into verify/docs/peers-under-faults.md
   --from DIR,DIR              with --write-docs: takes it from these reports, and runs nothing
   --list                      names the cells and ends`;
 

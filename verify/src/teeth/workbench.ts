@@ -36,7 +36,7 @@ const COPIED = [
   "packages/holdfast/tests",
   "tests/support",
   // Its rules for users of Redis are read by tests.
-  "docs/safety.md",
+  "docs/permissions.md",
   "vitest.config.ts",
   "package.json",
 ] as const;

@@ -134,7 +134,7 @@ export interface Renewable {
  *
  * Most processes hold a few leases, and renew each with its own request when a third of it is over. With thousands of
  * leases that is expensive: for 100,000 leases of 30 s, a request, a timer and a reply per lease use more than half a
- * core (docs/benchmarks.md). So the watchdog, which checks every lease once a second anyway, collects those that are
+ * core (bench/docs/benchmarks.md). So the watchdog, which checks every lease once a second anyway, collects those that are
  * due soon. A lease that the bulk request does not renew sends its own request. So no lease is declared lost here.
  *
  * Each session has one instance.

@@ -232,7 +232,7 @@ export class ForbiddenChannels {
       code: "HOLDFAST_CHANNEL_FORBIDDEN",
       detail:
         "Waiters poll the server instead of being notified, so they acquire late and out of order. Grant the permission: " +
-        `ACL SETUSER <user> ${sort}. docs/safety.md lists all permissions that Holdfast needs.`,
+        `ACL SETUSER <user> ${sort}. docs/permissions.md lists all permissions that Holdfast needs.`,
     });
     return missing;
   }

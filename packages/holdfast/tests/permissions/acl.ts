@@ -1,4 +1,4 @@
-/** The minimal Redis users of docs/safety.md. Reading them from the document keeps it correct. */
+/** The minimal Redis users of docs/permissions.md. Reading them from the document keeps it correct. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { StoreError } from "../../src/core/errors.js";
@@ -7,7 +7,7 @@ import type { Complaint } from "./tour.js";
 /** One `ACL SETUSER` line of the document: its arguments after the user name. */
 export type Rules = readonly string[];
 
-const DOCUMENT = fileURLToPath(new URL("../../../../docs/safety.md", import.meta.url));
+const DOCUMENT = fileURLToPath(new URL("../../../../docs/permissions.md", import.meta.url));
 
 const TEXT = readFileSync(DOCUMENT, "utf8");
 
@@ -17,7 +17,7 @@ const COMMANDS: readonly string[] = [...TEXT.matchAll(/^ACL SETUSER locks (?:.*\
 
 function rulesAt(index: number): Rules {
   const command = COMMANDS[index];
-  if (command === undefined) throw new Error("docs/safety.md shows four ACL SETUSER locks");
+  if (command === undefined) throw new Error("docs/permissions.md shows four ACL SETUSER locks");
   return command.split(/[\s\\]+/).slice(3);
 }
 

@@ -1,4 +1,4 @@
-/** The users of docs/safety.md with GLIDE, which sends its own commands, on one server and in a cluster. */
+/** The users of docs/permissions.md with GLIDE, which sends its own commands, on one server and in a cluster. */
 import { GlideClient, GlideClusterClient, Logger } from "@valkey/valkey-glide";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";

@@ -1,4 +1,4 @@
-/** The additional permissions that docs/safety.md lists for recipes are sufficient, and each one is necessary. */
+/** The additional permissions that docs/permissions.md lists for recipes are sufficient, and each one is necessary. */
 import { randomUUID } from "node:crypto";
 import { cache, coalesce, counter, fencedSet, keyed, once, scheduled, versioned } from "@holdfast/recipes";
 import { Redis } from "ioredis";

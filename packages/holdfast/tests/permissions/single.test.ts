@@ -1,4 +1,4 @@
-/** The user of docs/safety.md has exactly the permissions that Holdfast needs. Errors name a missing permission. */
+/** The user of docs/permissions.md has exactly the permissions that Holdfast needs. Errors name a missing permission. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";

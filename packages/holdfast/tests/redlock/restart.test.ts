@@ -1,4 +1,4 @@
-/** A quorum server that restarts without its memory: K4 and R11 of docs/kinds/redlock.md. */
+/** A quorum server that restarts without its memory: K4 and R11 of README.md in this folder. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";

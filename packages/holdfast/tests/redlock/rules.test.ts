@@ -1,4 +1,4 @@
-/** The rules of Redlock, one by one, on virtual time. R and K numbers refer to docs/kinds/redlock.md. */
+/** The rules of Redlock, one by one, on virtual time. R and K numbers refer to README.md in this folder. */
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { AcquireTimeoutError, type Holdfast, type Lease, LeaseLostError, QuorumError } from "../../src/index.js";
 import { watch } from "../unit/scripted-lock.js";

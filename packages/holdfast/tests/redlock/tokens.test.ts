@@ -1,4 +1,4 @@
-/** Tokens of a quorum: the maximum of a majority, which a majority then stores. R8 and R14 of docs/kinds/redlock.md. */
+/** Tokens of a quorum: the maximum of a majority, which a majority then stores. R8 and R14 of README.md in this folder. */
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Holdfast, Lease } from "../../src/index.js";
 import { Pace } from "../../src/redlock/pace.js";

@@ -10,7 +10,7 @@ import { CLIENTS_IN_A_CLUSTER, IN_A_CLUSTER, ON_ONE_SERVER } from "../permission
 
 const SCRIPTS: readonly Script[] = Object.values(scripts);
 
-test("the least-privilege user is the one printed and tested in docs/safety.md", () => {
+test("the least-privilege user is the one printed and tested in docs/permissions.md", () => {
   const { server, cluster, clusterClients } = leastPrivilege("hf");
   expect(["on", ">secret", "resetchannels", ...server].toSorted()).toEqual(ON_ONE_SERVER.toSorted());
   expect(cluster.toSorted()).toEqual(IN_A_CLUSTER.toSorted());
@@ -23,8 +23,10 @@ test("a prefix matches literally in an ACL rule, even with pattern characters", 
 });
 
 test("every documented family of keys and channels is known", () => {
-  const document = fileURLToPath(new URL("../../../../docs/redis-keys.md", import.meta.url));
-  const documented = [...readFileSync(document, "utf8").matchAll(/\bhf:([a-z-]+)\b/g)].map(([, family]) => family);
+  const documents = ["redis-keys.md", "redis-keys-kinds.md", "redis-keys-recipes.md"].map((name) =>
+    readFileSync(fileURLToPath(new URL(`../../../../docs/${name}`, import.meta.url)), "utf8"),
+  );
+  const documented = [...documents.join("\n").matchAll(/\bhf:([a-z-]+)\b/g)].map(([, family]) => family);
   expect(documented.length).toBeGreaterThan(20);
   const unknown = documented.filter((family) => !keyFamilies.has(family ?? ""));
   expect(unknown, "add the word to keyFamilies in src/diagnosis.ts, so that `holdfast doctor` knows it").toEqual([]);

@@ -22,7 +22,7 @@ import { type Row, useScene } from "./scene.js";
 
 const scene = useScene(cppGetSet, cppGetSetPeer);
 
-/** The rows of docs/interop.md, in its words. */
+/** The rows of interop/coverage.md, in its words. */
 export const ROWS: readonly Row[] = [
   ...COMMON,
   { id: "value", title: "any parser of whole seconds parses the values that Holdfast writes", play: valueIsReadByThem },

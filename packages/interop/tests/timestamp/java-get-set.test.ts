@@ -27,7 +27,7 @@ import { type Row, useScene } from "./scene.js";
 
 const scene = useScene(javaGetSet, javaGetSetPeer);
 
-/** The rows of docs/interop.md, in its words. */
+/** The rows of interop/coverage.md, in its words. */
 export const ROWS: readonly Row[] = [
   ...COMMON,
   { id: "value", title: "parseLong of Java parses the values that Holdfast writes", play: valueIsReadByThem },

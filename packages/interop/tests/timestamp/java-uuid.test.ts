@@ -38,7 +38,7 @@ async function behindProxy(
   }
 }
 
-/** The rows of docs/interop.md, in its words. */
+/** The rows of interop/coverage.md, in its words. */
 export const ROWS: readonly Row[] = [
   ...COMMON,
   {

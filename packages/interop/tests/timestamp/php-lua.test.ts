@@ -27,7 +27,7 @@ async function asked(play: () => Promise<void>): Promise<number> {
   return sent.filter(([command = "", , , key]) => command.startsWith("eval") && key === scene.key).length;
 }
 
-/** The rows of docs/interop.md, in its words. */
+/** The rows of interop/coverage.md, in its words. */
 export const ROWS: readonly Row[] = [
   ...COMMON,
   { id: "value", title: "tonumber of Lua parses the values that Holdfast writes", play: valueIsReadByThem },

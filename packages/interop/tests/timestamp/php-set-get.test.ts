@@ -20,7 +20,7 @@ import { type Row, useScene } from "./scene.js";
 
 const scene = useScene(phpSetGet, phpSetGetPeer);
 
-/** The rows of docs/interop.md, in its words. */
+/** The rows of interop/coverage.md, in its words. */
 export const ROWS: readonly Row[] = [
   ...COMMON,
   { id: "value", title: "the int cast of PHP parses the values that Holdfast writes", play: valueIsReadByThem },

@@ -33,7 +33,7 @@ export interface Scene {
   nowMs(): Promise<number>;
 }
 
-/** One numbered row of docs/interop.md: its text and its test. */
+/** One numbered row of interop/coverage.md: its text and its test. */
 export interface Row {
   readonly id: string;
   readonly title: string;

@@ -3,7 +3,7 @@
  *
  * A late copy of an acquire takes the lock, or a place in its queue, in the name of a claim that is over. So it is one
  * more acquire, by somebody who gives up: it is granted at its turn, which is any time after it came, or never; and it
- * is passed on, or stands until its lease ends (docs/safety.md says so). All other requests of a claim that is over
+ * is passed on, or stands until its lease ends (docs/failures.md says so). All other requests of a claim that is over
  * find nothing of it, and change nothing.
  */
 import type { Fault, Kind, Operation } from "../../history/records.js";

@@ -1,4 +1,4 @@
-/** docs/peers-under-faults.md: what came of the peers in the cells of the matrix, beside this library in the same ones. */
+/** verify/docs/peers-under-faults.md: what came of the peers in the cells of the matrix, beside this library in the same ones. */
 import { fileURLToPath } from "node:url";
 import { groupBy } from "../../history/history.js";
 import type { Cell, Expectation } from "../cell.js";
@@ -11,7 +11,7 @@ import type { ReportData, SubjectFacts } from "./data.js";
 import { ABOUT, HOW_TO_READ, MAPPING } from "./peer-words.js";
 
 /** Where it is. */
-export const DOCUMENT: string = fileURLToPath(new URL("../../../../docs/peers-under-faults.md", import.meta.url));
+export const DOCUMENT: string = fileURLToPath(new URL("../../../docs/peers-under-faults.md", import.meta.url));
 
 /** What of a run the document is made from. */
 export type PeerReport = Pick<ReportData, "facts" | "verdicts" | "versions">;

@@ -1,9 +1,9 @@
-/** The words of docs/peers-under-faults.md that no run changes. */
+/** The words of verify/docs/peers-under-faults.md that no run changes. */
 
 /** What the document is, and what it is not. */
 export const ABOUT: string = `
 Other libraries that lock on Redis, run by the same program as this one in the same cells of the fault matrix
-([verification.md](verification.md)): the same servers, the same clients that work, the same faults, the same judges.
+([verification.md](../../docs/verification.md)): the same servers, the same clients that work, the same faults, the same judges.
 
 It is no ranking. Most of these libraries promise less than what is looked for here, some of them say so in their
 documentation, and a lock that polls and checks no token may be all that a program needs. What is counted is what a

@@ -1,0 +1,139 @@
+// @ts-check
+/**
+ * The tables of docs/options.md and docs/error-index.md, made from the doc comments of the options and error classes, so that
+ * they cannot say anything else. `npm run fix` writes them.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import ts from "typescript";
+
+import { root } from "./setup.mjs";
+
+/** Each marker in a document, and the declarations whose rows follow it. */
+const OPTIONS = {
+  "acquire, run and tryAcquire": [["packages/holdfast/src/core/options.ts", "TryAcquireOptions", "AcquireOptions"]],
+  createHoldfast: [["packages/holdfast/src/holdfast-options.ts", "HoldfastOptions"]],
+  "mutex and reentrantMutex": [["packages/holdfast/src/holdfast-options.ts", "LockOptions"]],
+  semaphore: [["packages/holdfast/src/semaphore/semaphore.ts", "SemaphoreOptions", "SemaphoreTryAcquireOptions"]],
+  election: [["packages/holdfast/src/election/election.ts", "CampaignOptions", "ElectionOptions"]],
+  "countDownLatch and barrier": [
+    ["packages/holdfast/src/count-down-latch/count-down-latch.ts", "LatchOptions"],
+    ["packages/holdfast/src/barrier/barrier.ts", "BarrierOptions"],
+  ],
+  "close and closeOnSignal": [
+    ["packages/holdfast/src/core/closing.ts", "CloseOptions"],
+    ["packages/holdfast/src/close-on-signal.ts", "CloseOnSignalOptions"],
+  ],
+  "pause and resume": [["packages/holdfast/src/pausing/pausing.ts", "Which", "PauseOptions", "ResumeOptions"]],
+};
+
+const ERRORS = {
+  holdfast: ["packages/holdfast/src/core/errors.ts"],
+  "@holdfast/recipes": [
+    "packages/recipes/src/fence/errors.ts",
+    "packages/recipes/src/once/errors.ts",
+    "packages/recipes/src/counter/errors.ts",
+    "packages/recipes/src/coalesce/errors.ts",
+    "packages/recipes/src/cache/errors.ts",
+    "packages/recipes/src/versioned/errors.ts",
+    "packages/recipes/src/lead/errors.ts",
+  ],
+  "@holdfast/interop": ["packages/interop/src/timestamp/foreign-value-error.ts"],
+};
+
+/** @param {string} path  from the root */
+function parsed(path) {
+  return ts.createSourceFile(path, readFileSync(join(root, path), "utf8"), ts.ScriptTarget.ES2023, true);
+}
+
+/**
+ * The doc comment of a declaration: its text as one line, and the value of `@default`.
+ *
+ * @param {ts.Node} node
+ */
+function documented(node) {
+  const doc = ts.getJSDocCommentsAndTags(node).find(ts.isJSDoc);
+  const tag = doc?.tags?.find(({ tagName }) => tagName.text === "default");
+  return {
+    text: oneLine(ts.getTextOfJSDocComment(doc?.comment) ?? ""),
+    fallback: oneLine(ts.getTextOfJSDocComment(tag?.comment) ?? ""),
+  };
+}
+
+/** Paragraphs and list items in a cell of a table. @param {string} text */
+function oneLine(text) {
+  return text
+    .trim()
+    .replace(/\n\s*\n(?!\s*- )/g, "<br>")
+    .replace(/\s*\n\s*- /g, "<br>• ")
+    .replace(/\s*\n\s*/g, " ")
+    .replaceAll("|", "\\|");
+}
+
+/** @param {string} path @param {readonly string[]} names */
+function optionRows(path, names) {
+  const file = parsed(path);
+  return names.flatMap((name) => {
+    const found = file.statements.find((one) => ts.isInterfaceDeclaration(one) && one.name.text === name);
+    if (found === undefined || !ts.isInterfaceDeclaration(found)) throw new Error(`${path} has no interface ${name}`);
+    return found.members.filter(ts.isPropertySignature).map((member) => {
+      const { text, fallback } = documented(member);
+      const isRequired = member.questionToken === undefined;
+      // A value is code; a sentence such as `none` or "1 000 with `key`" is not.
+      const shown = /^[\w"]+$/.test(fallback) && fallback !== "none" ? `\`${fallback}\`` : fallback;
+      return `| \`${member.name.getText(file)}\` | ${isRequired ? "required" : shown || "–"} | ${text} |`;
+    });
+  });
+}
+
+/** @param {string} path */
+function errorRows(path) {
+  const file = parsed(path);
+  return file.statements.filter(ts.isClassDeclaration).flatMap((one) => {
+    const code = one.members
+      .filter(ts.isPropertyDeclaration)
+      .find((member) => member.name.getText(file) === "code" && member.initializer !== undefined);
+    if (code === undefined) return [];
+    return [`| \`${one.name?.text}\` | \`${code.initializer?.getText(file).replaceAll('"', "")}\` | ${documented(one).text} |`];
+  });
+}
+
+/** @returns {ReadonlyMap<string, string>} the text of each document with its tables as the sources have them */
+export function documents() {
+  const tables = {
+    "docs/options.md": Object.entries(OPTIONS).map(([title, groups]) => [
+      title,
+      ["| option | default | meaning |", "|---|---|---|", ...groups.flatMap(([path = "", ...names]) => optionRows(path, names))],
+    ]),
+    "docs/error-index.md": Object.entries(ERRORS).map(([title, paths]) => [
+      title,
+      ["| error | code | meaning |", "|---|---|---|", ...paths.flatMap(errorRows)],
+    ]),
+  };
+  return new Map(
+    Object.entries(tables).map(([document, all]) => {
+      let text = readFileSync(join(root, document), "utf8");
+      for (const [title, rows] of all) {
+        const begin = `<!-- table: ${title} -->\n`;
+        const end = "\n<!-- end of table -->";
+        const from = text.indexOf(begin);
+        const to = text.indexOf(end, from);
+        if (from < 0 || to < 0) throw new Error(`${document} has no markers for the table: ${title}`);
+        text = text.slice(0, from + begin.length) + /** @type {string[]} */ (rows).join("\n") + text.slice(to);
+      }
+      return [document, text];
+    }),
+  );
+}
+
+/** Writes the documents. @returns {boolean} whether one of them has changed */
+export function writeTables() {
+  let changed = false;
+  for (const [document, text] of documents()) {
+    const path = join(root, document);
+    if (readFileSync(path, "utf8") === text) continue;
+    writeFileSync(path, text);
+    changed = true;
+  }
+  return changed;
+}
