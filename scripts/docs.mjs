@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { argv, env, execPath, exit } from "node:process";
 
 import { CHINESE, ENGLISH } from "../site/contents.mjs";
-import { writePages } from "../site/pages.mjs";
+import { placeOf, writePages } from "../site/pages.mjs";
 import { runTests } from "./run-tests.mjs";
 import { aptInstall, build, dependencies, mayInstall, node, onPath, root, stop } from "./setup.mjs";
 
@@ -66,7 +66,7 @@ async function pages() {
 function listed(sections, folder) {
   return sections
     .flatMap((section) => section.pages)
-    .map((entry) => `${folder}${typeof entry === "string" ? entry : entry[0]}.md`.replace(/README\.md$/, "index.md"));
+    .map((entry) => placeOf(`docs/${folder}${typeof entry === "string" ? entry : entry[0]}.md`));
 }
 
 /** @param {string | Buffer} file */

@@ -9,10 +9,23 @@
 
 /** @type {readonly Section[]} */
 export const ENGLISH = [
-  { text: "Start", pages: ["locks-in-plain-words", "kinds"] },
+  {
+    text: "Start",
+    pages: [
+      "getting-started",
+      "locks-in-plain-words",
+      "choosing",
+      "comparison",
+      "examples",
+      "coming-from-java",
+      "clients",
+    ],
+  },
   {
     text: "Kinds",
     pages: [
+      ["kinds", "All kinds"],
+      ["kinds/mutex", "Mutex"],
       ["kinds/reentrant-mutex", "Reentrant mutex"],
       ["kinds/read-write-lock", "Read-write lock"],
       ["kinds/semaphore", "Semaphore"],
@@ -51,32 +64,50 @@ export const ENGLISH = [
     text: "Operate",
     pages: [
       "production-checklist",
+      "failover",
+      "failures",
+      "failure-costs",
+      "troubleshooting",
+      "faq",
+      "server-settings",
+      "permissions",
       "hosting",
-      "platforms",
+      "half-open-connections",
       "cli",
       "cli-run",
       "console",
       "doctor",
       "looking",
       "pausing",
-      "half-open-connections",
     ],
   },
-  { text: "Share locks", pages: ["interop", "interop-coverage", "redisson", "redisson-permits"] },
+  { text: "Share locks", pages: ["interop", "interop-timestamps", "interop-leaving", "redisson", "redisson-permits"] },
   {
     text: "Reference",
     pages: [
+      "options",
       "errors",
-      "redis-keys",
+      "errors-more",
+      "errors-recipes",
+      "error-index",
+      "outcomes",
+      "warnings",
+      "fencing",
       "safety",
+      "redis-keys",
+      "redis-keys-kinds",
+      "redis-keys-recipes",
+      "platforms",
       "verification",
       "benchmarks",
-      "benchmarks/where-the-time-goes",
-      "peers-under-faults",
       "glossary",
+      ["README", "All pages"],
     ],
   },
 ];
 
 /** Pages in Chinese: a path in `docs/zh/` without `.md`. @type {readonly Section[]} */
-export const CHINESE = [];
+export const CHINESE = [
+  { text: "入门", pages: ["getting-started", "plain-words", "choosing", "faq"] },
+  { text: "运维与参考", pages: ["production-checklist", "errors"] },
+];

@@ -21,6 +21,7 @@ export const PAGES = join(root, "site/pages");
 export function placeOf(path) {
   if (path === "README.md") return "index.md";
   if (path === "README.zh-CN.md") return "zh/index.md";
+  if (path === "docs/README.md") return "contents.md";
   if (path.startsWith("docs/adr/") || !path.startsWith("docs/")) return undefined;
   const place = path.slice("docs/".length);
   return posix.basename(place) === "README.md" ? posix.join(posix.dirname(place), "index.md") : place;
@@ -33,14 +34,13 @@ export function placeOf(path) {
  */
 export function withLinksOfSite(text, from, exists) {
   const here = placeOf(from) ?? "";
-  let inCode = false;
+  // Blocks of code are every second part.
   return text
-    .split("\n")
-    .map((line) => {
-      if (/^\s*(```|~~~)/.test(line)) inCode = !inCode;
-      return inCode ? line : line.replace(/(!?)\[((?:[^[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)/g, linkOfSite);
-    })
-    .join("\n");
+    .split(/(^[ \t]*(?:```|~~~)[\s\S]*?^[ \t]*(?:```|~~~)[ \t]*$)/m)
+    .map((part, index) =>
+      index % 2 === 1 ? part : part.replace(/(!?)\[((?:[^[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)/g, linkOfSite),
+    )
+    .join("");
 
   /** @param {string} whole @param {string} image @param {string} label @param {string} target */
   function linkOfSite(whole, image, label, target) {

@@ -20,7 +20,7 @@ function sidebar(sections, folder = "") {
     items: pages.map((entry) => {
       const [page, title] = typeof entry === "string" ? [entry] : entry;
       const place = placeOf(`docs/${folder}${page}.md`) ?? page;
-      return { text: title ?? titleOf(place), link: `/${place.replace(/(index)?\.md$/, "")}` };
+      return { text: title ?? titleOf(place), link: `/${place.replace(/\.md$/, "").replace(/(^|\/)index$/, "$1")}` };
     }),
   }));
 }

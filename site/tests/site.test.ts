@@ -13,7 +13,7 @@ const PHONE = { width: 390, height: 844 };
 const pages = readdirSync(fileURLToPath(new URL("../.vitepress/dist", import.meta.url)), { recursive: true })
   .map((file) => `/${String(file)}`)
   .filter((file) => file.endsWith(".html") && file !== "/404.html")
-  .map((file) => file.replace(/(index)?\.html$/, ""));
+  .map((file) => file.replace(/\.html$/, "").replace(/\/index$/, "/"));
 
 const scene = browserScene();
 let server: ChildProcess;
@@ -70,9 +70,23 @@ describe("the site", () => {
     expect(await background()).not.toBe(dark);
   });
 
+  it("has pages in Chinese, with a menu of their own and a way back", async () => {
+    const { page, trouble } = await scene.open(origin);
+    await page.goto(`${origin}/zh/`);
+    await page.locator("html[lang=zh-CN]").waitFor();
+    await page.locator(".VPSidebar").getByRole("link", { name: "快速开始" }).click();
+    await page.waitForURL(`${origin}/zh/getting-started`);
+    await page.locator(".vp-doc h1", { hasText: "快速开始" }).waitFor();
+    await picture(page, "site-chinese");
+    await page.locator(".VPNavBarTranslations").hover();
+    await page.locator(".VPNavBarTranslations").getByRole("link", { name: "English" }).click();
+    await page.locator("html[lang=en-US]").waitFor();
+    expect(trouble).toEqual([]);
+  });
+
   it("fits a phone, where a menu leads to the other pages", async () => {
     const { page } = await scene.open(origin, PHONE);
-    for (const path of ["/", "/kinds", "/errors"]) {
+    for (const path of ["/zh/", "/", "/kinds", "/errors"]) {
       await page.goto(`${origin}${path}`);
       await expectNoSidewaysScroll(page);
     }
