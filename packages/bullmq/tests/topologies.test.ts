@@ -14,7 +14,7 @@ const bench = new Bench();
  * Longer than any outage here, because a waiter without a reply for a full lease gives up.
  * As the longest lease, it is also how long a promoted server grants nothing.
  */
-const leaseMs = 5_000;
+const leaseMs = 15_000;
 
 describe.each(failingServers)("$name", { timeout: 240_000 }, (servers) => {
   beforeAll(() => servers.start(), 60_000);

@@ -165,6 +165,8 @@ export class Workbench {
     const [, project, path] = /^(.+?)\/src\/(.+)\.ts$/.exec(file) ?? [];
     if (project === undefined || path === undefined) return;
     const { outputText } = ts.transpileModule(this.#read(file), {
+      // Without a name the compiler takes every file for `module.ts`, and remembers what that one was.
+      fileName: file,
       compilerOptions: {
         target: ts.ScriptTarget.ES2023,
         module: ts.ModuleKind.ESNext,
