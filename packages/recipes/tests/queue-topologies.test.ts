@@ -9,7 +9,7 @@ import { type FailingServers, failingServers } from "./failing-servers.js";
 import { eventually, held } from "./queue-scene.js";
 
 // Longer than any outage, even on a slow machine, because a waiter gives up after a whole lease without a reply.
-const leaseMs = 5_000;
+const leaseMs = 15_000;
 let closers: (() => unknown)[] = [];
 afterEach(async () => {
   await Promise.allSettled(closers.map((close) => close()));
