@@ -5,6 +5,7 @@ import type { Inbox, Store } from "../core/store.js";
 import { clientStore, type GrantConditions, type Inboxes, type OpenSubscriber } from "./client-store.js";
 import { ClusterFailoverGuard } from "./cluster-failover-guard.js";
 import { clusterSlot } from "./cluster-slot.js";
+import { isUnknownCommand, notRun, refusesForGood } from "./failure.js";
 import { GLIDE_TIMEOUTS, type GlideClient, noSubscriber } from "./glide.js";
 import { InboxHub } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
@@ -84,6 +85,8 @@ class ClusterSubscriber implements Inboxes {
   readonly #sharded = new Map<string, number>();
   /** Channels that no master counted at the last check. */
   readonly #uncounted = new Set<string>();
+  /** True once a server has shown that it knows sharded channels. No answer shows nothing, and "no" ends with an upgrade. */
+  #knowsSharded = false;
   #checking: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -99,6 +102,9 @@ class ClusterSubscriber implements Inboxes {
   }
 
   async openShard(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox> {
+    if (!(await this.#isSharded(channel, timeoutMs))) {
+      return { ...(await this.#hub.open(channel, onMessage, timeoutMs)), isCounted: false };
+    }
     if (!this.#sharded.has(channel)) this.#sharded.set(channel, 0);
     const inbox = await this.#hub.open(channel, onMessage, timeoutMs);
     this.#count(channel, 1);
@@ -119,6 +125,28 @@ class ClusterSubscriber implements Inboxes {
     this.#isClosed = true;
     clearTimeout(this.#checking);
     await this.#hub.close();
+  }
+
+  /**
+   * Whether the server of the channel's slot has sharded channels. On a server before Redis 7, the library would repeat `SSUBSCRIBE`
+   * without a pause.
+   *
+   * @throws StoreError  no answer, so the caller must ask again
+   */
+  async #isSharded(channel: string, timeoutMs: number): Promise<boolean> {
+    if (this.#knowsSharded || this.#sharded.has(channel)) return true;
+    try {
+      // Without arguments, a server that has the command refuses it, whatever the user may do.
+      await within(
+        timeoutMs,
+        this.#glide.customCommand(["SPUBLISH"], { route: { type: "primarySlotKey", key: channel } }),
+      );
+    } catch (cause) {
+      if (isUnknownCommand(cause)) return false;
+      if (!refusesForGood(cause)) throw notRun(channel, cause, true);
+    }
+    this.#knowsSharded = true;
+    return true;
   }
 
   #count(channel: string, change: number): void {
