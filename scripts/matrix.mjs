@@ -1,12 +1,12 @@
 // @ts-check
 /**
- * npm run matrix [-- CELL … and options]: the tests on each server and each runtime that Holdfast supports.
+ * npm run matrix [-- SERVER … RUNTIME … and options]: the tests on each server and each runtime that Holdfast supports.
  *
- * A CELL is part of a cell's name, such as `valkey` or `node-24`; without one, all run. What is missing is fetched, see
- * scripts/matrix/pins.json. Options:
+ * SERVER and RUNTIME are parts of names, such as `valkey` or `node-24`. One alone runs all of its suites, both run the contracts for that
+ * server on that runtime, and without any all cells run. What is missing is fetched, see scripts/matrix/pins.json. Options:
  *
  *   --list         names the cells and their suites, and runs none
- *   --slice        the part for a single change: contracts on the newest servers, and one other cell chosen by the commit
+ *   --slice        the part for a single change: contracts on the newest servers, and one other suite chosen by the commit
  *   --suite TEXT   only suites whose title contains TEXT
  *   --record       writes the counts to docs/platforms.md
  *
@@ -20,7 +20,7 @@ import { argv, env, exit } from "node:process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
-import { cells, slice } from "./matrix/cells.mjs";
+import { cells, named, slice } from "./matrix/cells.mjs";
 import { CACHE, fetched } from "./matrix/fetch.mjs";
 import { record } from "./matrix/table.mjs";
 import { build, dependencies, redisServer, root, stop, tools } from "./setup.mjs";
@@ -28,6 +28,8 @@ import { failures, tally } from "./tally.mjs";
 
 /** Longest time for one suite, in ms. A suite that hangs is red, and the rest goes on. */
 const SUITE_MS = 1_200_000;
+/** How many suites run side by side of those that mostly wait. */
+const SIDE_BY_SIDE = 4;
 
 const { values, positionals } = parseArgs({
   args: argv.slice(2),
@@ -39,12 +41,14 @@ const { values, positionals } = parseArgs({
     record: { type: "boolean" },
   },
 });
-const offered = values.slice === true ? slice(commit()) : cells;
-const chosen = offered
-  .filter(({ name }) => positionals.length === 0 || positionals.some((text) => name.includes(text)))
+const chosen = (values.slice === true ? slice(commit()) : named(positionals))
   .map((cell) => ({ ...cell, suites: cell.suites.filter(({ title }) => title.includes(values.suite)) }))
   .filter(({ suites }) => suites.length > 0);
-if (chosen.length === 0) stop(`no cell matches; there are ${cells.map(({ name }) => name).join(", ")}`);
+const isUnknown = (/** @type {string} */ word) => !cells.some(({ name }) => name.includes(word));
+if (chosen.length === 0 || positionals.some(isUnknown)) {
+  const what = positionals.find(isUnknown) ?? `${positionals.join(" ")} with the suite ${values.suite}`;
+  stop(`there is no ${what} among ${cells.map(({ name }) => name).join(", ")}`);
+}
 if (values.list === true) {
   for (const { name, suites } of chosen) console.log(`${name}: ${suites.map(({ title }) => title).join(", ")}`);
   exit(0);
@@ -57,28 +61,23 @@ mkdirSync(logs, { recursive: true });
 /** @type {{ cell: string, suite: string, passed: number, failed: number }[]} */
 const results = [];
 let unfetched = 0;
+/** @type {{ cell: import("./matrix/cells.mjs").Cell, suite: import("./matrix/cells.mjs").Suite, server: string, runtime: string }[]} */
+const plays = [];
 for (const cell of chosen) {
-  /** @type {string} */
-  let program;
   try {
-    program = fetched(cell.name);
+    const server = cell.server === undefined ? await redisServer() : fetched(cell.server);
+    const runtime = cell.runtime === undefined ? process.execPath : fetched(cell.runtime);
+    plays.push(...cell.suites.map((suite) => ({ cell, suite, server, runtime })));
   } catch (error) {
     unfetched += 1;
     console.log(
       `failed: ${cell.name}: could not be fetched: ${error instanceof Error ? error.message : String(error)}`,
     );
-    continue;
-  }
-  for (const suite of cell.suites) {
-    const startedAtMs = performance.now();
-    const counts = await play(cell, suite, program);
-    results.push({ cell: cell.name, suite: suite.title, passed: counts.passed, failed: counts.failed });
-    for (const trouble of counts.troubles) console.log(`failed: ${cell.name}, ${suite.title}: ${trouble}`);
-    const seconds = Math.round((performance.now() - startedAtMs) / 1_000);
-    const mark = counts.failed === 0 ? "✓" : "✗";
-    console.log(`${mark} ${cell.name}, ${suite.title}: ${counts.passed} passed, ${counts.failed} failed, ${seconds} s`);
   }
 }
+const quiet = plays.filter(({ suite }) => suite.isQuiet === true);
+await Promise.all(Array.from({ length: SIDE_BY_SIDE }, () => played(quiet)));
+await played(plays.filter(({ suite }) => suite.isQuiet !== true));
 if (values.record === true) record(results, new Date());
 const passed = results.reduce((sum, each) => sum + each.passed, 0);
 const failed = unfetched + results.reduce((sum, each) => sum + each.failed, 0);
@@ -86,19 +85,33 @@ console.log(`${passed} passed, ${failed} failed`);
 exit(failed === 0 && passed > 0 ? 0 : 1);
 
 /**
- * @param {import("./matrix/cells.mjs").Cell} cell
- * @param {import("./matrix/cells.mjs").Suite} suite
- * @param {string} program  of the cell
+ * Plays one after the other, until none is left.
+ *
+ * @param {typeof plays} left
+ */
+async function played(left) {
+  for (let next = left.shift(); next !== undefined; next = left.shift()) {
+    const { cell, suite } = next;
+    const startedAtMs = performance.now();
+    const counts = await play(next);
+    results.push({ cell: cell.name, suite: suite.title, passed: counts.passed, failed: counts.failed });
+    for (const trouble of counts.troubles) console.log(`failed: ${cell.name}, ${suite.title}: ${trouble}`);
+    const seconds = Math.round((performance.now() - startedAtMs) / 1_000);
+    const mark = counts.failed === 0 ? "✓" : "✗";
+    console.log(`${mark} ${cell.name}, ${suite.title}: ${counts.passed} passed, ${counts.failed} failed, ${seconds} s`);
+  }
+}
+
+/**
+ * @param {typeof plays[number]} one
  * @returns {Promise<{ passed: number, failed: number, troubles: string[] }>}
  */
-async function play(cell, suite, program) {
-  const server = cell.kind === "server" ? program : await redisServer();
-  const runtime = cell.kind === "runtime" ? program : process.execPath;
-  const log = join(logs, `${cell.name}-${suite.title.replace(/\W+/g, "-")}.log`);
+async function play({ cell, suite, server, runtime }) {
+  const log = join(logs, `${cell.name}-${suite.title}`.replace(/[^\w.]+/g, "-").concat(".log"));
   // Child processes of tests that start `node` get the same one.
   const settings = { HOLDFAST_REDIS_SERVER: server, PATH: `${dirname(runtime)}:${env.PATH ?? ""}` };
   if (suite.files === "tour") {
-    const words = cell.name === "deno" ? ["run", "--allow-all", "--no-lock", "--node-modules-dir=manual"] : [];
+    const words = cell.runtime === "deno" ? ["run", "--allow-all", "--no-lock", "--node-modules-dir=manual"] : [];
     const { code } = await ended(runtime, [...words, "verify/platforms/tour.mjs"], settings, log);
     return ofTour(readFileSync(log, "utf8"), code);
   }
@@ -106,7 +119,10 @@ async function play(cell, suite, program) {
   rmSync(report, { force: true });
   const outside = fileURLToPath(new URL("./outside-errors.mjs", import.meta.url));
   const output = ["--reporter=verbose", "--reporter=json", `--outputFile.json=${report}`, `--reporter=${outside}`];
-  const { code, isLate } = await ended(runtime, [tools.vitest, "run", ...output, ...suite.files], settings, log);
+  // Contracts in full, also on the client libraries of which a plain run has a selection.
+  const all = suite.isQuiet === true ? { HOLDFAST_TESTS: "all" } : {};
+  const words = [tools.vitest, "run", ...output, ...suite.files];
+  const { code, isLate } = await ended(runtime, words, { ...settings, ...all }, log);
   const results = read(report);
   const { passed, failed, skipped } = tally(results, code);
   const troubles = [...failures(results, root), ...skipped.map((name) => `skipped: ${name}`)];
@@ -161,7 +177,11 @@ function read(file) {
   }
 }
 
-/** @returns {string} hash of the present commit */
+/** @returns {string} hash of the present commit; zeros where there is no repository */
 function commit() {
-  return execFileSync("git", ["rev-parse", "HEAD"], { cwd: root, encoding: "utf8" }).trim();
+  try {
+    return execFileSync("git", ["rev-parse", "HEAD"], { cwd: root, encoding: "utf8", stdio: "pipe" }).trim();
+  } catch {
+    return "0".repeat(40);
+  }
 }

@@ -1,5 +1,6 @@
 // @ts-check
-/** The cells of the matrix: each is one server or one runtime, with the suites that it must pass. */
+/** The cells of the matrix: each is one server or one runtime, or both, with the suites that it must pass. */
+import { pins } from "./fetch.mjs";
 
 /**
  * A suite is files of tests, or the tour for runtimes on which vitest does not run.
@@ -7,23 +8,33 @@
  * @typedef {object} Suite
  * @property {string} title  a column of docs/platforms.md
  * @property {readonly string[] | "tour"} files
+ * @property {boolean} [isQuiet]  it waits more than it computes, so several may run side by side
  */
 
 /**
  * @typedef {object} Cell
- * @property {string} name  of its pin
- * @property {"server" | "runtime"} kind
+ * @property {string} name
  * @property {string} title
+ * @property {string} [server]  its pin; if absent, the server that other tests use
+ * @property {string} [runtime]  its pin; if absent, the Node that runs this
  * @property {readonly Suite[]} suites
  */
 
 const HERE = "packages/holdfast/tests";
 /** @type {Suite} */
-const ON_IOREDIS = { title: "contracts on ioredis 6", files: [`${HERE}/contract/ioredis-6.test`] };
+const ON_IOREDIS = { title: "contracts on ioredis 6", files: [`${HERE}/contract/ioredis-6.test`], isQuiet: true };
 /** @type {Suite} */
-const ON_NODE_REDIS = { title: "contracts on node-redis 6", files: [`${HERE}/contract/node-redis-6.test`] };
+const ON_NODE_REDIS = {
+  title: "contracts on node-redis 6",
+  files: [`${HERE}/contract/node-redis-6.test`],
+  isQuiet: true,
+};
 /** @type {Suite} */
-const ON_GLIDE = { title: "contracts on GLIDE", files: [`${HERE}/contract/glide.test`] };
+const ON_GLIDE = { title: "contracts on GLIDE", files: [`${HERE}/contract/glide.test`], isQuiet: true };
+/** @type {Suite} */
+const UNIT = { title: "unit", files: [`${HERE}/unit/`] };
+/** @type {Suite} */
+const TOUR = { title: "tour", files: "tour" };
 
 /** @type {readonly Suite[]} */
 const OF_SERVERS = [
@@ -38,8 +49,8 @@ const OF_SERVERS = [
 
 /** @type {readonly Suite[]} */
 const OF_NODE = [
-  { title: "unit", files: [`${HERE}/unit/`] },
-  { title: "contracts embedded", files: [`${HERE}/contract/embedded.test`] },
+  UNIT,
+  { title: "contracts embedded", files: [`${HERE}/contract/embedded.test`], isQuiet: true },
   ON_IOREDIS,
   { title: "command line", files: ["packages/cli/tests/"] },
 ];
@@ -63,34 +74,61 @@ const OTHERS = { bun: "Bun", deno: "Deno" };
 export const cells = [
   ...Object.entries(SERVERS).map(([name, title]) => {
     const suites = name === WITH_GLIDE ? [...OF_SERVERS, ON_GLIDE] : OF_SERVERS;
-    return { name, title, kind: /** @type {const} */ ("server"), suites };
+    return { name, title, server: name, suites };
   }),
-  ...Object.entries(NODES).map(([name, title]) => ({
-    name,
-    title,
-    kind: /** @type {const} */ ("runtime"),
-    suites: OF_NODE,
-  })),
-  ...Object.entries(OTHERS).map(([name, title]) => ({
-    name,
-    title,
-    kind: /** @type {const} */ ("runtime"),
-    suites: [{ title: "tour", files: /** @type {const} */ ("tour") }],
-  })),
+  ...Object.entries(NODES).map(([name, title]) => ({ name, title, runtime: name, suites: OF_NODE })),
+  ...Object.entries(OTHERS).map(([name, title]) => ({ name, title, runtime: name, suites: [TOUR] })),
 ];
 
 /**
- * The part that a change runs: the newest servers with the contracts, and one of the other cells, which the commit chooses.
+ * The cells that a command line names. Words for servers beside words for runtimes mean each of these servers on each of these runtimes.
+ *
+ * @param {readonly string[]} words  parts of names
+ * @returns {readonly Cell[]}
+ */
+export function named(words) {
+  /** @param {readonly Cell[]} among */
+  const found = (among) => among.filter(({ name }) => words.some((word) => name.includes(word)));
+  const servers = found(cells.filter(({ server }) => server !== undefined));
+  const runtimes = found(cells.filter(({ runtime }) => runtime !== undefined));
+  if (words.length === 0) return cells;
+  if (servers.length === 0 || runtimes.length === 0) return [...servers, ...runtimes];
+  return servers.flatMap((server) => runtimes.map((runtime) => pair(server, runtime)));
+}
+
+/**
+ * @param {Cell} server
+ * @param {Cell} runtime
+ * @returns {Cell}
+ */
+function pair(server, runtime) {
+  const suites = runtime.suites.includes(TOUR) ? [TOUR] : [ON_IOREDIS];
+  return { ...server, ...runtime, name: `${server.name} on ${runtime.name}`, suites };
+}
+
+/**
+ * The part that a change runs: the contracts on the newest servers, the unit tests on the newest Node with long-term support, and one of the other suites, which
+ * the commit chooses.
  *
  * @param {string} commit  its hash
  * @returns {Cell[]}
  */
 export function slice(commit) {
-  const newest = ["valkey-9.1", "redis-8.2"];
-  const contracts = cells
-    .filter(({ name }) => newest.includes(name))
-    .map((cell) => ({ ...cell, suites: [ON_IOREDIS, ON_NODE_REDIS] }));
-  const others = cells.filter(({ name }) => !newest.includes(name));
-  const chosen = others[Number.parseInt(commit.slice(0, 8), 16) % others.length];
-  return chosen === undefined ? contracts : [...contracts, chosen];
+  /** @type {Record<string, readonly Suite[]>} */
+  const always = {
+    "valkey-9.1": [ON_IOREDIS, ON_NODE_REDIS],
+    "redis-8.2": [ON_IOREDIS, ON_NODE_REDIS],
+    "node-24": [UNIT],
+  };
+  const rest = cells
+    // Debian keeps no old versions. A change should not turn red on the day on which one is replaced.
+    .filter(({ name }) => pins[name]?.from !== "debian")
+    .flatMap((cell) => cell.suites.map((suite) => ({ ...cell, suites: [suite] })))
+    .filter(({ name, suites: [suite] }) => suite === undefined || always[name]?.includes(suite) !== true);
+  const chosen = rest[Number.parseInt(commit.slice(0, 8), 16) % rest.length];
+  const newest = cells.flatMap((cell) => {
+    const suites = always[cell.name];
+    return suites === undefined ? [] : [{ ...cell, suites }];
+  });
+  return chosen === undefined ? newest : [...newest, chosen];
 }

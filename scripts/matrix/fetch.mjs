@@ -4,6 +4,8 @@
  *
  * Wheels come through pip, npm packages through npm and Debian packages through apt, from wherever these clients are configured to
  * look. Each file is compared with the checksum in pins.json before it is unpacked.
+ *
+ *     node scripts/matrix/fetch.mjs NAME      prints the folder of its program, for PATH
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -18,8 +20,9 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { basename, join } from "node:path";
-import { arch, platform } from "node:process";
+import { basename, dirname, join } from "node:path";
+import { arch, argv, exit, platform } from "node:process";
+import { pathToFileURL } from "node:url";
 
 import { root } from "../setup.mjs";
 
@@ -71,7 +74,7 @@ export function fetched(name) {
   const wanted = JSON.stringify(pin);
   if (existsSync(mark) && readFileSync(mark, "utf8") === wanted) return program;
 
-  console.log(`fetching ${pin.package} ${pin.version} (${pin.from})`);
+  console.error(`fetching ${pin.package} ${pin.version} (${pin.from})`);
   rmSync(folder, { recursive: true, force: true });
   const home = join(folder, "unpacked");
   mkdirSync(home, { recursive: true });
@@ -120,8 +123,18 @@ function starter(pin, folder, binary) {
  */
 function wheel(pin, folder, home) {
   const file = downloadWheel(pin, folder);
-  run(["unzip", "-q", "-o", file, "-d", home], folder);
+  unzip(file, home);
   rmSync(file);
+}
+
+/**
+ * With the Python that pip needs anyway.
+ *
+ * @param {string} file
+ * @param {string} into  folder, which it creates
+ */
+function unzip(file, into) {
+  run(["python3", "-m", "zipfile", "-e", file, into], dirname(file));
 }
 
 /**
@@ -147,7 +160,7 @@ function downloadWheel(pin, folder) {
 function libraries(pin, folder) {
   const file = downloadWheel({ ...pin, python: "3.11" }, folder);
   const unpacked = join(folder, "wheel/unpacked");
-  run(["unzip", "-q", "-o", file, "-d", unpacked], folder);
+  unzip(file, unpacked);
   const into = join(folder, "libraries");
   mkdirSync(into);
   for (const place of readdirSync(unpacked).filter((each) => each.endsWith(".libs"))) {
@@ -255,5 +268,15 @@ function run([command = "", ...args], folder) {
   } catch (error) {
     const { stdout = "", stderr = "" } = /** @type {{ stdout?: string, stderr?: string }} */ (error);
     throw new Error(`${command} failed: ${`${stdout}${stderr}`.trim().split("\n").at(-1) || String(error)}`);
+  }
+}
+
+if (argv[1] !== undefined && import.meta.url === pathToFileURL(argv[1]).href) {
+  const [, , name = ""] = argv;
+  try {
+    console.log(dirname(fetched(name)));
+  } catch (error) {
+    console.error(`${name} could not be fetched: ${error instanceof Error ? error.message : String(error)}`);
+    exit(1);
   }
 }

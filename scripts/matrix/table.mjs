@@ -37,7 +37,7 @@ export function record(results, now) {
  */
 function table(kind, old, results, date) {
   const before = entries(old);
-  const rows = cells.filter((cell) => cell.kind === kind);
+  const rows = cells.filter((cell) => cell[kind] !== undefined);
   const titles = [...new Set(rows.flatMap((cell) => cell.suites.map(({ title }) => title)))];
   const head = [kind, "version", ...titles];
   const lines = rows.map((cell) => {
