@@ -18,7 +18,7 @@ import { startRedis } from "../../../tests/support/redis-server.js";
 import type { HoldfastOptions } from "../src/holdfast.js";
 import { storeFor } from "../src/stores/detect.js";
 import type { ServerUnderTest, StoreUnderTest } from "../src/testing/index.js";
-import { CLIENTS_IN_A_CLUSTER, IN_A_CLUSTER, ON_ONE_SERVER, type Rules } from "./permissions/acl.js";
+import { CLIENTS_IN_A_CLUSTER, IN_A_CLUSTER, ON_ONE_SERVER, permit, type Rules } from "./permissions/acl.js";
 
 /** Connects one client to the server at `port` and returns a function that closes it. */
 type Connect = (port: number) => Promise<{ options: HoldfastOptions; close: () => unknown }>;
@@ -81,7 +81,7 @@ async function leastRights(ports: readonly number[], rules: Rules): Promise<{ us
   for (const port of ports) {
     const admin = new Redis6({ port });
     // The contract also uses a key with a name outside the prefix, which needs its own pattern.
-    await admin.call("ACL", "SETUSER", "locks", ...rules, "~legacy:*");
+    await permit({ command: (...words) => admin.call(...(words as [string])) }, "locks", [...rules, "~legacy:*"]);
     admin.disconnect();
   }
   return { username: "locks", password: "secret" };

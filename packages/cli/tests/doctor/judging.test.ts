@@ -363,12 +363,15 @@ test.each(["Redis 6.2", "Redis 7.2", "Valkey 8"] as const)(
 test("the line that is printed gives the very user all rights for the prefix, in a cluster too", () => {
   const lacking = { permissions: { missing: ["+evalsha"], forbidden: [], untried: new Map() } };
   const check = CHECKS.filter(({ id }) => id === "acl");
-  const fixOf = (topology: "single" | "cluster"): string =>
-    judge([facts("Redis 7.0", { ...lacking, topology })], { prefix: "app", checks: check })[0]?.fix ?? "";
+  const fixOf = (topology: "single" | "cluster", version: "Redis 6.2" | "Redis 7.0" = "Redis 7.0"): string =>
+    judge([facts(version, { ...lacking, topology })], { prefix: "app", checks: check })[0]?.fix ?? "";
   expect(fixOf("single")).toMatch(
     /^ACL SETUSER locks ~app:\* &app:in:\* .*\+evalsha \+script\|load .*\+pubsub\|numsub$/,
   );
   expect(fixOf("cluster")).toMatch(/ \+ssubscribe .* \+cluster\|slots /);
+  // It rejects rules for commands that it does not have.
+  expect(fixOf("cluster", "Redis 6.2")).not.toMatch(/ \+s(un)?subscribe| \+spublish/);
+  expect(fixOf("cluster", "Redis 6.2")).toMatch(/ \+subscribe .* \+pubsub\|shardnumsub \+cluster\|myid .*\|setinfo /);
 });
 
 test("grace: what is quiet is told with the time that is left", () => {

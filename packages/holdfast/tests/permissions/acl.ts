@@ -30,6 +30,10 @@ export const IN_A_CLUSTER: Rules = rulesAt(1);
 /** Commands that client libraries send in a cluster, mostly when they connect. */
 export const CLIENTS_IN_A_CLUSTER: Rules = rulesAt(2);
 
+/** Those of them that Redis 6.2 rejects, because it has no such commands. */
+export const SHARDED_CHANNELS: Rules =
+  /rejects rules for them: leave out\n`([^`]+)` there/.exec(TEXT)?.[1]?.split(" ") ?? [];
+
 /** What listing all locks also needs, on one server and in a cluster. */
 export const FOR_LOOKING: Rules = rulesAt(3);
 
@@ -47,15 +51,33 @@ interface Commanded {
   command(...words: (string | number)[]): Promise<unknown>;
 }
 
+/** Whether a server has sharded channels. */
+export async function hasShardedChannels(server: Commanded): Promise<boolean> {
+  const [known] = (await server.command("COMMAND", "INFO", "SSUBSCRIBE")) as unknown[];
+  return known !== null;
+}
+
+/** Gives a user these rules, as the document says for the version of the server. */
+export async function permit(server: Commanded, username: string, rules: Rules): Promise<void> {
+  const isKnown = await hasShardedChannels(server);
+  const accepted = rules.filter((rule) => isKnown || !SHARDED_CHANNELS.includes(rule));
+  await server.command("ACL", "SETUSER", username, ...accepted);
+}
+
+/** What client libraries send when they connect. Servers that do not know such a command reject a rule for it, and need none. */
+const CONNECTING: Rules = ["+client|setinfo", "+client|maint_notifications"];
+
 /**
- * Permits what client libraries send when they connect, as the document says for all servers but Redis 7.0, which rejects the rule.
+ * Permits what client libraries send when they connect.
  *
- * @throws Error  the server rejected the rule for another reason
+ * @throws Error  the server rejected a rule for another reason than that it does not know the command
  */
-export async function permitSetinfo(server: Commanded, username: string): Promise<void> {
-  await server.command("ACL", "SETUSER", username, "+client|setinfo").catch((error: unknown) => {
-    if (!/Unknown command or category name/.test(String(error))) throw error;
-  });
+export async function permitConnecting(server: Commanded, username: string): Promise<void> {
+  for (const rule of CONNECTING) {
+    await server.command("ACL", "SETUSER", username, rule).catch((error: unknown) => {
+      if (!/Unknown command or category name/.test(String(error))) throw error;
+    });
+  }
 }
 
 /** Permissions that were refused, from the server's ACL log. */

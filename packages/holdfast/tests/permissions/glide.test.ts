@@ -8,7 +8,8 @@ import {
   CLIENTS_IN_A_CLUSTER,
   IN_A_CLUSTER,
   ON_ONE_SERVER,
-  permitSetinfo,
+  permit,
+  permitConnecting,
   type Rules,
   refusals,
   refusedIn,
@@ -57,8 +58,8 @@ const topologies: Readonly<Record<string, () => Servers>> = {
 test.each(Object.keys(topologies))("on %s nothing is refused", async (topology) => {
   const { nodes, rules, connect } = (topologies[topology] as () => Servers)();
   for (const node of nodes) {
-    await node.command("ACL", "SETUSER", "locks", ...rules);
-    await permitSetinfo(node, "locks");
+    await permit(node, "locks", rules);
+    await permitConnecting(node, "locks");
     await node.command("ACL", "LOG", "RESET");
   }
   const [one, two, admin] = await Promise.all([connect(), connect(), connect()]);

@@ -7,7 +7,7 @@ import { appendHistory, clients, lookUp, readHistory, surveyAll } from "../../sr
 import { StoreError } from "../../src/core/errors.js";
 import { createHoldfast } from "../../src/holdfast.js";
 import { serverTimeMs, startOfPeriod } from "../../src/period-marker/index.js";
-import { FOR_LOOKING, ON_ONE_SERVER, permitSetinfo, type Rules, refusedIn } from "./acl.js";
+import { FOR_LOOKING, ON_ONE_SERVER, permitConnecting, type Rules, refusedIn } from "./acl.js";
 
 let server: RedisServer;
 beforeAll(async () => {
@@ -19,7 +19,7 @@ afterAll(() => server.stop());
 async function lookAs(rules: Rules): Promise<string[]> {
   const username = `user-${randomUUID()}`;
   await server.command("ACL", "SETUSER", username, ...rules);
-  await permitSetinfo(server, username);
+  await permitConnecting(server, username);
   const redis = new Redis({ port: server.port, username, password: "secret", enableReadyCheck: false });
   redis.on("error", () => {});
   const holdfast = createHoldfast({ redis });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { createHoldfast, type Holdfast } from "../../src/holdfast.js";
 import { deferred } from "../../src/testing/delays.js";
-import { ON_ONE_SERVER, permitSetinfo, refusedIn, rulesOfRecipe } from "./acl.js";
+import { ON_ONE_SERVER, permitConnecting, refusedIn, rulesOfRecipe } from "./acl.js";
 
 vi.setConfig({ testTimeout: 120_000 });
 const eventually = { timeout: 60_000, interval: 10 };
@@ -58,7 +58,7 @@ afterAll(() => server?.stop());
 async function refusedTo(recipe: string, rules: readonly string[]): Promise<string[]> {
   const username = randomUUID();
   await server.command("ACL", "SETUSER", username, ...ON_ONE_SERVER, ...rules);
-  await permitSetinfo(server, username);
+  await permitConnecting(server, username);
   await server.command("ACL", "LOG", "RESET");
   const clients = [1, 2].map(() => new Redis({ port: server.port, username, password: "secret" }));
   for (const client of clients) client.on("error", () => {});

@@ -4,7 +4,16 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { createHoldfast } from "../../src/holdfast.js";
 import { until } from "../../src/testing/delays.js";
-import { isNamed, ON_ONE_SERVER, others, permitSetinfo, type Rules, refusals, refusedIn, SHARED_LOCKS } from "./acl.js";
+import {
+  isNamed,
+  ON_ONE_SERVER,
+  others,
+  permitConnecting,
+  type Rules,
+  refusals,
+  refusedIn,
+  SHARED_LOCKS,
+} from "./acl.js";
 import { sharedTour } from "./shared-tour.js";
 import { type Complaint, shown } from "./tour.js";
 
@@ -33,7 +42,7 @@ async function tourAs(rules: Rules): Promise<Complaint[]> {
   users += 1;
   const username = `user${users}`;
   await server.command("ACL", "SETUSER", username, ...rules);
-  await permitSetinfo(server, username);
+  await permitConnecting(server, username);
   const clients = [1, 2].map(() => {
     const redis = new Redis({ port: server.port, username, password: "secret", enableReadyCheck: false });
     redis.on("error", () => {});

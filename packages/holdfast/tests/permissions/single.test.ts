@@ -6,7 +6,7 @@ import { createHoldfast } from "../../src/holdfast.js";
 import { echoOn } from "../../src/inbox/echo.js";
 import { storeFor } from "../../src/stores/detect.js";
 import { LONG_MS, until } from "../../src/testing/delays.js";
-import { isNamed, ON_ONE_SERVER, others, permitSetinfo, type Rules, refusals, refusedIn } from "./acl.js";
+import { isNamed, ON_ONE_SERVER, others, permitConnecting, type Rules, refusals, refusedIn } from "./acl.js";
 import { type Complaint, shown, tour } from "./tour.js";
 
 const RULES = ON_ONE_SERVER;
@@ -39,7 +39,7 @@ async function tourAs(rules: Rules): Promise<Complaint[]> {
   users += 1;
   const username = `user${users}`;
   await Promise.all(servers.map((one) => one.command("ACL", "SETUSER", username, ...rules)));
-  await Promise.all(servers.map((one) => permitSetinfo(one, username)));
+  await Promise.all(servers.map((one) => permitConnecting(one, username)));
   const client = ({ port }: RedisServer = server): Redis => {
     const redis = new Redis({ port, username, password: "secret", enableReadyCheck: false });
     redis.on("error", () => {});
@@ -97,7 +97,7 @@ test.concurrent.each(PERMISSIONS.filter((rule) => rule !== "+script|load"))(
 
 test("a client with all permissions can check its inbox", async () => {
   await server.command("ACL", "SETUSER", "echo", ...RULES);
-  await permitSetinfo(server, "echo");
+  await permitConnecting(server, "echo");
   const redis = new Redis({ port: server.port, username: "echo", password: "secret", enableReadyCheck: false });
   const store = storeFor(redis);
   try {

@@ -86,8 +86,7 @@ export const acl: Check = {
     const severe = missing.filter((rule) => !WITHOUT_IT_SLOWER.test(rule) && !FOR_INSPECTION.test(rule));
     const slower = missing.filter((rule) => WITHOUT_IT_SLOWER.test(rule));
     const inspecting = missing.filter((rule) => FOR_INSPECTION.test(rule));
-    const setinfo = takesSetinfo(info) ? " +client|setinfo" : "";
-    const fix = setUser(user, prefix, topology === "cluster") + setinfo;
+    const fix = setUser(user, prefix, topology === "cluster", info);
     const refused = (rules: readonly string[]): string => `user ${user} lacks ${few(rules, 12)}`;
     const verdicts = [
       ...(severe.length > 0 ? found("critical", refused(severe), { fix }) : []),
@@ -111,17 +110,26 @@ export const acl: Check = {
   },
 };
 
+/** Rules for commands of sharded channels, which Redis 6.2 does not have. */
+const SHARDED = /^\+s(un)?subscribe$|^\+spublish$/;
+
 /**
- * Whether a user may be permitted CLIENT SETINFO, which client libraries send. Redis 7.0 does not know it and rejects a rule for it;
- * Redis 6.2 takes any word as a subcommand. Valkey gives 7.2 as the version of Redis that it is compatible with.
+ * What client libraries send when they connect, as far as the server accepts rules for it. Redis 7.0 does not know CLIENT SETINFO and
+ * rejects a rule for it. Redis 6.2 takes any word as a subcommand, and refuses those that it does not know.
  */
-function takesSetinfo(info: NodeFacts["info"]): boolean {
-  const [major, minor = 0] = (info.get("redis_version") ?? "7").split(".").map(Number);
-  return major !== 7 || minor >= 2;
+function ofConnections([major = 7, minor = 0]: readonly number[]): readonly string[] {
+  if (major < 7) return ["+client|setinfo", "+client|maint_notifications"];
+  return major > 7 || minor >= 2 ? ["+client|setinfo"] : [];
 }
 
-/** The command that gives a user all it needs below the prefix, and takes nothing away. */
-export function setUser(user: string, prefix: string, isCluster: boolean): string {
+/**
+ * The command that gives a user all it needs below the prefix on this server, and takes nothing away. Valkey gives 7.2 as the version
+ * of Redis that it is compatible with.
+ */
+export function setUser(user: string, prefix: string, isCluster: boolean, info: NodeFacts["info"]): string {
   const { server, cluster, clusterClients } = leastPrivilege(prefix);
-  return ["ACL SETUSER", user, ...server, ...(isCluster ? [...cluster, ...clusterClients] : [])].join(" ");
+  const version = (info.get("redis_version") ?? "7").split(".").map(Number);
+  const isSharded = (version[0] ?? 7) >= 7;
+  const besides = [...cluster, ...clusterClients].filter((rule) => isSharded || !SHARDED.test(rule));
+  return ["ACL SETUSER", user, ...server, ...(isCluster ? besides : []), ...ofConnections(version)].join(" ");
 }

@@ -8,7 +8,7 @@ import { isReply, type Link, wordsOf } from "./link.js";
  * Each command that a script of the library calls, tried within one script. A server asks for the right before all else, so on a
  * replica the answer is the same. The key is gone at the end; whoever may neither delete nor set an expiry tries no more.
  *
- * KEYS[1] probe    ARGV[1] inbox    ARGV[2] 1 in a cluster with sharded channels
+ * KEYS[1] probe    ARGV[1] inbox    ARGV[2] 1 in a cluster
  */
 const ATTEMPTS = `-- the doctor tries what the present user may do
 local missing, isMissing, forbidden = {}, {}, {}
@@ -79,7 +79,8 @@ export const TRIED_IN_SCRIPTS: ReadonlySet<string> = new Set(
 export async function readPermissions(link: Link): Promise<PermissionFacts> {
   const attempts = new Attempts();
   const { redis, place, topology, prefix } = link;
-  const isSharded = topology === "cluster" && Number(link.info.get("redis_version")?.split(".")[0] ?? 7) >= 7;
+  const isCluster = topology === "cluster";
+  const isSharded = isCluster && Number(link.info.get("redis_version")?.split(".")[0] ?? 7) >= 7;
   const keys = [place.key];
   const channels = [place.channel];
 
@@ -89,7 +90,7 @@ export async function readPermissions(link: Link): Promise<PermissionFacts> {
     await attempts.try("+evalsha", { keys }, redis.call("EVALSHA", "0".repeat(40), "1", place.key), /^NOSCRIPT/);
     attempts.skip(TRIED_IN_SCRIPTS, "no script could be loaded");
   } else {
-    const call = redis.call("EVALSHA", String(sha), "1", place.key, place.channel, isSharded ? "1" : "0");
+    const call = redis.call("EVALSHA", String(sha), "1", place.key, place.channel, isCluster ? "1" : "0");
     const answer = await attempts.try("+evalsha", { keys }, call);
     if (answer === undefined) attempts.skip(TRIED_IN_SCRIPTS, "no script could be called");
     else {
@@ -105,8 +106,8 @@ export async function readPermissions(link: Link): Promise<PermissionFacts> {
   await attempts.try("+scan", {}, redis.call("SCAN", "0", "COUNT", "1"));
   if (isSharded) {
     await attempts.try("+spublish", { channels }, redis.call("SPUBLISH", place.channel, "probe"), /^(MOVED|CROSSSLOT)/);
-    await attempts.try("+cluster|slots", {}, redis.call("CLUSTER", "SLOTS"));
   }
+  if (isCluster) await attempts.try("+cluster|slots", {}, redis.call("CLUSTER", "SLOTS"));
   const listener = link.another();
   try {
     await listener.connect();
