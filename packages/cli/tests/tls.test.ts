@@ -1,69 +1,22 @@
 /** The command over TLS: a server that takes nobody without a certificate of its own authority. */
-import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { freePort, type RedisServer, startRedis } from "../../../tests/support/redis-server.js";
-import { type Ended, holdfast, newFolder } from "./support/command.js";
+import { startTlsRedis, type TlsServer } from "../../../tests/support/tls-server.js";
+import { type Ended, holdfast } from "./support/command.js";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
-const openssl = (words: readonly string[]): Promise<unknown> => promisify(execFile)("openssl", words);
-const EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-
-/** A key and a certificate by the authority in that folder: `NAME.key`, `NAME.crt`. */
-async function certify(folder: string, name: string): Promise<void> {
-  const file = (ending: string): string => join(folder, `${name}.${ending}`);
-  const authority = ["-CA", join(folder, "ca.crt"), "-CAkey", join(folder, "ca.key"), "-CAcreateserial"];
-  await openssl(["req", ...EC, "-keyout", file("key"), "-out", file("csr"), "-subj", `/CN=${name}`]);
-  await writeFile(file("ext"), "subjectAltName=IP:127.0.0.1\n");
-  const signed = ["-extfile", file("ext"), "-days", "2", "-out", file("crt")];
-  await openssl(["x509", "-req", "-in", file("csr"), ...authority, ...signed]);
-}
-
-/** Opens a port for TLS beside the plain one. @returns its number */
-async function openTlsPort(server: RedisServer): Promise<number> {
-  for (let tries = 1; ; tries += 1) {
-    const port = await freePort();
-    try {
-      await server.command("CONFIG", "SET", "tls-port", port);
-      return port;
-    } catch (error) {
-      // Somebody else may have taken it meanwhile.
-      if (tries === 5) throw error;
-    }
-  }
-}
-
-let server: RedisServer;
+let server: TlsServer;
 let url: string;
-let folder: string;
 let trusted: Record<string, string>;
 beforeAll(async () => {
-  folder = await newFolder();
-  const file = (name: string): string => join(folder, name);
-  const authority = [
-    "-keyout",
-    file("ca.key"),
-    "-out",
-    file("ca.crt"),
-    "-days",
-    "2",
-    "-subj",
-    "/CN=authority of a test",
-  ];
-  await openssl(["req", "-x509", ...EC, ...authority]);
-  await certify(folder, "server");
-  await certify(folder, "client");
-  const files = ["--tls-cert-file", file("server.crt"), "--tls-key-file", file("server.key")];
-  server = await startRedis({ args: [...files, "--tls-ca-cert-file", file("ca.crt"), "--tls-auth-clients", "yes"] });
-  url = `rediss://127.0.0.1:${await openTlsPort(server)}`;
+  server = await startTlsRedis("certified");
+  url = `rediss://127.0.0.1:${server.tlsPort}`;
   trusted = {
     HOLDFAST_REDIS: url,
-    HOLDFAST_TLS_CA: file("ca.crt"),
-    HOLDFAST_TLS_CERT: file("client.crt"),
-    HOLDFAST_TLS_KEY: file("client.key"),
+    HOLDFAST_TLS_CA: server.file("ca.crt"),
+    HOLDFAST_TLS_CERT: server.file("client.crt"),
+    HOLDFAST_TLS_KEY: server.file("client.key"),
   };
 });
 afterAll(() => server?.stop());
@@ -116,20 +69,20 @@ describe("over TLS", () => {
     expect(ends.certificate?.stderr).toMatch(/--tls-cert, --tls-key\)\n$/);
     expect(ends.plain?.stderr).not.toMatch(/--tls-cert/);
     for (const { stderr } of Object.values(ends)) expect(stderr.trimEnd()).not.toContain("\n");
-    const missing = await holdfast(["ls"], { ...trusted, HOLDFAST_TLS_CA: join(folder, "none.crt") });
+    const missing = await holdfast(["ls"], { ...trusted, HOLDFAST_TLS_CA: server.file("none.crt") });
     expect([missing.code, missing.stderr]).toEqual([64, expect.stringContaining("--tls-ca cannot be read")]);
   });
 
   it("asks whether a port that answers otherwise speaks TLS at all, before it speaks of certificates", async () => {
     const { HOLDFAST_TLS_CA = "" } = trusted;
-    const env = { HOLDFAST_REDIS: `rediss://127.0.0.1:${server.port}`, HOLDFAST_TLS_CA };
+    const env = { HOLDFAST_REDIS: `rediss://127.0.0.1:${server.server.port}`, HOLDFAST_TLS_CA };
     const { code, stderr } = await holdfast(["ls", "--connect-timeout", "2s"], env);
     expect(code).toBe(69);
     expect(stderr).toMatch(/: [^\n]* \((?:does that port speak TLS\?|that port does not speak TLS)[^\n]*\n$/);
   });
 
   it("refuses flags that nothing could be done with, with 64 and at once", async () => {
-    const file = (name: string): string => join(folder, name);
+    const { file } = server;
     await writeFile(file("text"), "no PEM\n");
     const secure = ["-r", "rediss://127.0.0.1:1"];
     const client = ["--tls-cert", file("client.crt")];

@@ -15,6 +15,7 @@ import { afterAll } from "vitest";
 import { startCluster } from "../../../tests/support/redis-cluster.js";
 import { type RedisSentinel, startSentinel } from "../../../tests/support/redis-sentinel.js";
 import { startRedis } from "../../../tests/support/redis-server.js";
+import { startTlsRedis } from "../../../tests/support/tls-server.js";
 import type { HoldfastOptions } from "../src/holdfast.js";
 import { storeFor } from "../src/stores/detect.js";
 import type { ServerUnderTest, StoreUnderTest } from "../src/testing/index.js";
@@ -59,6 +60,12 @@ export const stores: readonly StoreUnderTest[] = [
   onRedis("node-redis 5", async (port) => nodeRedis(createClient5({ url: `redis://127.0.0.1:${port}` }))),
   onRedis("node-redis 4", async (port) => nodeRedis(createClient4({ url: `redis://127.0.0.1:${port}` }))),
   onRedis("GLIDE", glide),
+  overTls("ioredis 6 over TLS", async (port, tls, user) =>
+    ioredis(new Redis6({ host: "127.0.0.1", port, tls, ...user })),
+  ),
+  overTls("node-redis 6 over TLS", async (port, tls, user) =>
+    nodeRedis(createClient6({ socket: { port, host: "127.0.0.1", tls: true, ...tls }, ...user })),
+  ),
   onCluster("ioredis 6 on a cluster", async (ports) => ioredis(new Cluster6(addresses(ports)))),
   onCluster("ioredis 6 on a cluster with minimal permissions", async (ports) => {
     const user = await leastRights(ports, [...ON_ONE_SERVER, ...IN_A_CLUSTER, ...CLIENTS_IN_A_CLUSTER]);
@@ -87,11 +94,46 @@ async function leastRights(ports: readonly number[], rules: Rules): Promise<{ us
   return { username: "locks", password: "secret" };
 }
 
-function onRedis(name: string, connect: Connect, keyPrefix = ""): StoreUnderTest {
+interface TlsOptions {
+  readonly ca: string;
+}
+interface Login {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** A store on connections that are encrypted, as a user with a password and minimal permissions. */
+function overTls(
+  name: string,
+  connect: (port: number, tls: TlsOptions, user: Login) => ReturnType<Connect>,
+): StoreUnderTest {
+  const authorities = new Map<number, { readonly tlsPort: number; readonly ca: string }>();
+  const start = async () => {
+    const { server, tlsPort, ca, stop } = await startTlsRedis("any");
+    authorities.set(server.port, { tlsPort, ca });
+    return { port: server.port, stop };
+  };
+  return onRedis(
+    name,
+    async (port) => {
+      const { tlsPort, ca } = authorities.get(port) ?? { tlsPort: 0, ca: "" };
+      return connect(tlsPort, { ca }, await leastRights([port], ON_ONE_SERVER));
+    },
+    "",
+    start,
+  );
+}
+
+function onRedis(
+  name: string,
+  connect: Connect,
+  keyPrefix = "",
+  startServer: () => Promise<{ readonly port: number; stop(): Promise<void> }> = startRedis,
+): StoreUnderTest {
   return {
     name,
     async start(): Promise<ServerUnderTest> {
-      const server = await startRedis();
+      const server = await startServer();
       const observer = new Redis6({ port: server.port });
       const closers: (() => unknown)[] = [() => observer.disconnect()];
       return {

@@ -6,7 +6,7 @@
 import { UnsupportedError } from "../core/errors.js";
 import type { ClientTimeouts, Replicas, ServerAddress, Store } from "../core/store.js";
 import { clientStore, type GrantConditions, type OpenSubscriber, overSubscriber, sharedWatch } from "./client-store.js";
-import { placeOf } from "./failure.js";
+import { missingPermission, placeOf } from "./failure.js";
 import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 
@@ -199,8 +199,13 @@ export function nodeRedisSubscriber(subscriber: NodeRedisClient, events: Subscri
         throw new Error("the subscriber connection was closed");
       }
       // For a channel that it knows, the library resolves immediately, although it may still be resubscribing after a
-      // reconnect. Replies arrive in order, so the reply to this PING comes after the server's confirmation.
-      await subscriber.ping?.();
+      // reconnect. Replies arrive in order, so the reply to this PING comes after the server's confirmation, even if the user may
+      // not send it.
+      try {
+        await subscriber.ping?.();
+      } catch (cause) {
+        if (missingPermission(cause, {}) === undefined) throw cause;
+      }
     },
     async unsubscribe(channel) {
       if (!isClosed) await subscriber.unsubscribe?.([channel]);

@@ -57,6 +57,8 @@ export const EACH_ONCE: readonly string[] = Object.keys(contracts).filter((kind)
  * and notifications without a queue.
  */
 export const SELECTED: Readonly<Record<string, readonly string[]>> = {
+  "ioredis 6 over TLS": ["mutex", "semaphore"],
+  "node-redis 6 over TLS": ["mutex", "condition"],
   "ioredis 6 with a key prefix": ["mutex", "semaphore", "multi-lock", "redlock"],
   "node-redis 6": EACH_ONCE,
   GLIDE: EACH_ONCE,

@@ -1,5 +1,6 @@
 /** The user of docs/permissions.md has exactly the permissions that Holdfast needs. Errors name a missing permission. */
 import { Redis } from "ioredis";
+import { createClient } from "redis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { createHoldfast } from "../../src/holdfast.js";
@@ -95,10 +96,23 @@ test.concurrent.each(PERMISSIONS.filter((rule) => rule !== "+script|load"))(
   },
 );
 
-test("a client with all permissions can check its inbox", async () => {
-  await server.command("ACL", "SETUSER", "echo", ...RULES);
-  await permitConnecting(server, "echo");
-  const redis = new Redis({ port: server.port, username: "echo", password: "secret", enableReadyCheck: false });
+const libraries: Readonly<Record<string, (username: string) => Promise<{ redis: object; close: () => unknown }>>> = {
+  async ioredis(username) {
+    const redis = new Redis({ port: server.port, username, password: "secret", enableReadyCheck: false });
+    return { redis, close: () => redis.disconnect() };
+  },
+  async "node-redis"(username) {
+    const redis = createClient({ socket: { port: server.port, host: "127.0.0.1" }, username, password: "secret" });
+    redis.on("error", () => {});
+    await redis.connect();
+    return { redis, close: () => redis.destroy() };
+  },
+};
+
+test.each(Object.keys(libraries))("a client with all permissions can check its inbox: %s", async (library) => {
+  const username = `echo-${library}`;
+  await server.command("ACL", "SETUSER", username, ...RULES);
+  const { redis, close } = await (libraries[library] as (typeof libraries)[string])(username);
   const store = storeFor(redis);
   try {
     const heard: string[] = [];
@@ -111,6 +125,6 @@ test("a client with all permissions can check its inbox", async () => {
     expect(heard).toEqual(["=2"]);
   } finally {
     await store.close();
-    redis.disconnect();
+    await close();
   }
 });

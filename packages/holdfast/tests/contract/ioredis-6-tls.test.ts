@@ -1,0 +1,3 @@
+import { contractsOn } from "./contracts.js";
+
+contractsOn("ioredis 6 over TLS");

@@ -1,0 +1,3 @@
+import { contractsOn } from "./contracts.js";
+
+contractsOn("node-redis 6 over TLS");
