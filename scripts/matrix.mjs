@@ -78,7 +78,6 @@ for (const cell of chosen) {
 const quiet = plays.filter(({ suite }) => suite.isQuiet === true);
 await Promise.all(Array.from({ length: SIDE_BY_SIDE }, () => played(quiet)));
 await played(plays.filter(({ suite }) => suite.isQuiet !== true));
-if (values.record === true) record(results, new Date());
 const passed = results.reduce((sum, each) => sum + each.passed, 0);
 const failed = unfetched + results.reduce((sum, each) => sum + each.failed, 0);
 console.log(`${passed} passed, ${failed} failed`);
@@ -95,6 +94,8 @@ async function played(left) {
     const startedAtMs = performance.now();
     const counts = await play(next);
     results.push({ cell: cell.name, suite: suite.title, passed: counts.passed, failed: counts.failed });
+    // After each, so that an interrupted run keeps what it found.
+    if (values.record === true) record(results, new Date());
     for (const trouble of counts.troubles) console.log(`failed: ${cell.name}, ${suite.title}: ${trouble}`);
     const seconds = Math.round((performance.now() - startedAtMs) / 1_000);
     const mark = counts.failed === 0 ? "✓" : "✗";

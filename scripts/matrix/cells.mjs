@@ -9,6 +9,7 @@ import { pins } from "./fetch.mjs";
  * @property {string} title  a column of docs/platforms.md
  * @property {readonly string[] | "tour"} files
  * @property {boolean} [isQuiet]  it waits more than it computes, so several may run side by side
+ * @property {boolean} [isLong]  it takes minutes, so no single change runs it
  */
 
 /**
@@ -41,10 +42,10 @@ const OF_SERVERS = [
   ON_IOREDIS,
   ON_NODE_REDIS,
   { title: "stores", files: [`${HERE}/stores/`] },
-  { title: "faults", files: [`${HERE}/faults/`] },
+  { title: "faults", files: [`${HERE}/faults/`], isLong: true },
   { title: "Lua", files: [`${HERE}/lua/`] },
   { title: "permissions", files: [`${HERE}/permissions/`] },
-  { title: "failover", files: [`${HERE}/failover/`] },
+  { title: "failover", files: [`${HERE}/failover/`], isLong: true },
 ];
 
 /** @type {readonly Suite[]} */
@@ -52,7 +53,7 @@ const OF_NODE = [
   UNIT,
   { title: "contracts embedded", files: [`${HERE}/contract/embedded.test`], isQuiet: true },
   ON_IOREDIS,
-  { title: "command line", files: ["packages/cli/tests/"] },
+  { title: "command line", files: ["packages/cli/tests/"], isLong: true },
 ];
 
 /** GLIDE has its own connection, so one server is enough to see that it works with the rest. */
@@ -123,7 +124,9 @@ export function slice(commit) {
   const rest = cells
     // Debian keeps no old versions. A change should not turn red on the day on which one is replaced.
     .filter(({ name }) => pins[name]?.from !== "debian")
-    .flatMap((cell) => cell.suites.map((suite) => ({ ...cell, suites: [suite] })))
+    .flatMap((cell) =>
+      cell.suites.filter(({ isLong }) => isLong !== true).map((suite) => ({ ...cell, suites: [suite] })),
+    )
     .filter(({ name, suites: [suite] }) => suite === undefined || always[name]?.includes(suite) !== true);
   const chosen = rest[Number.parseInt(commit.slice(0, 8), 16) % rest.length];
   const newest = cells.flatMap((cell) => {

@@ -17,7 +17,7 @@ it("a server and a runtime together mean the contracts for that server on that r
   expect(named([])).toEqual(cells);
 });
 
-it("every commit runs the contracts on the newest servers and one more suite, and in time each suite that can be fetched forever", () => {
+it("every commit runs the contracts on the newest servers and one more suite, and in time each short suite of what can be fetched forever", () => {
   const newest = ["valkey-9.1", "redis-8.2"].flatMap((server) =>
     ["ioredis", "node-redis"].map((library) => `${server}: contracts on ${library} 6`),
   );
@@ -28,6 +28,8 @@ it("every commit runs the contracts on the newest servers and one more suite, an
     expect(ran).toHaveLength(newest.length + 2);
     for (const title of ran) seen.add(title);
   }
-  const lasting = cells.filter(({ name }) => pins[name]?.from !== "debian");
+  const lasting = cells
+    .filter(({ name }) => pins[name]?.from !== "debian")
+    .map((cell) => ({ ...cell, suites: cell.suites.filter(({ isLong }) => isLong !== true) }));
   expect([...seen].toSorted()).toEqual(titles(lasting).toSorted());
 });

@@ -17,22 +17,22 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
       expect(await lease.release()).toBe("released");
     }));
 
-  test("the signal of an expired lease aborts before the next holder is granted", async () => {
-    const lease = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
-    const { signal } = lease;
-    let aborts = 0;
-    signal.addEventListener("abort", () => {
-      aborts += 1;
-    });
-    const next = await scene.rival.acquire({ waitMs: LONG_MS });
-    expect(signal.aborted).toBe(true);
-    expect(signal.reason).toBeInstanceOf(LeaseLostError);
-    expect(signal.reason.reason).toBe("expired");
-    expect(() => lease.assertHeld()).toThrow(LeaseLostError);
-    await expect(lease.release()).rejects.toThrow(LeaseLostError);
-    expect(aborts).toBe(1);
-    await next.release();
-  });
+  test("the signal of an expired lease aborts before the next holder is granted", () =>
+    withLeaseInTime(async (leaseMs) => {
+      const lease = await scene.lock.acquire({ leaseMs, renew: false, waitMs: LONG_MS });
+      const { signal } = lease;
+      let aborts = 0;
+      signal.addEventListener("abort", () => {
+        aborts += 1;
+      });
+      await using _next = await scene.rival.acquire({ waitMs: LONG_MS });
+      expect(signal.aborted).toBe(true);
+      expect(signal.reason).toBeInstanceOf(LeaseLostError);
+      expect(signal.reason.reason).toBe("expired");
+      expect(() => lease.assertHeld()).toThrow(LeaseLostError);
+      await expect(lease.release()).rejects.toThrow(LeaseLostError);
+      expect(aborts).toBe(1);
+    }));
 
   test("an expired lease cannot release, extend or shorten the next holder's lease", async () => {
     const stale = await scene.lock.acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
