@@ -94,7 +94,9 @@ function errorRows(path) {
       .filter(ts.isPropertyDeclaration)
       .find((member) => member.name.getText(file) === "code" && member.initializer !== undefined);
     if (code === undefined) return [];
-    return [`| \`${one.name?.text}\` | \`${code.initializer?.getText(file).replaceAll('"', "")}\` | ${documented(one).text} |`];
+    return [
+      `| \`${one.name?.text}\` | \`${code.initializer?.getText(file).replaceAll('"', "")}\` | ${documented(one).text} |`,
+    ];
   });
 }
 
@@ -103,7 +105,11 @@ export function documents() {
   const tables = {
     "docs/options.md": Object.entries(OPTIONS).map(([title, groups]) => [
       title,
-      ["| option | default | meaning |", "|---|---|---|", ...groups.flatMap(([path = "", ...names]) => optionRows(path, names))],
+      [
+        "| option | default | meaning |",
+        "|---|---|---|",
+        ...groups.flatMap(([path = "", ...names]) => optionRows(path, names)),
+      ],
     ]),
     "docs/error-index.md": Object.entries(ERRORS).map(([title, paths]) => [
       title,

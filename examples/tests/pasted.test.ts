@@ -43,10 +43,13 @@ afterAll(async () => {
   await redis.stop();
 });
 
-test.each(["README.md", "README.zh-CN.md"])("the first block of code in %s after the installation is a whole file", (path) => {
-  const [, code] = /^```ts\n([\s\S]*?)\n```$/m.exec(textOf(path)) ?? [];
-  expect(code).toBe(`// ${FIRST_LOCK}\n${textOf(FIRST_LOCK).trimEnd()}`);
-});
+test.each(["README.md", "README.zh-CN.md"])(
+  "the first block of code in %s after the installation is a whole file",
+  (path) => {
+    const [, code] = /^```ts\n([\s\S]*?)\n```$/m.exec(textOf(path)) ?? [];
+    expect(code).toBe(`// ${FIRST_LOCK}\n${textOf(FIRST_LOCK).trimEnd()}`);
+  },
+);
 
 describe.each([
   ["README.md", 1],
