@@ -72,6 +72,7 @@ export const ENGLISH = [
       "server-settings",
       "permissions",
       "hosting",
+      "serverless",
       "half-open-connections",
       "cli",
       "cli-run",
