@@ -27,6 +27,8 @@ const BUILT_ON_LIBRARY: Readonly<Record<string, readonly string[]>> = {
   "node-cron": [...RECIPES, "node-cron"],
   pg: [...RECIPES, "pg"],
   recipes: [],
+  // Types of the clients only, as the original has them.
+  "redlock-compat": ["ioredis"],
   telemetry: ["@opentelemetry/api", "prom-client"],
 };
 /** Entry points of the library for packages that are built on it. */

@@ -46,6 +46,7 @@ export function packagesWithScripts() {
     { root: join(packages, "holdfast/src") },
     { root: join(packages, "recipes/src"), prefix: "recipes/", library: "holdfast/internal" },
     { root: join(packages, "interop/src"), prefix: "interop/", library: "holdfast/internal" },
+    { root: join(packages, "redlock-compat/src"), prefix: "redlock-compat/", library: "holdfast/internal" },
   ];
 }
 

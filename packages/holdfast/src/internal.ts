@@ -98,3 +98,4 @@ export type { PermitsState } from "./permits/protocol.js";
 export { modeOf, readWriteLockProtocol } from "./read-write-lock/read-write-lock.js";
 export { semaphoreProtocol } from "./semaphore/semaphore.js";
 export { type RedisClient, storeOf } from "./store-of.js";
+export { storeFor } from "./stores/detect.js";

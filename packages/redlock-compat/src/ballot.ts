@@ -1,0 +1,162 @@
+/**
+ * One attempt of an operation: sends a script to all servers and counts their votes.
+ *
+ * It settles as soon as a majority is reached or can no longer be reached, so that two of four votes settle too. A server that does
+ * not reply in time votes against. `stats` resolves when all votes are in.
+ */
+import type { Cluster as IORedisCluster, Redis as IORedisClient } from "ioredis";
+import { ResourceLockedError } from "./errors.js";
+import { after } from "./time.js";
+
+export type Client = IORedisClient | IORedisCluster;
+
+/** The vote of one server. */
+export type ClientExecutionResult =
+  | {
+      client: Client;
+      vote: "for";
+      /** The number of resources that the operation was applied to. */
+      value: number;
+    }
+  | {
+      client: Client;
+      vote: "against";
+      error: Error;
+    };
+
+/** All votes of one attempt. */
+export type ExecutionStats = {
+  readonly membershipSize: number;
+  readonly quorumSize: number;
+  readonly votesFor: Set<Client>;
+  readonly votesAgainst: Map<Client, Error>;
+};
+
+/** The attempts of an operation that succeeded. */
+export type ExecutionResult = {
+  attempts: ReadonlyArray<Promise<ExecutionStats>>;
+};
+
+/** The text of a script, and the SHA-1 by which servers know it. */
+export interface ScriptText {
+  readonly value: string;
+  readonly hash: string;
+}
+
+/** What is sent to each server. */
+export interface Operation {
+  readonly script: ScriptText;
+  readonly resources: readonly string[];
+  /** Arguments of the script, without those about fences. */
+  readonly args: readonly (string | number)[];
+  /** The fences of the resources; empty if this lock has no token. */
+  readonly fences: readonly string[];
+  readonly fenceMs: number;
+  /** Longest time to wait for a vote, in ms. */
+  readonly timeoutMs: number;
+}
+
+/** The result of an attempt. */
+export interface Ballot {
+  readonly passed: boolean;
+  /** Whether so many servers have replied that the operation does not apply that no majority is left. */
+  readonly refused: boolean;
+  /** Undefined without fences. */
+  readonly token: number | undefined;
+  readonly stats: Promise<ExecutionStats>;
+}
+
+/** Clients whose user may not access fences. */
+const withoutFences = new WeakSet<Client>();
+
+/** Runs one attempt. `onError` is called for each vote against. */
+export function ballot(clients: ReadonlySet<Client>, operation: Operation, onError: (error: Error) => void): Promise<Ballot> {
+  const stats: ExecutionStats = {
+    membershipSize: clients.size,
+    quorumSize: Math.floor(clients.size / 2) + 1,
+    votesFor: new Set(),
+    votesAgainst: new Map(),
+  };
+  return new Promise((resolve) => {
+    let token: number | undefined;
+    let refusals = 0;
+    let complete: (stats: ExecutionStats) => void = () => {};
+    const whole = new Promise<ExecutionStats>((done) => {
+      complete = done;
+    });
+    const count = (): void => {
+      const most = clients.size - stats.quorumSize;
+      const passed = stats.votesFor.size >= stats.quorumSize;
+      if (passed || stats.votesAgainst.size > most) {
+        resolve({ passed, refused: refusals > most, token, stats: whole });
+      }
+      if (stats.votesFor.size + stats.votesAgainst.size === clients.size) complete(stats);
+    };
+    for (const client of clients) {
+      vote(client, operation).then(
+        (reply) => {
+          token = reply;
+          stats.votesFor.add(client);
+          count();
+        },
+        (thrown: unknown) => {
+          const error = thrown instanceof Error ? thrown : new Error(`Unexpected value thrown: ${String(thrown)}`);
+          if (error instanceof ResourceLockedError) refusals += 1;
+          stats.votesAgainst.set(client, error);
+          count();
+          onError(error);
+        },
+      );
+    }
+  });
+}
+
+/** Resolves to the token, if any. @throws ResourceLockedError  the server refused @throws Error  the server did not reply */
+async function vote(client: Client, operation: Operation): Promise<number | undefined> {
+  const { resources, timeoutMs } = operation;
+  const reply = await within(timeoutMs, run(client, operation));
+  const [code, token] = Array.isArray(reply) ? (reply as unknown[]) : [reply];
+  if (typeof code !== "number") throw new Error(`Unexpected result of type ${typeof code} returned from redis.`);
+  if (token !== undefined) return Number(token);
+  if (code !== resources.length) {
+    throw new ResourceLockedError(
+      `The operation was applied to: ${code} of the ${resources.length} requested resources.`,
+    );
+  }
+  return undefined;
+}
+
+/** Calls the client as the original does, so that clients, their wrappers and mocks see the same calls. */
+async function run(client: Client, operation: Operation): Promise<unknown> {
+  const { script, resources, args, fenceMs } = operation;
+  const fences = withoutFences.has(client) ? [] : operation.fences;
+  const keyCount = resources.length + fences.length;
+  const inputs = [...resources, ...fences, ...args.map(String), String(fences.length), String(fenceMs)];
+  try {
+    return await client.evalsha(script.hash, keyCount, inputs);
+  } catch (error) {
+    const text = error instanceof Error ? error.message : "";
+    if (text.startsWith("NOPERM") && fences.length > 0) {
+      withoutFences.add(client);
+      return run(client, operation);
+    }
+    if (!text.startsWith("NOSCRIPT")) throw error;
+    return client.eval(script.value, keyCount, inputs);
+  }
+}
+
+function within<Value>(timeoutMs: number, promise: Promise<Value>): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const cancel = after(timeoutMs, () => reject(new Error(`The server did not reply within ${Math.ceil(timeoutMs)} ms.`)));
+    promise.then(
+      (value) => {
+        cancel();
+        resolve(value);
+      },
+      (error: unknown) => {
+        cancel();
+        reject(error as Error);
+      },
+    );
+  });
+}

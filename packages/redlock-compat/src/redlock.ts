@@ -1,0 +1,459 @@
+/**
+ * The API of redlock 5 on its keys and values, so that its instances and those of this package exclude each other.
+ *
+ * Unlike the original, it wakes waiters, trusts a lock by two clocks, ends every attempt, and fails early where another attempt cannot
+ * help. docs/adr/142-redlock-compat.md lists all differences.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { EventEmitter } from "node:events";
+import { mappedKeys } from "holdfast/internal";
+import { type Ballot, ballot, type Client, type ExecutionResult, type ExecutionStats, type Operation } from "./ballot.js";
+import { ExecutionError } from "./errors.js";
+import { redlockCompatLockAcquire, redlockCompatLockExtend, redlockCompatLockRelease } from "./generated/lock.js";
+import { attemptsOf, merged, pauseOf, type Settings } from "./settings.js";
+import { after, type Deadline, deadlineOf, msLeft } from "./time.js";
+import { type Waiter, wakesOf } from "./wakes.js";
+
+/** How long a fence outlives its lock, in ms; see docs/adr/006. */
+const FENCE_MS = 600_000;
+/** How long the release of a failed acquire, or of an expired lock, waits for each server, in ms. */
+const CLEANUP_MS = 1_000;
+/** How many attempts a lock or an error keeps, because an acquire without a limit may make any number of them. */
+const MOST_ATTEMPTS = 1_000;
+const NO_QUORUM = "The operation was unable to achieve a quorum during its retry window.";
+
+/** The signal of `using`. It aborts when the lock may end or is lost; `error` is then the reason. */
+export type RedlockAbortSignal = AbortSignal & {
+  error?: Error;
+};
+
+/** Deadlines of the locks that this process has acquired or extended. Other locks have only `expiration`. */
+const deadlines = new WeakMap<Lock, Deadline>();
+/** Errors that say that a majority of the servers does not have the lock. */
+const losses = new WeakSet<Error>();
+
+/** A lock that was acquired. After `release` or `extend` it is over; `extend` returns the one that continues it. */
+export class Lock {
+  readonly redlock: Redlock;
+  readonly resources: string[];
+  /** The random text under each resource. */
+  readonly value: string;
+  readonly attempts: ReadonlyArray<Promise<ExecutionStats>>;
+  /** Until when the lock may be trusted, in ms since 1970; 0 when it is over. */
+  expiration: number;
+  /**
+   * Rises with every lock that this package grants on one of the resources, so that a protected resource can refuse a late holder.
+   * Undefined with several servers, with scripts of your own, and if the user may not access the keys of tokens.
+   */
+  readonly token?: number;
+
+  constructor(
+    redlock: Redlock,
+    resources: string[],
+    value: string,
+    attempts: ReadonlyArray<Promise<ExecutionStats>>,
+    expiration: number,
+    token?: number,
+  ) {
+    this.redlock = redlock;
+    this.resources = resources;
+    this.value = value;
+    this.attempts = attempts;
+    this.expiration = expiration;
+    if (token !== undefined) this.token = token;
+  }
+
+  /** As `Redlock.release`. */
+  async release(): Promise<ExecutionResult> {
+    return this.redlock.release(this);
+  }
+
+  /** As `Redlock.extend`. */
+  async extend(duration: number): Promise<Lock> {
+    return this.redlock.extend(this, duration);
+  }
+}
+
+/** The text of a script and its SHA-1. */
+interface Script {
+  value: string;
+  hash: string;
+}
+
+/** A script of your own, or a change of the default. */
+type ScriptOption = string | ((script: string) => string);
+
+/**
+ * Locks resources on one server, on a majority of several servers, or on a cluster.
+ *
+ * It emits `error` for each vote against an operation, also if the operation succeeds. No listener is needed.
+ */
+export default class Redlock extends EventEmitter {
+  readonly clients: Set<Client>;
+  readonly settings: Settings;
+  readonly scripts: {
+    readonly acquireScript: Script;
+    readonly extendScript: Script;
+    readonly releaseScript: Script;
+  };
+
+  /**
+   * @param clients   one client of ioredis for each independent server or cluster; you close them, or call `quit`
+   * @param settings  defaults of all operations
+   * @param scripts   scripts of your own, or functions that change the defaults; locks have no tokens then
+   * @throws Error    there is no client
+   */
+  constructor(
+    clients: Iterable<Client>,
+    settings: Partial<Settings> = {},
+    scripts: {
+      readonly acquireScript?: ScriptOption;
+      readonly extendScript?: ScriptOption;
+      readonly releaseScript?: ScriptOption;
+    } = {},
+  ) {
+    super();
+    // Without a listener, Node would throw each error that is emitted.
+    this.on("error", () => {});
+    this.clients = new Set(clients);
+    if (this.clients.size === 0) throw new Error("Redlock must be instantiated with at least one redis client.");
+    this.settings = merged(settings);
+    this.scripts = {
+      acquireScript: scriptOf(scripts.acquireScript, redlockCompatLockAcquire.source),
+      extendScript: scriptOf(scripts.extendScript, redlockCompatLockExtend.source),
+      releaseScript: scriptOf(scripts.releaseScript, redlockCompatLockRelease.source),
+    };
+  }
+
+  /** Closes the clients, and with them the subscriber connections. */
+  async quit(): Promise<void> {
+    await Promise.all([...this.clients].map((client) => client.quit()));
+  }
+
+  /**
+   * Locks all resources, or none.
+   *
+   * Tries `retryCount` times more if they are locked, after pauses of `retryDelay`; also whenever another instance of this package
+   * releases one of them, which does not count.
+   *
+   * @param duration  how long the lock lasts, in ms, a whole number
+   * @throws ExecutionError  no attempt got a majority; nothing is locked, except on servers that did not reply
+   */
+  async acquire(resources: string[], duration: number, settings?: Partial<Settings>): Promise<Lock> {
+    checkDuration(duration);
+    const used = merged(settings, this.settings);
+    const operation = operationOf(this, this.scripts.acquireScript, resources, duration);
+    const value = randomBytes(16).toString("hex");
+    const attempts: Promise<ExecutionStats>[] = [];
+    const most = attemptsOf(used);
+    let waiter: Waiter | undefined;
+
+    const attempt = async (isCounted: boolean): Promise<Lock | undefined> => {
+      const deadline = deadlineOf(duration, used.driftFactor);
+      const result = await send(this, { ...operation, args: [value, duration], timeoutMs: Math.max(1, duration) });
+      // An attempt that a message caused is reported only if it succeeds, because it is not one of those that `retryCount` allows.
+      if (isCounted || result.passed) keep(attempts, result);
+      if (result.passed && msLeft(deadline) > 0) return lockOf(this, resources, value, attempts, deadline, result.token);
+      return undefined;
+    };
+
+    try {
+      for (let count = 1; ; count += 1) {
+        let lock = await attempt(true);
+        if (lock !== undefined) return lock;
+        if (count >= most) throw new ExecutionError(NO_QUORUM, attempts);
+        // A minority that granted would keep others from a majority. The connection keeps the order of this and the next attempt.
+        if (this.clients.size > 1) void undo(this, operation, value, false);
+        waiter ??= wakesOf(this.clients).join(channelsOf(this, operation.resources));
+        const until = performance.now() + pauseOf(used);
+        while (await waiter.sleep(until - performance.now())) {
+          lock = await attempt(false);
+          if (lock !== undefined) return lock;
+          if (this.clients.size > 1) void undo(this, operation, value, false);
+        }
+      }
+    } catch (error) {
+      await undo(this, operation, value, true);
+      throw error;
+    } finally {
+      waiter?.leave();
+    }
+  }
+
+  /**
+   * Unlocks the resources.
+   *
+   * @throws ExecutionError  a majority did not have the lock any more, which is not tried again; or there was no majority of replies,
+   *                         and the lock ends by its expiry
+   */
+  async release(lock: Lock, settings?: Partial<Settings>): Promise<ExecutionResult> {
+    const used = merged(settings, this.settings);
+    const leftMs = leftOf(lock);
+    lock.expiration = 0;
+    const operation = operationOf(this, this.scripts.releaseScript, lock.resources, 0);
+    const args = [lock.value, channelsOf(this, operation.resources).join(" ")];
+    const attempts: Promise<ExecutionStats>[] = [];
+    for (let count = 1; ; count += 1) {
+      const result = await send(this, { ...operation, args, timeoutMs: Math.max(CLEANUP_MS, leftMs) });
+      keep(attempts, result);
+      if (result.passed) return { attempts };
+      if (result.refused || count >= attemptsOf(used)) throw failure(attempts, result);
+      await sleep(pauseOf(used));
+    }
+  }
+
+  /**
+   * Continues a lock for `duration` from now.
+   *
+   * @returns the lock that takes the place of `existing`
+   * @throws ExecutionError  the lock is over, or ended before a majority extended it
+   */
+  async extend(existing: Lock, duration: number, settings?: Partial<Settings>): Promise<Lock> {
+    checkDuration(duration);
+    const used = merged(settings, this.settings);
+    if (leftOf(existing) <= 0) throw new ExecutionError("Cannot extend an already-expired lock.", []);
+    const operation = operationOf(this, this.scripts.extendScript, existing.resources, duration);
+    const args = [existing.value, duration];
+    const attempts: Promise<ExecutionStats>[] = [];
+    for (let count = 1; ; count += 1) {
+      const deadline = deadlineOf(duration, used.driftFactor);
+      const result = await send(this, { ...operation, args, timeoutMs: Math.max(1, leftOf(existing)) });
+      keep(attempts, result);
+      if (result.passed && msLeft(deadline) > 0) {
+        existing.expiration = 0;
+        return lockOf(this, existing.resources, existing.value, attempts, deadline, existing.token);
+      }
+      if (result.refused || count >= attemptsOf(used)) throw failure(attempts, result);
+      await sleep(Math.min(pauseOf(used), leftOf(existing)));
+      if (leftOf(existing) <= 0) throw failure(attempts, result);
+    }
+  }
+
+  /**
+   * Runs `routine` while the resources are locked, extends the lock in time, and releases it afterward.
+   *
+   * The signal aborts at the latest when the lock's validity is over, whether or not servers reply.
+   *
+   * @returns the routine's value
+   * @throws the routine's error, in any case
+   * @throws ExecutionError  the resources could not be locked, or were lost while the routine ran
+   */
+  async using<T>(
+    resources: string[],
+    duration: number,
+    settings: Partial<Settings>,
+    routine?: (signal: RedlockAbortSignal) => Promise<T>,
+  ): Promise<T>;
+  async using<T>(
+    resources: string[],
+    duration: number,
+    routine: (signal: RedlockAbortSignal) => Promise<T>,
+  ): Promise<T>;
+  async using<T>(
+    resources: string[],
+    duration: number,
+    settingsOrRoutine: Partial<Settings> | ((signal: RedlockAbortSignal) => Promise<T>),
+    optionalRoutine?: (signal: RedlockAbortSignal) => Promise<T>,
+  ): Promise<T> {
+    checkDuration(duration);
+    const given = typeof settingsOrRoutine === "function" ? undefined : settingsOrRoutine;
+    const used = merged(given, this.settings);
+    const routine = optionalRoutine ?? settingsOrRoutine;
+    if (typeof routine !== "function") throw new Error("INVARIANT: routine is not a function.");
+    if (used.automaticExtensionThreshold > duration - 100) {
+      throw new Error(
+        "A lock `duration` must be at least 100ms greater than the `automaticExtensionThreshold` setting.",
+      );
+    }
+
+    const kept = keepExtended(await this.acquire(resources, duration, used), duration, used);
+    let value: T;
+    try {
+      value = await routine(kept.signal);
+    } catch (error) {
+      await kept.stop().release().catch(() => {});
+      throw error;
+    }
+    const lock = kept.stop();
+    const wasHeld = !kept.signal.aborted && leftOf(lock) > 0;
+    try {
+      await lock.release();
+    } catch (error) {
+      // The work is done, and the lock was held all the time. It ends by its expiry if its release could not be sent.
+      if (!wasHeld || losses.has(error as Error)) throw error;
+    }
+    return value;
+  }
+}
+
+/** A lock that is extended whenever little of its validity is left. */
+interface Kept {
+  readonly signal: RedlockAbortSignal;
+  /** Ends the extensions. Returns the lock as it is now. */
+  stop(): Lock;
+}
+
+function keepExtended(acquired: Lock, duration: number, settings: Settings): Kept {
+  const controller = new AbortController();
+  const signal: RedlockAbortSignal = controller.signal;
+  let lock = acquired;
+  let isOver = false;
+  let cancelExtension = (): void => {};
+  let cancelDeadline = (): void => {};
+
+  const stop = (): Lock => {
+    isOver = true;
+    cancelExtension();
+    cancelDeadline();
+    return lock;
+  };
+  const lose = (error: unknown): void => {
+    if (isOver) return;
+    stop();
+    signal.error = error instanceof Error ? error : new Error(String(error));
+    controller.abort();
+  };
+  const watch = (): void => {
+    cancelDeadline();
+    cancelDeadline = after(leftOf(lock), () => {
+      // Timers may fire a little early.
+      if (leftOf(lock) > 0) watch();
+      else lose(new ExecutionError("The lock could not be extended before it expired.", []));
+    });
+    cancelExtension = after(leftOf(lock) - settings.automaticExtensionThreshold, () => void extend());
+  };
+  const extend = async (): Promise<void> => {
+    let longest = 0;
+    while (!isOver) {
+      try {
+        // One attempt at a time: an extension has until the deadline, whatever the retries of an acquire are.
+        const next = await lock.redlock.extend(lock, duration, { ...settings, retryCount: 0 });
+        if (isOver) return;
+        lock = next;
+        watch();
+        return;
+      } catch (error) {
+        if (losses.has(error as Error) || leftOf(lock) <= 0) {
+          lose(error);
+          return;
+        }
+        // At least three attempts in the time that is left, and never one right after another.
+        longest = longest === 0 ? leftOf(lock) / 4 : longest;
+        await sleep(Math.max(10, Math.min(settings.retryDelay, longest)));
+      }
+    }
+  };
+  watch();
+  return { signal, stop };
+}
+
+/** How long a lock may still be trusted, in ms. */
+function leftOf(lock: Lock): number {
+  const left = lock.expiration - Date.now();
+  const deadline = deadlines.get(lock);
+  return deadline === undefined ? left : Math.min(left, msLeft(deadline));
+}
+
+function lockOf(
+  redlock: Redlock,
+  resources: string[],
+  value: string,
+  attempts: ReadonlyArray<Promise<ExecutionStats>>,
+  deadline: Deadline,
+  token: number | undefined,
+): Lock {
+  const lock = new Lock(redlock, resources, value, attempts, Math.floor(deadline.wallMs), token);
+  deadlines.set(lock, deadline);
+  return lock;
+}
+
+function checkDuration(duration: number): void {
+  if (Math.floor(duration) !== duration) throw new Error("Duration must be an integer value in milliseconds.");
+}
+
+function scriptOf(option: ScriptOption | undefined, text: string): Script {
+  const value = typeof option === "function" ? option(text) : typeof option === "string" ? option : text;
+  return { value, hash: createHash("sha1").update(value).digest("hex") };
+}
+
+/** Whether a lock of this Redlock has a token. Scripts of users know only the keys and arguments of the original. */
+function hasTokens({ clients, scripts: { acquireScript, extendScript, releaseScript } }: Redlock): boolean {
+  return (
+    clients.size === 1 &&
+    acquireScript.value === redlockCompatLockAcquire.source &&
+    extendScript.value === redlockCompatLockExtend.source &&
+    releaseScript.value === redlockCompatLockRelease.source
+  );
+}
+
+/** The operation of a script on resources, still without its arguments. A resource that is named twice is locked once. */
+function operationOf(
+  redlock: Redlock,
+  script: Script,
+  named: readonly string[],
+  durationMs: number,
+): Omit<Operation, "args" | "timeoutMs"> {
+  const resources = [...new Set(named)];
+  const fences = hasTokens(redlock) ? resources.map((resource) => fenceOf(redlock, resource)) : [];
+  return { script, resources, fences, fenceMs: durationMs + FENCE_MS };
+}
+
+/** What the clients put before keys. A channel has it too, because a client does not put it there. */
+function keyPrefixOf({ clients }: Redlock): string {
+  const [client] = clients;
+  const prefix: unknown = (client?.options as { keyPrefix?: unknown } | undefined)?.keyPrefix;
+  return typeof prefix === "string" ? prefix : "";
+}
+
+/** The key of a resource's last token. It is in the slot of the resource, whatever prefix the client puts before both. */
+function fenceOf(redlock: Redlock, resource: string): string {
+  return `${mappedKeys("hf", "redlock-compat", `${keyPrefixOf(redlock)}${resource}`).base}:fence`;
+}
+
+/** The channels of resources. A channel contains no space, because they are sent separated by spaces. */
+function channelsOf(redlock: Redlock, resources: readonly string[]): string[] {
+  const prefix = keyPrefixOf(redlock);
+  return resources.map((resource) => `hf:redlock-compat:${withoutSpaces(`${prefix}${resource}`)}`);
+}
+
+/** Lua counts only ASCII characters as spaces. */
+function withoutSpaces(text: string): string {
+  return text.replace(/[%\t-\r ]/g, (sign) => encodeURIComponent(sign));
+}
+
+function send(redlock: Redlock, operation: Operation): Promise<Ballot> {
+  return ballot(redlock.clients, operation, (error) => void redlock.emit("error", error));
+}
+
+/** Releases what a failed attempt may have locked. Never rejects, and emits nothing, because nothing may be locked. */
+async function undo(
+  redlock: Redlock,
+  operation: Omit<Operation, "args" | "timeoutMs">,
+  value: string,
+  notifies: boolean,
+): Promise<void> {
+  const channels = notifies ? channelsOf(redlock, operation.resources).join(" ") : "";
+  const { stats } = await ballot(
+    redlock.clients,
+    { ...operation, script: redlock.scripts.releaseScript, args: [value, channels], timeoutMs: CLEANUP_MS },
+    () => {},
+  );
+  await stats;
+}
+
+function keep(attempts: Promise<ExecutionStats>[], { stats }: Ballot): void {
+  attempts.push(stats);
+  if (attempts.length > MOST_ATTEMPTS) attempts.shift();
+}
+
+function failure(attempts: ReadonlyArray<Promise<ExecutionStats>>, { refused }: Ballot): ExecutionError {
+  const error = new ExecutionError(NO_QUORUM, attempts);
+  if (refused) losses.add(error);
+  return error;
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    after(ms, resolve);
+  });
+}

@@ -1,0 +1,48 @@
+/** The settings of redlock 5, with the same defaults and the same treatment of values that are not numbers. */
+
+/** How an operation is repeated, and how far clocks may drift. All times are in ms. */
+export interface Settings {
+  /** Part of the duration that is subtracted from a lock's validity, because clocks run at different speeds. */
+  readonly driftFactor: number;
+  /** How often an operation is tried again; -1 for no limit. */
+  readonly retryCount: number;
+  /** Pause between two attempts. */
+  readonly retryDelay: number;
+  /** Most that is added to or subtracted from a pause, at random. */
+  readonly retryJitter: number;
+  /** `using` extends the lock when this much of its validity is left. */
+  readonly automaticExtensionThreshold: number;
+}
+
+const DEFAULTS: Settings = {
+  driftFactor: 0.01,
+  retryCount: 10,
+  retryDelay: 200,
+  retryJitter: 100,
+  automaticExtensionThreshold: 500,
+};
+
+/** Returns `base` with the numbers of `changes`. Anything else in `changes` is ignored, such as an option that is undefined. */
+export function merged(changes: Partial<Settings> | undefined, base: Settings = DEFAULTS): Settings {
+  const pick = (name: keyof Settings): number => {
+    const value: unknown = changes?.[name];
+    return typeof value === "number" ? value : base[name];
+  };
+  return {
+    driftFactor: pick("driftFactor"),
+    retryCount: pick("retryCount"),
+    retryDelay: pick("retryDelay"),
+    retryJitter: pick("retryJitter"),
+    automaticExtensionThreshold: pick("automaticExtensionThreshold"),
+  };
+}
+
+/** How many attempts an operation has; at least one. */
+export function attemptsOf({ retryCount }: Settings): number {
+  return retryCount === -1 ? Infinity : Math.max(1, Math.floor(retryCount) + 1 || 1);
+}
+
+/** The pause before the next attempt, in ms. */
+export function pauseOf({ retryDelay, retryJitter }: Settings): number {
+  return Math.max(0, retryDelay + Math.floor((Math.random() * 2 - 1) * retryJitter)) || 0;
+}
