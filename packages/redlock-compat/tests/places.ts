@@ -1,7 +1,7 @@
 /** Where the tests lock: one server, three servers, a cluster. */
 import { randomUUID } from "node:crypto";
 import { Cluster, Redis } from "ioredis";
-import { startRedisCluster } from "../../../tests/support/redis-cluster.js";
+import { startCluster } from "../../../tests/support/redis-cluster.js";
 import { startRedis } from "../../../tests/support/redis-server.js";
 
 export interface Place {
@@ -27,7 +27,7 @@ export const PLACES: readonly (readonly [string, () => Promise<Place>])[] = [
   [
     "a cluster",
     async () => {
-      const cluster = await startRedisCluster();
+      const cluster = await startCluster();
       const client = new Cluster(cluster.ports.map((port) => ({ host: "127.0.0.1", port })));
       return {
         clients: [client],
