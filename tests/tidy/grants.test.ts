@@ -4,8 +4,9 @@ import type { Script } from "../../packages/holdfast/src/core/store.js";
 import * as own from "../../packages/holdfast/src/generated/scripts.js";
 import * as interop from "../../packages/interop/src/generated/scripts.js";
 import * as recipes from "../../packages/recipes/src/generated/scripts.js";
+import * as redlockCompat from "../../packages/redlock-compat/src/generated/scripts.js";
 
-const scripts: readonly Script[] = [own, interop, recipes].flatMap((all) => Object.values<Script>(all));
+const scripts: readonly Script[] = [own, interop, recipes, redlockCompat].flatMap((all) => Object.values<Script>(all));
 
 /** Commands that write a holder: the key of a lock, or the field of an owner. */
 const MAKES_A_HOLDER = [

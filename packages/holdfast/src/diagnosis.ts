@@ -43,6 +43,7 @@ export const keyFamilies: ReadonlySet<string> = new Set([
     "timestamp",
     "redisson-semaphore",
     "redisson-latch",
+    "redlock-compat",
     "once",
     "keyed",
     "coalesce",

@@ -4,7 +4,7 @@
  * It settles as soon as a majority is reached or can no longer be reached, so that two of four votes settle too. A server that does
  * not reply in time votes against. `stats` resolves when all votes are in.
  */
-import type { Cluster as IORedisCluster, Redis as IORedisClient } from "ioredis";
+import type { Redis as IORedisClient, Cluster as IORedisCluster } from "ioredis";
 import { ResourceLockedError } from "./errors.js";
 import { after } from "./time.js";
 
@@ -70,7 +70,11 @@ export interface Ballot {
 const withoutFences = new WeakSet<Client>();
 
 /** Runs one attempt. `onError` is called for each vote against. */
-export function ballot(clients: ReadonlySet<Client>, operation: Operation, onError: (error: Error) => void): Promise<Ballot> {
+export function ballot(
+  clients: ReadonlySet<Client>,
+  operation: Operation,
+  onError: (error: Error) => void,
+): Promise<Ballot> {
   const stats: ExecutionStats = {
     membershipSize: clients.size,
     quorumSize: Math.floor(clients.size / 2) + 1,
@@ -147,7 +151,9 @@ async function run(client: Client, operation: Operation): Promise<unknown> {
 
 function within<Value>(timeoutMs: number, promise: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
-    const cancel = after(timeoutMs, () => reject(new Error(`The server did not reply within ${Math.ceil(timeoutMs)} ms.`)));
+    const cancel = after(timeoutMs, () =>
+      reject(new Error(`The server did not reply within ${Math.ceil(timeoutMs)} ms.`)),
+    );
     promise.then(
       (value) => {
         cancel();

@@ -7,7 +7,14 @@
 import { createHash, randomBytes } from "node:crypto";
 import { EventEmitter } from "node:events";
 import { mappedKeys } from "holdfast/internal";
-import { type Ballot, ballot, type Client, type ExecutionResult, type ExecutionStats, type Operation } from "./ballot.js";
+import {
+  type Ballot,
+  ballot,
+  type Client,
+  type ExecutionResult,
+  type ExecutionStats,
+  type Operation,
+} from "./ballot.js";
 import { ExecutionError } from "./errors.js";
 import { redlockCompatLockAcquire, redlockCompatLockExtend, redlockCompatLockRelease } from "./generated/lock.js";
 import { attemptsOf, merged, pauseOf, type Settings } from "./settings.js";
@@ -153,7 +160,8 @@ export default class Redlock extends EventEmitter {
       const result = await send(this, { ...operation, args: [value, duration], timeoutMs: Math.max(1, duration) });
       // An attempt that a message caused is reported only if it succeeds, because it is not one of those that `retryCount` allows.
       if (isCounted || result.passed) keep(attempts, result);
-      if (result.passed && msLeft(deadline) > 0) return lockOf(this, resources, value, attempts, deadline, result.token);
+      if (result.passed && msLeft(deadline) > 0)
+        return lockOf(this, resources, value, attempts, deadline, result.token);
       return undefined;
     };
 
@@ -271,7 +279,10 @@ export default class Redlock extends EventEmitter {
     try {
       value = await routine(kept.signal);
     } catch (error) {
-      await kept.stop().release().catch(() => {});
+      await kept
+        .stop()
+        .release()
+        .catch(() => {});
       throw error;
     }
     const lock = kept.stop();

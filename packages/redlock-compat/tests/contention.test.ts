@@ -20,70 +20,74 @@ const PROGRAM = new URL("programs/contender.mjs", import.meta.url);
 test.each([
   ["one server", 1],
   ["three servers, one of which is killed", 3],
-])("on %s, the original and the drop-in are never inside together while processes are killed", async (_, count) => {
-  const referee = await startRedis();
-  // A restarted server remembers its locks.
-  const servers = await Promise.all(Array.from({ length: count }, () => startRedis({ persist: true })));
-  const redis = new Redis({ port: referee.port });
-  const names = ["{a}", "{b}"];
-  let started = 0;
-  const start = (library: string): { library: string; id: string; program: ReturnType<typeof startProgram> } => {
-    started += 1;
-    const id = `p${started}`;
-    const program = startProgram(PROGRAM, {
-      library,
-      ports: servers.map(({ port }) => port),
-      refereePort: referee.port,
-      names,
-      id,
-    });
-    return { library, id, program };
-  };
-  let contenders = LIBRARIES.flatMap((library) => [start(library), start(library)]);
-  const sections = async (): Promise<number[]> =>
-    (await redis.hmget("by-library", ...LIBRARIES)).map((done) => Number(done ?? 0));
+])(
+  "on %s, the original and the drop-in are never inside together while processes are killed",
+  async (_, count) => {
+    const referee = await startRedis();
+    // A restarted server remembers its locks.
+    const servers = await Promise.all(Array.from({ length: count }, () => startRedis({ persist: true })));
+    const redis = new Redis({ port: referee.port });
+    const names = ["{a}", "{b}"];
+    let started = 0;
+    const start = (library: string): { library: string; id: string; program: ReturnType<typeof startProgram> } => {
+      started += 1;
+      const id = `p${started}`;
+      const program = startProgram(PROGRAM, {
+        library,
+        ports: servers.map(({ port }) => port),
+        refereePort: referee.port,
+        names,
+        id,
+      });
+      return { library, id, program };
+    };
+    let contenders = LIBRARIES.flatMap((library) => [start(library), start(library)]);
+    const sections = async (): Promise<number[]> =>
+      (await redis.hmget("by-library", ...LIBRARIES)).map((done) => Number(done ?? 0));
 
-  /** Kills a contender of each library and starts others; on several servers, kills one and restarts it a moment later. */
-  const disturb = async (): Promise<void> => {
-    for (const library of LIBRARIES) {
-      const victim = contenders.find((one) => one.library === library);
-      if (victim === undefined) throw new Error(`no contender uses ${library}`);
-      await redis.sadd("killed", victim.id);
-      await victim.program.kill();
-      contenders = [...contenders.filter((one) => one !== victim), start(library)];
-    }
-    const [server] = count > 1 ? servers : [];
-    await server?.kill();
-    await sleep(200);
-    await server?.restart();
-  };
+    /** Kills a contender of each library and starts others; on several servers, kills one and restarts it a moment later. */
+    const disturb = async (): Promise<void> => {
+      for (const library of LIBRARIES) {
+        const victim = contenders.find((one) => one.library === library);
+        if (victim === undefined) throw new Error(`no contender uses ${library}`);
+        await redis.sadd("killed", victim.id);
+        await victim.program.kill();
+        contenders = [...contenders.filter((one) => one !== victim), start(library)];
+      }
+      const [server] = count > 1 ? servers : [];
+      await server?.kill();
+      await sleep(200);
+      await server?.restart();
+    };
 
-  try {
-    const endsAtMs = performance.now() + SECONDS * 1_000;
-    let round = 0;
-    for (let isOver = false; !isOver; ) {
-      const before = await sections();
-      // Each library does some sections between two kills, however slow the machine is.
-      await expect
-        .poll(async () => (await sections()).every((done, at) => done >= (before[at] ?? 0) + SECTIONS), {
-          timeout: 80_000,
-        })
-        .toBe(true);
-      round += 1;
-      isOver = round >= 2 && performance.now() >= endsAtMs;
-      if (!isOver) await disturb();
+    try {
+      const endsAtMs = performance.now() + SECONDS * 1_000;
+      let round = 0;
+      for (let isOver = false; !isOver; ) {
+        const before = await sections();
+        // Each library does some sections between two kills, however slow the machine is.
+        await expect
+          .poll(async () => (await sections()).every((done, at) => done >= (before[at] ?? 0) + SECTIONS), {
+            timeout: 80_000,
+          })
+          .toBe(true);
+        round += 1;
+        isOver = round >= 2 && performance.now() >= endsAtMs;
+        if (!isOver) await disturb();
+      }
+      await redis.set("stop", 1);
+      const ends = await Promise.all(contenders.map(({ program }) => program.ended));
+      expect(ends.map(({ code }) => code)).toEqual(contenders.map(() => 0));
+      expect(await redis.get("overlaps")).toBeNull();
+      const added = await redis.hgetall("added");
+      for (const name of names) expect(await redis.get(`counter:${name}`)).toBe(added[`counter:${name}`]);
+      const done = await sections();
+      if (SECONDS > 0) console.log(`sections: ${LIBRARIES.map((library, at) => `${library} ${done[at]}`).join(", ")}`);
+    } finally {
+      for (const { program } of contenders) await program.kill();
+      redis.disconnect();
+      await Promise.all([referee, ...servers].map((server) => server.stop()));
     }
-    await redis.set("stop", 1);
-    const ends = await Promise.all(contenders.map(({ program }) => program.ended));
-    expect(ends.map(({ code }) => code)).toEqual(contenders.map(() => 0));
-    expect(await redis.get("overlaps")).toBeNull();
-    const added = await redis.hgetall("added");
-    for (const name of names) expect(await redis.get(`counter:${name}`)).toBe(added[`counter:${name}`]);
-    const done = await sections();
-    if (SECONDS > 0) console.log(`sections: ${LIBRARIES.map((library, at) => `${library} ${done[at]}`).join(", ")}`);
-  } finally {
-    for (const { program } of contenders) await program.kill();
-    redis.disconnect();
-    await Promise.all([referee, ...servers].map((server) => server.stop()));
-  }
-}, (SECONDS + 240) * 1_000);
+  },
+  (SECONDS + 240) * 1_000,
+);

@@ -171,7 +171,6 @@ describe.each(PLACES)("on %s", (_, start) => {
     await lock.release();
     await (await waiting).release();
   });
-
 });
 
 describe.each(LIBRARIES)("%s", (_, library) => {

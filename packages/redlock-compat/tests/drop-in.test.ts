@@ -185,7 +185,10 @@ describe("servers that reply in every way", () => {
   const clientsOf = (...all: readonly Reply[]): never[] => all.map((reply) => mock(reply).client);
 
   test("a split vote of two or four servers ends", async () => {
-    for (const replies of [[FREE, TAKEN], [FREE, FREE, TAKEN, TAKEN]]) {
+    for (const replies of [
+      [FREE, TAKEN],
+      [FREE, FREE, TAKEN, TAKEN],
+    ]) {
       const acquiring = new Redlock(clientsOf(...replies), { ...QUICK, retryCount: 1 }).acquire(["a"], LONG_MS);
       await expect(acquiring).rejects.toBeInstanceOf(ExecutionError);
     }
@@ -217,7 +220,10 @@ describe("servers that reply in every way", () => {
   });
 
   test("a rejection with anything but an error is a vote against", async () => {
-    const redlock = new Redlock(clientsOf(() => Promise.reject("no error")), { ...QUICK, retryCount: 0 });
+    const redlock = new Redlock(
+      clientsOf(() => Promise.reject("no error")),
+      { ...QUICK, retryCount: 0 },
+    );
     const errors: unknown[] = [];
     redlock.on("error", (error) => errors.push(error));
     await expect(redlock.acquire(["a"], LONG_MS)).rejects.toBeInstanceOf(ExecutionError);
@@ -227,7 +233,10 @@ describe("servers that reply in every way", () => {
   test("an acquire without a limit keeps a bounded number of attempts", async () => {
     let left = 1_500;
     const free = (): number => (left-- > 0 ? 0 : 1);
-    const lock = await new Redlock(clientsOf(free), { retryDelay: 0, retryJitter: 0, retryCount: -1 }).acquire(["a"], LONG_MS);
+    const lock = await new Redlock(clientsOf(free), { retryDelay: 0, retryJitter: 0, retryCount: -1 }).acquire(
+      ["a"],
+      LONG_MS,
+    );
     expect(lock.attempts.length).toBeLessThanOrEqual(1_000);
   });
 

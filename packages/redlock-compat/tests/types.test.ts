@@ -63,7 +63,9 @@ test("each type and class of the original can take the place of ours, and ours o
     `export const d${at}: typeof original.${name} = ours.${name};`,
   ]);
   // `default` is no name in a type position.
-  const code = [...instances, ...classes].join("\n").replaceAll(/: (original|ours)\.default/g, ": InstanceType<typeof $1.default>");
+  const code = [...instances, ...classes]
+    .join("\n")
+    .replaceAll(/: (original|ours)\.default/g, ": InstanceType<typeof $1.default>");
   expect(complaints(code)).toEqual([]);
 });
 
@@ -75,6 +77,8 @@ test("both modules export the same names", () => {
 });
 
 test("a difference is reported", () => {
-  const [complaint] = complaints("export const wrong: ours.Settings = { ...(null as unknown as original.Settings), retryCount: '1' };");
+  const [complaint] = complaints(
+    "export const wrong: ours.Settings = { ...(null as unknown as original.Settings), retryCount: '1' };",
+  );
   expect(complaint).toContain("not assignable");
 });

@@ -28,7 +28,7 @@ import type { Patch } from "./tooth.js";
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const PROJECTS = ["packages/holdfast", "packages/embedded", "verify"] as const;
 /** Packages whose scripts share fragments with the library, so that the scripts cannot be built without them. */
-const WITH_SCRIPTS = ["packages/recipes", "packages/interop"] as const;
+const WITH_SCRIPTS = ["packages/recipes", "packages/interop", "packages/redlock-compat"] as const;
 const COPIED = [
   ...[...PROJECTS, ...WITH_SCRIPTS].flatMap((project) => [`${project}/package.json`, `${project}/src`]),
   "verify/baseline",
