@@ -12,6 +12,7 @@ import { root } from "./setup.mjs";
 /** Each marker in a document, and the declarations whose rows follow it. */
 const OPTIONS = {
   "acquire, run and tryAcquire": [["packages/holdfast/src/core/options.ts", "TryAcquireOptions", "AcquireOptions"]],
+  run: [["packages/holdfast/src/core/options.ts", "RunOptions"]],
   createHoldfast: [["packages/holdfast/src/holdfast-options.ts", "HoldfastOptions"]],
   "mutex and reentrantMutex": [["packages/holdfast/src/holdfast-options.ts", "LockOptions"]],
   semaphore: [["packages/holdfast/src/semaphore/semaphore.ts", "SemaphoreOptions", "SemaphoreTryAcquireOptions"]],

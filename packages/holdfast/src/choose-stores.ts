@@ -4,6 +4,7 @@ import type { Store } from "./core/store.js";
 import type { HoldfastOptions } from "./holdfast-options.js";
 import { checkConditions, conditionsOf } from "./on-one-server.js";
 import { quorumGrace } from "./server/lineage.js";
+import { inspectSlot } from "./server/shard.js";
 import { storeFor } from "./stores/detect.js";
 
 /** The options that say how to reach the server. */
@@ -63,7 +64,7 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
   }
   const chosen = storeFor(redis ?? store, {
     subscriber: subscriber && (() => subscriber(0)),
-    conditions: conditionsOf(options),
+    conditions: conditionsOf(options, inspectSlot),
   });
   return checkConditions(chosen, options);
 }

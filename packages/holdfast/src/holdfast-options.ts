@@ -3,7 +3,7 @@ import type { CloseOptions } from "./core/closing.js";
 import { checkClientName, checkKey, checkPrefix, show, unknownOption } from "./core/keys.js";
 import type { ExportedLease } from "./core/lease.js";
 import type { AcquireOptions } from "./core/options.js";
-import { checkWhole, DEFAULTABLE, DEFAULTS, type ResolvedOptions, resolve } from "./core/options.js";
+import { checkOneOf, checkWhole, DEFAULTABLE, DEFAULTS, type ResolvedOptions, resolve } from "./core/options.js";
 import type { Store } from "./core/store.js";
 import type { FailoverGrace } from "./server/lineage.js";
 
@@ -134,16 +134,18 @@ export interface CheckedOptions {
  * @throws TypeError, RangeError  an invalid option; the message names the option, its range and the value received
  */
 export function checkOptions(options: HoldfastOptions, ways: readonly (keyof HoldfastOptions)[]): CheckedOptions {
-  const { prefix = "hf", clientName = "", commandTimeoutMs = 2_000, allowEviction = false } = options;
+  const {
+    prefix = "hf",
+    clientName = "",
+    commandTimeoutMs = 2_000,
+    allowEviction = false,
+    failoverGrace = "auto",
+  } = options;
   checkPrefix(prefix);
   checkClientName(clientName);
   checkWhole("commandTimeoutMs", commandTimeoutMs, 10, 60_000);
-  if (typeof allowEviction !== "boolean") {
-    throw new TypeError(`allowEviction must be true or false; got ${show(allowEviction)}`);
-  }
-  if (!["auto", "strict", "off", undefined].includes(options.failoverGrace)) {
-    throw new TypeError(`failoverGrace must be "auto", "strict" or "off"; got ${show(options.failoverGrace)}`);
-  }
+  checkOneOf("allowEviction", allowEviction, true, false);
+  checkOneOf("failoverGrace", failoverGrace, "auto", "strict", "off");
   if (options.replicas !== undefined) checkReplicas(options.replicas, commandTimeoutMs);
   if (options.subscriber !== undefined && typeof options.subscriber !== "function") {
     throw new TypeError(`subscriber must be a function that creates a connection; got ${show(options.subscriber)}`);
@@ -232,17 +234,16 @@ export function checkExported(exported: ExportedLease): ExportedLease {
   if (exported === null || typeof exported !== "object" || exported.version !== 1) {
     throw new TypeError(`adopt needs the result of lease.export(), version 1; got ${show(exported)}`);
   }
-  const { owner, token, reservedTo = token, leaseMs, renew, maxHoldMs, mode, slots } = exported;
+  const { owner, token, reservedTo = token, leaseMs, renew, maxHoldMs, mode = "read", slots } = exported;
   if (typeof owner !== "string" || !/^[!-~]{1,4096}$/.test(owner)) {
     throw new TypeError(`owner must be the owner of a lease; got ${show(owner)}`);
   }
   checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
   checkWhole("reservedTo", reservedTo, token, Number.MAX_SAFE_INTEGER);
   checkWhole("leaseMs", leaseMs, 100, 31_536_000_000);
-  if (typeof renew !== "boolean") throw new TypeError(`renew must be true or false; got ${show(renew)}`);
+  checkOneOf("renew", renew, true, false);
   if (maxHoldMs !== undefined) checkWhole("maxHoldMs", maxHoldMs, 1, 31_536_000_000);
-  if (mode !== undefined && mode !== "read" && mode !== "write")
-    throw new TypeError(`mode must be "read" or "write"; got ${show(mode)}`);
+  checkOneOf("mode", mode, "read", "write");
   if (slots !== undefined && !(Array.isArray(slots) && slots.every((slot) => Number.isSafeInteger(slot) && slot >= 0)))
     throw new TypeError(`slots must be an array of whole numbers; got ${show(slots)}`);
   return exported;

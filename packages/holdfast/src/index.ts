@@ -51,7 +51,13 @@ export type {
 export type { Inspection, WaitingClaim } from "./core/inspection.js";
 export type { ExportedLease, Lease, ReleaseOutcome } from "./core/lease.js";
 export type { ForceReleaseOptions, Lock } from "./core/lock.js";
-export { type AcquireOptions, DEFAULTS, type Fairness, type TryAcquireOptions } from "./core/options.js";
+export {
+  type AcquireOptions,
+  DEFAULTS,
+  type Fairness,
+  type RunOptions,
+  type TryAcquireOptions,
+} from "./core/options.js";
 export type { Inbox, Reply, ReplyForm, Script, Store } from "./core/store.js";
 export type {
   AwaitOptions,

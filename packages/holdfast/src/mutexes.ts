@@ -30,7 +30,7 @@ export {
 } from "./core/errors.js";
 export type { ExportedLease, Lease, ReleaseOutcome } from "./core/lease.js";
 export type { ForceReleaseOptions, Lock } from "./core/lock.js";
-export type { AcquireOptions, TryAcquireOptions } from "./core/options.js";
+export type { AcquireOptions, RunOptions, TryAcquireOptions } from "./core/options.js";
 export type { LockOptions } from "./holdfast-options.js";
 
 /** A client and how to use it: the result of `ioredis` or `nodeRedis`. */

@@ -13,7 +13,7 @@ import { LocalQueues } from "./core/local-queue.js";
 import type { ResolvedOptions } from "./core/options.js";
 import type { Runtime } from "./core/runtime.js";
 import { Session } from "./core/session.js";
-import type { Store } from "./core/store.js";
+import type { Grace, Store } from "./core/store.js";
 import { type CheckedOptions, checkLockOptions, type HoldfastOptions, type LockOptions } from "./holdfast-options.js";
 import { echoOn } from "./inbox/echo.js";
 import { MutexProtocol } from "./mutex/protocol.js";
@@ -90,13 +90,12 @@ export function onOneServer(store: Store, { runtime, options, isOwnStore, handOf
   };
 }
 
-/** The conditions under which a grant of this Holdfast counts. */
-export function conditionsOf({
-  prefix = "hf",
-  failoverGrace: grace = "auto",
-  replicas,
-}: HoldfastOptions): GrantConditions {
-  return { grace: failoverGrace(grace, prefix), replicas };
+/** The conditions under which a grant of this Holdfast counts. @param inspectSlot  needed if the server may be a cluster */
+export function conditionsOf(
+  { prefix = "hf", failoverGrace: grace = "auto", replicas }: HoldfastOptions,
+  inspectSlot?: Grace["inspectSlot"],
+): GrantConditions {
+  return { grace: failoverGrace(grace, prefix, inspectSlot), replicas };
 }
 
 /**

@@ -22,6 +22,7 @@ export {
   type Unconfirmed,
 } from "./redlock/decision.js";
 export { type FailoverGrace, failoverGrace, quorumGrace } from "./server/lineage.js";
+export { inspectSlot } from "./server/shard.js";
 export { type ClientParts, clientStore, type GrantConditions, type Inboxes } from "./stores/client-store.js";
 export { type StoreForOptions, storeFor } from "./stores/detect.js";
 export type { ScriptClient } from "./stores/script-runner.js";

@@ -1,5 +1,5 @@
 /** The rules of the failover grace in a cluster, each of which can be switched off; and what it assumes, which can be broken. */
-import { failoverGrace } from "holdfast/simulation";
+import { inspectSlot } from "holdfast/simulation";
 import type { ClusterSetting } from "./cluster-state.js";
 import { type ClusterRule, ClusterWorld } from "./cluster-world.js";
 import { type Explored, explore } from "./explore.js";
@@ -70,7 +70,7 @@ let texts: Promise<ScriptTexts> | undefined;
 /** What the library sends to a single server that may have taken over, and the question about a slot. */
 async function clusterScripts(): Promise<ScriptTexts> {
   const found = new Map(await failoverScripts());
-  await failoverGrace("auto", "hf")?.inspectSlot(
+  await inspectSlot(
     async ({ name, source }) => {
       found.set(name, source);
       return [1, -1, "a run", "a server"];

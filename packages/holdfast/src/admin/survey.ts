@@ -1,7 +1,7 @@
 /** Lists all locks under a prefix, page by page. */
 
 import { show } from "../core/keys.js";
-import { checkWhole } from "../core/options.js";
+import { checkOneOf, checkWhole } from "../core/options.js";
 import type { Holdfast } from "../holdfast.js";
 import { checkKnown } from "../holdfast-options.js";
 import { LOCK_KINDS, type LockEntry, type LockKind } from "./entry.js";
@@ -231,8 +231,7 @@ function checkWish(options: SurveyOptions): Wish {
   }
   if (typeof holder !== "string") throw new TypeError(`holder must be a string; got ${show(holder)}`);
   checkWhole("limit", limit, 1, 10_000);
-  if (typeof includeFree !== "boolean")
-    throw new TypeError(`includeFree must be true or false; got ${show(includeFree)}`);
+  checkOneOf("includeFree", includeFree, true, false);
   readCursor(known.cursor);
   return { glob, kinds, holder, limit, includeFree };
 }

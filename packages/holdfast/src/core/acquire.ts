@@ -6,7 +6,7 @@ import { Hold, hold } from "./hold.js";
 import { firstHolder } from "./inspection.js";
 import type { ExportedLease, Lease } from "./lease.js";
 import type { LocalQueues } from "./local-queue.js";
-import type { ResolvedOptions } from "./options.js";
+import { NONE, OF_RUN, type ResolvedOptions, type RunOptions } from "./options.js";
 import type { Grant, LockProtocol, NotHeld, WaitProtocol } from "./protocol.js";
 import { type Granted, NOTHING_RUNS, parseOwner, standingPause, type TimedOut } from "./protocol.js";
 import { cleanUp } from "./release.js";
@@ -120,25 +120,45 @@ export async function tryAcquire<Held extends Lease>(
 /**
  * Acquires the lock, runs `work` and releases the lock. An error from `work` takes precedence over an error from the release.
  * An unknown outcome of the release is not an error if `work` ended within the lease: no other caller held the lock in the
- * meantime, and the lease ends by itself.
+ * meantime, and the lease ends by itself. See docs/adr/009 and, about the release in the background, docs/adr/144.
+ *
+ * @param acquireLease  acquires the lock; checks the options, including those that only `run` has
  */
-export async function run<Held extends Lease, Result>(
-  acquireLease: () => Promise<Held>,
+export async function run<Held extends Lease, Result, Options extends RunOptions>(
+  session: Session,
   work: (lease: Held) => Result | Promise<Result>,
+  options: Options,
+  acquireLease: (options: Options) => Promise<Held>,
 ): Promise<Result> {
   if (typeof work !== "function") throw new TypeError(`work must be a function; got ${typeof work}`);
-  const held = await acquireLease();
+  const isGiven = options !== NONE && options !== null && typeof options === "object";
+  const held = await acquireLease(isGiven ? { ...options, [OF_RUN]: true } : options);
+  const { release, onReleaseError } = options;
+  const isAwaited = release !== "background";
+  const report = (error: unknown): void => {
+    // The callback may be an async function, although its type does not say so. Nothing waits for it.
+    new Promise((resolve) => resolve(onReleaseError?.(error))).catch(() => {});
+  };
   let result: Result;
   try {
     result = await work(held);
   } catch (error) {
-    await held.release().catch(() => {});
+    const ended = held.release().catch(report);
+    if (isAwaited) await ended;
+    else session.inBackground(ended);
     throw error;
   }
+  // If the lease is over, only the server knows whether the work overlapped with another holder's.
   const wasHeld = held.validForMs() > 0;
-  await held.release().catch((error: unknown) => {
-    if (!wasHeld || error instanceof LeaseLostError) throw error;
-  });
+  const released = held.release();
+  if (isAwaited || !wasHeld) {
+    await released.catch((error: unknown) => {
+      if (!wasHeld || error instanceof LeaseLostError) throw error;
+      report(error);
+    });
+  } else {
+    session.inBackground(released.catch(report));
+  }
   return result;
 }
 

@@ -12,6 +12,7 @@ import {
   checkWhole,
   NONE,
   type ResolvedOptions,
+  type RunOptions,
   resolve,
   type TryAcquireOptions,
 } from "./options.js";
@@ -120,15 +121,16 @@ export class Lock<Held extends Lease = Lease> {
   }
 
   /**
-   * Acquires the lock, runs `work`, and releases the lock. Prefer it to `acquire` because it always releases.
+   * Acquires the lock, runs `work`, and releases the lock. Prefer it to `acquire` because it always releases. Option
+   * `release` says whether it awaits the release.
    *
    * @returns what `work` returned
    * @throws what `work` threw; this takes precedence over the errors below
    * @throws LeaseLostError  `work` ended after its lease; it may have overlapped with another holder's work
    * @throws the errors of `acquire`; then `work` was not called
    */
-  async run<Result>(work: (lease: Held) => Result | Promise<Result>, options: AcquireOptions = NONE): Promise<Result> {
-    return run(() => this.acquire(options), work);
+  async run<Result>(work: (lease: Held) => Result | Promise<Result>, options: RunOptions = NONE): Promise<Result> {
+    return run(this.session, work, options, (given) => this.acquire(given));
   }
 
   /** Returns who holds the lock, since when and for how long, and who waits. Read-only. @throws StoreError, ClosedError */

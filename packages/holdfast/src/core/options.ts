@@ -69,6 +69,31 @@ export interface AcquireOptions extends TryAcquireOptions {
   readonly throughPause?: boolean | undefined;
 }
 
+/** Options of `run`: those of `acquire`, and how the lock is released when the work has ended. */
+export interface RunOptions extends AcquireOptions {
+  /**
+   * When `run` settles after its work has ended.
+   *
+   * - `"awaited"`: when the server has confirmed the release, or can no longer be expected to
+   * - `"background"`: immediately. The release has been sent, and Holdfast handles its reply in the background. This saves
+   *   one round trip. If the process ends before the release is written to its socket, the lock stays taken until the lease
+   *   expires. If the lease is over when the work has returned, `run` awaits the release all the same, because only the
+   *   server knows whether another holder overlapped. `close` waits for releases in the background.
+   * @default "awaited"
+   */
+  readonly release?: "awaited" | "background" | undefined;
+
+  /**
+   * Called with the error of a release that `run` does not reject with: a StoreError if the outcome is unknown, or, in the
+   * background, a LeaseLostError if the server had lost the lease unnoticed. An error that it throws is ignored.
+   */
+  readonly onReleaseError?: ((error: unknown) => void) | undefined;
+}
+
+/** Marks options that `run` passes to `acquire`, so that its own options are accepted. It survives copies of the options. */
+export const OF_RUN: unique symbol = Symbol("of run");
+const RUN_OPTIONS: readonly string[] = ["release", "onReleaseError"];
+
 /** The defaults of all options. */
 export const DEFAULTS: Readonly<{
   leaseMs: number;
@@ -101,9 +126,7 @@ const LEASE_MAX_MS = 31_536_000_000;
 
 const CHECKS: Readonly<Record<string, (value: unknown) => void>> = {
   leaseMs: checkLeaseMs,
-  renew(value) {
-    if (typeof value !== "boolean") throw new TypeError(`renew must be true or false; got ${show(value)}`);
-  },
+  renew: (value) => checkOneOf("renew", value, true, false),
   maxHoldMs(value) {
     if (value !== Infinity) checkWhole("maxHoldMs", value, LEASE_MIN_MS, LEASE_MAX_MS, " or Infinity");
   },
@@ -116,13 +139,11 @@ const CHECKS: Readonly<Record<string, (value: unknown) => void>> = {
   signal(value) {
     if (!isAbortSignal(value)) throw new TypeError(`signal must be an AbortSignal; got ${show(value)}`);
   },
-  fairness(value) {
-    if (value !== "cohort" && value !== "strict") {
-      throw new TypeError(`fairness must be "cohort" or "strict"; got ${show(value)}`);
-    }
-  },
-  throughPause(value) {
-    if (typeof value !== "boolean") throw new TypeError(`throughPause must be true or false; got ${show(value)}`);
+  fairness: (value) => checkOneOf("fairness", value, "cohort", "strict"),
+  throughPause: (value) => checkOneOf("throughPause", value, true, false),
+  release: (value) => checkOneOf("release", value, "awaited", "background"),
+  onReleaseError(value) {
+    if (typeof value !== "function") throw new TypeError(`onReleaseError must be a function; got ${show(value)}`);
   },
 };
 
@@ -130,7 +151,7 @@ const CHECKS: Readonly<Record<string, (value: unknown) => void>> = {
 export const DEFAULTABLE: readonly string[] = Object.keys(DEFAULTS);
 
 /** Names of the options of every `acquire`. */
-export const ACQUIRE_OPTIONS: readonly string[] = Object.keys(CHECKS);
+export const ACQUIRE_OPTIONS: readonly string[] = Object.keys(CHECKS).filter((option) => !RUN_OPTIONS.includes(option));
 
 /**
  * Checks the given options and fills in the rest from `defaults`.
@@ -147,12 +168,13 @@ export function resolve(
   if (options === null || typeof options !== "object") {
     throw new TypeError(`options must be an object; got ${show(options)}`);
   }
+  const known = OF_RUN in options ? [...names, ...RUN_OPTIONS] : names;
   const resolved: Record<string, unknown> = { ...defaults };
   for (const [option, value] of Object.entries(options)) {
     if (value === undefined) continue;
-    const check = names.includes(option) && Object.hasOwn(CHECKS, option) ? CHECKS[option] : undefined;
+    const check = known.includes(option) && Object.hasOwn(CHECKS, option) ? CHECKS[option] : undefined;
     if (check === undefined) {
-      throw unknownOption(option, names);
+      throw unknownOption(option, known);
     }
     check(value);
     resolved[option] = option === "signal" ? nativeSignal(value as AbortSignal) : value;
@@ -167,6 +189,14 @@ export const NONE: AcquireOptions = Object.freeze({});
 /** Checks the length of a lease. @throws TypeError, RangeError  not a whole number from 100 to 31,536,000,000 */
 export function checkLeaseMs(leaseMs: unknown): void {
   checkWhole("leaseMs", leaseMs, LEASE_MIN_MS, LEASE_MAX_MS);
+}
+
+/** Checks an option that has only a few values. @throws TypeError  `value` is not one of them */
+export function checkOneOf(option: string, value: unknown, ...values: readonly unknown[]): void {
+  if (values.includes(value)) return;
+  const others = values.map(show);
+  const last = others.pop();
+  throw new TypeError(`${option} must be ${others.join(", ")} or ${last}; got ${show(value)}`);
 }
 
 /**

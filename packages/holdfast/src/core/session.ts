@@ -77,6 +77,7 @@ export class Session {
   readonly #handOffMs: number;
   readonly #record: OwnClientRecord;
   readonly #cleanedUp = new Map<number, (token: number) => void>();
+  readonly #background = new Set<Promise<unknown>>();
   readonly #stopListening: () => void;
   readonly #reconnects: Readonly<Record<"commands" | "inbox", Reconnects>>;
   readonly #closeStore: () => Promise<void>;
@@ -284,6 +285,12 @@ export class Session {
     });
   }
 
+  /** Makes `close` wait for work that no caller awaits. @param work  never rejects */
+  inBackground(work: Promise<unknown>): void {
+    this.#background.add(work);
+    void work.then(() => this.#background.delete(work));
+  }
+
   /** Returns all leases that this client holds. */
   held(): readonly HeldLease[] {
     return heldBy(this.clientInbox.recipients());
@@ -312,9 +319,10 @@ export class Session {
     this.#isClosing = true;
     this.#record.close();
     const holders = this.clientInbox.recipients().map((occupant) => ({ occupant, leases: occupant.held?.() ?? [] }));
-    // Closing a waiter starts a cleanup, which is an occupant too. So repeat until none is left.
-    while (this.clientInbox.size > 0) {
-      await Promise.all(this.clientInbox.recipients().map((occupant) => occupant.close()));
+    // Closing a waiter starts a cleanup, which is an occupant too, and so may a release in the background. Repeat until
+    // none is left.
+    while (this.clientInbox.size + this.#background.size > 0) {
+      await Promise.all([...this.#background, ...this.clientInbox.recipients().map((occupant) => occupant.close())]);
     }
     const released: HeldLease[] = [];
     const unsettled: HeldLease[] = [];

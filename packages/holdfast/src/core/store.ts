@@ -208,19 +208,21 @@ export interface Grace {
     heard?: string,
   ): Promise<Standing>;
   /**
-   * Inspects a cluster slot through its marker.
+   * Inspects a cluster slot through its marker. Present if the server may be a cluster.
    *
    * @param vouched  a run that is known to have every grant of the slot, or an empty string
    * @param withOthers  whether to list the masters of the cluster
    * @throws StoreError
    */
-  inspectSlot(
-    run: Store["run"],
-    marker: string,
-    vouched: string,
-    withOthers: boolean,
-    timeoutMs: number,
-  ): Promise<ShardStanding>;
+  readonly inspectSlot?:
+    | ((
+        run: Store["run"],
+        marker: string,
+        vouched: string,
+        withOthers: boolean,
+        timeoutMs: number,
+      ) => Promise<ShardStanding>)
+    | undefined;
 }
 
 /** How much longer a server may not grant. */

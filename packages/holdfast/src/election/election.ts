@@ -9,6 +9,7 @@ import {
   checkWhole,
   NONE,
   type ResolvedOptions,
+  type RunOptions,
   resolve,
   type TryAcquireOptions,
 } from "../core/options.js";
@@ -131,7 +132,7 @@ export class Election extends Lock<Leadership> {
   /** Leads while `work` runs, like `Lock.run`. Takes the options of `acquire`. @throws as `Lock.run`, and as `acquire` */
   override run<Result>(
     work: (leadership: Leadership) => Result | Promise<Result>,
-    options: ElectionOptions = NONE,
+    options: ElectionOptions & RunOptions = NONE,
   ): Promise<Result> {
     return super.run(work, options);
   }

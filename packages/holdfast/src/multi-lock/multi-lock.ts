@@ -5,7 +5,14 @@ import type { Inspection } from "../core/inspection.js";
 import { show } from "../core/keys.js";
 import { Lease } from "../core/lease.js";
 import { type ForceReleaseOptions, Lock } from "../core/lock.js";
-import { type AcquireOptions, NONE, type ResolvedOptions, resolve, type TryAcquireOptions } from "../core/options.js";
+import {
+  type AcquireOptions,
+  NONE,
+  type ResolvedOptions,
+  type RunOptions,
+  resolve,
+  type TryAcquireOptions,
+} from "../core/options.js";
 import type { Session } from "../core/session.js";
 import { Mutex } from "../mutex/mutex.js";
 import { acquireInOrder, inOrder, type OrderedRequest, tryAcquireInOrder } from "./in-order.js";
@@ -128,9 +135,9 @@ export class MultiLock {
   /** Runs `work` while holding all members, like `Lock.run`. @throws as `acquire`; then `work` was not called */
   async run<Result>(
     work: (lease: MultiLease) => Result | Promise<Result>,
-    options: AcquireOptions = NONE,
+    options: RunOptions = NONE,
   ): Promise<Result> {
-    return run(() => this.acquire(options), work);
+    return run(this.#session, work, options, (given) => this.acquire(given));
   }
 
   /**

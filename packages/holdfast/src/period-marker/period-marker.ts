@@ -10,7 +10,7 @@ import { call } from "../core/call.js";
 import { LeaseLostError, UnsupportedError } from "../core/errors.js";
 import { show } from "../core/keys.js";
 import { askAsHolder, Lease } from "../core/lease.js";
-import { checkWhole } from "../core/options.js";
+import { checkOneOf, checkWhole } from "../core/options.js";
 import { parseOwner } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
 import { periodMarkerEnd, periodMarkerStart } from "../generated/period-marker.js";
@@ -98,8 +98,7 @@ export async function startOfPeriod(holdfast: Holdfast, lease: Lease, options: P
   } = checkKnown(options, ["every", "readAtMs", "untilSuccess", "key"]);
   const division = divisionOf(every);
   checkWhole("readAtMs", readAtMs, 0, Number.MAX_SAFE_INTEGER);
-  if (typeof untilSuccess !== "boolean")
-    throw new TypeError(`untilSuccess must be true or false; got ${show(untilSuccess)}`);
+  checkOneOf("untilSuccess", untilSuccess, true, false);
   const { kind, owner, token } = Lease.holdingOf(lease);
   if (!KINDS.has(kind)) {
     throw new UnsupportedError(

@@ -10,6 +10,7 @@ import {
   type AcquireOptions,
   NONE,
   type ResolvedOptions,
+  type RunOptions,
   resolve,
   type TryAcquireOptions,
 } from "../core/options.js";
@@ -145,11 +146,11 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
    */
   override async run<Result>(
     work: (lease: ReentrantLease) => Result | Promise<Result>,
-    options: ReentrantOptions = NONE,
+    options: ReentrantOptions & RunOptions = NONE,
   ): Promise<Result> {
     const inside = (lease: ReentrantLease): Result | Promise<Result> =>
       this.#contexts.run(this.protocol.key, ReentrantLease.sharedOf(lease), () => work(lease));
-    return run(() => this.acquire(options), typeof work === "function" ? inside : work);
+    return run(this.session, typeof work === "function" ? inside : work, options, (given) => this.acquire(given));
   }
 
   #sharedBy(within: unknown): SharedHold | undefined {

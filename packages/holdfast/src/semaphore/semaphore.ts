@@ -12,6 +12,7 @@ import {
   checkWhole,
   NONE,
   type ResolvedOptions,
+  type RunOptions,
   resolve,
   type TryAcquireOptions,
 } from "../core/options.js";
@@ -141,9 +142,9 @@ export class Semaphore extends Lock<SemaphoreLease> {
   /** Runs `work` while holding permits, like `Lock.run`. @throws as `acquire`; then `work` was not called */
   override async run<Result>(
     work: (lease: SemaphoreLease) => Result | Promise<Result>,
-    options: SemaphoreAcquireOptions = NONE,
+    options: SemaphoreAcquireOptions & RunOptions = NONE,
   ): Promise<Result> {
-    return run(() => this.acquire(options), work);
+    return run(this.session, work, options, (given) => this.acquire(given));
   }
 
   /**

@@ -4,14 +4,22 @@
 import { call } from "../core/call.js";
 import { StoreError } from "../core/errors.js";
 import type { Grace } from "../core/store.js";
-import { serverLineage, serverShard } from "../generated/server.js";
+import { serverLineage } from "../generated/server.js";
 
 /** What Holdfast does after a failover or a server restart; the option `failoverGrace` of `createHoldfast`. */
 export type FailoverGrace = "auto" | "strict" | "off";
 
-/** How a store asks the server about its lineage; undefined if it must not ask. */
-export function failoverGrace(mode: FailoverGrace, prefix: string): Grace | undefined {
-  return mode === "off" ? undefined : graceFor(mode, prefix, false);
+/**
+ * How a store asks the server about its lineage; undefined if it must not ask.
+ *
+ * @param inspectSlot  see shard.ts; needed if the server may be a cluster
+ */
+export function failoverGrace(
+  mode: FailoverGrace,
+  prefix: string,
+  inspectSlot?: Grace["inspectSlot"],
+): Grace | undefined {
+  return mode === "off" ? undefined : graceFor(mode, prefix, false, inspectSlot);
 }
 
 /**
@@ -22,7 +30,12 @@ export function quorumGrace(prefix: string): Grace {
   return graceFor("strict", prefix, true);
 }
 
-function graceFor(mode: "auto" | "strict", prefix: string, isOfQuorum: boolean): Grace {
+function graceFor(
+  mode: "auto" | "strict",
+  prefix: string,
+  isOfQuorum: boolean,
+  inspectSlot?: Grace["inspectSlot"],
+): Grace {
   let hasWarned = false;
   const hidden = (marker: string): { readonly outcome: "hidden" } => {
     if (mode === "strict") {
@@ -48,14 +61,12 @@ function graceFor(mode: "auto" | "strict", prefix: string, isOfQuorum: boolean):
       const standing = await call({ store: { run }, name: marker }, serverLineage, { marker }, args, timeoutMs);
       return standing.outcome === "hidden" ? hidden(marker) : { ...standing, run: standing.run[0] ?? "" };
     },
-    async inspectSlot(run, marker, vouched, withOthers, timeoutMs) {
-      const args = { vouched, list: withOthers ? 1 : 0 };
-      const seen = await call({ store: { run }, name: marker }, serverShard, { marker }, args, timeoutMs);
-      if (seen.outcome === "hidden") return hidden(marker);
-      const [name = "", id = "", ...words] = seen.words;
-      const others = words.flatMap((word, i) => (i % 2 === 0 ? [{ id: word, home: Number(words[i + 1]) }] : []));
-      return { outcome: seen.outcome, home: seen.home, run: name, id, others };
-    },
+    inspectSlot:
+      inspectSlot &&
+      (async (run, marker, ...about) => {
+        const standing = await inspectSlot(run, marker, ...about);
+        return standing.outcome === "hidden" ? hidden(marker) : standing;
+      }),
   };
 }
 

@@ -60,6 +60,7 @@ const ANSWER_MS = 1_000;
 /** The failover guard of a cluster. There is one per store. */
 export class ClusterFailoverGuard implements FailoverGuard {
   readonly #grace: Grace;
+  readonly #inspectSlot: NonNullable<Grace["inspectSlot"]>;
   readonly #run: Store["run"];
   readonly #client: Pick<ScriptClient, "evalsha" | "load">;
   readonly #runs = new Runs(() => this.#slots.clear());
@@ -79,7 +80,10 @@ export class ClusterFailoverGuard implements FailoverGuard {
 
   /** @param run  runs a script on `client`, bypassing this guard */
   constructor(grace: Grace, run: Store["run"], client: Pick<ScriptClient, "evalsha" | "load">) {
+    const { inspectSlot } = grace;
+    if (inspectSlot === undefined) throw new TypeError("the grace of a cluster needs inspectSlot");
     this.#grace = grace;
+    this.#inspectSlot = inspectSlot;
     this.#run = run;
     this.#client = client;
   }
@@ -231,7 +235,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
   ): Promise<{ readonly run?: Run; readonly standing?: Look }> {
     const sentAtMs = performance.now();
     const changes = this.#changes;
-    const standing = await this.#grace.inspectSlot(this.#run, marker, vouched, withOthers, timeoutMs);
+    const standing = await this.#inspectSlot(this.#run, marker, vouched, withOthers, timeoutMs);
     if (standing.outcome === "hidden") {
       this.#isHidden = true;
       return {};

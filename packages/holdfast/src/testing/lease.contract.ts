@@ -1,6 +1,6 @@
 /** Tests the lease of a holder: renewal, loss, release and close. */
 import { expect, test } from "vitest";
-import { ClosedError, LeaseLostError } from "../index.js";
+import { ClosedError, type Lease, LeaseLostError } from "../index.js";
 import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, sleep, until, withLeaseInTime } from "./delays.js";
 import type { MakeLock, Scene } from "./subject.js";
 
@@ -155,6 +155,46 @@ export function leaseContract(scene: Scene, makeLock: MakeLock): void {
       await (await scene.rival.acquire({ waitMs: LONG_MS })).release();
     };
     await expect(scene.lock.run(work, { leaseMs: BRIEF_LEASE_MS, renew: false })).rejects.toThrow(LeaseLostError);
+  });
+
+  test("run with a release in the background passes the lock on to its own next run and to a waiter", async () => {
+    const errors: unknown[] = [];
+    const options = { release: "background", onReleaseError: errors.push.bind(errors), waitMs: LONG_MS } as const;
+    const tokens: number[] = [];
+    for (let i = 0; i < 5; i += 1) tokens.push(await scene.lock.run(({ token }) => token, options));
+    const fault = new Error("the work failed");
+    await expect(scene.lock.run(() => Promise.reject(fault), options)).rejects.toBe(fault);
+    let waiting: Promise<Lease> | undefined;
+    const work = async (lease: Lease): Promise<void> => {
+      tokens.push(lease.token);
+      waiting = scene.rival.acquire({ waitMs: LONG_MS });
+      await scene.queued(1);
+    };
+    await scene.lock.run(work, options);
+    const next = await waiting;
+    tokens.push(next?.token ?? 0);
+    await next?.release();
+    expect(tokens).toEqual([...new Set(tokens)].toSorted((a, b) => a - b));
+    await until(async () => (await scene.holders()).length === 0, "the releases to be done");
+    expect(errors).toEqual([]);
+  });
+
+  test("run with a release in the background still fails with LeaseLostError if the lease was lost", async () => {
+    const work = async (): Promise<void> => {
+      await (await scene.rival.acquire({ waitMs: LONG_MS })).release();
+    };
+    const options = { leaseMs: BRIEF_LEASE_MS, renew: false, release: "background" } as const;
+    await expect(scene.lock.run(work, options)).rejects.toThrow(LeaseLostError);
+  });
+
+  test("close awaits releases in the background", async () => {
+    const holdfast = await scene.another();
+    const lock = await makeLock(holdfast, scene.name);
+    await lock.run(() => {}, { release: "background" });
+    await holdfast.close();
+    const next = await scene.rival.tryAcquire();
+    expect(next).not.toBeNull();
+    await next?.release();
   });
 
   test("close releases leases, aborts their signals and ends waits", async () => {

@@ -49,6 +49,8 @@ test("a lease with invalid slots is not adopted", async () => {
 });
 
 const ACQUIRE = "leaseMs, renew, maxHoldMs, label, waitMs, signal, fairness, throughPause";
+const RUN = "release, onReleaseError";
+const idle = (): void => {};
 
 test.each<[string, string, () => Promise<unknown>]>([
   ["mutex.acquire", ACQUIRE, () => holdfast.mutex("m").acquire(unchecked({ ttl: 1 }))],
@@ -66,6 +68,23 @@ test.each<[string, string, () => Promise<unknown>]>([
   ["election.campaign", `${ACQUIRE}, delayMs`, () => holdfast.election("e").campaign("v", unchecked({ ttl: 1 }))],
   ["election.acquire", `${ACQUIRE}, value, delayMs`, () => holdfast.election("e").acquire(unchecked({ ttl: 1 }))],
   ["election.tryAcquire", `${ACQUIRE}, value`, () => holdfast.election("e").tryAcquire(unchecked({ ttl: 1 }))],
+  ["mutex.run", `${ACQUIRE}, ${RUN}`, () => holdfast.mutex("m").run(idle, unchecked({ ttl: 1 }))],
+  ["multiLock.run", `${ACQUIRE}, ${RUN}`, () => holdfast.multiLock(["m", "n"]).run(idle, unchecked({ ttl: 1 }))],
+  [
+    "reentrantMutex.run",
+    `${ACQUIRE}, within, ${RUN}`,
+    () => holdfast.reentrantMutex("m").run(idle, unchecked({ ttl: 1, within: undefined })),
+  ],
+  [
+    "semaphore.run",
+    `${ACQUIRE}, permits, ${RUN}`,
+    () => holdfast.semaphore("s", { permits: 2 }).run(idle, unchecked({ ttl: 1, permits: 2 })),
+  ],
+  [
+    "election.run",
+    `${ACQUIRE}, value, delayMs, ${RUN}`,
+    () => holdfast.election("e").run(idle, unchecked({ ttl: 1, value: "v" })),
+  ],
   [
     "barrier.arrive",
     "waitMs, signal, label, leaseMs",
@@ -75,6 +94,25 @@ test.each<[string, string, () => Promise<unknown>]>([
 ])("for an unknown option, %s lists exactly its own options", async (_what, names, call) => {
   const message = `there is no option "ttl"; the options are ${names}`;
   await expect(call()).rejects.toMatchObject({ name: "TypeError", message });
+});
+
+test("run rejects wrong values of its own options, and acquire does not have them", async () => {
+  const mutex = holdfast.mutex("m");
+  for (const release of [null, true, "later"]) {
+    const message = `release must be "awaited" or "background"; got ${release === "later" ? '"later"' : release}`;
+    await expect(mutex.run(idle, unchecked({ release }))).rejects.toMatchObject({ name: "TypeError", message });
+  }
+  await expect(mutex.run(idle, unchecked({ onReleaseError: "log" }))).rejects.toMatchObject({
+    name: "TypeError",
+    message: 'onReleaseError must be a function; got "log"',
+  });
+  for (const options of [null, "background", 5]) {
+    await expect(mutex.run(idle, unchecked(options))).rejects.toThrow(/^options must be an object; got /);
+  }
+  const message = `there is no option "release"; the options are ${ACQUIRE}`;
+  for (const call of [mutex.acquire.bind(mutex), mutex.tryAcquire.bind(mutex)]) {
+    await expect(call(unchecked({ release: "background" }))).rejects.toMatchObject({ name: "TypeError", message });
+  }
 });
 
 test.each(["renew", "maxHoldMs", "fairness"])(

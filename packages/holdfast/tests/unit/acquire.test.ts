@@ -1,6 +1,6 @@
 /** How an acquire, a run and an adoption can end with a scripted server. */
 import { beforeEach, describe, expect, test } from "vitest";
-import { adopt, run } from "../../src/core/acquire.js";
+import { adopt } from "../../src/core/acquire.js";
 import type { CloseOutcome } from "../../src/core/closing.js";
 import { AcquireTimeoutError, LeaseLostError, LockError, PausedError, StoreError } from "../../src/core/errors.js";
 import { Lease } from "../../src/core/lease.js";
@@ -59,16 +59,17 @@ describe("an acquire that does not wait for a held lock", () => {
 });
 
 describe("work under a lease", () => {
-  const acquire = (): Promise<Lease> => world.lock.acquire({ leaseMs: LEASE_MS, renew: false });
+  const run = <Result>(work: () => Result | Promise<Result>): Promise<Result> =>
+    world.lock.run(work, { leaseMs: LEASE_MS, renew: false });
 
   test("must be a function, or nothing is sent", async () => {
-    await expect(run(acquire, "work" as never)).rejects.toThrow("work must be a function; got string");
+    await expect(run("work" as never)).rejects.toThrow("work must be a function; got string");
     expect(world.sent).toEqual([]);
   });
 
   test("succeeds even if the release gets no reply, provided the lease was valid", async () => {
     world.answers.release = () => Promise.reject(lost());
-    const running = watch(run(acquire, () => "done"));
+    const running = watch(run(() => "done"));
     await world.runtime.advance(2 * LEASE_MS);
     expect(running).toMatchObject({ state: "fulfilled", value: "done" });
   });
@@ -76,7 +77,7 @@ describe("work under a lease", () => {
   test("fails if the lease expired and another client may have been granted the lock", async () => {
     world.answers.extend = () => Promise.reject(lost());
     const running = watch(
-      run(acquire, () => {
+      run(() => {
         world.runtime.block(2 * LEASE_MS);
         return "done";
       }),
@@ -87,13 +88,13 @@ describe("work under a lease", () => {
 
   test("fails if another client was granted the lock during the work", async () => {
     world.answers.release = async () => "claimed";
-    await expect(run(acquire, () => "done")).rejects.toBeInstanceOf(LeaseLostError);
+    await expect(run(() => "done")).rejects.toBeInstanceOf(LeaseLostError);
   });
 
   test("that throws rejects with its own error, whatever the outcome of the release", async () => {
     world.answers.release = async () => "claimed";
     const mine = new Error("mine");
-    await expect(run(acquire, () => Promise.reject(mine))).rejects.toBe(mine);
+    await expect(run(() => Promise.reject(mine))).rejects.toBe(mine);
     expect(world.sentOf("release")).not.toEqual([]);
   });
 });

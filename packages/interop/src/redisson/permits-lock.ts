@@ -1,6 +1,6 @@
 /** The common part of both Redisson semaphores: the option `permits`, and requests that take effect only once. */
 
-import type { AcquireOptions, Lease, TryAcquireOptions } from "holdfast";
+import type { AcquireOptions, Lease, RunOptions, TryAcquireOptions } from "holdfast";
 import {
   ACQUIRE_OPTIONS,
   checkWhole,
@@ -123,7 +123,7 @@ export class PermitsLock<Held extends Lease> extends ForeignLock<Held> {
   /** Runs `work` while holding permits, like `Lock.run`. @throws as `acquire`; then `work` was not called */
   override run<Result>(
     work: (lease: Held) => Result | Promise<Result>,
-    options?: RedissonAcquireOptions,
+    options?: RedissonAcquireOptions & RunOptions,
   ): Promise<Result> {
     return super.run(work, options);
   }

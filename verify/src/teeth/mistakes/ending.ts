@@ -30,16 +30,43 @@ export const ENDING: readonly Tooth[] = [
     id: "release-masks-the-work",
     bugs: ["B18"],
     mistake: "a release that fails hides the error of the work",
-    patches: [
-      patch(
-        "core/acquire.ts",
-        "await held.release().catch(() => {});\n    throw error;",
-        "await held.release();\n    throw error;",
-      ),
-    ],
+    patches: [patch("core/acquire.ts", "const ended = held.release().catch(report);", "const ended = held.release();")],
     catcher: test(
       "contract/embedded.test.ts",
       "mutex on embedded run fails with the error of the work, even if the lease was lost",
+    ),
+  },
+  {
+    id: "background-release-lost-at-close",
+    bugs: [],
+    mistake: "`close` does not await a release in the background, which is lost with its connection",
+    patches: [patch("core/session.ts", "    this.#background.add(work);\n", "")],
+    catcher: test("unit/run-in-background.test.ts", "close with graceMs undefined awaits releases in the background"),
+  },
+  {
+    id: "background-release-hides-a-loss",
+    bugs: [],
+    mistake: "with a release in the background, work that outlived its lease counts as successful",
+    patches: [patch("core/acquire.ts", "if (isAwaited || !wasHeld) {", "if (isAwaited) {")],
+    catcher: test(
+      "contract/embedded.test.ts",
+      "mutex on embedded run with a release in the background still fails with LeaseLostError if the lease was lost",
+    ),
+  },
+  {
+    id: "background-release-fails-silently",
+    bugs: [],
+    mistake: "the error of a release in the background reaches nobody",
+    patches: [
+      patch(
+        "core/acquire.ts",
+        "session.inBackground(released.catch(report));",
+        "session.inBackground(released.catch(() => {}));",
+      ),
+    ],
+    catcher: test(
+      "unit/run-in-background.test.ts",
+      "an error of a release that run does not reject with goes to onReleaseError and to the release event",
     ),
   },
   {
