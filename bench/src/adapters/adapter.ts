@@ -10,8 +10,11 @@
 export interface Adapter {
   /** How it is called on the command line and in the table. */
   readonly name: string;
-  /** `raw` is the least that any lock can do, `own` is this repository's, `peer` is what it is compared with. */
-  readonly role: "raw" | "own" | "peer";
+  /**
+   * `raw` is the least that any lock can do, `own` is this repository's, `peer` is what it is compared with, and `local` is a
+   * lock of one process, which needs no server.
+   */
+  readonly role: "raw" | "own" | "peer" | "local";
   /** The npm package whose version is shown; absent where there is none. */
   readonly package?: string;
   readonly client: Client;
@@ -28,7 +31,7 @@ export interface Adapter {
 }
 
 /** The client library that an adapter stands on. */
-export type Client = "ioredis" | "node-redis" | "glide";
+export type Client = "ioredis" | "node-redis" | "glide" | "no client";
 
 /** How all contestants reach the server. */
 export interface Connection {

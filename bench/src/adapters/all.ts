@@ -1,11 +1,13 @@
 import type { Adapter } from "./adapter.js";
-import { holdfast, holdfastGlide, holdfastNodeRedis, holdfastStrict } from "./holdfast.js";
+import { asyncMutex } from "./async-mutex.js";
+import { holdfast, holdfastBackground, holdfastGlide, holdfastNodeRedis, holdfastStrict } from "./holdfast.js";
 import { nodeRedisson } from "./node-redisson.js";
 import { raw, rawGlide, rawNodeRedis } from "./raw.js";
 import { redisSemaphore } from "./redis-semaphore.js";
 import { redlock } from "./redlock.js";
 import { redlockUniversal } from "./redlock-universal.js";
 import { scripts } from "./scripts.js";
+import { sesamecareRedlock } from "./sesamecare-redlock.js";
 import { simpleRedisMutex } from "./simple-redis-mutex.js";
 import { verrou } from "./verrou.js";
 
@@ -17,14 +19,17 @@ export const ADAPTERS: readonly Adapter[] = [
   scripts,
   holdfast,
   holdfastStrict,
+  holdfastBackground,
   holdfastNodeRedis,
   holdfastGlide,
   redlock,
+  sesamecareRedlock,
   redisSemaphore,
   verrou,
   simpleRedisMutex,
   redlockUniversal,
   nodeRedisson,
+  asyncMutex,
 ];
 
 /** @throws RangeError  there is no adapter of that name */

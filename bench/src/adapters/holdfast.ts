@@ -20,18 +20,56 @@ export const holdfastStrict: Adapter = adapter(
   'fairness "strict", waitMs Infinity',
 );
 
+/** By `run`, which does not await the release. Its `release` ends the work. */
+export const holdfastBackground: Adapter = {
+  ...adapter("holdfast/background", "ioredis", "cohort", 'run(work, { release: "background" })'),
+  onlyFree: "a caller that waits for the lock waits for its release as well",
+  async open(connection) {
+    const { createHoldfast } = await import("holdfast");
+    const redis = await newIoredis(connection);
+    const locks = createHoldfast({ redis, waitMs: Infinity, leaseMs: connection.leaseMs });
+    return {
+      acquire: (name) =>
+        new Promise((resolve, reject) => {
+          const work = (): Promise<void> =>
+            new Promise((end) => {
+              const release = (): Promise<void> => {
+                end();
+                return running;
+              };
+              resolve({ release });
+            });
+          const running = locks.mutex(name).run(work, { release: "background", onReleaseError: fail });
+          running.catch(reject);
+        }),
+      async close() {
+        await locks.close();
+        await redis.quit();
+      },
+    };
+  },
+};
+
+/** Ends the run of a contestant whose release failed, because its figures would be worth nothing. */
+function fail(error: unknown): never {
+  console.error(error);
+  process.exit(1);
+}
+
 /** On node-redis. */
 export const holdfastNodeRedis: Adapter = adapter("holdfast/node-redis", "node-redis", "cohort", COHORT);
 
 /** On GLIDE, whose connections cannot be duplicated; it asks again in place of being told, as no row waits with it. */
 export const holdfastGlide: Adapter = adapter("holdfast/glide", "glide", "cohort", `${COHORT}, no subscriber`);
 
-function adapter(name: string, client: Client, fairness: Fairness, settings: string): Adapter {
+type OwnClient = Exclude<Client, "no client">;
+
+function adapter(name: string, client: OwnClient, fairness: Fairness, settings: string): Adapter {
   const open = (connection: Connection): Promise<Contestant> => connect(connection, client, fairness);
   return { name, role: "own", package: "holdfast", client, settings, open };
 }
 
-async function connect(connection: Connection, client: Client, fairness: Fairness): Promise<Contestant> {
+async function connect(connection: Connection, client: OwnClient, fairness: Fairness): Promise<Contestant> {
   const { createHoldfast } = await import("holdfast");
   const [redis, end] = await connected(connection, client);
   const locks: Holdfast = createHoldfast({ redis, fairness, waitMs: Infinity, leaseMs: connection.leaseMs });
@@ -68,7 +106,7 @@ async function connectQuorum(connection: Connection, ports: readonly number[]): 
   };
 }
 
-async function connected(connection: Connection, client: Client): Promise<[object, () => Promise<unknown>]> {
+async function connected(connection: Connection, client: OwnClient): Promise<[object, () => Promise<unknown>]> {
   switch (client) {
     case "ioredis": {
       const redis = await newIoredis(connection);

@@ -61,6 +61,7 @@ async function prepare({ name }: Adapter, conditions: Conditions): Promise<Prepa
 
 function absent(adapter: Adapter): string | undefined {
   if (adapter.openQuorum !== undefined) return undefined;
+  if (adapter.onlyFree !== undefined) return adapter.onlyFree;
   if (adapter.role === "peer") return "no lock on several servers is run of it";
   return withoutFairness(adapter) ?? "measured on ioredis, as are the peers";
 }

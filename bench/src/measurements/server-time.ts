@@ -48,7 +48,7 @@ export const serverTime: Measurement = {
           close: () => crew.end(),
         };
       },
-      withoutFairness,
+      (adapter) => (adapter.role === "local" ? "it has no server" : withoutFairness(adapter)),
     ),
 
   targets: (results) => [
