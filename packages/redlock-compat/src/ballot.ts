@@ -4,38 +4,9 @@
  * It settles as soon as a majority is reached or can no longer be reached, so that two of four votes settle too. A server that does
  * not reply in time votes against. `stats` resolves when all votes are in.
  */
-import type { Redis as IORedisClient, Cluster as IORedisCluster } from "ioredis";
 import { ResourceLockedError } from "./errors.js";
 import { after } from "./time.js";
-
-export type Client = IORedisClient | IORedisCluster;
-
-/** The vote of one server. */
-export type ClientExecutionResult =
-  | {
-      client: Client;
-      vote: "for";
-      /** The number of resources that the operation was applied to. */
-      value: number;
-    }
-  | {
-      client: Client;
-      vote: "against";
-      error: Error;
-    };
-
-/** All votes of one attempt. */
-export type ExecutionStats = {
-  readonly membershipSize: number;
-  readonly quorumSize: number;
-  readonly votesFor: Set<Client>;
-  readonly votesAgainst: Map<Client, Error>;
-};
-
-/** The attempts of an operation that succeeded. */
-export type ExecutionResult = {
-  attempts: ReadonlyArray<Promise<ExecutionStats>>;
-};
+import type { Client, ExecutionStats } from "./votes.js";
 
 /** The text of a script, and the SHA-1 by which servers know it. */
 export interface ScriptText {
@@ -63,17 +34,25 @@ export interface Ballot {
   readonly refused: boolean;
   /** Undefined without fences. */
   readonly token: number | undefined;
+  /** Settles for each server when it has replied, however late. Never rejects. */
+  readonly replies: ReadonlyMap<Client, Promise<unknown>>;
   readonly stats: Promise<ExecutionStats>;
 }
 
 /** Clients whose user may not access fences. */
 const withoutFences = new WeakSet<Client>();
 
-/** Runs one attempt. `onError` is called for each vote against. */
+/**
+ * Runs one attempt.
+ *
+ * @param onError  called for each vote against
+ * @param earlier  replies to an earlier operation; each server gets this one after it has replied to that one
+ */
 export function ballot(
   clients: ReadonlySet<Client>,
   operation: Operation,
   onError: (error: Error) => void,
+  earlier?: Ballot["replies"],
 ): Promise<Ballot> {
   const stats: ExecutionStats = {
     membershipSize: clients.size,
@@ -84,6 +63,7 @@ export function ballot(
   return new Promise((resolve) => {
     let token: number | undefined;
     let refusals = 0;
+    const replies = new Map<Client, Promise<unknown>>();
     let complete: (stats: ExecutionStats) => void = () => {};
     const whole = new Promise<ExecutionStats>((done) => {
       complete = done;
@@ -92,14 +72,20 @@ export function ballot(
       const most = clients.size - stats.quorumSize;
       const passed = stats.votesFor.size >= stats.quorumSize;
       if (passed || stats.votesAgainst.size > most) {
-        resolve({ passed, refused: refusals > most, token, stats: whole });
+        resolve({ passed, refused: refusals > most, token, stats: whole, replies });
       }
       if (stats.votesFor.size + stats.votesAgainst.size === clients.size) complete(stats);
     };
     for (const client of clients) {
-      vote(client, operation).then(
-        (reply) => {
-          token = reply;
+      const before = earlier?.get(client);
+      const reply = before === undefined ? run(client, operation) : before.then(() => run(client, operation));
+      replies.set(
+        client,
+        reply.catch(() => {}),
+      );
+      vote(reply, operation).then(
+        (granted) => {
+          token = granted;
           stats.votesFor.add(client);
           count();
         },
@@ -116,9 +102,8 @@ export function ballot(
 }
 
 /** Resolves to the token, if any. @throws ResourceLockedError  the server refused @throws Error  the server did not reply */
-async function vote(client: Client, operation: Operation): Promise<number | undefined> {
-  const { resources, timeoutMs } = operation;
-  const reply = await within(timeoutMs, run(client, operation));
+async function vote(asked: Promise<unknown>, { resources, timeoutMs }: Operation): Promise<number | undefined> {
+  const reply = await within(timeoutMs, asked);
   const [code, token] = Array.isArray(reply) ? (reply as unknown[]) : [reply];
   if (typeof code !== "number") throw new Error(`Unexpected result of type ${typeof code} returned from redis.`);
   if (token !== undefined) return Number(token);

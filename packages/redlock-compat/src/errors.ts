@@ -1,7 +1,7 @@
 /**
  * The errors of redlock 5. Programs compare their classes, names and messages, so all three are those of the original.
  */
-import type { ExecutionStats } from "./ballot.js";
+import type { ExecutionStats } from "./votes.js";
 
 /** A server did not apply an operation to all resources: at least one of them is locked with another value, or not locked. */
 export class ResourceLockedError extends Error {

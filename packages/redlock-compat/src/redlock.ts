@@ -7,18 +7,12 @@
 import { createHash, randomBytes } from "node:crypto";
 import { EventEmitter } from "node:events";
 import { mappedKeys } from "holdfast/internal";
-import {
-  type Ballot,
-  ballot,
-  type Client,
-  type ExecutionResult,
-  type ExecutionStats,
-  type Operation,
-} from "./ballot.js";
+import { type Ballot, ballot, type Operation } from "./ballot.js";
 import { ExecutionError } from "./errors.js";
 import { redlockCompatLockAcquire, redlockCompatLockExtend, redlockCompatLockRelease } from "./generated/lock.js";
 import { attemptsOf, merged, pauseOf, type Settings } from "./settings.js";
 import { after, type Deadline, deadlineOf, msLeft } from "./time.js";
+import type { Client, ExecutionResult, ExecutionStats } from "./votes.js";
 import { type Waiter, wakesOf } from "./wakes.js";
 
 /** How long a fence outlives its lock, in ms; see docs/adr/006. */
@@ -150,18 +144,25 @@ export default class Redlock extends EventEmitter {
     checkDuration(duration);
     const used = merged(settings, this.settings);
     const operation = operationOf(this, this.scripts.acquireScript, resources, duration);
-    const value = randomBytes(16).toString("hex");
     const attempts: Promise<ExecutionStats>[] = [];
     const most = attemptsOf(used);
+    const undone = new Set<Promise<void>>();
     let waiter: Waiter | undefined;
 
+    // Each attempt has a value of its own, so that the release of a failed one cannot undo a vote of a later one.
     const attempt = async (isCounted: boolean): Promise<Lock | undefined> => {
+      const value = randomBytes(16).toString("hex");
       const deadline = deadlineOf(duration, used.driftFactor);
       const result = await send(this, { ...operation, args: [value, duration], timeoutMs: Math.max(1, duration) });
       // An attempt that a message caused is reported only if it succeeds, because it is not one of those that `retryCount` allows.
       if (isCounted || result.passed) keep(attempts, result);
       if (result.passed && msLeft(deadline) > 0)
         return lockOf(this, resources, value, attempts, deadline, result.token);
+      // The only server has refused, so there is nothing to undo.
+      if (this.clients.size === 1 && result.refused) return undefined;
+      // A minority that granted would keep others from a majority.
+      const undoing = undo(this, operation, value, result).finally(() => undone.delete(undoing));
+      undone.add(undoing);
       return undefined;
     };
 
@@ -169,20 +170,17 @@ export default class Redlock extends EventEmitter {
       for (let count = 1; ; count += 1) {
         let lock = await attempt(true);
         if (lock !== undefined) return lock;
-        if (count >= most) throw new ExecutionError(NO_QUORUM, attempts);
-        // A minority that granted would keep others from a majority. The connection keeps the order of this and the next attempt.
-        if (this.clients.size > 1) void undo(this, operation, value, false);
+        if (count >= most) {
+          await Promise.all(undone);
+          throw new ExecutionError(NO_QUORUM, attempts);
+        }
         waiter ??= wakesOf(this.clients).join(channelsOf(this, operation.resources));
         const until = performance.now() + pauseOf(used);
         while (await waiter.sleep(until - performance.now())) {
           lock = await attempt(false);
           if (lock !== undefined) return lock;
-          if (this.clients.size > 1) void undo(this, operation, value, false);
         }
       }
-    } catch (error) {
-      await undo(this, operation, value, true);
-      throw error;
     } finally {
       waiter?.leave();
     }
@@ -436,19 +434,20 @@ function send(redlock: Redlock, operation: Operation): Promise<Ballot> {
   return ballot(redlock.clients, operation, (error) => void redlock.emit("error", error));
 }
 
-/** Releases what a failed attempt may have locked. Never rejects, and emits nothing, because nothing may be locked. */
+/**
+ * Releases what a failed attempt may have locked, on each server after it has replied to that attempt. Never rejects, and emits
+ * nothing, because nothing may be locked.
+ */
 async function undo(
   redlock: Redlock,
   operation: Omit<Operation, "args" | "timeoutMs">,
   value: string,
-  notifies: boolean,
+  { replies }: Ballot,
 ): Promise<void> {
-  const channels = notifies ? channelsOf(redlock, operation.resources).join(" ") : "";
-  const { stats } = await ballot(
-    redlock.clients,
-    { ...operation, script: redlock.scripts.releaseScript, args: [value, channels], timeoutMs: CLEANUP_MS },
-    () => {},
-  );
+  const args = [value, channelsOf(redlock, operation.resources).join(" ")];
+  const script = redlock.scripts.releaseScript;
+  const release = { ...operation, script, args, timeoutMs: CLEANUP_MS };
+  const { stats } = await ballot(redlock.clients, release, () => {}, replies);
   await stats;
 }
 

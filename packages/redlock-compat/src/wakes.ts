@@ -6,8 +6,8 @@
  * waits longest. All of this is best effort: without a subscription, waiters poll as in the original.
  */
 import { storeFor } from "holdfast/internal";
-import type { Client } from "./ballot.js";
 import { after } from "./time.js";
+import type { Client } from "./votes.js";
 
 /** Longest wait for a subscription, in ms. */
 const SUBSCRIBE_MS = 5_000;

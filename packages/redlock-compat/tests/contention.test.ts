@@ -78,7 +78,7 @@ test.each([
       await redis.set("stop", 1);
       const ends = await Promise.all(contenders.map(({ program }) => program.ended));
       expect(ends.map(({ code }) => code)).toEqual(contenders.map(() => 0));
-      expect(await redis.get("overlaps")).toBeNull();
+      expect(await redis.lrange("overlaps", 0, -1)).toEqual([]);
       const added = await redis.hgetall("added");
       for (const name of names) expect(await redis.get(`counter:${name}`)).toBe(added[`counter:${name}`]);
       const done = await sections();

@@ -45,6 +45,8 @@ describe.each(PLACES)("on %s", (_, start) => {
       const [name = ""] = names(1);
       const first = await create().acquire([name], LONG_MS);
       const next = await first.extend(3 * LONG_MS);
+      // A majority is enough for `extend`; this waits for the other servers.
+      await Promise.all(next.attempts);
       expect(next.value).toBe(first.value);
       expect(first.expiration).toBe(0);
       expect(next.expiration).toBeGreaterThan(Date.now() + 2 * LONG_MS);

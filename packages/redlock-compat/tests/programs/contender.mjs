@@ -16,14 +16,19 @@ const { default: Redlock } = await import(library);
 
 /** How long a lock lasts, in ms. Waiters of a killed holder wait for its end. */
 const LOCK_MS = 2_000;
-/** The referee forgets a holder this much earlier than the holder's own deadline, in ms: its request may be delayed. */
-const MARGIN_MS = 500;
-
-/** Enters: complains about a holder that is inside and was not killed. Replies with the counter. */
+/**
+ * Enters until the end of the lock's validity, by the clock that all processes of a machine share. Complains about another holder
+ * that is inside and was not killed. Replies with the counter, or nothing if the validity is over.
+ */
 const ENTER = `
+local time = redis.call('TIME')
+local restMs = tonumber(ARGV[2]) - math.ceil(time[1] * 1000 + time[2] / 1000)
+if restMs < 1 then return false end
 local other = redis.call('GET', KEYS[1])
-if other and redis.call('SISMEMBER', 'killed', string.match(other, '^%S+')) == 0 then redis.call('INCR', 'overlaps') end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+if other and redis.call('SISMEMBER', 'killed', string.match(other, '^%S+')) == 0 then
+  redis.call('RPUSH', 'overlaps', ARGV[1] .. ' met ' .. other)
+end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', restMs)
 return redis.call('GET', KEYS[2]) or '0'`;
 /** Leaves and writes the counter, unless the referee has forgotten this holder, which is then too late. */
 const LEAVE = `
@@ -53,11 +58,10 @@ while ((await referee.exists("stop")) === 0) {
     await sleep(10 + Math.random() * 20);
     continue;
   }
-  const entry = `${id} ${randomUUID()}`;
-  const restMs = lock.expiration - Date.now() - MARGIN_MS;
-  if (restMs >= 1) {
-    const counter = `counter:${name}`;
-    const before = await referee.eval(ENTER, 2, `inside:${name}`, counter, entry, restMs);
+  const entry = `${id} ${library} ${randomUUID()}`;
+  const counter = `counter:${name}`;
+  const before = await referee.eval(ENTER, 2, `inside:${name}`, counter, entry, lock.expiration);
+  if (before !== null) {
     await sleep(Math.random() * 4);
     await referee.eval(LEAVE, 2, `inside:${name}`, counter, entry, String(before), library);
   }
