@@ -82,6 +82,19 @@ export const ENGLISH = [
       "pausing",
     ],
   },
+  {
+    text: "Migrate",
+    pages: [
+      ["migrate/index", "From another library"],
+      ["migrate/redlock", "redlock"],
+      ["migrate/redis-semaphore", "redis-semaphore"],
+      ["migrate/verrou", "Verrou"],
+      ["migrate/setnx-timestamp", "SETNX with a time"],
+      ["migrate/redisson", "Redisson"],
+      ["migrate/shedlock", "ShedLock"],
+      ["migrate/postgres-advisory-locks", "Advisory locks of PostgreSQL"],
+    ],
+  },
   { text: "Share locks", pages: ["interop", "interop-timestamps", "interop-leaving", "redisson", "redisson-permits"] },
   {
     text: "Reference",
