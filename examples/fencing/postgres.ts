@@ -56,7 +56,7 @@ async function transaction<Result>(work: (tx: PoolClient) => Promise<Result>): P
   }
 }
 
-/** Whether PostgreSQL refused it because of another transaction, and wants it to be tried again. */
+/** Whether PostgreSQL refused the transaction because of another one, so that you should try again. */
 function isConflict(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "40001";
 }
@@ -64,7 +64,7 @@ function isConflict(error: unknown): boolean {
 /** Anything else: the mark of the account is raised first, in the same transaction. */
 async function book(amount: number, lease: Lease): Promise<void> {
   await transaction(async (tx) => {
-    await fence(tx, "account:anna", lease); // StaleTokenError if a later holder has been here, and all is rolled back
+    await fence(tx, "account:anna", lease); // StaleTokenError if a later holder has written; then all is rolled back
     await tx.query("INSERT INTO entry (account, amount) VALUES ('anna', $1)", [amount]);
   });
 }

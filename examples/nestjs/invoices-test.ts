@@ -16,7 +16,7 @@ class Stock {
 }
 
 const moduleRef = await Test.createTestingModule({
-  imports: [HoldfastModule.forTest()], // in place of forRoot; needs @holdfast/embedded
+  imports: [HoldfastModule.forTest()], // instead of forRoot; needs @holdfast/embedded
   providers: [Stock],
 }).compile();
 const stock = moduleRef.get(Stock);

@@ -26,12 +26,12 @@ export class Invoices {
 
   @Locked({ name: (id: string) => `invoice:${id}`, waitMs: 5_000 })
   async close(id: string, @HeldLease() lease?: Lease) {
-    const { signal, token } = lease as Lease; // the decorator passes it
+    const { signal, token } = lease as Lease; // passed by the decorator
     await this.bank.charge(id, { signal, token });
     return { closed: id };
   }
 
-  // Whoever comes while it runs does not wait, and is told who runs it.
+  // A caller that comes while it runs does not wait, and learns who runs it.
   @Locked({ name: "month-end", waitMs: 0, whenBusy: "skip", label: "month end" })
   async monthEnd(@HeldLease() lease?: Lease): Promise<string | Refusal> {
     lease?.assertHeld();

@@ -33,13 +33,13 @@ const worker = new Worker(
   queueName,
   withLock(
     holdfast,
-    (job) => `customer:${job.data.customerId}`, // undefined for a job that needs no lock
+    (job) => `customer:${job.data.customerId}`, // undefined: no lock
     async (job, _jobToken, signal, lease) =>
       await bank.bill(job.data.customerId, {
-        signal, // aborted when the job is cancelled, or its lock is lost
+        signal, // aborts when the job is cancelled, or its lock is lost
         token: lease.token,
       }),
-    { whenBusy: { delayMs: 20 } }, // 5 seconds or so, where jobs take longer than these
+    { whenBusy: { delayMs: 20 } }, // about 5 s for longer jobs
   ),
   { connection, concurrency: 5 },
 );

@@ -29,22 +29,22 @@ const db = {
 };
 
 const users = cache<User | null>(holdfast, "user", {
-  freshMs: 60_000, // given without question
-  staleMs: 600_000, // after that still given, while one process loads it anew
-  negativeMs: 5_000, // "there is no such user" is soon asked again
+  freshMs: 60_000, // returned without question
+  staleMs: 600_000, // then still returned, while one process reloads it
+  negativeMs: 5_000, // "no such user" is checked again sooner
 });
 
 async function userOf(id: string, signal?: AbortSignal) {
   return await users.get(
     id,
-    (lease) => db.user(id, { signal: lease.signal }), // aborted when nobody waits for it any more
+    (lease) => db.user(id, { signal: lease.signal }), // aborts when the last waiting caller gives up
     { waitMs: 2_000, ...(signal && { signal }) },
   );
 }
 
 async function rename(id: string, name: string) {
   await db.rename(id, name);
-  await users.invalidate(id); // after the write: what was read before it is not kept
+  await users.invalidate(id); // after the write: values read before it are not kept
 }
 
 const id = randomUUID();

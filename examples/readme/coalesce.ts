@@ -24,8 +24,8 @@ async function build({ signal }: { signal: AbortSignal }) {
 async function changed() {
   revision += 1;
   return await coalesce(holdfast, `rebuild:${site}`, (lease) => build({ signal: lease.signal }), {
-    mode: "newest", // of those who wait the newest builds, and the others are told that it does
-    cancelRunning: false, // what is being built is finished first
+    mode: "newest", // of the waiting callers the newest builds, and the others learn that they are superseded
+    cancelRunning: false, // the present build is finished first
   });
 }
 
@@ -36,7 +36,7 @@ assert.equal(built.length, outcomes.filter((outcome) => outcome === "ran").lengt
 assert.ok(built.length < 50);
 assert.ok(outcomes.includes("superseded"));
 
-// All who ask while a report is being made share the next one: it begins after each of them has asked.
+// Callers that come while a report runs share the next one, which begins after they asked.
 const report = () => coalesce(holdfast, `report:${site}`, (lease) => build({ signal: lease.signal }), { mode: "join" });
 const reports = await Promise.all([report(), report(), report()]);
 for (const one of reports) {

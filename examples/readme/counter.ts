@@ -14,14 +14,14 @@ const order = { id: randomUUID(), items: 2 };
 const stock = counter(holdfast, `stock:${item}`, { min: 0 });
 await stock.put(delivery.items, { requestId: delivery.id });
 
-const left = await stock.take(order.items, { requestId: order.id }); // what is left, or null: not enough, nothing taken
+const left = await stock.take(order.items, { requestId: order.id }); // what is left; null: not enough, nothing taken
 assert.equal(left, 1);
 
-// No answer came, or the process was started anew: the same request again is the same answer, and takes nothing.
+// No answer came, or the process was restarted: the same request gets the same answer, and takes nothing more.
 assert.equal(await stock.take(order.items, { requestId: order.id }), 1);
 assert.equal(await stock.take(2, { requestId: "another order" }), null);
 
-// To give back is a request of its own.
+// Giving back is a request of its own.
 assert.equal(await stock.put(order.items, { requestId: `${order.id}:cancel` }), 3);
 await assert.rejects(stock.put(order.items, { requestId: order.id }), CounterRequestError);
 assert.equal(await stock.read(), 3);

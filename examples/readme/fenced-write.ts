@@ -19,8 +19,8 @@ const build = async (_signal: AbortSignal): Promise<string> => {
 };
 
 await holdfast.mutex(`report:${report.id}`).run(async (lease) => {
-  const value = await build(lease.signal); // may take long, and the machine may stand still at the end of it
-  await fencedSet(redis, { key: `report:${report.id}`, value, lease }); // refused if somebody was granted since
+  const value = await build(lease.signal); // may take long, and the machine may freeze at the end of it
+  await fencedSet(redis, { key: `report:${report.id}`, value, lease }); // refused if a later holder was granted the lock
 });
 assert.equal(await redis.get(`report:${report.id}`), `report ${report.id}, built 1 times`);
 
@@ -38,7 +38,7 @@ await assert.rejects(fencedSet(redis, { key, value: "written too late", lease: s
 });
 assert.equal(await redis.get(key), "written by the next holder");
 
-// A file that this process alone writes, for whoever comes with a token.
+// A file that only this process writes.
 const directory = mkdtempSync(join(tmpdir(), "holdfast-fenced-"));
 const file = join(directory, "stock.txt");
 const guard = fenceGuard();

@@ -33,12 +33,12 @@ app.post(
   "/payments",
   idempotency(holdfast, {
     required: true,
-    scope: (request) => request.get("x-customer") ?? "nobody", // here a header; yours: who is logged in, not what the client says
+    scope: (request) => request.get("x-customer") ?? "nobody", // in production: the authenticated user, not a header
   }),
   async (request, response) => {
     const receipt = await charge(request.body, {
-      key: request.get("idempotency-key"), // theirs, if they have one: the last gap is on their side
-      signal: leaseOf(request)?.signal, // aborted before somebody else may begin
+      key: request.get("idempotency-key"), // the provider's own idempotency closes the last gap
+      signal: leaseOf(request)?.signal, // aborts before another caller may start
     });
     response.status(201).location(`/payments/${receipt.receipt}`).json(receipt);
   },
@@ -53,11 +53,11 @@ const honoApp = new Hono();
 honoApp.post("/payments", forHono(holdfast), async (c) => c.json(await charge(await c.req.json()), 201));
 
 const options = {
-  leaseMs: 15_000, // a crashed process is followed after that; a slow one is renewed
-  maxHoldMs: 120_000, // a handler that never answers is followed after that
-  keepMs: 86_400_000, // for a day everybody gets the first answer: tell your clients
-  whenRunning: { waitMs: 5_000 }, // a second press waits for the answer to the first, and gets 409 after that
-  // 504: nobody knows whether the bank has paid. The others below are for the next try to find out.
+  leaseMs: 15_000, // a crashed process is replaced after that; a slow one is renewed
+  maxHoldMs: 120_000, // a handler that never answers is replaced after that
+  keepMs: 86_400_000, // for a day all callers get the first answer: tell your clients
+  whenRunning: { waitMs: 5_000 }, // a repeated request waits for the first answer, and then gets 409
+  // 504: it is unknown whether the bank has paid. The next try finds out for the others.
   keep: (status: number) =>
     status === 504 ? "block" : status < 500 && ![401, 403, 408, 409, 425, 429].includes(status),
 };
@@ -113,7 +113,7 @@ const transfer = (): ReturnType<typeof press> => press(`${urls[3]}/transfers/7`,
 assert.equal((await transfer()).status, 504);
 assert.equal(((await transfer()).body as { type: string }).type, "urn:holdfast:idempotency:blocked");
 
-// Somebody has asked the bank: it was paid. Whoever tries again is told.
+// You asked the bank: it was paid. Later tries get this answer.
 await resolveOnce(holdfast, onceKeyOf("POST", "/transfers/:account", key), {
   value: { status: 200, headers: { "content-type": "application/json" }, text: '{"booked":true}' },
 });

@@ -32,18 +32,18 @@ async function receive(event: Event): Promise<number> {
     event.subscription,
     (lease) =>
       database.setStatus(event.subscription, event.status, {
-        fence: lease.token, // refused by the database if a later event has written
-        signal: lease.signal, // aborted before another process may go on with this subscription
+        fence: lease.token, // the database refuses it if a later event has written
+        signal: lease.signal, // aborts before another process may continue with this subscription
       }),
     {
       eventId: event.id, // delivered again: a duplicate
       sequence: event.created, // older than what was applied last: outdated
-      waitersMax: 100, // more than that, and the sender is to come again
+      waitersMax: 100, // with more, the sender must try again
       waitMs: 10_000,
       keepMs: 7 * 86_400_000, // longer than the sender tries
     },
   );
-  // Duplicates and outdated events are done with; only what was refused is to be sent again.
+  // Duplicates and outdated events are done; only refused ones must be sent again.
   return result.outcome === "refused" ? 503 : 200;
 }
 
@@ -52,7 +52,7 @@ assert.deepEqual(await Promise.all([receive(paid), receive(paid)]), [200, 200]);
 assert.equal(await receive({ id: randomUUID(), subscription, created: 999, status: "unpaid" }), 200);
 assert.deepEqual(saved, ["paid"]);
 
-// What fails is not recorded, so the next delivery is applied.
+// A failure is not recorded, so the next delivery is applied.
 const failing = { id: randomUUID(), subscription, created: 1_001, status: "broken" };
 await assert.rejects(receive(failing), /does not answer/);
 assert.equal(await receive({ ...failing, status: "cancelled" }), 200);

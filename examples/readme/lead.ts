@@ -31,22 +31,22 @@ const leading = lead(
   async (leadership) => {
     while (!leadership.signal.aborted) {
       const job = await nextJob(leadership.signal);
-      await store.write(job, leadership.term); // the store refuses a term lower than one that it has seen
+      await store.write(job, leadership.term); // the store refuses a lower term than it has seen
     }
   },
   {
-    value: "10.0.0.7:8080", // who leads is reached there
-    leaseMs: 15_000, // a dead leader is followed after that
-    delayMaxMs: 2_000, // not the same one at each restart, and not all at once
-    rejoin: true, // after a loss it stands again
+    value: "10.0.0.7:8080", // the address of the leader
+    leaseMs: 15_000, // a crashed leader is replaced after that
+    delayMaxMs: 2_000, // so that not the same process leads after each restart
+    rejoin: true, // campaigns again after a loss
   },
 );
 
 for await (const leader of election.observe()) {
-  route(leader?.value); // the present state first, then each change; undefined while nobody leads
+  route(leader?.value); // the present state first, then each change; undefined if there is no leader
   if (leader !== null) break;
 }
-const { ok, role, ageMs } = election.health(20_000); // no request: for a liveness probe
+const { ok, role, ageMs } = election.health(20_000); // sends nothing; for a liveness probe
 assert.deepEqual([ok, role, routes.at(-1)], [true, "leader", "10.0.0.7:8080"]);
 assert.ok(ageMs < 20_000);
 

@@ -27,7 +27,7 @@ async function lockOrder(
     const lease = await ours.acquire({ waitMs });
     return { lease, tokens: { ours: lease.token } };
   }
-  // In the order of their keys, whatever the order here: the same for everybody.
+  // Acquired in the order of their keys, which is the same for all callers.
   const lease = await holdfast.multiLock([theirs, ours]).acquire({ waitMs });
   const [first, second] = lease.leases;
   return { lease, tokens: { theirs: first?.token ?? 0, ours: second?.token ?? 0 } };
@@ -35,7 +35,7 @@ async function lockOrder(
 
 const marks: Required<Tokens> = { theirs: 0, ours: 0 };
 
-/** A mark for each lock, for as long as both are in use: a holder is compared with those who hold the same lock. */
+/** A mark for each lock, while both are in use: a holder is compared with holders of the same lock. */
 function accepts(tokens: Tokens): boolean {
   const given = Object.entries(tokens) as ["theirs" | "ours", number][];
   if (given.some(([lock, token]) => token < marks[lock])) return false;

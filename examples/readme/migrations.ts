@@ -18,11 +18,11 @@ async function migrate({ signal }: { signal: AbortSignal }) {
 
 async function start() {
   await once(holdfast, `migrate:${version}`, (lease) => migrate({ signal: lease.signal }), {
-    whenRunning: "wait", // the other pods go on when it is done
+    whenRunning: "wait", // the other pods continue when it is done
     waitMs: 600_000,
-    label: `migrate ${version}`, // what those see who wait
+    label: `migrate ${version}`, // what waiting pods see
   });
-  // From here on the database has this version.
+  // The database has this version now.
 }
 
 await Promise.all(Array.from({ length: 10 }, start));

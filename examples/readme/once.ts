@@ -26,13 +26,13 @@ async function pay(order: { id: string; total: number }) {
       cardService.charge({
         order: order.id,
         total: order.total,
-        idempotencyKey: order.id, // theirs, if they have one: the last gap is on their side
-        signal: lease.signal, // aborted before somebody else may begin
+        idempotencyKey: order.id, // the provider's own idempotency closes the last gap
+        signal: lease.signal, // aborts before another caller may start
       }),
     {
-      fingerprint: order, // the same key for something else is refused
-      leaseMs: 15_000, // a crashed process is followed after that; a slow one is renewed
-      keepMs: 86_400_000, // for a day everybody gets the first result
+      fingerprint: order, // the same key with other data is refused
+      leaseMs: 15_000, // a crashed process is replaced after that; a slow one is renewed
+      keepMs: 86_400_000, // for a day all callers get the first result
     },
   );
 }
@@ -44,7 +44,7 @@ assert.equal([first, again].filter(({ replayed }) => replayed).length, 1);
 
 await assert.rejects(pay({ ...order, total: 1 }), OnceMismatchError);
 
-// A process that dies in the middle is followed by the next caller, which is told how far it came.
+// If a process crashes, the next caller takes over and learns how far it came.
 const stepwise = await once(holdfast, `import:${order.id}`, async (lease) => {
   const done = (lease.saved as number | undefined) ?? 0;
   for (let page = done; page < 3; page += 1) {
@@ -55,7 +55,7 @@ const stepwise = await once(holdfast, `import:${order.id}`, async (lease) => {
 });
 assert.deepEqual(stepwise.value, { pages: 3, attempt: 1 });
 
-// Nobody knows whether a transfer that timed out was made: nobody repeats it before somebody has looked.
+// After a timeout it is unknown whether the transfer was made: block it until a person has checked.
 const transfer = `transfer:${order.id}`;
 await assert.rejects(
   once(holdfast, transfer, () => Promise.reject(new Error("no answer from the bank")), {

@@ -18,9 +18,9 @@ while ((await holdfast.mutex(name).inspect()).waiterCount === 0) await sleep(5);
 const { outcome, pause, holders } = await holdfast.pause(name, {
   label: "db maintenance",
   by: "ana",
-  untilAtMs: Date.now() + 7_200_000, // absent: until somebody resumes
+  untilAtMs: Date.now() + 7_200_000, // if absent: until someone resumes it
 });
-const [holder] = holders; // goes on until it releases: paused does not mean that nobody works
+const [holder] = holders; // continues until it releases: a pause does not stop holders
 
 assert.deepEqual([outcome, pause.by, holder?.label], ["paused", "ana", "release 4.2"]);
 running.assertHeld();
@@ -29,7 +29,7 @@ assert.deepEqual([again.outcome, again.pause.label], ["already-paused", "db main
 
 const lost = new Promise((resolve) => running.signal.addEventListener("abort", resolve));
 
-// Who cannot wait until that deploy has ended takes the lock from it, and from nobody else: its signal aborts.
+// If you cannot wait for that deploy, take the lock from it, and from no later holder: its signal aborts.
 if (holder?.token !== undefined) {
   await holdfast.mutex(name).forceRelease({ token: holder.token, by: "ana", reason: "the database is moved now" });
 }

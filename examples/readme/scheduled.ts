@@ -22,10 +22,10 @@ async function report({ signal, fence }: { signal: AbortSignal; fence: number })
 const nightly = scheduled(
   holdfast,
   name,
-  (lease) => report({ signal: lease.signal, fence: lease.token }), // aborted before another run may begin
+  (lease) => report({ signal: lease.signal, fence: lease.token }), // aborts before another run may start
   {
-    everyMs: 86_400_000, // once a day: no second run before nine tenths of that are over
-    maxHoldMs: 3_600_000, // a run that hangs is cut off after an hour
+    everyMs: 86_400_000, // once a day: no second run within nine tenths of that
+    maxHoldMs: 3_600_000, // a run that hangs is stopped after an hour
     jitterMaxMs: 2_000, // not always the same host
     history: true,
   },
@@ -50,7 +50,7 @@ assert.equal(nightly.counts.skipped["already-done"], 3);
 const [last] = await readHistory(holdfast, { name });
 assert.equal(last?.outcome, "released");
 
-// setRunCoordinator(coordinator), and then schedule("0 3 * * *", report, { name: "nightly", distributed: true })
+// setRunCoordinator(coordinator), then schedule("0 3 * * *", report, { name: "nightly", distributed: true })
 const coordinator = runCoordinator(holdfast, { name: `reports ${name}`, jitterMaxMs: 200, history: true });
 assert.equal(await coordinator.shouldRun("nightly:2026-11-23T03:00:00.000Z", 30_000), true);
 assert.equal(await coordinator.shouldRun("nightly:2026-11-23T03:00:00.000Z", 30_000), false);

@@ -8,11 +8,11 @@ const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");
 const holdfast = createHoldfast({ redis });
 let stock = 3;
 
-const shop = { ...phpSetGet, prefix: "shop_lock_" }; // as the PHP side spells its keys
+const shop = { ...phpSetGet, prefix: "shop_lock_" }; // the prefix of the PHP side
 
 async function reserve(goods: string): Promise<number> {
   return await timestampLock(holdfast, goods, shop).run(async (lease) => {
-    lease.assertHeld(); // throws once a renewal has found that a client of theirs has deleted the lock
+    lease.assertHeld(); // throws if a renewal found that another client has deleted the lock
     stock -= 1;
     return stock;
   });
@@ -20,19 +20,19 @@ async function reserve(goods: string): Promise<number> {
 
 const patient = timestampLock(holdfast, "goods:301", shop, {
   attempts: 3, // in all
-  retryDelayMs: 300, // before each of the others, less a random part
+  retryDelayMs: 300, // before each further attempt, minus a random part
   retryJitterMs: 200,
-  maxClockSkewMs: 2_000, // how far their clocks may be off
+  maxClockSkewMs: 2_000, // how far the other clocks may be off
 });
 
 const nightly: DeadlineDialect = {
   prefix: "job:",
   suffix: ":until",
-  unit: "ms", // what the number in the value counts
-  leaseMs: 120_000, // the longest that they write
+  unit: "ms", // the unit of the number in the value
+  leaseMs: 120_000, // the longest that the others write
   paddingMs: 0, // what they add to it
   takeoverWhen: "passed", // value < now; "reached": value <= now
-  mark: "none", // or what they parse all the same: "fraction", "leading-zero"
+  mark: "none", // or what their parser accepts: "fraction", "leading-zero"
   losersWrite: true, // GETSET, or SET … GET, outside of a script
 };
 
@@ -57,7 +57,7 @@ assert.equal(await lease.release(), "released");
 
 const canary = timestampLock(holdfast, "canary", nightly);
 assert.equal(canary.key, "job:canary:until");
-assert.deepEqual((await canary.inspect()).holders, []); // unless the other side holds it, under that very key
+assert.deepEqual((await canary.inspect()).holders, []); // unless the other side holds it under that key
 
 unsubscribe("holdfast:peer", onPeer);
 await holdfast.close();

@@ -12,7 +12,7 @@ const name = `invoices:${randomUUID()}`;
 const logged: string[] = [];
 
 const stopListening = closeOnSignal(holdfast, ["SIGTERM", "SIGINT"], {
-  graceMs: 25_000, // less than the platform waits before it kills: 30 s in Kubernetes
+  graceMs: 25_000, // less than the platform's kill timeout: 30 s in Kubernetes
   onClosed: ({ released, unsettled }) =>
     logged.push(`${released.length} given back, ${unsettled.length} left to expire`),
 });
@@ -21,7 +21,7 @@ async function work(pages: number) {
   return await holdfast.mutex(name).run(async ({ signal }) => {
     let done = 0;
     for (; done < pages && !signal.aborted; done += 1) await sleep(5, undefined, { ref: true });
-    return done; // stops where it can be gone on with, and keeps the lock until it has stopped
+    return done; // stops where the next run can continue, and keeps the lock until then
   });
 }
 

@@ -15,7 +15,7 @@ import { createHoldfast } from "holdfast";
 import { Redis } from "ioredis";
 import { register } from "prom-client";
 
-const stop = startMetrics({ register }); // once in a process, for all locks in it
+const stop = startMetrics({ register }); // once in each process, for all its locks
 
 const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");
 const holdfast = createHoldfast({ redis });
@@ -32,7 +32,7 @@ assert.match(text, /^holdfast_lock_wait_duration_seconds_count\{.*outcome="grant
 assert.match(text, /^holdfast_lock_hold_duration_seconds_count\{.*outcome="released".*\} 2$/m);
 assert.match(text, /^holdfast_lock_lost_total\{group="order:\*",kind="mutex",mode="",reason="expired"\} 0$/m);
 
-// Names have ids in them, and a label must not: say which of them are one.
+// Names contain ids, and labels must not: map names to groups.
 stop();
 const stopByArea = startMetrics({ register, group: (lockName) => lockName.split(":")[0] ?? "other" });
 await holdfast.mutex("order:43").run(() => {});
@@ -47,7 +47,7 @@ const measured = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
 const meters = new MeterProvider({ readers: [new PeriodicExportingMetricReader({ exporter: measured })] });
 metrics.setGlobalMeterProvider(meters);
 
-const stops = [otel.startMetrics(), otel.startTraces()]; // or with { meter }, { tracer }, where there are several
+const stops = [otel.startMetrics(), otel.startTraces()]; // or with { meter } and { tracer }
 
 await holdfast.mutex("order:44").run(() => {});
 for (const stopOne of stops) stopOne();

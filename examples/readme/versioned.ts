@@ -15,7 +15,7 @@ interface Limits {
 }
 const limits = versioned<Limits>(holdfast, `limits:${tenant}`);
 
-// Version 0 says: only if there is none yet.
+// Version 0: only if there is none yet.
 await limits.compareAndSet(0, { rps: 100 });
 
 const { value, version } = await limits.get();
@@ -23,20 +23,20 @@ assert.deepEqual(value, { rps: 100 });
 const first = await limits.compareAndSet(version, { rps: 200 });
 const second = await limits.compareAndSet(version, { rps: 300 });
 assert.equal(first.ok, true);
-assert.deepEqual(second, { ok: false, value: { rps: 200 }, version: first.version }); // an answer, no error
+assert.deepEqual(second, { ok: false, value: { rps: 200 }, version: first.version }); // a result, not an error
 
-// The function is run again with what others have written meanwhile.
+// The function runs again with the value that others have written meanwhile.
 await Promise.all(
   Array.from({ length: 10 }, () =>
     limits.update((old) => ({ rps: (old?.rps ?? 0) + 1 }), {
       attemptsMax: 100,
-      promoteAfter: 3, // after so many conflicts in turn, under the mutex of that name
+      promoteAfter: 3, // after three conflicts in a row, under the mutex of that name
     }),
   ),
 );
 assert.equal((await limits.get()).value?.rps, 210);
 
-// Each process follows: the present value first, then every change, or the last of several.
+// Each process follows: the present value first, then each change, or the last of several.
 const controller = new AbortController();
 const applied: number[] = [];
 const following = (async () => {

@@ -6,12 +6,12 @@ import { Redis } from "ioredis";
 const redis = new Redis(process.env.REDIS_URL ?? "redis://127.0.0.1:6379");
 const shop = randomUUID();
 
-// A number that nobody else has: no lock, one command.
+// A unique number: no lock, one command.
 async function nextOrderNumber(): Promise<number> {
   return await redis.incr(`shop:${shop}:orders`);
 }
 
-// At most so many in each minute, by the clock of whoever asks. The key is another one in the next minute.
+// A limit for each minute, by the caller's clock. Each minute has its own key.
 async function mayEnter(user: string, most: number): Promise<boolean> {
   const key = `shop:${shop}:requests:${user}:${Math.floor(Date.now() / 60_000)}`;
   const answers = await redis.multi().incr(key).pexpire(key, 120_000).exec();

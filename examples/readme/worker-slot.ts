@@ -12,16 +12,16 @@ const holdfast = createHoldfast({ redis });
 const ids = new Set<bigint>();
 await using worker = await workerSlot(holdfast, "snowflake", {
   count: 1024, // numbers 0 to 1023
-  leaseMs: 60_000, // how long one may be used after the last renewal
-  restMs: 30_000, // how long that of a dead worker rests after that
+  leaseMs: 60_000, // how long a number may be used after the last renewal
+  restMs: 30_000, // how long the number of a crashed worker rests after that
   waitMs: 5_000,
 });
 
-let lastMs = worker.notBeforeAtMs; // nobody who had the number has made an id that is later
+let lastMs = worker.notBeforeAtMs; // no earlier holder of the number has made a later id
 let count = 4_095;
 function nextId(): bigint | undefined {
   const nowMs = Date.now();
-  worker.assertHeld(); // for each id, after the clock was read: no I/O, and true at the first line after a pause
+  worker.assertHeld(); // for each id, after the clock was read: no I/O, and right after a pause
   if (nowMs < lastMs || (nowMs === lastMs && count === 4_095)) return undefined; // in the next millisecond
   count = nowMs === lastMs ? count + 1 : 0;
   lastMs = nowMs;

@@ -35,7 +35,7 @@ function orderNumber({ redis, name }: Pick<ShopPlace, "redis" | "name">): Promis
   return redis.incr(`${name}:orders`);
 }
 
-/** Reads, then sets: whoever reads in between sells the same item once more. */
+/** Reads, then sets: a buyer that reads in between sells the same item again. */
 async function buyInTwoSteps(
   { redis, name }: Pick<ShopPlace, "redis" | "name">,
   lease?: Lease,
@@ -56,8 +56,8 @@ function unlocked({ redis, name }: Pick<ShopPlace, "redis" | "name">): Shop {
 }
 
 /**
- * The same two steps, one buyer at a time. Who stood still after the reading sells nothing; who stands still on the way to the
- * server may, and it takes `fencedSet` against that.
+ * The same two steps, one buyer at a time. A buyer that freezes after reading sells nothing. One whose write is late may: that
+ * needs `fencedSet`.
  */
 function locked({ redis, holdfast, name }: ShopPlace): Shop {
   return {
@@ -66,7 +66,7 @@ function locked({ redis, holdfast, name }: ShopPlace): Shop {
   };
 }
 
-/** One step, which is asked for each order and not for each attempt. */
+/** One step, counted once for each order, not for each attempt. */
 function guarded({ redis, holdfast, name }: ShopPlace): Shop {
   const stock = counter(holdfast, name, { min: 0 });
   return {
