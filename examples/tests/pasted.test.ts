@@ -55,6 +55,7 @@ describe.each([
   ["README.md", 1],
   ["README.zh-CN.md", 1],
   ["docs/getting-started.md", 4],
+  ["docs/zh/getting-started.md", 4],
 ])("a program in %s", (path, count) => {
   const programs = programsOf(path);
 

@@ -9,6 +9,7 @@ const DOCUMENTS = [
   "README.md",
   "docs/fencing.md",
   "docs/locks-in-plain-words.md",
+  "docs/zh/plain-words.md",
   "docs/interop.md",
   "docs/interop-timestamps.md",
   "docs/interop-leaving.md",
