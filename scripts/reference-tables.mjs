@@ -103,6 +103,7 @@ function errorRows(path) {
 
 /** @returns {ReadonlyMap<string, string>} the text of each document with its tables as the sources have them */
 export function documents() {
+  /** @type {Readonly<Record<string, ReadonlyArray<readonly [string, readonly string[]]>>>} */
   const tables = {
     "docs/options.md": Object.entries(OPTIONS).map(([title, groups]) => [
       title,
@@ -126,7 +127,7 @@ export function documents() {
         const from = text.indexOf(begin);
         const to = text.indexOf(end, from);
         if (from < 0 || to < 0) throw new Error(`${document} has no markers for the table: ${title}`);
-        text = text.slice(0, from + begin.length) + /** @type {string[]} */ (rows).join("\n") + text.slice(to);
+        text = text.slice(0, from + begin.length) + rows.join("\n") + text.slice(to);
       }
       return [document, text];
     }),
