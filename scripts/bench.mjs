@@ -1,9 +1,62 @@
 // @ts-check
-/** npm run bench [-- arguments of the benchmark]: measured on a redis-server of its own. */
+/**
+ * npm run bench [-- arguments of the benchmark]: measured on a redis-server of its own, or on the servers of the matrix that
+ * `--server` names, one after the other.
+ */
+import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { argv, exit } from "node:process";
 
-import { build, dependencies, node, redisServer } from "./setup.mjs";
+import { serversNamed } from "./bench-servers.mjs";
+import { fetched } from "./matrix/fetch.mjs";
+import { build, dependencies, node, redisServer, stop } from "./setup.mjs";
 
+const MAIN = "bench/dist/main.js";
+/** The exit code of the benchmark where a target was missed. */
+const MISSED = 1;
+
+const words = argv.slice(2);
+const at = words.findIndex((word) => word === "--server" || word.startsWith("--server="));
 await dependencies();
+if (at < 0) {
+  await build();
+  exit(await node([MAIN, ...words], { HOLDFAST_REDIS_SERVER: await redisServer() }));
+}
+
+const [option = ""] = words.splice(at, 1);
+const list = option === "--server" ? (words.splice(at, 1)[0] ?? "") : option.slice("--server=".length);
+/** @type {readonly string[]} */
+let names = [];
+try {
+  names = serversNamed(list);
+} catch (error) {
+  stop(error instanceof Error ? error.message : String(error));
+}
+if (words.includes("--write-docs")) stop("--write-docs is for the redis-server that is installed; leave out --server");
+const programs = names.map((name) => fetched(name));
 await build();
-exit(await node(["bench/dist/main.js", ...argv.slice(2)], { HOLDFAST_REDIS_SERVER: await redisServer() }));
+if (programs.length === 1) exit(await node([MAIN, ...words], { HOLDFAST_REDIS_SERVER: programs[0] }));
+
+/** The worst exit code. */
+let code = 0;
+const reports = [];
+const folder = mkdtempSync(join(tmpdir(), "holdfast-bench-"));
+for (const [i, program] of programs.entries()) {
+  console.error(`bench: ${names[i]} (${i + 1} of ${names.length})`);
+  const file = join(folder, `${i}.json`);
+  code = Math.max(
+    code,
+    await node([MAIN, ...words, "--json"], { HOLDFAST_REDIS_SERVER: program }, openSync(file, "w")),
+  );
+  if (code > MISSED) break;
+  reports.push(JSON.parse(readFileSync(file, "utf8")));
+}
+rmSync(folder, { recursive: true });
+if (code > MISSED) exit(code);
+if (words.includes("--json")) {
+  console.log(JSON.stringify({ servers: names, reports }));
+  exit(code);
+}
+const { sideBySide } = await import("../bench/dist/side-by-side.js");
+console.log(sideBySide(reports));

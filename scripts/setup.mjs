@@ -30,11 +30,13 @@ export const tools = {
  * @param {string} command
  * @param {readonly string[]} args
  * @param {NodeJS.ProcessEnv} [extraEnv]
+ * @param {number | "inherit"} [stdout]  file descriptor for its standard output
  * @returns {Promise<number>} the exit code; 1 if it could not start or was ended by a signal
  */
-export function run(command, args, extraEnv = {}) {
+export function run(command, args, extraEnv = {}, stdout = "inherit") {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { cwd: root, stdio: "inherit", env: { ...env, ...extraEnv } });
+    const stdio = /** @type {const} */ (["inherit", stdout, "inherit"]);
+    const child = spawn(command, args, { cwd: root, stdio: [...stdio], env: { ...env, ...extraEnv } });
     // Ctrl-C reaches the child as well; it decides how to end, and we follow with its code.
     const wait = () => {};
     process.on("SIGINT", wait);
@@ -54,9 +56,10 @@ export function run(command, args, extraEnv = {}) {
  *
  * @param {readonly string[]} args
  * @param {NodeJS.ProcessEnv} [extraEnv]
+ * @param {number} [stdout]  file descriptor for its standard output
  */
-export function node(args, extraEnv) {
-  return run(execPath, args, extraEnv);
+export function node(args, extraEnv, stdout) {
+  return run(execPath, args, extraEnv, stdout);
 }
 
 /** Installs the dependencies of the lock file, unless just these are there. */

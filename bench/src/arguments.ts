@@ -37,6 +37,8 @@ export interface Arguments {
 
 /** Shown by `--help`. */
 export const USAGE: string = `npm run bench -- [options]
+  --server LIST       servers of the platform matrix, such as valkey or redis-7.0,valkey-9.1; valkey is the newest of its
+                      name. Several are shown side by side (default: the redis-server that is installed)
   --only LIST         measurements: ${names(MEASUREMENTS)} (default: all);
                       with --curves: ${names(CURVES)}
                       with --profile: ${names(WORKLOADS)}

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Server } from "./server.js";
 
 /** The machine, and the versions of what does not belong to a contestant. */
 export interface Machine {
@@ -11,20 +12,24 @@ export interface Machine {
   /** Processes that wanted a core over the last minute before the run: much above 0 is a busy machine. */
   readonly load: number;
   readonly node: string;
+  /** Version of the server. */
   readonly redis: string;
+  /** Set if the server is not Redis. */
+  readonly server?: string;
   readonly ioredis: string;
   readonly nodeRedis: string;
   readonly glide: string;
 }
 
 /** Looks at this machine. */
-export function machine(redisVersion: string): Machine {
+export function machine({ version, isValkey }: Pick<Server, "version" | "isValkey">): Machine {
   return {
     cores: availableParallelism(),
     cpu: cpus()[0]?.model.trim() ?? "unknown",
     load: loadavg()[0] ?? 0,
     node: process.versions.node,
-    redis: redisVersion,
+    redis: version,
+    ...(isValkey ? { server: "Valkey" } : {}),
     ioredis: versionOf("ioredis"),
     nodeRedis: versionOf("redis"),
     glide: versionOf("@valkey/valkey-glide"),

@@ -47,7 +47,7 @@ async function run(wanted: Arguments): Promise<void> {
 async function measure(wanted: Arguments, server: Server): Promise<void> {
   const { adapters, measurements, json, repetitions, callers, leases, waiters, autoPipelining } = wanted;
   const facts = {
-    machine: machine(server.version),
+    machine: machine(server),
     contestants: adapters.map(contestantOf),
     ...{ repetitions, callers, waiters, leases, leaseMs: LEASE_MS, autoPipelining },
   };
@@ -82,7 +82,7 @@ async function measure(wanted: Arguments, server: Server): Promise<void> {
 
 async function drawCurves(wanted: Arguments, server: Server): Promise<void> {
   const { repetitions, autoPipelining } = wanted;
-  const facts = machine(server.version);
+  const facts = machine(server);
   const conditions = { machine: facts, autoPipelining, leaseMs: LEASE_MS, repetitions };
   const curves: MeasuredCurve[] = [];
   for (const { seconds, measure } of wanted.curves) {
@@ -98,7 +98,7 @@ async function drawCurves(wanted: Arguments, server: Server): Promise<void> {
 }
 
 async function profile(wanted: Arguments, server: Server): Promise<void> {
-  const facts = machine(server.version);
+  const facts = machine(server);
   const tables = await profileAll(wanted.profiles, conditionsOf(wanted, server), wanted.seconds, progress);
   progress("");
   const report = { machine: facts, autoPipelining: wanted.autoPipelining, leaseMs: LEASE_MS, tables };
@@ -109,7 +109,7 @@ async function profile(wanted: Arguments, server: Server): Promise<void> {
 
 async function followHandOvers(wanted: Arguments, server: Server): Promise<void> {
   const { autoPipelining } = wanted;
-  const facts = machine(server.version);
+  const facts = machine(server);
   const lines = await measureMoments(conditionsOf(wanted, server), wanted.seconds, progress);
   progress("");
   if (wanted.json) console.log(JSON.stringify({ machine: facts, autoPipelining, leaseMs: LEASE_MS, lines }));
@@ -118,7 +118,7 @@ async function followHandOvers(wanted: Arguments, server: Server): Promise<void>
 }
 
 async function timeOut(wanted: Arguments, server: Server): Promise<void> {
-  const facts = machine(server.version);
+  const facts = machine(server);
   const lines = await measureTimeouts(conditionsOf(wanted, server), TIMED_OUT, progress);
   progress("");
   if (wanted.json) console.log(JSON.stringify({ machine: facts, lines }));

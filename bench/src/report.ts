@@ -52,8 +52,13 @@ export function environment(machine: Machine, autoPipelining: boolean, leaseMs: 
   const ioredis = `ioredis ${machine.ioredis} (auto-pipelining ${autoPipelining ? "on" : "off"})`;
   return [
     `${machine.cores} cores, ${machine.cpu}, load ${machine.load.toFixed(1)} before; server and callers on this machine`,
-    `Node ${machine.node}, Redis ${machine.redis}, ${ioredis}, node-redis ${machine.nodeRedis}, GLIDE ${machine.glide}; leases of ${leaseMs / 1_000} s`,
+    `Node ${machine.node}, ${serverOf(machine)}, ${ioredis}, node-redis ${machine.nodeRedis}, GLIDE ${machine.glide}; leases of ${leaseMs / 1_000} s`,
   ];
+}
+
+/** Name and version of the server. */
+export function serverOf({ server, redis }: Machine): string {
+  return `${server ?? "Redis"} ${redis}`;
 }
 
 /** The table of one measurement, and its targets. */

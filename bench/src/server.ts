@@ -27,6 +27,7 @@ export interface ServerOptions {
 export interface Server {
   readonly port: number;
   readonly version: string;
+  readonly isValkey: boolean;
   /** A connection for questions about the server; never used by a contestant. */
   readonly control: Redis;
   /** Ends the server and removes its directory. */
@@ -90,10 +91,14 @@ async function startOn(port: number, args: readonly string[]): Promise<Server> {
     end();
     throw error;
   }
-  const version = /redis_version:(\S+)/.exec(await control.info("server"))?.[1] ?? "unknown";
+  const info = await control.info("server");
+  // Valkey reports the version of Redis that it is compatible with besides its own.
+  const valkey = /valkey_version:(\S+)/.exec(info)?.[1];
+  const version = valkey ?? /redis_version:(\S+)/.exec(info)?.[1] ?? "unknown";
   return {
     port,
     version,
+    isValkey: valkey !== undefined,
     control,
     async stop() {
       control.disconnect();

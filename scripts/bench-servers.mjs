@@ -1,0 +1,22 @@
+// @ts-check
+/** Which servers `npm run bench -- --server LIST` means. */
+import { cells } from "./matrix/cells.mjs";
+
+/** The servers of the matrix, each family from its oldest to its newest. */
+const SERVERS = cells.filter(({ kind }) => kind === "server").map(({ name }) => name);
+
+/**
+ * @param {string} list  names of servers, separated by commas; a beginning such as `valkey` means the newest of that family
+ * @returns {readonly string[]} names of pins, each once
+ * @throws RangeError  there is no such server
+ */
+export function serversNamed(list) {
+  const names = list.split(",").map((word) => {
+    const name = SERVERS.includes(word) ? word : SERVERS.findLast((one) => one.startsWith(`${word}-`));
+    if (name === undefined) {
+      throw new RangeError(`--server must be one or more of ${SERVERS.join(", ")}; got ${JSON.stringify(word)}`);
+    }
+    return name;
+  });
+  return [...new Set(names)];
+}
