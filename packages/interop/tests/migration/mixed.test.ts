@@ -20,8 +20,8 @@ import { JavaModel } from "../redisson/java-model.js";
 import {
   AdvisoryLocks,
   phpTimestamp,
-  redissonJava,
   redisSemaphore,
+  redissonJava,
   redlock,
   shedlock,
   type TryLock,
@@ -111,11 +111,11 @@ function onKey(old: TryLock, name: string, key: string): Mixed {
   return { old, renewed: (work) => mutex.run(work, { waitMs: NEVER_MS }) };
 }
 
-test.each(Object.keys(MIGRATIONS))(
+test.each(Object.entries(MIGRATIONS))(
   "%s: the old library and Holdfast exclude each other, and no update is lost",
-  async (page) => {
+  async (page, migration) => {
     const id = randomUUID();
-    const { old, renewed } = MIGRATIONS[page]?.(id) as Mixed;
+    const { old, renewed } = migration(id);
     const counter = `counter:${id}`;
     const endsAtMs = performance.now() + SECONDS * 1_000;
     let inside = 0;

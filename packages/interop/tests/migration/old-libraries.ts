@@ -5,9 +5,9 @@ import { randomUUID } from "node:crypto";
 import { Verrou } from "@verrou/core";
 import { redisStore } from "@verrou/core/drivers/redis";
 import type { Redis } from "ioredis";
-import Redlock from "redlock";
 import { Mutex as SemaphoreMutex } from "redis-semaphore";
-import { JavaModel } from "../redisson/java-model.js";
+import Redlock from "redlock";
+import type { JavaModel } from "../redisson/java-model.js";
 import { phpSetGetPeer } from "../timestamp/peers.js";
 
 const LEASE_MS = 30_000;
