@@ -24,6 +24,7 @@ declare module "redlock" {
   export class Lock {
     readonly resources: readonly string[];
     readonly value: string;
+    readonly attempts: readonly Promise<ExecutionStats>[];
     /** Wall-clock time, or 0 after the lock is released or replaced. */
     readonly expiration: number;
     extend(durationMs: number): Promise<Lock>;

@@ -453,7 +453,7 @@ async function undo(
 
 function keep(attempts: Promise<ExecutionStats>[], { stats }: Ballot): void {
   attempts.push(stats);
-  if (attempts.length > MOST_ATTEMPTS) attempts.shift();
+  if (attempts.length > MOST_ATTEMPTS) void attempts.shift();
 }
 
 function failure(attempts: ReadonlyArray<Promise<ExecutionStats>>, { refused }: Ballot): ExecutionError {
