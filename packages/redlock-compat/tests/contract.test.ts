@@ -55,6 +55,17 @@ describe.each(PLACES)("on %s", (_, start) => {
       await next.release();
     });
 
+    test("a lock may last longer than any timer", async () => {
+      const [name = ""] = names(1);
+      const duration = Math.floor(Number.MAX_SAFE_INTEGER / 10);
+      const lock = await create().acquire([name], duration);
+      const next = await lock.extend(3 * duration);
+      await Promise.all(next.attempts);
+      for (const client of place.clients) expect(await client.pttl(name)).toBeGreaterThan(2 * duration);
+      await next.release();
+      await expect.poll(() => values(name)).toEqual(all(null));
+    });
+
     test("a locked resource is refused after all retries, with the votes of each attempt, and stays as it was", async () => {
       const [one = "", other = "", third = ""] = names(3);
       const holder = await create().acquire([one, other], LONG_MS);
