@@ -3,7 +3,7 @@
 import { cells } from "./matrix/cells.mjs";
 
 /** The servers of the matrix, each family from its oldest to its newest. */
-const SERVERS = cells.filter(({ kind }) => kind === "server").map(({ name }) => name);
+const SERVERS = cells.filter(({ server }) => server !== undefined).map(({ name }) => name);
 
 /**
  * @param {string} list  names of servers, separated by commas; a beginning such as `valkey` means the newest of that family

@@ -22,7 +22,7 @@ const SIZES = [
   { file: "recipes/tests/keyed-processes", variable: "HOLDFAST_SOAK_EVENTS", size: 100 },
   { file: "recipes/tests/worker-slot-processes", variable: "HOLDFAST_SOAK_SLOTS", size: 1 },
   { file: "recipes/tests/scheduled-soak", variable: "HOLDFAST_SOAK_TICKS", size: 60 },
-  { file: "redlock-compat/tests/contention", variable: "HOLDFAST_CONTENTION_SECONDS", size: 60 },
+  { file: "redlock-compat/tests/contention", variable: "HOLDFAST_CONTENTION_SECONDS", size: 15 },
   ...[
     ...["barrier", "condition", "count-down-latch", "election", "multi-lock", "read-write-lock", "reentrant-mutex"],
     "semaphore",
