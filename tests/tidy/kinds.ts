@@ -43,6 +43,7 @@ const PARTS: ReadonlySet<string> = new Set([
   "pausing",
   "admin",
   "period-marker",
+  "web-locks",
 ]);
 
 /** Kinds composed of other locks, which have the keys and can be inspected. */

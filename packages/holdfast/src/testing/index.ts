@@ -18,3 +18,4 @@ export { reentrantMutexContract } from "./reentrant-mutex.contract.js";
 export { semaphoreContract } from "./semaphore.contract.js";
 export { semaphoreOfFiveContract, semaphoreOfOneContract } from "./semaphore-as-mutex.contract.js";
 export type { LockUnderTest, MakeLock, Particulars, Scene, ServerUnderTest, StoreUnderTest } from "./subject.js";
+export { webLocksContract, webLocksQueryContract } from "./web-locks.contract.js";

@@ -17,6 +17,8 @@ import {
   semaphoreContract,
   semaphoreOfFiveContract,
   semaphoreOfOneContract,
+  webLocksContract,
+  webLocksQueryContract,
   writeLockContract,
 } from "../../src/testing/index.js";
 import { asStores, stores } from "../stores.js";
@@ -35,6 +37,8 @@ export const contracts: Readonly<Record<string, (subject: StoreUnderTest) => voi
   "semaphore with five permits, four of them taken, as a mutex": semaphoreOfFiveContract,
   "read-write-lock": readWriteLockContract,
   "write lock, as a mutex": writeLockContract,
+  "web locks": webLocksContract,
+  "web locks, query": webLocksQueryContract,
   pause: pauseContract,
   closing: closingContract,
   // The whole suite runs in tests/redlock, on one store.

@@ -1,0 +1,66 @@
+/**
+ * Reads the arguments of `request`, with the conversions of Web IDL and the checks of the Web Locks specification, in the same
+ * order.
+ */
+import { show } from "../core/keys.js";
+import { isAbortSignal, nativeSignal } from "../core/options.js";
+import { domException } from "./errors.js";
+import type { WebLockCallback, WebLockMode } from "./types.js";
+
+/** The arguments of `request`, checked and with defaults. */
+export interface Asked {
+  readonly name: string;
+  readonly mode: WebLockMode;
+  readonly ifAvailable: boolean;
+  readonly steal: boolean;
+  readonly signal: AbortSignal | undefined;
+  readonly callback: WebLockCallback<unknown>;
+}
+
+/**
+ * Reads the arguments.
+ *
+ * @throws TypeError     an argument is missing or cannot be converted
+ * @throws DOMException  NotSupportedError: the name or a combination of options is not allowed
+ * @throws the reason of the signal, if it has aborted
+ */
+export function readArguments(args: readonly unknown[]): Asked {
+  if (args.length < 2) throw new TypeError(`request needs a name and a callback; got ${args.length} arguments`);
+  const [named, given, callback] = args.length === 2 ? [args[0], undefined, args[1]] : args;
+  // A template literal refuses symbols, as the specification requires.
+  const name = `${named as string}`;
+  const { mode = "exclusive", ifAvailable, steal, signal } = optionsOf(given);
+  if (mode !== "exclusive" && mode !== "shared")
+    throw new TypeError(`mode must be "exclusive" or "shared"; got ${show(mode)}`);
+  if (signal !== undefined && !isAbortSignal(signal))
+    throw new TypeError(`signal must be an AbortSignal; got ${show(signal)}`);
+  if (typeof callback !== "function") throw new TypeError(`callback must be a function; got ${show(callback)}`);
+  const asked = {
+    name,
+    mode,
+    ifAvailable: Boolean(ifAvailable),
+    steal: Boolean(steal),
+    signal: signal === undefined ? undefined : nativeSignal(signal),
+    callback: callback as WebLockCallback<unknown>,
+  } as const;
+  const conflict = conflictIn(asked);
+  if (conflict !== undefined) throw domException(conflict, "NotSupportedError");
+  asked.signal?.throwIfAborted();
+  return asked;
+}
+
+function optionsOf(given: unknown): Readonly<Record<string, unknown>> {
+  if (given === undefined || given === null) return {};
+  if (typeof given !== "object" && typeof given !== "function")
+    throw new TypeError(`options must be an object; got ${show(given)}`);
+  return given as Readonly<Record<string, unknown>>;
+}
+
+function conflictIn({ name, mode, ifAvailable, steal, signal }: Omit<Asked, "callback">): string | undefined {
+  if (name.startsWith("-")) return `A lock name must not begin with "-"; got ${show(name)}.`;
+  if (steal && ifAvailable) return "The options steal and ifAvailable exclude each other.";
+  if (steal && mode === "shared") return "The option steal needs the mode exclusive.";
+  if (signal !== undefined && steal) return "The options signal and steal exclude each other.";
+  if (signal !== undefined && ifAvailable) return "The options signal and ifAvailable exclude each other.";
+  return undefined;
+}

@@ -1,0 +1,152 @@
+/** `lockManager`: the lock manager of the Web Locks API, on the read-write locks of a Holdfast. */
+import { waitForGrant } from "../core/acquire.js";
+import { LeaseLostError } from "../core/errors.js";
+import { Hold, hold } from "../core/hold.js";
+import { checkName, show } from "../core/keys.js";
+import { Lease } from "../core/lease.js";
+import { onAbort } from "../core/options.js";
+import type { Holdfast } from "../holdfast.js";
+import { type Internals, internalsOf } from "../internals.js";
+import { type Asked, readArguments } from "./arguments.js";
+import { domException } from "./errors.js";
+import { type Entrant, Line } from "./line.js";
+import { lockNameOf } from "./names.js";
+import { requestProtocol } from "./protocol.js";
+import { snapshot } from "./snapshot.js";
+import type { WebLock, WebLockManager } from "./types.js";
+
+const managers = new WeakMap<Holdfast, WebLockManager>();
+
+/**
+ * Returns a lock manager with the interface of `navigator.locks`, whose locks all processes with the same server and prefix share.
+ * Sends nothing. A second call with the same Holdfast returns the same object.
+ *
+ * The options that `createHoldfast` got, such as `leaseMs`, also apply to the requests of the manager, except `waitMs`: a request
+ * waits until it is granted, or until its signal aborts.
+ *
+ * @throws TypeError         `holdfast` is not the result of `createHoldfast`
+ * @throws UnsupportedError  `holdfast` is on several independent servers
+ *
+ * @example
+ * import { createHoldfast } from "holdfast";
+ * import { lockManager } from "holdfast/web-locks";
+ * import { Redis } from "ioredis";
+ *
+ * const locks = lockManager(createHoldfast({ redis: new Redis() }));
+ * await locks.request("report", async (lock, lease) => {
+ *   await buildReport({ signal: lease?.signal });
+ * });
+ */
+export function lockManager(holdfast: Holdfast): WebLockManager {
+  const internals = internalsOf(holdfast, "lockManager");
+  const known = managers.get(holdfast);
+  if (known !== undefined) return known;
+  const manager = managerOf(holdfast, internals);
+  managers.set(holdfast, manager);
+  return manager;
+}
+
+function managerOf(holdfast: Holdfast, internals: Internals): WebLockManager {
+  const lines = new Map<string, Line>();
+  return Object.freeze({
+    async request(...args: readonly unknown[]): Promise<never> {
+      const asked = readArguments(args);
+      const lease = await leaseFor(asked, internals, lines);
+      // The result has whatever type the callback returns.
+      return (await (lease === null ? asked.callback(null, null) : whileHeld(asked, lease))) as never;
+    },
+    async query() {
+      // A snapshot contains every request that was made before it.
+      await Promise.all(Array.from(lines.values(), (line) => line.empty()));
+      return snapshot(holdfast);
+    },
+  });
+}
+
+/** Waits until the request is granted. Returns null if it has `ifAvailable` and is not available. */
+function leaseFor(asked: Asked, internals: Internals, lines: Map<string, Line>): Promise<Lease | null> {
+  const { mode, steal, ifAvailable, signal } = asked;
+  const { session, defaults } = internals;
+  const lockName = checkName(lockNameOf(asked.name));
+  session.assertOpen(lockName);
+  const line = lines.get(lockName) ?? new Line();
+  lines.set(lockName, line);
+  const ended = (): void => {
+    line.placed(entrant);
+    if (line.isEmpty && lines.get(lockName) === line) lines.delete(lockName);
+  };
+  const watched = { mode, steal, placed: () => ended(), unanswered: () => line.unanswered(entrant) };
+  const { protocol, amount } = requestProtocol(internals, lockName, watched);
+  const options = { ...defaults, waitMs: ifAvailable ? 0 : Infinity, signal, amount };
+  let entrant!: Entrant;
+  return new Promise<Lease | null>((resolve, reject) => {
+    let stopListening = (): void => {};
+    entrant = {
+      isShared: mode === "shared" && !ifAvailable,
+      go() {
+        stopListening();
+        const granted = waitForGrant(session, protocol, options, (grant) => {
+          ended();
+          return hold(session, protocol, grant, options);
+        });
+        granted.then((end) => resolve(end instanceof Hold ? new Lease(end) : null), reject).finally(ended);
+      },
+    };
+    if (signal !== undefined) {
+      // Until the request is sent; from then on its waiter listens.
+      stopListening = onAbort(signal, () => {
+        ended();
+        reject(signal.reason);
+      });
+    }
+    line.enter(entrant);
+  });
+}
+
+/**
+ * Calls the callback and releases the lock when its promise settles. Rejects as soon as the lock is lost, although the callback
+ * runs on.
+ */
+async function whileHeld({ name, mode, signal, callback }: Asked, lease: Lease): Promise<unknown> {
+  const lock: WebLock = Object.freeze({ name, mode });
+  if (signal?.aborted === true) {
+    await lease.release().catch(() => {});
+    throw signal.reason;
+  }
+  return new Promise<unknown>((resolve, reject) => {
+    const run = async (): Promise<unknown> => callback(lock, lease);
+    Lease.holdingOf(lease).onLost((reason) => {
+      if (reason !== "closing") reject(lossOf(lease));
+    });
+    run().then(
+      async (result) => {
+        // If the lease has ended, this reports it, and the promise has already rejected.
+        const wasHeld = lease.validForMs() > 0;
+        try {
+          await lease.release();
+          resolve(result);
+        } catch (error) {
+          // If the outcome is unknown, the work ended within the lease, which ends by itself.
+          if (wasHeld && !(error instanceof LeaseLostError)) resolve(result);
+          else reject(lossOf(lease, error));
+        }
+      },
+      async (error: unknown) => {
+        await lease.release().catch(() => {});
+        reject(error);
+      },
+    );
+  });
+}
+
+/** The error of a request whose lock was lost while its callback ran. @param known  the reason, if a release has reported it */
+function lossOf(lease: Lease, known?: unknown): DOMException {
+  let cause = known;
+  try {
+    lease.assertHeld();
+  } catch (error) {
+    cause ??= error;
+  }
+  const why = cause instanceof Error ? cause.message : `The lock ${show(lease.name)} was lost.`;
+  return domException(`${why} The callback runs on without the lock.`, "AbortError", cause);
+}

@@ -1,0 +1,24 @@
+/**
+ * Maps names of the Web Locks API to names of read-write locks.
+ *
+ * Almost all are the same. The API also allows the empty name and halves of surrogate pairs, which a key cannot contain. It
+ * forbids names that begin with `-`, so those names stand for the others here.
+ */
+
+/** Returns the name of the read-write lock for a name of the API. Different names have different locks. */
+export function lockNameOf(name: string): string {
+  if (name !== "" && !/\p{Surrogate}/u.test(name)) return name;
+  // JSON has an escape for half of a pair, and doubles the backslash, so no two names have the same text.
+  return `-${JSON.stringify(name).slice(1, -1)}`;
+}
+
+/** Returns the name of the API for the name of a read-write lock. A lock that no request can name keeps its name. */
+export function requestNameOf(lockName: string): string {
+  if (!lockName.startsWith("-")) return lockName;
+  try {
+    const name: unknown = JSON.parse(`"${lockName.slice(1)}"`);
+    return typeof name === "string" && lockNameOf(name) === lockName ? name : lockName;
+  } catch {
+    return lockName;
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * The types of the Web Locks API, as TypeScript's DOM library has them, so that programs need not include that library.
+ * A `WebLockManager` can be used wherever a `LockManager` is expected.
+ */
+import type { Lease } from "../core/lease.js";
+
+/** How a lock is held: `exclusive`, alone, or `shared`, together with other shared holders. */
+export type WebLockMode = "exclusive" | "shared";
+
+/** A lock that was granted, as the callback of a request gets it. */
+export interface WebLock {
+  /** The name that was requested. */
+  readonly name: string;
+  /** The mode that was requested. */
+  readonly mode: WebLockMode;
+}
+
+/** Options of `request`. */
+export interface WebLockOptions {
+  /** How to hold the lock. @default "exclusive" */
+  readonly mode?: WebLockMode | undefined;
+  /** Whether to call the callback with null if the lock cannot be granted now, instead of waiting. @default false */
+  readonly ifAvailable?: boolean | undefined;
+  /**
+   * Whether to end all present holds of the lock and be granted before all waiters. The requests of those holders reject with
+   * an AbortError. Their callbacks run on, so use it only to recover a lock whose holders are stuck.
+   * @default false
+   */
+  readonly steal?: boolean | undefined;
+  /** Aborting the signal ends the wait, and the request rejects with the signal's reason. An abort never ends a hold. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Runs while the lock is held. The lock is released when the returned promise settles.
+ *
+ * @param lock   null if the request had `ifAvailable` and the lock was not available
+ * @param lease  the lease behind the lock, with its fencing token, and a signal that aborts when the lock is lost; null together
+ *               with `lock`
+ */
+export type WebLockCallback<Result> = (lock: WebLock | null, lease: Lease | null) => Result;
+
+/** A request in a snapshot. */
+export interface WebLockInfo {
+  /** The name of the lock. */
+  name: string;
+  /** The mode that was requested. */
+  mode: WebLockMode;
+  /** The client, one for each `createHoldfast`, that holds the lock or waits for it. */
+  clientId: string;
+}
+
+/** The state of all locks of one prefix, from `query`. It may have changed by the time you read it. */
+export interface WebLockSnapshot {
+  /** The locks that are held: at most 1,000 holders of each name. */
+  held: WebLockInfo[];
+  /** The requests that wait: the first 100 of each name, in the order in which they will be granted. */
+  pending: WebLockInfo[];
+}
+
+/** Requests locks that all processes with the same server and prefix share. */
+export interface WebLockManager {
+  /**
+   * Waits for the lock, runs the callback while it is held, and releases the lock when the callback's promise settles.
+   *
+   * The lock is the read-write lock of this name, so it excludes holders from `holdfast.readWriteLock(name)`: an exclusive
+   * request is a writer, and a shared one is a reader. Not reentrant: a request in the callback for the same name waits
+   * forever.
+   *
+   * @param name  at most 512 bytes; must not begin with `-`
+   * @returns what the callback returned
+   * @throws what the callback threw
+   * @throws DOMException "AbortError"         the lock was stolen, force-released, or its lease ended, while the callback ran; the
+   *                                           cause is a LeaseLostError; the callback runs on, but without the lock
+   * @throws DOMException "NotSupportedError"  the name begins with `-`, or the options exclude each other; nothing was sent
+   * @throws TypeError, RangeError             an invalid argument, or a name of more than 512 bytes; nothing was sent
+   * @throws the signal's reason, if it aborts before the callback is called
+   * @throws PausedError, StoreError, EvictionError, ClosedError  as `acquire` of any lock; the callback was not called
+   */
+  request<Result>(name: string, callback: WebLockCallback<Result>): Promise<Awaited<Result>>;
+  request<Result>(name: string, options: WebLockOptions, callback: WebLockCallback<Result>): Promise<Awaited<Result>>;
+
+  /**
+   * Lists the holders and the waiters of all read-write locks with the prefix of this Holdfast, in all processes. Read-only.
+   *
+   * It searches the whole database with SCAN, on every primary of a cluster, so it takes time on a large one. If a server of a
+   * cluster does not reply, its locks are missing.
+   *
+   * @throws StoreError   no server replied, or the Redis user may not SCAN
+   * @throws ClosedError  this Holdfast was closed
+   */
+  query(): Promise<WebLockSnapshot>;
+}
