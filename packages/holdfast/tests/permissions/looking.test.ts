@@ -7,6 +7,7 @@ import { appendHistory, clients, lookUp, readHistory, surveyAll } from "../../sr
 import { StoreError } from "../../src/core/errors.js";
 import { createHoldfast } from "../../src/holdfast.js";
 import { serverTimeMs, startOfPeriod } from "../../src/period-marker/index.js";
+import { lockManager } from "../../src/web-locks/index.js";
 import { FOR_LOOKING, ON_ONE_SERVER, permitConnecting, type Rules, refusedIn } from "./acl.js";
 
 let server: RedisServer;
@@ -38,6 +39,7 @@ async function lookAs(rules: Rules): Promise<string[]> {
     await attempt(() => surveyAll(holdfast, { includeFree: true }));
     await attempt(() => lookUp(holdfast, name));
     await attempt(() => clients(holdfast));
+    await attempt(() => lockManager(holdfast).query());
     await attempt(() => appendHistory(holdfast, { what: "skipped", kind: "mutex", name, reason: "busy" }));
     await attempt(() => readHistory(holdfast, { name }));
     await attempt(() => readHistory(holdfast));

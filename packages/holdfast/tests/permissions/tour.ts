@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { AcquireTimeoutError, LockError, StoreError } from "../../src/core/errors.js";
 import type { Holdfast } from "../../src/holdfast.js";
 import { BRIEF_LEASE_MS, LONG_MS, SOON_MS } from "../../src/testing/delays.js";
+import { lockManager } from "../../src/web-locks/index.js";
 
 /** Clients of one Redis user. */
 export interface Tourists {
@@ -116,6 +117,11 @@ const STEPS: Readonly<Record<string, Step>> = {
     await (await reader).release();
     await writer.tryUpgrade();
     await writer.release();
+  },
+  async "a read-write lock is stolen"({ first, second }, name) {
+    const reader = await first.readWriteLock(name).read.acquire();
+    await lockManager(second).request(name, { steal: true }, () => {});
+    await reader.release().catch((error: unknown) => expected(error, "ERR_LOCK_LEASE_LOST"));
   },
   async "a latch opens"({ first, second }, name) {
     await first.countDownLatch(name).trySetCount(2);
