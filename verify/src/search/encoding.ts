@@ -27,7 +27,7 @@ export const NO_WAIT: WaitPart = {
   sent: 0,
 };
 /** The beginning of a claim that reads. */
-export const READS: SidePart = { isWriter: 0, doubt: 0, asked: 0, change: 0, renewal: 0 };
+export const READS: SidePart = { isWriter: 0, doubt: 0, asked: 0, change: 0, renewal: 0, robbed: 0, stole: 0 };
 /** The beginning of a claim that can be entered again. */
 export const NO_LEASES: SharedPart = { leases: 0, late: 0, age: 0 };
 /** Nothing goes wrong but that messages are late. */

@@ -77,7 +77,7 @@ export interface WaitPart {
   sent: 0 | 1;
 }
 
-/** What a claim of a read-write lock knows: its side, whether that is in doubt, its changes, a renewal under way. */
+/** What a claim of a read-write lock knows: its side, whether that is in doubt, its changes, a renewal under way; and steals. */
 export interface SidePart {
   isWriter: 0 | 1;
   doubt: 0 | 1;
@@ -86,6 +86,9 @@ export interface SidePart {
   change: number;
   /** 0 without one, else its age and 1. */
   renewal: number;
+  /** Highest token of a grant that a steal has ended, or 0; and whether it has stolen: known to the search only. */
+  robbed: number;
+  stole: 0 | 1;
 }
 
 /** How many leases stand on a claim; in worlds without a rule, how many believe so although they do not. */

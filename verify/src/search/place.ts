@@ -18,8 +18,8 @@ export function isFrozen(state: LockState, place: Place | undefined): boolean {
   return place !== undefined && state.frozen.includes(place.client);
 }
 
-/** A claim waits for a signal, by the hold of the claim before it; or signals one or all who wait, as it holds. */
-export type Role = "plain" | "wait" | "signal" | "signal-all";
+/** A claim waits for a signal, by the hold of the claim before it; signals one or all who wait, as it holds; or steals the lock. */
+export type Role = "plain" | "wait" | "signal" | "signal-all" | "steal";
 
 /** Whether a claim may rely on its lease, by its own clock. */
 export function isValid(claim: Claim): boolean {

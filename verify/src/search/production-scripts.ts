@@ -7,6 +7,7 @@
 import { embedded } from "@holdfast/embedded";
 import { createHoldfast, type Store } from "holdfast";
 import { redlockAcquire, redlockConfirm, redlockRelease, serverLineage } from "holdfast/simulation";
+import { lockManager } from "holdfast/web-locks";
 import { baselineScripts } from "./baseline-scripts.js";
 
 /** Name of a script, as its first line says it, to its source; with `0/` before it, that of a client of protocol 0. */
@@ -26,6 +27,7 @@ const WANTED = [
   "condition/wait",
   "condition/signal",
   "condition/leave",
+  "web-locks/steal",
 ] as const;
 
 /** Uses the library in every way that sends one of the wanted scripts. @throws Error  one of them was not sent */
@@ -67,6 +69,7 @@ export async function productionScripts(): Promise<ScriptTexts> {
     while ((await lock.write.inspect()).waiters.length === 0) await new Promise(setImmediate);
     await before.release();
     await (await waiting).release();
+    await lockManager(holdfast).request("seen", { steal: true }, () => {});
   } finally {
     await holdfast.close();
   }

@@ -16,8 +16,14 @@ export const readWriteKind: LockKind = permitsKind(EVERYTHING, {
 
 /** See the file header. */
 export class ReadWriteWorld extends LockWorld<ReadWriteClients> {
-  constructor(setting: LockSetting, server: Server, off: readonly ClientRule[] = []) {
-    super(setting, server, off, (places, rules) => new ReadWriteClients(places, rules));
+  constructor(
+    setting: LockSetting,
+    server: Server,
+    off: readonly ClientRule[] = [],
+    make: (places: readonly Place[], off: ReadonlySet<ClientRule>) => ReadWriteClients = (places, rules) =>
+      new ReadWriteClients(places, rules),
+  ) {
+    super(setting, server, off, make);
   }
 
   override believed(state: LockState, number: number): number {

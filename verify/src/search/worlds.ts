@@ -15,6 +15,8 @@ import { reentrant } from "./reentrant-rules.js";
 import { ReentrantWorld } from "./reentrant-world.js";
 import type { MakeWorld } from "./rule.js";
 import type { Server } from "./server.js";
+import { steal } from "./steal-rules.js";
+import { StealWorld } from "./steal-world.js";
 import { timed } from "./timed-rules.js";
 import { TimedWorld } from "./timed-world.js";
 import { tokens } from "./token-rules.js";
@@ -61,6 +63,8 @@ const mutex = { kind: mutexKind, enqueue: true } as const;
 const permits = { kind: permitsKind(2), enqueue: true } as const;
 const READ = [1] as const;
 const WRITE = [EVERYTHING] as const;
+const PLAIN = ["plain"] as const;
+const STEAL = ["steal"] as const;
 
 /** All worlds, by id. In the small bound a message is late by a tick at most, in the large one it outlives a lease. */
 export const WORLDS: readonly Setting[] = [
@@ -235,6 +239,19 @@ export const WORLDS: readonly Setting[] = [
       budget: { crashes: 1, pushes: 1, delays: 1 },
       protocols: [0, 1, 1],
     }),
+  ),
+  world(
+    StealWorld,
+    "W13",
+    "read-write lock: a request steals it from readers and writers, its requests come twice and late",
+    limits(
+      "2 clients, a writer that is robbed, 1 request sent twice",
+      steal([WRITE, WRITE], [PLAIN, STEAL], { copies: 1, delays: 0 }),
+    ),
+    limits(
+      "3 clients, a reader, a writer and a thief, 1 request sent twice, 1 call without an answer",
+      steal([READ, WRITE, WRITE], [PLAIN, PLAIN, STEAL], { copies: 1, timeouts: 1, delays: 0 }),
+    ),
   ),
   world(
     TokenWorld,

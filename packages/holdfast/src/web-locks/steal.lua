@@ -47,6 +47,7 @@ end
 
 local steals = redis.call('HGET', KEYS[1], 'steals') or ''
 if string.find(steals, owner .. ',', 1, true) then
+  grantHeads()
   return {0}
 end
 local pause = redis.call('GET', KEYS[6])

@@ -5,7 +5,7 @@ import { lockKeys } from "../../src/core/keys.js";
 import { type AcquireReply, type Claim, newClaim } from "../../src/core/protocol.js";
 import type { Store } from "../../src/core/store.js";
 import { webLocksSteal } from "../../src/generated/web-locks.js";
-import { type PermitsProtocol } from "../../src/permits/protocol.js";
+import type { PermitsProtocol } from "../../src/permits/protocol.js";
 import { readWriteLockProtocol } from "../../src/read-write-lock/read-write-lock.js";
 import { until } from "../../src/testing/delays.js";
 import { Line } from "../../src/web-locks/line.js";

@@ -19,7 +19,15 @@ afterAll(() => rmSync(folder, { recursive: true }));
 async function complaintsAbout(code: string, lib: string): Promise<string> {
   const file = join(folder, `${lib.replaceAll(",", "-")}.mts`);
   writeFileSync(file, code);
-  const options = ["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--module", "nodenext", "--target", "es2023"];
+  const options = [
+    "--noEmit",
+    "--strict",
+    "--exactOptionalPropertyTypes",
+    "--module",
+    "nodenext",
+    "--target",
+    "es2023",
+  ];
   // Options for a file are an error where a tsconfig.json is found, unless it is ignored.
   const args = [compiler, ...options, "--ignoreConfig", "--types", "node", "--skipLibCheck", "--lib", lib, file];
   return promisify(execFile)(execPath, args, { cwd: home }).then(
