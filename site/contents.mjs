@@ -35,6 +35,7 @@ export const ENGLISH = [
       ["kinds/multi-lock", "Multi-lock"],
       ["kinds/redlock", "Redlock"],
       ["kinds/election", "Election"],
+      ["web-locks", "Web Locks"],
     ],
   },
   {

@@ -61,7 +61,7 @@ export class StealWorld extends ReadWriteWorld {
   override callOf(request: Request): Call {
     if (!this.#isSteal(request)) return super.callOf(request);
     const { owner } = this.places[request[0]] as Place;
-    const keys = ["s", "f", "h", "t", "q", "p"];
+    const keys = ["s", "f", "h", "t", "q", "p", "e"];
     return { script: "web-locks/steal", keys, args: [owner, LEASE_MS, EVERYTHING, INBOX, ""] };
   }
 

@@ -40,7 +40,7 @@ export function requestProtocol(
     const state = inner.key;
     const places = {
       ...{ state, fence: `${state}:fence`, holders: `${state}:holders`, slots: `${state}:slots` },
-      ...{ queue: `${state}:queue`, pause: `${state}:pause` },
+      ...{ queue: `${state}:queue`, pause: `${state}:pause`, steals: `${state}:steals` },
     };
     const args = { owner, leaseMs, weight: all, inbox: inner.inbox ?? "", note };
     const reply = await call({ store, name: lockName }, webLocksSteal, places, args, timeoutMs);

@@ -7,12 +7,13 @@
   remembers its last steals, so that a late copy of an earlier request does not end the holds that came after it.
   During a pause nothing is granted, so nothing is ended either.
 
-  KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs, steals; owner -> grant of a holder
+  KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
   KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots     sorted set, free slot numbers below top
   KEYS[5] queue     sorted set, owner of a waiting claim -> arrival number
   KEYS[6] pause     string, the current pause, during which nothing is granted; expires at its end
+  KEYS[7] steals    string, owners of the last claims that stole the lock, newest first
   ARGV[1] owner     id of this claim
   ARGV[2] leaseMs   length of the lease
   ARGV[3] weight    number of permits, all that there are
@@ -45,7 +46,7 @@ if record then
   return tonumber(string.match(record, '^%d+/(%d+)'))
 end
 
-local steals = redis.call('HGET', KEYS[1], 'steals') or ''
+local steals = redis.call('GET', KEYS[7]) or ''
 if string.find(steals, owner .. ',', 1, true) then
   grantHeads()
   return {0}
@@ -60,8 +61,8 @@ begin(capacity, state[2] or ',' .. weight .. ',')
 local token = nextToken()
 grantTo(owner, weight, leaseMs, token, '')
 redis.call('SET', KEYS[2], token, 'PX', keptMs())
--- Newest first, cut to 500 bytes.
-redis.call('HSET', KEYS[1], 'steals', string.sub(owner .. ',' .. steals, 1, 500))
+-- Cut to 500 bytes, which are about ten owners. No request is under way for 10 minutes.
+redis.call('SET', KEYS[7], string.sub(owner .. ',' .. steals, 1, 500), 'PX', 600000)
 for _, holder in ipairs(ended) do
   local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
   if client then

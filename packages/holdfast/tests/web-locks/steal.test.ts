@@ -49,7 +49,7 @@ async function ask(amount: number, enqueue = false): Promise<{ claim: Claim; rep
 /** Returns the reply of the script as the server sends it. */
 async function steal({ owner }: Claim): Promise<unknown> {
   const base = keys.base;
-  const names = ["", ":fence", ":holders", ":slots", ":queue", ":pause"].map((suffix) => base + suffix);
+  const names = ["", ":fence", ":holders", ":slots", ":queue", ":pause", ":steals"].map((suffix) => base + suffix);
   return store.run(webLocksSteal, names, [owner, LEASE_MS, EVERYTHING, "in:", ""], TIMEOUT_MS);
 }
 
