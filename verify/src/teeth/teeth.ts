@@ -8,6 +8,7 @@ import { HOLDING } from "./mistakes/holding.js";
 import { PERMITS } from "./mistakes/permits.js";
 import { QUORUM } from "./mistakes/quorum.js";
 import { SHARING } from "./mistakes/sharing.js";
+import { STEALING } from "./mistakes/stealing.js";
 import { TOKENS } from "./mistakes/tokens.js";
 import { WAITING } from "./mistakes/waiting.js";
 import type { Tooth } from "./tooth.js";
@@ -20,6 +21,7 @@ export const TEETH: readonly Tooth[] = [
   ...HANDING_OVER,
   ...HOLDING,
   ...ENDING,
+  ...STEALING,
   ...PERMITS,
   ...COUNTING,
   ...TOKENS,
