@@ -86,8 +86,10 @@ function leaseFor(asked: Asked, internals: Internals, lines: Map<string, Line>):
       go() {
         stopListening();
         const granted = waitForGrant(session, protocol, options, (grant) => {
+          const held = hold(session, protocol, grant, options);
+          // The next request may be a steal, whose message must find the holder.
           ended();
-          return hold(session, protocol, grant, options);
+          return held;
         });
         granted.then((end) => resolve(end instanceof Hold ? new Lease(end) : null), reject).finally(ended);
       },
