@@ -16,7 +16,7 @@ import { manPage } from "./man-page.mjs";
 const PACKAGE = fileURLToPath(new URL("..", import.meta.url));
 
 /**
- * @typedef {{ readonly name: string, readonly usage: string, readonly help: string, readonly takesCommand?: boolean,
+ * @typedef {{ readonly name: string, readonly usage: string, readonly help: string | (() => Promise<string>), readonly takesCommand?: boolean,
  *   readonly options: Readonly<Record<string, import("./flags.mjs").OptionSpec>> }} Verb
  * @typedef {{ VERBS: Readonly<Record<string, { readonly summary: string, readonly load?: () => Promise<Verb> }>>,
  *   COMMON_OPTIONS: Verb["options"], COMMON_HELP: string, general: string, version: string }} Table
@@ -32,7 +32,8 @@ export async function manualFiles({ VERBS, COMMON_OPTIONS, COMMON_HELP, general,
   const verbs = [];
   for (const [name, { summary, load }] of Object.entries(VERBS)) {
     if (load === undefined) continue;
-    const { usage, help, options, takesCommand = false } = await load();
+    const { usage, help: said, options, takesCommand = false } = await load();
+    const help = typeof said === "string" ? said : await said();
     const takesName = new RegExp(`^holdfast ${name} \\[?(NAME|PATTERN)\\b`).test(usage);
     verbs.push({ name, summary, usage, help, takesName, takesCommand, flags: flagsOf(options, help) });
   }

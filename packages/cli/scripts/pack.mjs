@@ -111,9 +111,9 @@ async function neededBy(build, modules) {
  * @param {string} target
  */
 async function writeAnswers({ version }, target) {
-  const { generalHelp, loadVerb, verbHelp } = await import("../dist/frame/help.js");
-  const { VERBS } = await import("../dist/frame/verbs-table.js");
-  const verbs = await Promise.all(Object.keys(VERBS).map(async (name) => [name, verbHelp(await loadVerb(name))]));
+  const { generalHelp, verbHelp } = await import("../dist/frame/help.js");
+  const { VERBS, loadVerb } = await import("../dist/frame/verbs-table.js");
+  const verbs = await Promise.all(Object.keys(VERBS).map(async (name) => [name, await verbHelp(await loadVerb(name))]));
   const answers = { version: `holdfast ${version}\n`, help: generalHelp(), verbs: Object.fromEntries(verbs) };
   writeFileSync(join(target, "dist/answers.json"), JSON.stringify(answers));
 }

@@ -9,15 +9,14 @@
  * NODE_EXTRA_CA_CERTS, Node 20 reads every certificate before it begins). A table for people, and no test: a machine that
  * does something else as well is slower, which the processor's time shows less than the clock's.
  */
-import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { argv, env, execPath } from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pack } from "./pack.mjs";
+import { startServer } from "./server.mjs";
 
 /** Of Linux, in which it counts what ended children took. */
 const TICK_MS = 10;
@@ -25,14 +24,11 @@ const TICK_MS = 10;
 const at = argv.indexOf("--runs");
 const runs = at < 0 ? 20 : Number(argv[at + 1]);
 const folder = mkdtempSync(join(tmpdir(), "holdfast-startup-"));
-const port = await freePort();
-const binary = env.HOLDFAST_REDIS_SERVER ?? "redis-server";
-const flags = ["--port", `${port}`, "--bind", "127.0.0.1", "--save", ""];
-const server = spawn(binary, flags, { cwd: folder, stdio: "ignore" });
+const { url, stop } = await startServer(folder);
 try {
   await pack(join(folder, "cli"));
   const main = join(folder, "cli/dist/main.cjs");
-  const run = [main, "run", "startup", "--connect-timeout", "30s", "-r", `redis://127.0.0.1:${port}`];
+  const run = [main, "run", "startup", "--connect-timeout", "30s", "-r", url];
   const asCron = { PATH: env.PATH ?? "", HOME: env.HOME ?? "" };
   const uncached = { ...asCron, NODE_DISABLE_COMPILE_CACHE: "1" };
   /** @type {Record<string, { words: readonly [string, ...string[]], env?: Record<string, string> }>} */
@@ -70,8 +66,7 @@ try {
     console.log(`${name.padEnd(25)} ${columns.join("")}`);
   }
 } finally {
-  server.kill("SIGKILL");
-  await once(server, "exit").catch(() => {});
+  await stop();
   rmSync(folder, { recursive: true, force: true });
 }
 
@@ -90,13 +85,4 @@ function childrenCpuMs() {
   } catch {
     return Number.NaN;
   }
-}
-
-/** @returns {Promise<number>} */
-async function freePort() {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
 }

@@ -17,8 +17,8 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../tests/support/redis-server.js";
-import { generalHelp, loadVerb, verbHelp } from "../src/frame/help.js";
-import { VERBS } from "../src/frame/verbs-table.js";
+import { generalHelp, verbHelp } from "../src/frame/help.js";
+import { loadVerb, VERBS } from "../src/frame/verbs-table.js";
 import { version } from "../src/frame/version.js";
 import { throughFullPipe } from "./support/full-pipe.js";
 import { addDependencies, type Installed, install } from "./support/installed.js";
@@ -97,13 +97,13 @@ describe("help and the version", () => {
       ],
       ask,
     );
-    for (const said of ofRun) expect(said.stdout).toBe(verbHelp(await loadVerb("run")));
+    for (const said of ofRun) expect(said.stdout).toBe(await verbHelp(await loadVerb("run")));
   });
 
   it("are those of the command itself, for each verb", async () => {
     const { verbs } = JSON.parse(readFileSync(join(installed.home, "dist/answers.json"), "utf8"));
     expect(Object.keys(verbs)).toEqual(VERB_NAMES);
-    for (const verb of VERB_NAMES) expect(verbs[verb]).toBe(verbHelp(await loadVerb(verb)));
+    for (const verb of VERB_NAMES) expect(verbs[verb]).toBe(await verbHelp(await loadVerb(verb)));
   });
 
   it("are left to the command where more was said, and so is whatever is no verb", async () => {
@@ -113,14 +113,14 @@ describe("help and the version", () => {
       (words) => call(installed.command, words),
     );
     for (const [at, verb] of VERB_NAMES.entries()) {
-      expect(said[at]).toEqual({ code: 0, stdout: verbHelp(await loadVerb(verb)), stderr: "" });
+      expect(said[at]).toEqual({ code: 0, stdout: await verbHelp(await loadVerb(verb)), stderr: "" });
     }
     const unknown = await call(installed.command, ["constructor", "--help"]);
     expect(unknown).toMatchObject({ code: 64, stderr: expect.stringContaining('no verb "constructor"') });
   });
 
   it("are whole in a pipe that takes only a part at first", async () => {
-    const expected = verbHelp(await loadVerb("run"));
+    const expected = await verbHelp(await loadVerb("run"));
     const said = await throughFullPipe(join(folder, "pipe"), [process.execPath, installed.command, "run", "--help"]);
     expect(said).toEqual({ code: 0, stdout: expected });
   });

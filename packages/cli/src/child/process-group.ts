@@ -8,6 +8,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { CliError, EXIT } from "../frame/exit-codes.js";
+import { Guard, type GuardPlan } from "./guard.js";
 
 /** How a child ended: one of the two. */
 export interface ChildExit {
@@ -15,11 +16,14 @@ export interface ChildExit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** What to start. */
-export interface Command {
+/** What to start, and how the guard ends it if this process is killed. */
+export interface Command extends Pick<GuardPlan, "stopSignal" | "killAfterMs"> {
   readonly file: string;
   readonly args: readonly string[];
+  /** With HOLDFAST_OWNER. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Called with a sentence for people if this host cannot start the guard. */
+  readonly onUnguarded: (message: string) => void;
   /** Leaves it in our own group, so that it may ask on the terminal; then only the child itself is signalled. */
   readonly isForeground: boolean;
 }
@@ -28,14 +32,16 @@ export interface Command {
 export class ProcessGroup {
   readonly #child: ChildProcess;
   readonly #isGroup: boolean;
+  readonly #guard: Guard | undefined;
   /** Resolves when the child itself has ended. */
   readonly exited: Promise<ChildExit>;
   #exit: ChildExit | undefined;
 
   /** Use `start`. */
-  private constructor(child: ChildProcess, isGroup: boolean) {
+  private constructor(child: ChildProcess, isGroup: boolean, guard: Guard | undefined) {
     this.#child = child;
     this.#isGroup = isGroup;
+    this.#guard = guard;
     // Whatever ends this process, by a fault of its own too, must not leave the child alone with a lock that nobody renews.
     const onOurExit = (): void => this.signal("SIGTERM");
     process.once("exit", onOurExit);
@@ -55,14 +61,30 @@ export class ProcessGroup {
    * @throws CliError 126  it is there and cannot be executed
    * @throws CliError 125  this host cannot start another process
    */
-  static start({ file, args, env, isForeground }: Command): Promise<ProcessGroup> {
-    const isGroup = !isForeground && process.platform !== "win32";
+  static start({
+    file,
+    args,
+    env,
+    isForeground,
+    stopSignal,
+    killAfterMs,
+    onUnguarded,
+  }: Command): Promise<ProcessGroup> {
+    const isUnix = process.platform !== "win32";
+    const isGroup = !isForeground && isUnix;
+    const owner = env.HOLDFAST_OWNER ?? "";
+    // Before the command, so that it is never without one.
+    const guard = isUnix ? new Guard({ owner, isGroup, stopSignal, killAfterMs }, onUnguarded) : undefined;
     return new Promise((resolve, reject) => {
-      const fail = (error: NodeJS.ErrnoException): void => reject(startError(file, error));
+      const fail = (error: NodeJS.ErrnoException): void => {
+        guard?.dismiss();
+        reject(startError(file, error));
+      };
       try {
         const child = spawn(file, [...args], { stdio: "inherit", detached: isGroup, env });
         // Before anything else runs: a child may end in the turn in which it begins.
-        const group = new ProcessGroup(child, isGroup);
+        const group = new ProcessGroup(child, isGroup, guard);
+        if (child.pid !== undefined) guard?.watch(child.pid);
         child.once("spawn", () => resolve(group));
         child.on("error", fail);
       } catch (error) {
@@ -94,6 +116,16 @@ export class ProcessGroup {
       // EPERM: all that is left of it belongs to somebody else, as after `sudo`.
       if (!/^(ESRCH|EPERM)$/.test((error as NodeJS.ErrnoException).code ?? "")) throw error;
     }
+  }
+
+  /** The child has had its signal because of a lost lock: if this process is killed now, there is no second grace. */
+  hurry(): void {
+    this.#guard?.hurry();
+  }
+
+  /** Nothing of it is to be ended any more. */
+  letGo(): void {
+    this.#guard?.dismiss();
   }
 
   /** Whether anything of it still runs. */

@@ -126,6 +126,7 @@ class Supervision {
 
   #end(exit: ChildExit): void {
     this.#isOver = true;
+    this.#group.letGo();
     this.#lease.signal.removeEventListener("abort", this.#onAbort);
     // It ended, but nobody can tell any more that it ended in time.
     if (this.#isLeaseOver()) this.#lose(undefined);
@@ -149,7 +150,10 @@ class Supervision {
     const isFirst = !this.#isLost;
     if (isFirst) this.#asked.lost = new Stopwatch();
     this.#send(signal, "lost");
-    if (isFirst) this.#lose(signal);
+    if (isFirst) {
+      this.#group.hurry();
+      this.#lose(signal);
+    }
   }
 
   /** Who is killed is not asked first, so that there is no time for it either. */

@@ -5,10 +5,10 @@ import { parseLine } from "./command-line.js";
 import { EXIT } from "./exit-codes.js";
 import { failureOf } from "./failures.js";
 import { type CommonFlags, commonFlags } from "./flags.js";
-import { generalHelp, loadVerb, verbHelp } from "./help.js";
 import type { Streams } from "./streams.js";
 import { isGiven } from "./values.js";
 import type { Call, Verb } from "./verb.js";
+import { loadVerb } from "./verbs-table.js";
 
 /**
  * Carries out one command line.
@@ -25,11 +25,11 @@ export async function dispatch(words: readonly string[], streams: Streams, versi
     if (first === "--version" || first === "-V") return say(streams, `holdfast ${version()}\n`);
     if (first === "help" || first === "--help" || first === "-h") {
       const [about] = rest;
-      return say(streams, about === undefined ? generalHelp() : verbHelp(await loadVerb(about)));
+      return say(streams, await helpAbout(about === undefined ? undefined : await loadVerb(about)));
     }
     const verb = await loadVerb(first);
     const line = parseLine(verb, rest);
-    if (isGiven(line.values, "help")) return say(streams, verbHelp(verb));
+    if (isGiven(line.values, "help")) return say(streams, await helpAbout(verb));
     const common = commonFlags(line.values, streams.env);
     isVerbose = common.isVerbose;
     return await verb.run(callOf(verb, line, common, streams));
@@ -48,6 +48,12 @@ function callOf(verb: Verb, line: ReturnType<typeof parseLine>, common: CommonFl
       return await connect(verb.name, common, options);
     },
   };
+}
+
+/** Loads the texts only now: `run` needs none of them. */
+async function helpAbout(verb: Verb | undefined): Promise<string> {
+  const { generalHelp, verbHelp } = await import("./help.js");
+  return verb === undefined ? generalHelp() : await verbHelp(verb);
 }
 
 function say({ stdout }: Streams, text: string): number {

@@ -1,5 +1,4 @@
 /** What `holdfast help` prints. */
-import { usageError } from "./exit-codes.js";
 import { COMMON_HELP } from "./flags.js";
 import type { Verb } from "./verb.js";
 import { VERBS } from "./verbs-table.js";
@@ -35,13 +34,11 @@ Exit codes:
 }
 
 /** Usage, flags and common flags of one verb. */
-export function verbHelp({ usage, help }: Verb): string {
-  return `usage: ${usage.replaceAll("\n", "\n       ")}\n\n${help.trim()}\n\n${COMMON_HELP}\n`;
+export async function verbHelp(verb: Verb): Promise<string> {
+  return `usage: ${verb.usage.replaceAll("\n", "\n       ")}\n\n${(await helpOf(verb)).trim()}\n\n${COMMON_HELP}\n`;
 }
 
-/** Imports a verb. @throws CliError 64  there is none of that name */
-export async function loadVerb(name: string): Promise<Verb> {
-  const load = Object.hasOwn(VERBS, name) ? VERBS[name]?.load : undefined;
-  if (load === undefined) throw usageError(`there is no verb "${name}"; holdfast help lists them`);
-  return await load();
+/** What a verb says of its flags. */
+export async function helpOf({ help }: Verb): Promise<string> {
+  return typeof help === "string" ? help : await help();
 }

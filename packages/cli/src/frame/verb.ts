@@ -16,8 +16,11 @@ export interface Verb {
   readonly name: string;
   /** `holdfast run NAME [flags] -- cmd [args]`; several lines if there are several forms. */
   readonly usage: string;
-  /** What `holdfast help VERB` prints below the usage: plain text, at most 100 columns. The common flags are added. */
-  readonly help: string;
+  /**
+   * What `holdfast help VERB` prints below the usage: plain text, at most 100 columns. The common flags are added. A function
+   * loads it when it is asked for.
+   */
+  readonly help: string | (() => Promise<string>);
   readonly options: Options;
   /** Whether a command may stand after `--`; what stands there is refused otherwise. */
   readonly takesCommand?: boolean;

@@ -2,6 +2,7 @@
  * All verbs, in the order in which `help` lists them. A verb's module is imported when it is called and not before: `run` is
  * on the start-up path of cron jobs.
  */
+import { usageError } from "./exit-codes.js";
 import type { Verb } from "./verb.js";
 
 /** What `help` says of a verb without importing it, and how to import it. */
@@ -72,3 +73,10 @@ export const VERBS: Readonly<Record<string, VerbEntry>> = {
     load: async () => (await import("../verbs/demo.js")).demo,
   },
 };
+
+/** Imports a verb. @throws CliError 64  there is none of that name */
+export async function loadVerb(name: string): Promise<Verb> {
+  const load = Object.hasOwn(VERBS, name) ? VERBS[name]?.load : undefined;
+  if (load === undefined) throw usageError(`there is no verb "${name}"; holdfast help lists them`);
+  return await load();
+}

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { manualFiles } from "../../scripts/build-manual.mjs";
 import { flagsOf } from "../../scripts/flags.mjs";
 import { COMMON_HELP, COMMON_OPTIONS } from "../../src/frame/flags.js";
-import { generalHelp } from "../../src/frame/help.js";
+import { generalHelp, helpOf } from "../../src/frame/help.js";
 import { VERBS } from "../../src/frame/verbs-table.js";
 
 // Every verb is imported, which takes its time on a machine that does something else as well.
@@ -28,8 +28,9 @@ describe("what is generated from the table of verbs", () => {
     for (const [name, { load }] of Object.entries(VERBS)) {
       if (load === undefined) continue;
       const verb = await load();
-      for (const flag of flagsOf(verb.options, verb.help)) {
-        if (flag.name !== "") expect(verb.help, `${name} --${flag.name}`).toContain(`--${flag.name}`);
+      const help = await helpOf(verb);
+      for (const flag of flagsOf(verb.options, help)) {
+        if (flag.name !== "") expect(help, `${name} --${flag.name}`).toContain(`--${flag.name}`);
       }
     }
   });

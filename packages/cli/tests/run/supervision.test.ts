@@ -24,6 +24,7 @@ function slowToDie(timesSeen: number): { group: ProcessGroup; sent: NodeJS.Signa
       exit = { code: null, signal };
       exited.resolve(exit);
     },
+    letGo() {},
     isAlive() {
       left -= 1;
       return left >= 0;

@@ -194,13 +194,17 @@ async function leadWith(
     term: leadership.term,
   });
   const startedAtMs = performance.now();
-  const group = await ProcessGroup.start({ file, args, env, isForeground: false }).catch(async (error: unknown) => {
+  const times = { killAfterMs: defaultKillAfterMs(leaseMs), marginMs: marginOf(leaseMs) };
+  const stopSignal = "SIGTERM";
+  const onUnguarded = (message: string): void => report.away(message);
+  const command = { file, args, env, isForeground: false, stopSignal, ...times, onUnguarded } as const;
+  const group = await ProcessGroup.start(command).catch(async (error: unknown) => {
     await leadership.release().catch(() => {});
     throw error;
   });
   const policy = {
-    times: { killAfterMs: defaultKillAfterMs(leaseMs), marginMs: marginOf(leaseMs) },
-    stopSignal: "SIGTERM",
+    times,
+    stopSignal,
     onLost: "SIGTERM",
     killsAfterForwarding: false,
     maxHoldMs: undefined,

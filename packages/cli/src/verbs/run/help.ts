@@ -1,10 +1,5 @@
 /** What `holdfast help run` says, with a block for each program that people come from. */
 
-/** The forms of the command line. */
-export const RUN_USAGE = `holdfast run NAME [flags] -- command [args]
-holdfast run NAME [flags] -c STRING
-holdfast run NAME [flags] --hold`;
-
 /** The flags and what they do. */
 export const RUN_HELP = `
 Runs a command while holding the lock NAME: waits for it in line, renews it while the command runs, ends the command before
@@ -49,8 +44,8 @@ when the command has ended and nothing of its group is left. With D the end of t
 an unconfirmed renewal means TERM at D-k-m and KILL at D-m: the command is dead before another holder can start. A lock
 that was taken by force means TERM at once and KILL after min(k, 1s). Either way the exit code is 123.
 
-Not covered: KILL of holdfast itself leaves the command running, beyond the lease. Hand HOLDFAST_TOKEN to the resource, and let
-it refuse a token that is lower than one it has seen.
+If holdfast itself gets KILL, a guard sends the command TERM, and KILL after k. Not covered on Windows, and when the host or
+the guard is killed too: have the resource refuse a HOLDFAST_TOKEN that is lower than one it has seen.
 
 For the command: HOLDFAST_NAME KIND MODE TOKEN OWNER SLOT ACQUIRED_AT WAITED_MS EXPIRES_AT LEASE_MS HARD_STOP_AT HELD.
 

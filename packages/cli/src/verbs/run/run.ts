@@ -2,16 +2,19 @@
 import { SignalDesk } from "../../child/signals.js";
 import type { Verb } from "../../frame/verb.js";
 import { RUN_OPTIONS, runPlan } from "./flags.js";
-import { RUN_HELP, RUN_USAGE } from "./help.js";
 import { usualLeaseMs } from "./lock-of.js";
 import { Report } from "./report.js";
 import { Session } from "./session.js";
 
+const USAGE = `holdfast run NAME [flags] -- command [args]
+holdfast run NAME [flags] -c STRING
+holdfast run NAME [flags] --hold`;
+
 /** The verb. */
 export const run: Verb = {
   name: "run",
-  usage: RUN_USAGE,
-  help: RUN_HELP,
+  usage: USAGE,
+  help: async () => (await import("./help.js")).RUN_HELP,
   options: RUN_OPTIONS,
   takesCommand: true,
   async run(call) {

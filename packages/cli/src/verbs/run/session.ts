@@ -158,11 +158,12 @@ export class Session {
       await this.#period?.enter(lease);
       const { interruption } = this.#desk;
       if (interruption !== undefined) throw interruption;
-      const { command, isForeground } = this.#plan;
+      const { command, isForeground, stopSignal, times } = this.#plan;
       if (command === undefined) return undefined;
       const [file, ...args] = command;
       const env = childEnvironment(this.#call.streams.env, facts);
-      return await ProcessGroup.start({ file, args, env, isForeground });
+      const onUnguarded = (message: string): void => this.#report.say(message);
+      return await ProcessGroup.start({ file, args, env, isForeground, stopSignal, ...times, onUnguarded });
     } catch (error) {
       await this.#period?.ended(error instanceof Interrupted ? exitCodeOf(error.signal) : failureOf(error).code);
       await lease.release().catch(() => {});

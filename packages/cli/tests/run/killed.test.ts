@@ -1,0 +1,96 @@
+/** `holdfast` itself is killed with KILL, and can do nothing any more. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
+import { until } from "../../../holdfast/src/testing/delays.js";
+import { isRunning, newFolder, numberIn, start, textIn } from "../support/command.js";
+
+const GUARD = new URL("../../dist/child/guard.js", import.meta.url).href;
+
+let server: RedisServer;
+let env: Readonly<Record<string, string>>;
+const started: ChildProcess[] = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+  env = { HOLDFAST_REDIS: server.url };
+});
+
+afterAll(async () => {
+  for (const child of started) child.kill("SIGKILL");
+  await server.stop();
+});
+
+/** A command with that environment, as one that is started just before `holdfast` is killed. */
+async function commandOf(owner: string): Promise<number> {
+  const child = spawn("sleep", ["1000"], { detached: true, stdio: "ignore", env: { ...env, HOLDFAST_OWNER: owner } });
+  started.push(child);
+  await once(child, "spawn");
+  return child.pid as number;
+}
+
+/** A process with a guard, which does that with it and then waits to be killed. */
+async function guardedBy(owner: string, then: string): Promise<ChildProcess> {
+  const script = `import { Guard } from ${JSON.stringify(GUARD)};
+    const plan = { owner: "${owner}", isGroup: true, stopSignal: "SIGTERM", killAfterMs: 100 };
+    const guard = new Guard(plan, (message) => { throw new Error(message); });
+    ${then};
+    setInterval(() => process.stdout.write("ready"), 50);`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  started.push(child);
+  await once(child.stdout as NodeJS.ReadableStream, "data");
+  return child;
+}
+
+const gone = (pid: number): Promise<void> => until(() => !isRunning(pid), `the end of ${pid}`);
+
+describe.skipIf(process.platform !== "linux")("after a KILL of holdfast", () => {
+  it.each([
+    ["run", ["run", "killed"]],
+    ["run --foreground", ["run", "killed-in-front", "--foreground"]],
+    ["elect", ["elect", "killed-leader", "--delay", "0"]],
+  ])("the command of %s gets TERM", async (_, words) => {
+    const folder = await newFolder();
+    const script = `trap 'echo ended > ${folder}/end; exit' TERM; echo $$ > ${folder}/pid; while :; do sleep 0.05; done`;
+    const run = start([...words, "--", "sh", "-c", script], env);
+    const pid = await numberIn(join(folder, "pid"));
+    run.signal("SIGKILL");
+    await gone(pid);
+    expect(textIn(join(folder, "end"))).toBe("ended\n");
+  });
+
+  it("what ignores TERM gets KILL, with all that it has started", async () => {
+    const folder = await newFolder();
+    const inner = join(folder, "inner.sh");
+    await writeFile(inner, `echo $$ > ${folder}/inner; while :; do sleep 0.05; done`);
+    const script = `trap '' TERM; sh ${inner} & echo $$ > ${folder}/pid; while :; do sleep 0.05; done`;
+    const run = start(["run", "stubborn", "-k", "200ms", "-c", script], env);
+    const pids = [await numberIn(join(folder, "pid")), await numberIn(join(folder, "inner"))];
+    run.signal("SIGKILL");
+    for (const pid of pids) await gone(pid);
+  });
+
+  it("a command that holdfast has started and not yet reported is found, and no other", async () => {
+    const holder = await guardedBy("owner/1", "");
+    const [unreported, other] = await Promise.all([commandOf("owner/1"), commandOf("owner/12")]);
+    holder.kill("SIGKILL");
+    await gone(unreported);
+    expect(isRunning(other)).toBe(true);
+  });
+});
+
+it("a command that may go on without holdfast is left alone", async () => {
+  const [pid, witness] = await Promise.all([commandOf("left"), commandOf("witness")]);
+  const left = await guardedBy("left", `guard.watch(${pid}); guard.dismiss()`);
+  left.kill("SIGKILL");
+  // A second guard, which ends what it guards, shows that the first one had its time.
+  const second = await guardedBy("witness", `guard.watch(${witness})`);
+  second.kill("SIGKILL");
+  await gone(witness);
+  expect(isRunning(pid)).toBe(true);
+});
