@@ -17,20 +17,30 @@ _holdfast_names() {
   done < <(holdfast ls -o name --no-headings --limit 200 --connect-timeout 1s --command-timeout 1s 2>/dev/null)
 }
 
+# The verb: the first word that is neither a common flag nor the value of one. bash splits words at : and =, so they are read from
+# the line itself; the word at the cursor is not among them.
+_holdfast_verb() {
+  local words i
+  read -ra words <<< "${COMP_LINE:0:COMP_POINT}x"
+  for ((i = 1; i < ${#words[@]} - 1; i++)); do
+    case ${words[i]} in
+      -r | --redis | --sentinel | --user | --password-file | --tls-ca | --tls-cert | --tls-key | --prefix | --client-name | --protocol | --connect-timeout | --command-timeout | --color) ((i++)) ;;
+      -*) ;;
+      *) echo "${words[i]}"; return ;;
+    esac
+  done
+}
+
 _holdfast() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb="" flags="" i
   COMPREPLY=()
-  ((COMP_CWORD > 1)) && verb=${COMP_WORDS[1]}
+  verb=$(_holdfast_verb)
   for ((i = 1; i < COMP_CWORD; i++)); do
     [[ ${COMP_WORDS[i]} == -- ]] && { COMPREPLY=($(compgen -c -- "$cur")); return; }
   done
   # bash splits --sort=name at the =.
   [[ $cur == = ]] && cur=""
   [[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD-2]}
-  if [[ -z $verb ]]; then
-    _holdfast_words "run ls show release top history pause resume elect doctor console demo help --version --help"
-    return
-  fi
   case $verb:$prev in
     run:--on-lost) _holdfast_words "term kill ignore"; return ;;
     ls:--kind) _holdfast_words "mutex semaphore read-write-lock election count-down-latch barrier redlock"; return ;;
@@ -42,8 +52,14 @@ _holdfast() {
     *:--password-file | *:--tls-ca | *:--tls-cert | *:--tls-key) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     run:-w | run:--wait | run:-E | run:--conflict-exit-code | run:-N | run:--limit | run:--lease | run:--min-hold | run:--max-hold | run:--once-per | run:--jitter | run:-m | run:--message | run:-k | run:--kill-after | run:-S | run:--signal | run:-c | run:--command | run:--status-fd | ls:--holder | ls:--held-over | ls:--limit | ls:--cursor | release:--token | release:--owner | release:-m | release:--message | top:--interval | top:-n | top:--rows | history:--since | history:--limit | pause:-m | pause:--message | pause:--for | pause:--until | resume:-m | resume:--message | elect:--value | elect:--lease | elect:--delay | elect:-m | elect:--message | elect:--token | doctor:--only | doctor:--lease | doctor:--for | console:-p | console:--port | console:--host | console:--allow | console:--token | console:--env | console:--base-path | console:--allow-host | console:--poll | console:--redact | demo:--workers | demo:--for | *:-r | *:--redis | *:--sentinel | *:--user | *:--prefix | *:--client-name | *:--connect-timeout | *:--command-timeout) return ;;
   esac
+  if [[ -z $verb ]]; then
+    if [[ $cur == -* ]]; then _holdfast_words "--version -r --redis --sentinel --cluster --redlock --user --password-file --tls-ca --tls-cert --tls-key --prefix --client-name --protocol --connect-timeout --command-timeout --json -q --quiet -v --verbose --color -h --help"
+    else _holdfast_words "run ls show release top history pause resume elect doctor console completion demo help"
+    fi
+    return
+  fi
   case $verb in
-    run) flags="-n --nonblock -w --wait -E --conflict-exit-code --skip-ok -s --shared -x --exclusive -e -N --limit --lease --min-hold --max-hold --once-per --until-success --jitter -m --message --on-lost -k --kill-after -S --signal -c --command --foreground --leave-group --hold --through-pause --status-fd" ;;
+    run) flags="-n --nonblock -w --wait -E --conflict-exit-code --skip-ok -s --shared -x --exclusive -e -N --limit --lease --min-hold --max-hold --once-per --until-success --jitter -m --message --on-lost -k --kill-after -S --signal -c --command --foreground --leave-group --hold --until-eof --through-pause --status-fd" ;;
     ls) flags="--kind --holder --waiting --held-over --all --sort -o --columns --no-headings --raw --limit --cursor --watch" ;;
     show) flags="--conditions --watch" ;;
     release) flags="--token --owner --force --yes -m --message" ;;
@@ -54,8 +70,9 @@ _holdfast() {
     elect) flags="--value --lease --delay --rejoin --through-pause -m --message --who --listen --resign --token" ;;
     doctor) flags="--strict --only --lease --for" ;;
     console) flags="-p --port --host --allow --token --env --base-path --allow-host --poll --open --no-open --no-retry --redact" ;;
+    completion) flags="" [[ $cur == -* ]] || { _holdfast_words "bash zsh fish"; return; } ;;
     demo) flags="--workers --for --chaos --open --no-open" ;;
-    help) _holdfast_words "run ls show release top history pause resume elect doctor console demo"; return ;;
+    help) _holdfast_words "run ls show release top history pause resume elect doctor console completion demo"; return ;;
   esac
   if [[ $cur == -* ]]; then
     _holdfast_words "$flags -r --redis --sentinel --cluster --redlock --user --password-file --tls-ca --tls-cert --tls-key --prefix --client-name --protocol --connect-timeout --command-timeout --json -q --quiet -v --verbose --color -h --help"

@@ -4,10 +4,15 @@ function __holdfast_names
     holdfast ls -o name --no-headings --limit 200 --connect-timeout 1s --command-timeout 1s 2>/dev/null
 end
 
-# The verb is the first word that is no flag.
+# The verb is the first word that is neither a common flag nor the value of one.
 function __holdfast_verb_typed
+    set -l is_value no
     for word in (commandline -opc)[2..-1]
-        string match -q -- '-*' $word; or begin
+        if test $is_value = yes
+            set is_value no
+        else if contains -- $word -r --redis --sentinel --user --password-file --tls-ca --tls-cert --tls-key --prefix --client-name --protocol --connect-timeout --command-timeout --color
+            set is_value yes
+        else if not string match -q -- '-*' $word
             echo $word
             return
         end
@@ -35,7 +40,7 @@ end
 
 complete -c holdfast -f
 complete -c holdfast -n __holdfast_needs_verb -l version -d 'the version'
-complete -c holdfast -n '__holdfast_verb help' -a 'run ls show release top history pause resume elect doctor console demo'
+complete -c holdfast -n '__holdfast_verb help' -a 'run ls show release top history pause resume elect doctor console completion demo'
 complete -c holdfast -n __holdfast_needs_verb -a run -d 'run a command while holding a lock'
 complete -c holdfast -n __holdfast_needs_verb -a ls -d 'list locks, who holds them and who waits'
 complete -c holdfast -n __holdfast_needs_verb -a show -d 'everything about one lock'
@@ -47,6 +52,7 @@ complete -c holdfast -n __holdfast_needs_verb -a resume -d 'end a pause'
 complete -c holdfast -n __holdfast_needs_verb -a elect -d 'campaign for leadership, follow it, or run a command as the leader'
 complete -c holdfast -n __holdfast_needs_verb -a doctor -d 'look for what may go wrong with the locks on this Redis'
 complete -c holdfast -n __holdfast_needs_verb -a console -d 'the web console'
+complete -c holdfast -n __holdfast_needs_verb -a completion -d 'print completions for bash, zsh or fish'
 complete -c holdfast -n __holdfast_needs_verb -a demo -d 'workers that contend, on a store of their own'
 complete -c holdfast -n '__holdfast_verb run' -s n -l nonblock -d 'one attempt'
 complete -c holdfast -n '__holdfast_verb run' -s w -l wait -x -d 'wait at most D'
@@ -70,6 +76,7 @@ complete -c holdfast -n '__holdfast_verb run' -s c -l command -x -d 'run STRING 
 complete -c holdfast -n '__holdfast_verb run' -l foreground -d 'stays in our process group, so that it can ask on the terminal'
 complete -c holdfast -n '__holdfast_verb run' -l leave-group -d 'leave running what it leaves behind'
 complete -c holdfast -n '__holdfast_verb run' -l hold -d 'no command'
+complete -c holdfast -n '__holdfast_verb run' -l until-eof -d 'no command'
 complete -c holdfast -n '__holdfast_verb run' -l through-pause -d 'wait while NAME is paused (otherwise refused at once)'
 complete -c holdfast -n '__holdfast_verb run' -l status-fd -x -d 'the result as one line of JSON on descriptor N'
 complete -c holdfast -n '__holdfast_verb run' -a '(__holdfast_names)'
@@ -138,27 +145,28 @@ complete -c holdfast -n '__holdfast_verb console' -l open -d 'open'
 complete -c holdfast -n '__holdfast_verb console' -l no-open -d 'no open'
 complete -c holdfast -n '__holdfast_verb console' -l no-retry -d 'give up with 69 if Redis cannot be reached at the start'
 complete -c holdfast -n '__holdfast_verb console' -l redact -x -d 'label, value'
+complete -c holdfast -n '__holdfast_verb completion' -a 'bash zsh fish'
 complete -c holdfast -n '__holdfast_verb demo' -l workers -x -d '4'
 complete -c holdfast -n '__holdfast_verb demo' -l for -x -d '60s'
 complete -c holdfast -n '__holdfast_verb demo' -l chaos -d 'kills a worker every few seconds'
 complete -c holdfast -n '__holdfast_verb demo' -l open -d 'opens the console in a browser'
 complete -c holdfast -n '__holdfast_verb demo' -l no-open -d 'opens no browser'
-complete -c holdfast -n 'not __holdfast_needs_verb' -s r -l redis -x -d 'redis:// or rediss://, repeatable'
-complete -c holdfast -n 'not __holdfast_needs_verb' -l sentinel -x -d 'the URLs are Sentinels of NAME'
-complete -c holdfast -n 'not __holdfast_needs_verb' -l cluster -d 'the URLs are seeds of a cluster'
-complete -c holdfast -n 'not __holdfast_needs_verb' -l redlock -d 'the URLs are independent servers, 3 or more and an odd number'
-complete -c holdfast -n 'not __holdfast_needs_verb' -l user -x -d 'user'
-complete -c holdfast -n 'not __holdfast_needs_verb' -l password-file -r -F -d 'a file'
-complete -c holdfast -n 'not __holdfast_needs_verb' -l tls-ca -r -F -d 'a file'
-complete -c holdfast -n 'not __holdfast_needs_verb' -l tls-cert -r -F -d 'a file'
-complete -c holdfast -n 'not __holdfast_needs_verb' -l tls-key -r -F -d 'a file'
-complete -c holdfast -n 'not __holdfast_needs_verb' -l prefix -x -d 'first part of every key (hf)'
-complete -c holdfast -n 'not __holdfast_needs_verb' -l client-name -x -d 'shown as the holder (user, host and pid)'
-complete -c holdfast -n 'not __holdfast_needs_verb' -l protocol -x -a 'native redisson' -d 'whose format the lock is in (run, show and release only)'
-complete -c holdfast -n 'not __holdfast_needs_verb' -l connect-timeout -x -d 'connect timeout'
-complete -c holdfast -n 'not __holdfast_needs_verb' -l command-timeout -x -d 'command timeout'
-complete -c holdfast -n 'not __holdfast_needs_verb' -l json -d 'machine output'
-complete -c holdfast -n 'not __holdfast_needs_verb' -s q -l quiet -d 'quiet'
-complete -c holdfast -n 'not __holdfast_needs_verb' -s v -l verbose -d 'verbose'
-complete -c holdfast -n 'not __holdfast_needs_verb' -l color -x -a 'auto always never' -d 'color'
-complete -c holdfast -n 'not __holdfast_needs_verb' -s h -l help -d 'help'
+complete -c holdfast -s r -l redis -x -d 'redis:// or rediss://, repeatable'
+complete -c holdfast -l sentinel -x -d 'the URLs are Sentinels of NAME'
+complete -c holdfast -l cluster -d 'the URLs are seeds of a cluster'
+complete -c holdfast -l redlock -d 'the URLs are independent servers, 3 or more and an odd number'
+complete -c holdfast -l user -x -d 'user'
+complete -c holdfast -l password-file -r -F -d 'a file'
+complete -c holdfast -l tls-ca -r -F -d 'a file'
+complete -c holdfast -l tls-cert -r -F -d 'a file'
+complete -c holdfast -l tls-key -r -F -d 'a file'
+complete -c holdfast -l prefix -x -d 'first part of every key (hf)'
+complete -c holdfast -l client-name -x -d 'shown as the holder (user, host and pid)'
+complete -c holdfast -l protocol -x -a 'native redisson' -d 'whose format the lock is in (run, show and release only)'
+complete -c holdfast -l connect-timeout -x -d 'connect timeout'
+complete -c holdfast -l command-timeout -x -d 'command timeout'
+complete -c holdfast -l json -d 'machine output'
+complete -c holdfast -s q -l quiet -d 'quiet'
+complete -c holdfast -s v -l verbose -d 'verbose'
+complete -c holdfast -l color -x -a 'auto always never' -d 'color'
+complete -c holdfast -s h -l help -d 'help'

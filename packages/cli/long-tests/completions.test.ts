@@ -3,25 +3,22 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { newStage } from "./terminal/stage.js";
 import { BASH, openTerminal, type Terminal } from "./terminal/terminal.js";
 
-const FOLDER = fileURLToPath(new URL("../completions", import.meta.url));
-
 /** A shell, and how it comes to our completions. */
 const SHELLS = [
-  { shell: "bash", command: BASH, begin: [`source ${FOLDER}/holdfast.bash`] },
+  { shell: "bash", command: BASH, begin: ['eval "$(holdfast completion bash)"'] },
   {
     shell: "zsh",
     command: ["zsh", "-f", "-i"],
-    begin: [`fpath=(${FOLDER} $fpath); autoload -Uz compinit; compinit -u -D`],
+    begin: ["autoload -Uz compinit; compinit -u -D", 'eval "$(holdfast completion zsh)"'],
   },
   {
     shell: "fish",
     command: ["fish", "--no-config", "-i"],
-    begin: ["set -g fish_autosuggestion_enabled 0", `source ${FOLDER}/holdfast.fish`],
+    begin: ["set -g fish_autosuggestion_enabled 0", "holdfast completion fish | source"],
   },
 ] as const;
 
@@ -75,6 +72,15 @@ describe.each(SHELLS)("$shell", (shell) => {
     await completes(terminal, "holdfast ls --sort wa", "holdfast ls --sort waiters");
     await completes(terminal, "holdfast show --color nev", "holdfast show --color never");
     await completes(terminal, "holdfast show dep", "holdfast show deploy:prod");
+    await completes(terminal, "holdfast completion fi", "holdfast completion fish");
+  });
+
+  it("completes a verb after common flags, and what belongs to it", async () => {
+    await using terminal = await begun(shell);
+    await completes(terminal, "holdfast --color nev", "holdfast --color never");
+    await completes(terminal, "holdfast --client-name ci -q rel", "holdfast --client-name ci -q release");
+    await completes(terminal, "holdfast --color never ls --sort wa", "holdfast --color never ls --sort waiters");
+    await completes(terminal, "holdfast --prefix hf show dep", "holdfast --prefix hf show deploy:prod");
   });
 
   it("completes a name with a colon in what was typed, and quotes one with a space", async () => {

@@ -35,7 +35,8 @@ export async function manualFiles({ VERBS, COMMON_OPTIONS, COMMON_HELP, general,
     const { usage, help: said, options, takesCommand = false } = await load();
     const help = typeof said === "string" ? said : await said();
     const takesName = new RegExp(`^holdfast ${name} \\[?(NAME|PATTERN)\\b`).test(usage);
-    verbs.push({ name, summary, usage, help, takesName, takesCommand, flags: flagsOf(options, help) });
+    const choices = new RegExp(`^holdfast ${name} (\\w+(?:\\|\\w+)+)$`).exec(usage)?.[1]?.split("|") ?? [];
+    verbs.push({ name, summary, usage, help, choices, takesName, takesCommand, flags: flagsOf(options, help) });
   }
   const common = flagsOf(COMMON_OPTIONS, COMMON_HELP);
   return [

@@ -1,6 +1,6 @@
 import { keepSecret, plain, redact } from "@holdfast/console/text";
 import { describe, expect, it } from "vitest";
-import { parseLine } from "../src/frame/command-line.js";
+import { parseLine, verbFirst } from "../src/frame/command-line.js";
 import { formatMs, parseDuration, sleep } from "../src/frame/durations.js";
 import { failureOf } from "../src/frame/failures.js";
 import { commonFlags } from "../src/frame/flags.js";
@@ -8,6 +8,25 @@ import { table } from "../src/frame/output.js";
 import { serverUrls } from "../src/frame/server-url.js";
 import type { Verb } from "../src/frame/verb.js";
 import { release } from "../src/verbs/release.js";
+
+describe("flags before the verb", () => {
+  it.each([
+    ["-r redis://a ls", "ls -r redis://a"],
+    ["-qr redis://a --json show a -q", "show -qr redis://a --json a -q"],
+    ["--redis=redis://a --cluster run a -- ls -r b", "run --redis=redis://a --cluster a -- ls -r b"],
+    ["--help run", "run --help"],
+    // Nothing to move.
+    ["ls -r redis://a", "ls -r redis://a"],
+    ["--version ls", "--version ls"],
+    ["--help", "--help"],
+    ["-r redis://a", "-r redis://a"],
+    ["-q -- ls", "-q -- ls"],
+    ["", ""],
+  ])("%j is read as %j", (typed, read) => {
+    const words = typed === "" ? [] : typed.split(" ");
+    expect(verbFirst(words).join(" ")).toBe(read);
+  });
+});
 
 describe("a duration", () => {
   it.each([

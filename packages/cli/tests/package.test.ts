@@ -172,6 +172,15 @@ describe("the command", () => {
     expect(existsSync(join(installed.home, "src"))).toBe(false);
   });
 
+  it("prints the completions that it comes with, and takes common flags before the verb", async () => {
+    for (const [shell, file] of Object.entries({ bash: "holdfast.bash", zsh: "_holdfast", fish: "holdfast.fish" })) {
+      const said = await call(installed.command, ["--color", "never", "completion", shell]);
+      const expected = readFileSync(join(installed.home, "completions", file), "utf8");
+      expect(said).toEqual({ code: 0, stdout: expected, stderr: "" });
+    }
+    expect((await call(installed.command, ["completion", "csh"])).code).toBe(64);
+  });
+
   it("demonstrates on a store of its own, beside what it depends on", async () => {
     addDependencies(folder);
     const demo = await call(installed.command, ["demo", "--for", "5s", "--workers", "2", "--json", "-q"]);

@@ -63,6 +63,11 @@ export class SignalDesk {
     return reason instanceof Interrupted ? reason : undefined;
   }
 
+  /** Ends the wait without a signal; `waiting` aborts with that reason. */
+  abandon(reason: Error): void {
+    this.#waiting.abort(reason);
+  }
+
   /** From now on signals go there, and end no wait. */
   take(taker: (signal: NodeJS.Signals) => void): void {
     this.#taker = taker;

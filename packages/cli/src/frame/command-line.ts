@@ -15,6 +15,25 @@ export interface ParsedLine {
 }
 
 /**
+ * The words with the verb in front: common flags may stand before it, as in `holdfast -r URL ls`.
+ *
+ * @returns the same words if there is no verb among them, or if they ask for the version
+ */
+export function verbFirst(words: readonly string[]): readonly string[] {
+  if (!/^-./.test(words[0] ?? "") || words[0] === "--version" || words[0] === "-V") return words;
+  const parsed = {
+    args: [...words],
+    options: COMMON_OPTIONS,
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  } as const;
+  const verb = parseArgs(parsed).tokens.find(({ kind }) => kind !== "option");
+  if (verb?.kind !== "positional") return words;
+  return [verb.value, ...words.slice(0, verb.index), ...words.slice(verb.index + 1)];
+}
+
+/**
  * Reads the words after the verb.
  *
  * @throws CliError 64  an unknown flag, a flag without its value, or a command without `--` before it

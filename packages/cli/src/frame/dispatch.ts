@@ -1,7 +1,7 @@
 /** One call of the command: finds the verb, imports only that, and turns what it does into an exit code. */
 
 import { plain, redact } from "@holdfast/console/text";
-import { parseLine } from "./command-line.js";
+import { parseLine, verbFirst } from "./command-line.js";
 import { EXIT } from "./exit-codes.js";
 import { failureOf } from "./failures.js";
 import { type CommonFlags, commonFlags } from "./flags.js";
@@ -21,7 +21,7 @@ export async function dispatch(words: readonly string[], streams: Streams, versi
   // Until the flags are read, a wish for more words is only seen in the words.
   let isVerbose = words.includes("-v") || words.includes("--verbose");
   try {
-    const [first = "help", ...rest] = words;
+    const [first = "help", ...rest] = verbFirst(words);
     if (first === "--version" || first === "-V") return say(streams, `holdfast ${version()}\n`);
     if (first === "help" || first === "--help" || first === "-h") {
       const [about] = rest;

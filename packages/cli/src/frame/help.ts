@@ -7,13 +7,13 @@ import { VERBS } from "./verbs-table.js";
 export function generalHelp(): string {
   const verbs = Object.entries(VERBS)
     .filter(([, { load }]) => load !== undefined)
-    .map(([name, { summary }]) => `  ${name.padEnd(9)} ${summary}`);
+    .map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`);
   return `holdfast: distributed locks on Redis and Valkey, from the command line
 
   holdfast run NAME [flags] -- command [args]
 
 ${verbs.join("\n")}
-  help VERB  the flags of a verb; --version
+  help VERB   the flags of a verb; --version
 
 ${COMMON_HELP}
 

@@ -68,6 +68,11 @@ export const VERBS: Readonly<Record<string, VerbEntry>> = {
     load: async () => (await import("../verbs/console.js")).consoleVerb,
   },
 
+  completion: {
+    summary: "print completions for bash, zsh or fish",
+    load: async () => (await import("../verbs/completion.js")).completion,
+  },
+
   demo: {
     summary: "workers that contend, on a store of their own",
     load: async () => (await import("../verbs/demo.js")).demo,

@@ -61,10 +61,15 @@ function endAll(): void {
 }
 
 /** Starts `holdfast` with these words. `env` is all of its environment but PATH and HOME. */
-export function start(words: readonly string[], env: Readonly<Record<string, string>> = {}, stdio = "pipe"): Running {
+export function start(
+  words: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  stdio = "pipe",
+  stdin: "ignore" | "pipe" = "ignore",
+): Running {
   const child = spawn(process.execPath, [MAIN, ...words], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
-    stdio: ["ignore", stdio as "pipe", "pipe", "pipe"],
+    stdio: [stdin as "ignore", stdio as "pipe", "pipe", "pipe"],
   });
   running.add(child);
   let stdout = "";

@@ -32,6 +32,7 @@ export const RUN_OPTIONS: Options = {
   foreground: { type: "boolean" },
   "leave-group": { type: "boolean" },
   hold: { type: "boolean" },
+  "until-eof": { type: "boolean" },
   "through-pause": { type: "boolean" },
   "status-fd": { type: "string" },
 };
@@ -72,6 +73,8 @@ export interface RunPlan extends ChildFlags {
   readonly label: string | undefined;
   /** Undefined: hold it without a command. */
   readonly command: readonly [string, ...string[]] | undefined;
+  /** Without a command: until standard input ends, and not only until a signal. */
+  readonly isUntilEof: boolean;
   readonly throughPause: boolean;
   readonly statusFd: number | undefined;
 }
@@ -120,6 +123,7 @@ export function runPlan(call: Call, usualLeaseMs: number | undefined): RunPlan {
     jitterMs: durationOf(values, "jitter") ?? 0,
     label: labelOf(textOf(values, "message")),
     command: commandOf(values, command),
+    isUntilEof: isGiven(values, "until-eof"),
     throughPause: isGiven(values, "through-pause"),
     statusFd: wholeOf(values, "status-fd", { min: 1, max: 1_023 }),
     ...childFlags(values, leaseMs),
@@ -209,12 +213,13 @@ function commandOf(values: Values, command: readonly string[] | undefined): RunP
     script === undefined ? "" : "-c",
     command === undefined ? "" : "a command after --",
     isGiven(values, "hold") ? "--hold" : "",
+    isGiven(values, "until-eof") ? "--until-eof" : "",
   ].filter((one) => one !== "");
   if (given.length > 1) throw usageError(`${given[0]} and ${given[1]} exclude each other`);
-  if (isGiven(values, "hold")) return undefined;
+  if (isGiven(values, "hold") || isGiven(values, "until-eof")) return undefined;
   if (script !== undefined) return ["sh", "-c", script];
   if (file === undefined || file === "") {
-    throw usageError("run needs a command after --, -c STRING, or --hold: holdfast run NAME -- command");
+    throw usageError("run needs a command after --, -c STRING, --hold or --until-eof: holdfast run NAME -- command");
   }
   return [file, ...args];
 }

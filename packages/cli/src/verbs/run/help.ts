@@ -28,6 +28,8 @@ Holding
       --max-hold D             then TERM, KILL, release, exit 124
   -m, --message TEXT           shown to whoever is refused, in ls and in the history
       --hold                   no command: print the lease, hold it until INT or TERM
+      --until-eof              no command: print the token, hold it until standard input ends. For a coprocess of a
+                               script; a lost lock prints "lost REASON" and exits 123
 The command
   -c, --command STRING         run STRING with sh -c; there is no shell otherwise
       --on-lost term|kill|ignore|signal:NAME

@@ -1,4 +1,4 @@
-/** `--hold`: a lease without a command, held until somebody says that it is enough. */
+/** `--hold` and `--until-eof`: a lease without a command, held until it is no longer wanted. */
 
 import type { SignalDesk } from "../../child/signals.js";
 import { Stopwatch } from "../../child/stopwatch.js";
@@ -7,16 +7,17 @@ import type { WatchedLease } from "../../child/supervision.js";
 /** Longest time between two checks, because a clock may be set, and a host may sleep. */
 const CHECK_MAX_MS = 250;
 
-/** Waits for the signal that ends it, for its loss, or for the end of `maxHoldMs`. */
+/** Waits for the signal that ends it, for the end of `input`, for its loss, or for the end of `maxHoldMs`. */
 export function holdWithoutCommand(
   lease: WatchedLease,
   maxHoldMs: number | undefined,
   desk: SignalDesk,
-): Promise<NodeJS.Signals | "lost" | "max-hold"> {
+  input: Promise<void> | undefined,
+): Promise<NodeJS.Signals | "eof" | "lost" | "max-hold"> {
   return new Promise((resolve) => {
     const held = new Stopwatch();
     let timer: NodeJS.Timeout | undefined;
-    const end = (how: NodeJS.Signals | "lost" | "max-hold"): void => {
+    const end = (how: NodeJS.Signals | "eof" | "lost" | "max-hold"): void => {
       clearTimeout(timer);
       lease.signal.removeEventListener("abort", check);
       resolve(how);
@@ -31,6 +32,7 @@ export function holdWithoutCommand(
       if (!signal.startsWith("SIGUSR")) end(signal);
     });
     lease.signal.addEventListener("abort", check);
+    void input?.then(() => end("eof"));
     check();
   });
 }

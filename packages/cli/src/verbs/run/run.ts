@@ -8,7 +8,7 @@ import { Session } from "./session.js";
 
 const USAGE = `holdfast run NAME [flags] -- command [args]
 holdfast run NAME [flags] -c STRING
-holdfast run NAME [flags] --hold`;
+holdfast run NAME [flags] --hold | --until-eof`;
 
 /** The verb. */
 export const run: Verb = {

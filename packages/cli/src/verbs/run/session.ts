@@ -3,7 +3,7 @@
  * jitter, attempt, wait, start the child, renew, end what it left behind, release.
  */
 
-import { redact } from "@holdfast/console/text";
+import { plain, redact } from "@holdfast/console/text";
 import type { Lease } from "holdfast";
 import { childEnvironment, type LeaseFacts, leaseVariables } from "../../child/environment.js";
 import { type ChildExit, ProcessGroup } from "../../child/process-group.js";
@@ -27,6 +27,7 @@ import { PeriodRun } from "./period-run.js";
 import { Refusal } from "./refusal.js";
 import { Renewals } from "./renewals.js";
 import type { Outcome, Report, Result } from "./report.js";
+import { endOfInput } from "./standard-input.js";
 import { obtain } from "./waiting.js";
 
 /** Redis may not answer, and whoever interrupted us wants us gone. */
@@ -53,6 +54,7 @@ export class Session {
   #isLeft = false;
   #chronicle: Chronicle | undefined;
   #period: PeriodRun | undefined;
+  #input: Promise<void> | undefined;
 
   constructor(call: Call, plan: RunPlan, report: Report, desk: SignalDesk) {
     this.#call = call;
@@ -64,6 +66,7 @@ export class Session {
   /** @returns the exit code; never rejects but for a failure of our own that has been told */
   async carryOut(): Promise<number> {
     try {
+      if (this.#plan.isUntilEof) this.#followInput();
       const connection = await this.#call.connect({ signal: this.#desk.waiting });
       try {
         const { outcome, code, exit } = await this.#underLock(connection);
@@ -77,6 +80,16 @@ export class Session {
     } catch (error) {
       return this.#fail(error);
     }
+  }
+
+  /** A script that has gone waits no more. */
+  #followInput(): void {
+    const { stdin, onReaderGone } = this.#call.streams;
+    // It may have read what it wanted: that is no reason to end.
+    onReaderGone?.call(this.#call.streams, () => {});
+    this.#input = endOfInput(stdin);
+    const gone = new Refusal("interrupted", `standard input ended before ${plain(this.#plan.name)} was held`);
+    void this.#input.then(() => this.#desk.abandon(gone));
   }
 
   /** To close is to give back what is held: what `--min-hold` leaves on the server is left without a word. */
@@ -194,19 +207,21 @@ export class Session {
 
   async #holdWithout(lease: Lease, facts: LeaseFacts, renewals: Renewals): Promise<Held> {
     const { stdout } = this.#call.streams;
-    stdout.write(
-      this.#call.common.isJson ? `${JSON.stringify({ v: 1, ...facts })}\n` : shellLines(leaseVariables(facts)),
-    );
-    const end = await holdWithoutCommand(lease, this.#plan.maxHoldMs, this.#desk);
+    const { isJson } = this.#call.common;
+    const { isUntilEof, maxHoldMs } = this.#plan;
+    if (isJson) stdout.write(`${JSON.stringify({ v: 1, ...facts })}\n`);
+    else stdout.write(isUntilEof ? `${facts.token ?? "-"}\n` : shellLines(leaseVariables(facts)));
+    const end = await holdWithoutCommand(lease, maxHoldMs, this.#desk, this.#input);
     if (end !== "lost") {
       const given = await this.#giveBack(lease);
       if (given !== "lost") {
         if (end === "max-hold") return { outcome: "max-hold", code: EXIT.maxHold, exit: undefined };
-        const isAsked = end === "SIGINT" || end === "SIGTERM";
+        const isAsked = end === "eof" || end === "SIGINT" || end === "SIGTERM";
         return { outcome: "ran", code: isAsked ? EXIT.done : exitCodeOf(end), exit: undefined };
       }
     }
     this.#lost(lease, renewals, undefined);
+    if (isUntilEof && !isJson) stdout.write(`lost ${lossReason(lease)}\n`);
     return { outcome: "lost", code: EXIT.lost, exit: undefined };
   }
 
