@@ -106,9 +106,12 @@ describe.each(["light", "dark"] as const)("in the %s theme", (theme) => {
     expect(await seriousFindings(page), "sign-in").toEqual([]);
     await enter(page, console, "#/locks?q=name%3Anobody");
     await page.getByText("No lock fits").waitFor();
+    await page.getByRole("button", { name: /^\d+ held$/ }).click();
+    await page.getByRole("link", { name: "deploy:prod" }).waitFor();
     await picture(page, `empty-${theme}`);
     expect(await seriousFindings(page), "empty").toEqual([]);
     await page.goto(`${console.origin}/#/lock?kind=mutex&name=deploy%3Aprod`);
+    await page.getByText(/^holdfast release deploy:prod --token \d+ -m 'WHY'$/).waitFor();
     await page.getByRole("button", { name: /^Release the hold/ }).click();
     await page.getByRole("dialog").getByText("Force release").waitFor();
     await picture(page, `release-${theme}`);

@@ -47,7 +47,7 @@ export const ROUTES = {
   semaphores: "GET api/semaphores -> SemaphoresAnswer",
   elections: "GET api/elections -> ElectionsAnswer",
   once: "GET api/once?q=&state=&limit=&cursor= -> OnceAnswer",
-  history: "GET api/history?name=&kind=&since=24h&outcome=&limit= -> HistoryAnswer",
+  history: "GET api/history?name=&part=&kind=&since=24h&outcome=&limit= -> HistoryAnswer",
   historyCsv: "GET api/history.csv?… as above -> text/csv, as a download",
   redis: "GET api/redis -> RedisAnswer (200 also when Redis is down: it then tells that)",
   doctor: "GET api/doctor -> DoctorAnswer of the last run",

@@ -14,6 +14,8 @@ const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_
 /** What to list. */
 export interface HistoryQuery {
   readonly name: string | undefined;
+  /** What the name contains, in upper or lower case. */
+  readonly part: string | undefined;
   readonly kind: string | undefined;
   readonly sinceMs: number;
   readonly outcome: HistoryOutcome | undefined;
@@ -26,15 +28,26 @@ export function historyQuery(query: URLSearchParams): HistoryQuery {
   const known = HISTORY_OUTCOMES.find((one) => one === outcome);
   if (outcome !== undefined && known === undefined)
     throw badRequest(`outcome must be one of ${HISTORY_OUTCOMES.join(", ")}.`);
-  const name = query.get("name") || undefined;
-  if (name !== undefined && Buffer.byteLength(name) > 512) throw badRequest("name must be at most 512 bytes.");
   return {
-    name,
+    name: nameOf(query, "name"),
+    part: nameOf(query, "part"),
     kind: query.get("kind") || undefined,
     sinceMs: sinceOf(query.get("since") ?? ""),
     outcome: known,
     limit: wholeOf("limit", query.get("limit"), 200, MOST),
   };
+}
+
+function nameOf(query: URLSearchParams, field: "name" | "part"): string | undefined {
+  const text = query.get(field) || undefined;
+  if (text !== undefined && Buffer.byteLength(text) > 512) throw badRequest(`${field} must be at most 512 bytes.`);
+  return text;
+}
+
+/** The pattern of names that contain this, in upper or lower case. */
+function containing(part: string): string {
+  const literal = part.replace(/[\\*?[\]]/g, "\\$&");
+  return `*${literal.replace(/[a-z]/gi, (letter) => `[${letter.toLowerCase()}${letter.toUpperCase()}]`)}*`;
 }
 
 /** A whole number of a query, 1 to `most`. @throws HttpProblem 400 */
@@ -48,7 +61,7 @@ export function wholeOf(field: string, text: string | null, otherwise: number, m
 /** Newest first. @throws as the library */
 export async function readRows(
   { holdfast }: Backend,
-  { name, kind, sinceMs, outcome, limit }: HistoryQuery,
+  { name, part, kind, sinceMs, outcome, limit }: HistoryQuery,
   context: ViewContext,
 ): Promise<Pick<HistoryAnswer, "rows" | "isCut">> {
   const most = Math.min(MOST, limit + 1);
@@ -56,6 +69,7 @@ export async function readRows(
     sinceMs,
     limit: kind === undefined ? most : MOST,
     ...(name === undefined ? {} : { name }),
+    ...(part === undefined ? {} : { pattern: containing(part) }),
     ...(outcome === undefined || !isKept(outcome) ? {} : { outcome }),
   });
   const wanted = kind === undefined ? entries : entries.filter((entry) => entry.kind === kind);

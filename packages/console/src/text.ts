@@ -2,6 +2,9 @@
  * `@holdfast/console/text`: text from others, made safe to show. For our own packages; it may change in any version.
  */
 import type { LockEntry } from "holdfast/admin";
+import { shellWord } from "./shell-word.js";
+
+export { shellWord } from "./shell-word.js";
 
 /** Up to the last `@` of the word, since a password may hold an `@` or a `/` that somebody forgot to encode. */
 const URL_WITH_SECRET = /\b(rediss?:\/\/)(\S*)@/gi;
@@ -36,11 +39,6 @@ export function plain(text: string): string {
     const code = character.charCodeAt(0);
     return code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16)}`;
   });
-}
-
-/** A word as a shell would have to be given it. */
-export function shellWord(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /** What is wrong with a lock that cannot be read, and what frees its name; undefined if it can be. */

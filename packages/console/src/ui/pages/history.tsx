@@ -30,8 +30,8 @@ const TYPING_MS = 300;
 /** The page. */
 export function HistoryPage(): JSX.Element {
   const { name = "", outcome = "", since = DEFAULT_SPAN } = useStore(route).params;
-  const { answer, trouble } = useHistory({ name, outcome, since });
-  const csv = new URLSearchParams({ since, limit: LIMIT, ...(name && { name }), ...(outcome && { outcome }) });
+  const { answer, trouble } = useHistory({ part: name, outcome, since });
+  const csv = new URLSearchParams({ since, limit: LIMIT, ...(name && { part: name }), ...(outcome && { outcome }) });
   return (
     <>
       <div class="page-head">
@@ -45,12 +45,12 @@ export function HistoryPage(): JSX.Element {
       </div>
       <search class="filter-bar">
         <label class="filter">
-          <span class="hidden">Name</span>
+          <span class="hidden">Part of a name</span>
           <input
             type="search"
             data-filter
             value={name}
-            placeholder="Name, in full"
+            placeholder="Part of a name"
             spellcheck={false}
             autocomplete="off"
             onInput={({ currentTarget }) => amend({ name: currentTarget.value })}

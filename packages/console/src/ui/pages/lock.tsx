@@ -28,6 +28,7 @@ import { ReleaseDialog } from "../release-dialog.js";
 import { session } from "../requests.js";
 import { hrefOf, route } from "../route.js";
 import { useStore } from "../store.js";
+import { releaseCommand } from "../summary.js";
 
 /** The page. */
 export function LockPage(): JSX.Element {
@@ -205,6 +206,33 @@ function Actions({ lock }: { readonly lock: LockAnswer }): JSX.Element | null {
 function HoldersTable({ lock }: { readonly lock: LockAnswer }): JSX.Element {
   const { row, holders, actions } = lock;
   const mayRelease = actions.includes("release");
+  return (
+    <>
+      <HoldersRows row={row} holders={holders} mayRelease={mayRelease} />
+      {holders.slice(0, MOST_COMMANDS).map(({ owner, token }) => {
+        const command = releaseCommand(row, token);
+        return (
+          command !== undefined && (
+            <p key={owner} class="note command">
+              From a shell: <Copyable value={command} noun="command" />
+            </p>
+          )
+        );
+      })}
+    </>
+  );
+}
+
+/** Commands to copy below the table: each is as long as a row. */
+const MOST_COMMANDS = 3;
+
+interface HoldersRowsProps {
+  readonly row: LockRow;
+  readonly holders: readonly HolderView[];
+  readonly mayRelease: boolean;
+}
+
+function HoldersRows({ row, holders, mayRelease }: HoldersRowsProps): JSX.Element {
   return (
     <DataTable
       caption="Holders"

@@ -5,7 +5,7 @@ import { type LockRow, type LocksAnswer, SAMPLE_SPAN_MS } from "../../api.js";
 import { readFilter } from "../../filter.js";
 import { nowAtMs } from "../clock.js";
 import { duration, whole } from "../format.js";
-import { known } from "../live.js";
+import { type Known, known } from "../live.js";
 import { type Column, DataTable } from "../parts/data-table.js";
 import { LeaseLeft } from "../parts/lease-left.js";
 import { Loading } from "../parts/loading.js";
@@ -14,6 +14,7 @@ import { HolderCell, LockName, leaseMsOf, lockHref, Maybe, None, Outside, Quanti
 import { get } from "../requests.js";
 import { amend, route } from "../route.js";
 import { useStore } from "../store.js";
+import { talliesOf } from "../summary.js";
 
 const END = Number.MAX_SAFE_INTEGER;
 
@@ -79,7 +80,8 @@ export function LocksPage(): JSX.Element {
   const rows = isFiltered ? all.filter((row) => fits(row, nowAtMs())) : all;
   return (
     <>
-      <FilterBox q={q} complaint={complaintOf(q)} shown={rows.length} all={all.length} isCut={locks?.isCut === true} />
+      <FilterBox q={q} complaint={complaintOf(q)} text={countOf(locks, q, rows.length, all.length)} />
+      {locks !== null && <Tallies rows={[...locks.rows.values()]} isCut={locks.isCut} q={q} />}
       <DataTable
         caption="Locks"
         isMain
@@ -110,15 +112,44 @@ function RowLease({ row }: { readonly row: LockRow }): JSX.Element {
 interface FilterBoxProps {
   readonly q: string;
   readonly complaint: string | undefined;
-  readonly shown: number;
-  readonly all: number;
-  readonly isCut: boolean;
+  readonly text: string;
 }
 
-function FilterBox({ q, complaint, shown, all, isCut }: FilterBoxProps): JSX.Element {
+/** Without a number where the locks cannot be read: nobody knows how many there are. */
+function countOf(locks: Known["locks"], q: string, shown: number, all: number): string {
+  if (!locks) return "";
+  const total = `${whole(all)}${locks.isCut ? "+" : ""}`;
+  return q === "" ? `${total} ${all === 1 ? "lock" : "locks"}` : `${whole(shown)} of ${total} locks`;
+}
+
+/** How many are held, waited for and paused; a click lists them. */
+function Tallies({ rows, isCut, q }: TalliesProps): JSX.Element {
+  return (
+    <p class="tallies">
+      {talliesOf(rows).map((tally) => (
+        <button
+          key={tally.q}
+          type="button"
+          class="small"
+          aria-pressed={q === tally.q}
+          onClick={() => amend({ q: q === tally.q ? undefined : tally.q })}
+        >
+          {whole(tally.n)}
+          {isCut && "+"} {tally.word}
+        </button>
+      ))}
+    </p>
+  );
+}
+
+interface TalliesProps {
+  readonly rows: readonly LockRow[];
+  readonly isCut: boolean;
+  readonly q: string;
+}
+
+function FilterBox({ q, complaint, text }: FilterBoxProps): JSX.Element {
   const hintId = useId();
-  const total = `${whole(all)}${isCut ? "+" : ""}`;
-  const text = q === "" ? `${total} ${all === 1 ? "lock" : "locks"}` : `${whole(shown)} of ${total} locks`;
   return (
     <search class="filter-bar">
       <h1 class="hidden">Locks</h1>

@@ -1,0 +1,28 @@
+/** What the first page says at a glance: how many locks are held, waited for and paused, each with the filter that lists them. */
+import type { LockRow } from "../api.js";
+import { shellWord } from "../shell-word.js";
+
+/** One number, and the filter that lists what it counts. */
+export interface Tally {
+  readonly word: string;
+  readonly n: number;
+  readonly q: string;
+}
+
+/** In the order in which they are shown. */
+export function talliesOf(rows: readonly LockRow[]): readonly Tally[] {
+  const count = (fits: (row: LockRow) => boolean): number => rows.filter(fits).length;
+  return [
+    { word: "held", n: count(({ state }) => state === "held"), q: "state:held" },
+    { word: "waited for", n: count(({ waiterCount }) => waiterCount > 0), q: "waiting" },
+    { word: "paused", n: count(({ pause }) => pause !== null), q: "paused" },
+  ];
+}
+
+/** The command that releases this hold and no other; undefined if the command line cannot name it. */
+export function releaseCommand({ name, key }: Pick<LockRow, "name" | "key">, token: number | null): string | undefined {
+  if (token === null || key !== null) return undefined;
+  // A name that begins with a dash would be read as a flag.
+  if (name.startsWith("-") || /\p{Cc}/u.test(name)) return undefined;
+  return `holdfast release ${shellWord(name)} --token ${token} -m 'WHY'`;
+}

@@ -1,0 +1,42 @@
+import { describe, expect, it } from "vitest";
+import type { LockRow } from "../../src/api.js";
+import { readFilter } from "../../src/filter.js";
+import { releaseCommand, talliesOf } from "../../src/ui/summary.js";
+
+function row(given: Partial<LockRow>): LockRow {
+  return { state: "held", waiterCount: 0, pause: null, holders: [], label: null, name: "a", ...given } as LockRow;
+}
+
+it("the counts of the first page are what their filters list", () => {
+  const pause = { by: "ana", reason: "db", sinceAtMs: 1, untilAtMs: null, id: "1" };
+  const rows = [
+    row({}),
+    row({ waiterCount: 2 }),
+    row({ state: "paused", pause, waiterCount: 1 }),
+    row({ state: "held", pause }),
+    row({ state: "counting" }),
+  ];
+  const tallies = talliesOf(rows);
+  expect(tallies.map(({ word, n }) => `${n} ${word}`)).toEqual(["3 held", "2 waited for", "2 paused"]);
+  for (const { q, n } of tallies) expect(rows.filter((one) => readFilter(q)(one, 0))).toHaveLength(n);
+});
+
+describe("the command that releases a hold", () => {
+  it("names the lock and its token, quoted for a shell", () => {
+    expect(releaseCommand({ name: "deploy:prod", key: null }, 12)).toBe(
+      "holdfast release deploy:prod --token 12 -m 'WHY'",
+    );
+    expect(releaseCommand({ name: "it's $(two)", key: null }, 12)).toBe(
+      "holdfast release 'it'\\''s $(two)' --token 12 -m 'WHY'",
+    );
+  });
+
+  it.each([
+    [{ name: "a", key: null }, null],
+    [{ name: "a", key: "own" }, 12],
+    [{ name: "-a", key: null }, 12],
+    [{ name: "a\nb", key: null }, 12],
+  ])("is absent for %j with the token %j", (lock, token) => {
+    expect(releaseCommand(lock, token)).toBeUndefined();
+  });
+});
