@@ -49,7 +49,7 @@ async function guardedBy(owner: string, then: string): Promise<ChildProcess> {
 
 const gone = (pid: number): Promise<void> => until(() => !isRunning(pid), `the end of ${pid}`);
 
-describe.skipIf(process.platform !== "linux")("after a KILL of holdfast", () => {
+describe("after a KILL of holdfast", () => {
   it.each([
     ["run", ["run", "killed"]],
     ["run --foreground", ["run", "killed-in-front", "--foreground"]],
