@@ -9,7 +9,7 @@ import { pins } from "./fetch.mjs";
  * @property {string} title  a column of docs/platforms.md
  * @property {readonly string[] | "tour"} files
  * @property {boolean} [isQuiet]  it waits more than it computes, so several may run side by side
- * @property {boolean} [isLong]  it takes minutes, so no single change runs it
+ * @property {boolean} [isLong]  it takes minutes or is about time-outs, so no single change runs it
  */
 
 /**
@@ -41,7 +41,7 @@ const TOUR = { title: "tour", files: "tour" };
 const OF_SERVERS = [
   ON_IOREDIS,
   ON_NODE_REDIS,
-  { title: "stores", files: [`${HERE}/stores/`] },
+  { title: "stores", files: [`${HERE}/stores/`], isLong: true },
   { title: "faults", files: [`${HERE}/faults/`], isLong: true },
   { title: "Lua", files: [`${HERE}/lua/`] },
   { title: "permissions", files: [`${HERE}/permissions/`] },
