@@ -44,7 +44,7 @@ const OF_SERVERS = [
   { title: "stores", files: [`${HERE}/stores/`], isLong: true },
   { title: "faults", files: [`${HERE}/faults/`], isLong: true },
   { title: "Lua", files: [`${HERE}/lua/`] },
-  { title: "permissions", files: [`${HERE}/permissions/`] },
+  { title: "permissions", files: [`${HERE}/permissions/`], isLong: true },
   { title: "failover", files: [`${HERE}/failover/`], isLong: true },
 ];
 
