@@ -44,6 +44,7 @@ export function plain(text: string): string {
 /** What is wrong with a lock that cannot be read, and what frees its name; undefined if it can be. */
 export function unreadableSentence({ unreadable }: Pick<LockEntry, "unreadable">): string | undefined {
   if (unreadable === undefined) return undefined;
+  if (unreadable.reason !== undefined) return `cannot be read: ${plain(unreadable.reason)}`;
   const [key = "", ...others] = unreadable.keys.map(plain);
   const command = `redis-cli UNLINK ${shellWord(key)}`;
   const which = others.length === 0 ? `the key ${key} is` : `one of the keys ${[key, ...others].join(", ")} is`;

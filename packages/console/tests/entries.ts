@@ -46,6 +46,7 @@ export function holder(more: Partial<EntryHolder> = {}): EntryHolder {
       mode: "exclusive",
       permits: 1,
       slots: [],
+      goneSinceAtMs: undefined,
     },
     ...more,
   };

@@ -77,7 +77,10 @@ function foreignEntry({ format }: Protocol, { name, token, holders, waiterCount 
     state: isHeld ? "held" : "free",
     mode: isHeld ? "exclusive" : undefined,
     token,
-    holders: holders.map((holder) => ({ ...holder, mode: "exclusive", permits: 1, slots: [] })),
+    holders: holders.map((holder) => ({
+      ...holder,
+      ...{ mode: "exclusive", permits: 1, slots: [], goneSinceAtMs: undefined },
+    })),
     waiterCount,
     waiters: [],
     permits: undefined,

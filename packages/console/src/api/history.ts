@@ -2,7 +2,16 @@
 import type { KindName, Stamped } from "./document.js";
 
 /** How a hold, or an attempt, ended; `held` has not ended. */
-export type HistoryOutcome = "held" | "released" | "lost" | "expired" | "forced" | "skipped" | "paused" | "resumed";
+export type HistoryOutcome =
+  | "held"
+  | "ending"
+  | "released"
+  | "lost"
+  | "expired"
+  | "forced"
+  | "skipped"
+  | "paused"
+  | "resumed";
 
 /** One line of history. */
 export interface HistoryRow {

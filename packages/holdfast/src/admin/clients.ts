@@ -1,14 +1,11 @@
 /** Lists the clients that hold or wait for locks, with their records. */
 
-import { call } from "../core/call.js";
 import { parseOwner } from "../core/protocol.js";
-import type { Store } from "../core/store.js";
-import { adminReadClient } from "../generated/admin.js";
 import type { Holdfast } from "../holdfast.js";
 import { checkKnown } from "../holdfast-options.js";
 import type { LockEntry, LockKind } from "./entry.js";
-import { isMistyped } from "./mistyped.js";
 import { eachOf, type Place, placeOf } from "./place.js";
+import { newestRecord } from "./read-client.js";
 import { KeyScan, START } from "./scan.js";
 import { surveyAll } from "./survey.js";
 
@@ -70,8 +67,6 @@ export interface ClientsOptions {
 const AT_ONCE = 50;
 /** Maximum number of clients to find by their records. */
 const MOST_CLIENTS = 10_000;
-/** Three times the interval in which a client that holds or waits writes its record. */
-const SILENT_MS = 60_000;
 
 /**
  * Lists the clients under the prefix that have a record or a lock, ordered by host and process id. It finds up to about
@@ -131,45 +126,4 @@ function claimsIn(locks: readonly LockEntry[]): Claims {
     for (const { waiters } of lock.conditions) for (const waiter of waiters) add(lock, "waits", waiter);
   }
   return claims;
-}
-
-type Record = Omit<ClientEntry, "clientId" | "held" | "waits">;
-
-const NO_RECORD: Record = {
-  host: undefined,
-  pid: undefined,
-  clientName: undefined,
-  version: undefined,
-  protocol: undefined,
-  sinceAtMs: undefined,
-  lastSeenAtMs: undefined,
-  isHeardOf: false,
-};
-
-/** Reads the latest record of a client on all independent servers. @throws StoreError  no server replied */
-async function newestRecord(place: Place, clientId: string): Promise<Record> {
-  const reads = await Promise.allSettled(place.stores.map((store) => recordOn(store, place, clientId)));
-  const found = reads.flatMap((read) => (read.status === "fulfilled" ? [read.value] : []));
-  const [first] = reads;
-  if (found.length === 0 && first?.status === "rejected" && !isMistyped(first.reason)) throw first.reason;
-  return found.toSorted((one, other) => (other.lastSeenAtMs ?? 0) - (one.lastSeenAtMs ?? 0))[0] ?? NO_RECORD;
-}
-
-async function recordOn(store: Store, { prefix, timeoutMs }: Place, clientId: string): Promise<Record> {
-  const client = `${prefix}:client:${clientId}`;
-  const reply = await call({ store, name: client }, adminReadClient, { client }, {}, timeoutMs);
-  if (reply.outcome === "gone") return NO_RECORD;
-  const [host, pid, name, version, seen, since, protocol] = reply.texts;
-  const msOf = (us: string | undefined): number | undefined => (us ? Math.floor(Number(us) / 1_000) : undefined);
-  const lastSeenAtMs = msOf(seen);
-  return {
-    host,
-    pid: Number(pid),
-    clientName: name || undefined,
-    version: version || undefined,
-    protocol: Number(protocol),
-    sinceAtMs: msOf(since),
-    lastSeenAtMs,
-    isHeardOf: lastSeenAtMs !== undefined && reply.nowMs - lastSeenAtMs < SILENT_MS,
-  };
 }

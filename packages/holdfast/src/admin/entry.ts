@@ -48,6 +48,12 @@ export interface EntryHolder extends Holder {
   readonly permits: number;
   /** The slot numbers of the permits, if the kind numbers them. */
   readonly slots: readonly number[];
+  /**
+   * When its client last wrote its record, by the server's clock, in ms since 1970, if that is more than a minute ago. A
+   * client that holds a lock writes its record every 20 s, so this one has crashed or is disconnected. Its lease still
+   * runs until it ends. Undefined if the client is alive, or if the server has no record of it.
+   */
+  readonly goneSinceAtMs: number | undefined;
 }
 
 /** A waiter of a lock. For a barrier, a party that has arrived. */
@@ -58,6 +64,8 @@ export interface EntryWaiter extends WaitingClaim {
   readonly permits: number;
   /** When it joined the queue, by the server's clock, in ms since 1970. Undefined if the queue does not record it. */
   readonly sinceAtMs: number | undefined;
+  /** As for a holder: since when its client is gone. */
+  readonly goneSinceAtMs: number | undefined;
 }
 
 /** A condition of a mutex that has waiters. */
@@ -116,5 +124,18 @@ export interface LockEntry {
    * cannot be acquired until that key is removed, and nothing else in this entry is known. `keys` are the keys of the
    * wrong type, or all candidates if it is unclear which one it is.
    */
-  readonly unreadable?: { readonly keys: readonly string[] };
+  readonly unreadable?: {
+    readonly keys: readonly string[];
+    /** What the server replied, if it refused to read the lock for another reason. `keys` is then empty. */
+    readonly reason?: string;
+  };
+  /**
+   * Present if the lock belongs to clients that connect in another way, so that this Holdfast sees only a part of it and
+   * cannot release it:
+   *
+   * - `redlock`: a Redlock of several independent servers, of which this Holdfast uses one. The entry shows what that
+   *   server knows: a holder may have the votes of too few servers
+   * - `single-server`: a lock on one of the servers of this Holdfast, without the others
+   */
+  readonly needsTopology?: "redlock" | "single-server";
 }

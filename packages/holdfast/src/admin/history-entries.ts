@@ -7,14 +7,26 @@ import type { HistoryEvent, HistoryWord } from "./history.js";
  * The outcome of a hold or another event.
  *
  * - `held`: the hold continues
+ * - `ending`: the server no longer has the hold, and its end is not recorded yet. A healthy holder records it within a
+ *   second
  * - `released`, `lost`, `forced`, `skipped`, `paused`, `resumed`: as in `HistoryWord`
- * - `expired`: the lease ended, and its holder released it too late or has recorded nothing since
+ * - `expired`: the lease ended, and its holder released it too late, or is gone and has recorded nothing
  */
-export type HistoryOutcome = "held" | "released" | "lost" | "expired" | "forced" | "skipped" | "paused" | "resumed";
+export type HistoryOutcome =
+  | "held"
+  | "ending"
+  | "released"
+  | "lost"
+  | "expired"
+  | "forced"
+  | "skipped"
+  | "paused"
+  | "resumed";
 
 /** All outcomes. */
 export const HISTORY_OUTCOMES: readonly HistoryOutcome[] = [
   "held",
+  "ending",
   "released",
   "lost",
   "expired",
@@ -94,22 +106,27 @@ const WEIGHTS: Readonly<Record<HistoryWord, number>> = {
 /** The kind whose leases can change their token. Each of its leases has its own owner. */
 export const CHANGING = "read-write-lock";
 
+/** How it stands with a hold without a recorded end. */
+export type OpenOutcome = "held" | "ending" | "expired";
+
 /** A hold without a recorded end. */
 export interface OpenHold {
   readonly kind: string;
   readonly key: string | undefined;
   readonly owner: string;
   readonly token: number;
+  /** When it began, by the server's clock, in ms since 1970. */
+  readonly grantedAtMs: number;
 }
 
 /**
  * Combines the events of one name into entries, newest first.
  *
- * @param isHeld  returns whether a hold without a recorded end continues
+ * @param judge  returns how it stands with a hold without a recorded end
  */
-export function entriesOf(events: readonly ReadEvent[], isHeld: (hold: OpenHold) => boolean): HistoryEntry[] {
+export function entriesOf(events: readonly ReadEvent[], judge: (hold: OpenHold) => OpenOutcome): HistoryEntry[] {
   return groupsOf(events)
-    .map((group) => entryOf(group, isHeld))
+    .map((group) => entryOf(group, judge))
     .toSorted((one, other) => other.atMs - one.atMs || (other.token ?? 0) - (one.token ?? 0));
 }
 
@@ -160,12 +177,12 @@ function isDeed(what: HistoryWord): boolean {
 }
 
 function openHoldOf(group: readonly ReadEvent[]): OpenHold | undefined {
-  const [{ kind, owner, token, key }] = group as [ReadEvent]; // a group has at least one event
+  const [{ kind, owner, token, key, atMs }] = group as [ReadEvent]; // a group has at least one event
   if (owner === undefined || token === undefined || group.some(({ what }) => what !== "granted")) return undefined;
-  return { kind, key, owner, token };
+  return { kind, key, owner, token, grantedAtMs: atMs };
 }
 
-function entryOf(group: readonly ReadEvent[], isHeld: (hold: OpenHold) => boolean): HistoryEntry {
+function entryOf(group: readonly ReadEvent[], judge: (hold: OpenHold) => OpenOutcome): HistoryEntry {
   const byWeight = group.toSorted((one, other) => WEIGHTS[other.what] - WEIGHTS[one.what]);
   const [main = group[0] as ReadEvent] = byWeight; // a group has at least one event
   const granted = group.find(({ what }) => what === "granted");
@@ -176,7 +193,7 @@ function entryOf(group: readonly ReadEvent[], isHeld: (hold: OpenHold) => boolea
   const owner = isDeed(main.what) ? undefined : firstKnown("owner");
   const heldMs = firstKnown("heldMs");
   const open = openHoldOf(group);
-  const outcome = main.what !== "granted" ? main.what : open !== undefined && isHeld(open) ? "held" : "expired";
+  const outcome = main.what !== "granted" ? main.what : open === undefined ? "expired" : judge(open);
   // If several events record the same end, the earliest is the most accurate.
   const atMs = Math.min(...group.filter(({ what }) => what === main.what).map((event) => event.atMs));
   // Ages are rounded to milliseconds, so the recorded end of a very short hold may be before its start.

@@ -7,6 +7,14 @@ export { type ExtendPauseOptions, type ExtendPauseOutcome, extendPause } from ".
 export { serverTimeMs } from "../period-marker/index.js";
 export { type ClientClaim, type ClientEntry, type ClientsOptions, clients } from "./clients.js";
 export {
+  type Deadlock,
+  type DeadlockClaim,
+  type DeadlockMember,
+  type DeadlockOptions,
+  type FoundDeadlocks,
+  findDeadlocks,
+} from "./deadlocks.js";
+export {
   type EntryCondition,
   type EntryHolder,
   type EntryWaiter,

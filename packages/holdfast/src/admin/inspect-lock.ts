@@ -3,13 +3,16 @@
 import { barrierProtocol } from "../barrier/protocol.js";
 import { inspectionOf } from "../condition/protocol.js";
 import { call } from "../core/call.js";
-import type { Inspection } from "../core/inspection.js";
+import type { Inspection, WaitingClaim } from "../core/inspection.js";
 import { describe } from "../core/inspection.js";
+import { lockKeys } from "../core/keys.js";
 import { Lock } from "../core/lock.js";
 import { type InspectProtocol, parseOwner, type State } from "../core/protocol.js";
+import type { Store } from "../core/store.js";
 import { latchProtocol } from "../count-down-latch/protocol.js";
 import { ElectionProtocol } from "../election/protocol.js";
 import { adminWaiters } from "../generated/admin.js";
+import { redlockInspect } from "../generated/redlock.js";
 import { MutexProtocol } from "../mutex/protocol.js";
 import type { PermitsState } from "../permits/protocol.js";
 import { modeOf, readWriteLockProtocol } from "../read-write-lock/read-write-lock.js";
@@ -18,7 +21,7 @@ import type { EntryHolder, EntryWaiter, LockEntry, LockKind, LockMode, LockState
 import { keysOf, type Trace } from "./key-names.js";
 import { isMistyped } from "./mistyped.js";
 import type { Identities, Place } from "./place.js";
-import { brokenEntry, mistypedKeys } from "./unreadable.js";
+import { brokenEntry, mistypedKeys, refusedEntry } from "./unreadable.js";
 
 /** The lock to inspect. */
 export type Whose = Pick<Trace, "kind" | "name" | "key">;
@@ -45,36 +48,95 @@ export interface Inspected {
   readonly entry: LockEntry;
   /** Whether the first key of the lock exists. Lists find the lock by it. */
   readonly hasFirstKey: boolean;
+  /** The error of a server that refused to read the lock. */
+  readonly refusal?: unknown;
+}
+
+/** One server, or one cluster, to read a lock from. */
+interface At extends Pick<Place, "prefix" | "timeoutMs"> {
+  readonly store: Store;
 }
 
 /**
- * Inspects a lock. If one of its keys has an unexpected type, the lock is reported as broken.
+ * Inspects a lock. One that cannot be read is reported as broken, so that it does not hide other locks.
  *
- * @throws StoreError, QuorumError
+ * @throws StoreError, QuorumError  a server did not reply
  */
 export async function inspectLock(place: Place, whose: Whose, identities: Identities): Promise<Inspected> {
   try {
     return await readLock(place, whose, identities);
   } catch (error) {
-    if (!isMistyped(error)) throw error;
-    return { entry: brokenEntry(whose, await mistypedKeys(place, whose)), hasFirstKey: true };
+    if (isMistyped(error)) return { entry: brokenEntry(whose, await mistypedKeys(place, whose)), hasFirstKey: true };
+    const entry = refusedEntry(whose, error);
+    if (entry === undefined) throw error;
+    return { entry, hasFirstKey: true, refusal: error };
   }
 }
 
 async function readLock(place: Place, whose: Whose, identities: Identities): Promise<Inspected> {
-  const seen = await SEE[whose.kind](place, whose);
+  const { stores, servers, prefix, timeoutMs } = place;
+  const isQuorum = servers !== undefined;
+  if (isQuorum && whose.kind === "redlock") {
+    return await readFrom(
+      { store: place.session.store, prefix, timeoutMs },
+      whose,
+      identities,
+      await seeRedlock(place, whose),
+    );
+  }
+  const each = await Promise.allSettled(
+    stores.map(async (store) => {
+      const at = { store, prefix, timeoutMs };
+      return await readFrom(at, whose, identities, await SEE[whose.kind](at, whose));
+    }),
+  );
+  const read = each.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const failed = each.find((one) => one.status === "rejected");
+  // Without a reply from any server, nothing is known. A refusal is reported although other servers replied.
+  if (failed !== undefined && (read.length === 0 || isMistyped(failed.reason))) throw failed.reason;
+  const inspected = together(read);
+  if (isQuorum === (whose.kind === "redlock")) return inspected;
+  const needsTopology = isQuorum ? "single-server" : "redlock";
+  return { ...inspected, entry: { ...inspected.entry, needsTopology } };
+}
+
+/** The same name on several independent servers is several locks. They are shown as one, with all holders and waiters. */
+function together(read: readonly Inspected[]): Inspected {
+  const [first = read[0] as Inspected, ...others] = read.toSorted((a, b) => rankOf(b) - rankOf(a)); // one was read
+  const rest = others.filter((one) => rankOf(one) > 0).map(({ entry }) => entry);
+  if (rest.length === 0) return first;
+  const all = [first.entry, ...rest];
+  return {
+    hasFirstKey: true,
+    entry: {
+      ...first.entry,
+      holders: all.flatMap(({ holders }) => holders),
+      waiters: all.flatMap(({ waiters }) => waiters),
+      waiterCount: all.reduce((sum, { waiterCount }) => sum + waiterCount, 0),
+    },
+  };
+}
+
+function rankOf({ entry: { state, holders } }: Inspected): number {
+  return holders.length > 0 ? 2 : state === "free" ? 0 : 1;
+}
+
+async function readFrom(at: At, whose: Whose, identities: Identities, seen: Seen): Promise<Inspected> {
   const { protocol, state, own, idle, weigh = () => ({ mode: "exclusive", permits: 1 }) } = seen;
   const found: Inspection = await describe(identities, protocol, state);
-  const holders = found.holders.map((holder, i): EntryHolder => {
-    const held = state.holders[i];
-    const { weight = 1, slots = [] } = (held ?? {}) as Partial<PermitsState["holders"][number]>;
-    return { ...holder, ...weigh(weight), slots };
-  });
-  const arrivals = await arrivalsIn(place, whose.name, found.waiterCount > 0 ? seen.queue : undefined);
-  const waiters = found.waiters.map((waiter): EntryWaiter => {
-    const sinceAtMs = arrivals.get(waiter.owner);
-    return { ...waiter, ...weigh(parseOwner(waiter.owner)?.amount ?? 1), sinceAtMs };
-  });
+  const holders = await Promise.all(
+    found.holders.map(async (holder, i): Promise<EntryHolder> => {
+      const held = state.holders[i];
+      const { weight = 1, slots = [] } = (held ?? {}) as Partial<PermitsState["holders"][number]>;
+      return { ...holder, ...weigh(weight), slots, goneSinceAtMs: await identities.goneSinceAtMs(holder.owner) };
+    }),
+  );
+  const arrivals = await arrivalsIn(at, whose.name, found.waiterCount > 0 ? seen.queue : undefined);
+  const waiters = await Promise.all(
+    found.waiters.map((waiter) =>
+      entryWaiter(waiter, weigh(parseOwner(waiter.owner)?.amount ?? 1), arrivals, identities),
+    ),
+  );
   const entry: LockEntry = {
     kind: whose.kind,
     name: whose.name,
@@ -100,6 +162,21 @@ async function readLock(place: Place, whose: Whose, identities: Identities): Pro
   return { entry, hasFirstKey };
 }
 
+async function entryWaiter(
+  waiter: WaitingClaim,
+  weighed: Pick<EntryWaiter, "mode" | "permits">,
+  arrivals: ReadonlyMap<string, number>,
+  identities: Identities,
+): Promise<EntryWaiter> {
+  const { owner } = waiter;
+  return {
+    ...waiter,
+    ...weighed,
+    sinceAtMs: arrivals.get(owner),
+    goneSinceAtMs: await identities.goneSinceAtMs(owner),
+  };
+}
+
 /** Maximum number of waiters of a lock whose arrival times are read. */
 const MOST_WAITERS = 100;
 /** A queue that was started by a signal has sequence numbers instead of times. All times are above this value. */
@@ -111,7 +188,7 @@ const FIRST_TIME_US = 1e15;
  * @throws StoreError
  */
 async function arrivalsIn(
-  { session: { store }, timeoutMs }: Place,
+  { store, timeoutMs }: Pick<At, "store" | "timeoutMs">,
   name: string,
   queue: string | undefined,
 ): Promise<ReadonlyMap<string, number>> {
@@ -153,22 +230,24 @@ async function readCondition(
   condition: string,
   identities: Identities,
 ): Promise<LockEntry["conditions"][number]> {
-  const { session, prefix, timeoutMs } = place;
+  const { prefix, timeoutMs } = place;
   const keys = keysOf(prefix, whose);
-  const mutex = new MutexProtocol({ store: session.store, name: whose.name, key: whose.key, keys, inbox: "" });
   const key = `${keys.base}:condition:${encodeURIComponent(condition)}`;
-  const protocol = inspectionOf({ store: session.store, mutex, ...mutex.keys, condition: key, inbox: "" });
-  const { waiterCount, waiters } = await describe(identities, protocol, await protocol.inspect(undefined, timeoutMs));
-  const arrivals = await arrivalsIn(place, whose.name, waiterCount > 0 ? key : undefined);
+  const each = await Promise.all(
+    place.stores.map(async (store) => {
+      const mutex = new MutexProtocol({ store, name: whose.name, key: whose.key, keys, inbox: "" });
+      const protocol = inspectionOf({ store, mutex, ...mutex.keys, condition: key, inbox: "" });
+      const found = await describe(identities, protocol, await protocol.inspect(undefined, timeoutMs));
+      const arrivals = await arrivalsIn({ store, timeoutMs }, whose.name, found.waiterCount > 0 ? key : undefined);
+      const weighed = { mode: "exclusive", permits: 1 } as const;
+      const waiters = found.waiters.map((waiter) => entryWaiter(waiter, weighed, arrivals, identities));
+      return { waiterCount: found.waiterCount, waiters: await Promise.all(waiters) };
+    }),
+  );
   return {
     name: condition,
-    waiterCount,
-    waiters: waiters.map((waiter) => ({
-      ...waiter,
-      mode: "exclusive",
-      permits: 1,
-      sinceAtMs: arrivals.get(waiter.owner),
-    })),
+    waiterCount: each.reduce((sum, { waiterCount }) => sum + waiterCount, 0),
+    waiters: each.flatMap(({ waiters }) => waiters),
   };
 }
 
@@ -176,20 +255,20 @@ async function readCondition(
  * Inspects each kind through its protocol. These protocols never wait, so they need no inbox. Declared values such as
  * the number of permits do not matter.
  */
-const SEE: { readonly [Kind in LockEntry["kind"]]: (place: Place, whose: Whose) => Promise<Seen> } = {
-  async mutex({ session: { store }, prefix, timeoutMs }, { kind, name, key }) {
+const SEE: { readonly [Kind in LockEntry["kind"]]: (at: At, whose: Whose) => Promise<Seen> } = {
+  async mutex({ store, prefix, timeoutMs }, { kind, name, key }) {
     const protocol = new MutexProtocol({ store, name, key, keys: keysOf(prefix, { kind, name, key }), inbox: "" });
     return { protocol, state: await protocol.inspect(undefined, timeoutMs), own: {}, queue: protocol.keys.queue };
   },
 
-  async election({ session: { store }, prefix, timeoutMs }, whose) {
+  async election({ store, prefix, timeoutMs }, whose) {
     const protocol = new ElectionProtocol({ store, name: whose.name, keys: keysOf(prefix, whose), inbox: "" });
     const [state, leader] = await Promise.all([protocol.inspect(undefined, timeoutMs), protocol.leader(timeoutMs)]);
     const own = leader === undefined ? {} : { leader: { value: leader.value, term: leader.term } };
     return { protocol, state, own, queue: protocol.keys.queue };
   },
 
-  async semaphore({ session: { store }, prefix, timeoutMs }, whose) {
+  async semaphore({ store, prefix, timeoutMs }, whose) {
     const protocol = semaphoreProtocol({
       store,
       name: whose.name,
@@ -210,7 +289,7 @@ const SEE: { readonly [Kind in LockEntry["kind"]]: (place: Place, whose: Whose) 
     };
   },
 
-  async "read-write-lock"({ session: { store }, prefix, timeoutMs }, whose) {
+  async "read-write-lock"({ store, prefix, timeoutMs }, whose) {
     const protocol = readWriteLockProtocol({ store, name: whose.name, keys: keysOf(prefix, whose), inbox: "" });
     const weigh = (weight: number): ReturnType<NonNullable<Seen["weigh"]>> => {
       return { mode: modeOf(weight) === "read" ? "shared" : "exclusive", permits: 1 };
@@ -226,7 +305,7 @@ const SEE: { readonly [Kind in LockEntry["kind"]]: (place: Place, whose: Whose) 
     };
   },
 
-  async "count-down-latch"({ session: { store }, prefix, timeoutMs }, whose) {
+  async "count-down-latch"({ store, prefix, timeoutMs }, whose) {
     const { base } = keysOf(prefix, whose);
     const protocol = latchProtocol({ store, name: whose.name, base, inbox: "", keepMs: 1 });
     const state = await protocol.inspect(undefined, timeoutMs);
@@ -237,7 +316,7 @@ const SEE: { readonly [Kind in LockEntry["kind"]]: (place: Place, whose: Whose) 
     return state.count > 0 ? { ...seen, idle: "counting" } : seen;
   },
 
-  async barrier({ session: { store }, prefix, timeoutMs }, whose) {
+  async barrier({ store, prefix, timeoutMs }, whose) {
     const { base } = keysOf(prefix, whose);
     const protocol = barrierProtocol({ store, name: whose.name, base, inbox: "", parties: 1 });
     const state = await protocol.inspect(undefined, timeoutMs);
@@ -252,8 +331,28 @@ const SEE: { readonly [Kind in LockEntry["kind"]]: (place: Place, whose: Whose) 
     return broken === undefined ? seen : { ...seen, idle: "broken" };
   },
 
-  async redlock({ holdfast, timeoutMs }, { name }) {
-    const { protocol } = Lock.partsOf(holdfast.redlock(name));
-    return { protocol, state: await protocol.inspect(undefined, timeoutMs), own: {} };
+  // What one server of a Redlock knows: the last claim that it voted for.
+  async redlock({ store, prefix, timeoutMs }, { kind, name }) {
+    const { lock, base } = lockKeys(prefix, kind, name);
+    const keys = { lock, fence: `${base}:fence` };
+    const reply = await call({ store, name }, redlockInspect, keys, {}, timeoutMs);
+    const { token, leftMs } = reply;
+    const owners = reply.outcome === "held" ? reply.owner : [];
+    const leaseLeftMs = leftMs < 0 ? Number.POSITIVE_INFINITY : leftMs;
+    const state: State = {
+      holders: owners.map((owner) => ({ owner, token, leaseLeftMs, isUntimed: true })),
+      token: token > 0 ? token : undefined,
+      waiterCount: 0,
+      waiters: [],
+      ahead: undefined,
+    };
+    const protocol = { kind, name, inspect: async () => state };
+    return { protocol, state, own: {} };
   },
 };
+
+/** What a majority of several independent servers knows of a Redlock. @throws QuorumError */
+async function seeRedlock({ holdfast, timeoutMs }: Place, { name }: Whose): Promise<Seen> {
+  const { protocol } = Lock.partsOf(holdfast.redlock(name));
+  return { protocol, state: await protocol.inspect(undefined, timeoutMs), own: {} };
+}

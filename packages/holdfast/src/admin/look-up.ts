@@ -16,7 +16,8 @@ export interface LookUpOptions {
 }
 
 /**
- * Finds the locks of every kind with this name that are held, awaited, paused, counting, gathering or broken. It does
+ * Finds the locks of every kind with this name that are held, awaited, paused, counting, gathering or broken, also those
+ * of clients that connect in another way (`needsTopology`). It does
  * not find waiters for conditions of a mutex; `lookUpConditions` does. Read-only.
  *
  * It sends the requests for all kinds together, and then the requests for the records of the clients.
@@ -37,12 +38,16 @@ export async function lookUp(
   const { includeFree = false } = checkKnown(options, ["includeFree"]);
   const place = placeOf(holdfast);
   const identities = identitiesOf(place);
-  const isQuorum = place.servers !== undefined;
-  const kinds = LOCK_KINDS.filter((kind) => (kind === "redlock") === isQuorum);
   const inspected = await Promise.all(
-    kinds.map((kind) => inspectLock(place, { kind, name, key: undefined }, identities)),
+    LOCK_KINDS.map((kind) => inspectLock(place, { kind, name, key: undefined }, identities)),
   );
-  return inspected.flatMap(({ entry }) => (includeFree || entry.state !== "free" ? [entry] : []));
+  const [{ refusal } = { refusal: undefined }] = inspected;
+  // Whoever may not read any lock gets the error, and not a list of locks that may not exist.
+  if (inspected.every((one) => one.refusal !== undefined)) throw refusal;
+  return inspected.flatMap(({ entry }) => {
+    const isListed = entry.state !== "free" || (includeFree && entry.needsTopology === undefined);
+    return isListed ? [entry] : [];
+  });
 }
 
 /**

@@ -2,12 +2,13 @@
 
 import { call } from "../core/call.js";
 import type { RecordReader } from "../core/inspection.js";
+import { parseOwner } from "../core/protocol.js";
 import type { ClientRecord } from "../core/session.js";
 import type { Store } from "../core/store.js";
 import { adminHere } from "../generated/admin.js";
 import type { Holdfast } from "../holdfast.js";
 import { anyInternalsOf, type Internals } from "../internals.js";
-import { nothingIfMistyped } from "./mistyped.js";
+import { type FullRecord, NO_RECORD, newestRecord } from "./read-client.js";
 
 /** The internals of a Holdfast that the functions of `holdfast/admin` need. */
 export interface Place extends Internals {
@@ -19,7 +20,12 @@ export interface Place extends Internals {
 }
 
 /** Reads the records of the clients that a list names. */
-export type Identities = RecordReader;
+export interface Identities extends RecordReader {
+  /** Whether the client of an owner is not alive: it has no record, or has not written it for a minute. Never rejects. */
+  isSilent(owner: string): Promise<boolean>;
+  /** Returns when a client that is gone last wrote its record. Undefined if it is alive or unknown. Never rejects. */
+  goneSinceAtMs(owner: string): Promise<number | undefined>;
+}
 
 /** Returns the place of a Holdfast. @throws TypeError  not created by `createHoldfast`; @throws ClosedError */
 export function placeOf(holdfast: Holdfast): Place {
@@ -30,18 +36,34 @@ export function placeOf(holdfast: Holdfast): Place {
 }
 
 /** Returns a reader of client records. It reads each record once, even if several locks name the client. */
-export function identitiesOf({ session, timeoutMs }: Place): Identities {
-  const known = new Map<string, Promise<ClientRecord | undefined>>();
+export function identitiesOf(place: Place): Identities {
+  const { session, timeoutMs } = place;
+  const known = new Map<string, Promise<FullRecord>>();
+  const read = (clientId: string): Promise<FullRecord> => {
+    const reading = known.get(clientId) ?? newestRecord(place, clientId);
+    known.set(clientId, reading);
+    return reading;
+  };
+  const recordOf = async (owner: string): Promise<FullRecord> => {
+    const clientId = parseOwner(owner)?.clientId;
+    return clientId === undefined ? NO_RECORD : await read(clientId).catch(() => NO_RECORD);
+  };
   return {
     commandTimeoutMs: timeoutMs,
     runtime: session.runtime,
     records: {
       announce: (keepMs) => session.records.announce(keepMs),
-      read(clientId) {
-        const reading = known.get(clientId) ?? session.records.read(clientId, timeoutMs).catch(nothingIfMistyped);
-        known.set(clientId, reading);
-        return reading;
+      async read(clientId): Promise<ClientRecord | undefined> {
+        const { host, pid, clientName, protocol } = await read(clientId);
+        return host === undefined ? undefined : { host, pid: pid ?? 0, clientName, protocol: protocol ?? 0 };
       },
+    },
+    async isSilent(owner) {
+      return !(await recordOf(owner)).isHeardOf;
+    },
+    async goneSinceAtMs(owner) {
+      const { isHeardOf, lastSeenAtMs } = await recordOf(owner);
+      return isHeardOf ? undefined : lastSeenAtMs;
     },
   };
 }

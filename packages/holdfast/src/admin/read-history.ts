@@ -17,13 +17,15 @@ import {
   HISTORY_OUTCOMES,
   type HistoryEntry,
   type HistoryOutcome,
+  type OpenOutcome,
   openIn,
   type ReadEvent,
 } from "./history-entries.js";
 import { inspectLock } from "./inspect-lock.js";
 import { unescaped } from "./key-names.js";
 import { nothingIfMistyped } from "./mistyped.js";
-import { eachOf, identitiesOf, type Place, placeOf } from "./place.js";
+import { leaseMsIn } from "./owners.js";
+import { eachOf, type Identities, identitiesOf, type Place, placeOf } from "./place.js";
 import { KeyScan, START } from "./scan.js";
 
 /** Options of `readHistory`. */
@@ -80,7 +82,8 @@ export async function readHistory(
   const names = name === undefined ? await namesOf(place, glob?.literal ?? "") : [name];
   const chosen = glob === undefined ? names : names.filter((one) => glob.matches(one));
   const isWanted = (entry: HistoryEntry): boolean => outcomes.includes(entry.outcome);
-  const each = await eachOf(chosen, AT_ONCE, (one) => historyOf(place, one, sinceMs, limit, isWanted));
+  const identities = identitiesOf(place);
+  const each = await eachOf(chosen, AT_ONCE, (one) => historyOf(place, one, identities, { sinceMs, limit, isWanted }));
   return each
     .flat()
     .toSorted((one, other) => other.atMs - one.atMs)
@@ -103,18 +106,45 @@ async function namesOf(place: Place, text: string): Promise<string[]> {
   return [...names];
 }
 
+interface Wish {
+  readonly sinceMs: number;
+  readonly limit: number;
+  readonly isWanted: (entry: HistoryEntry) => boolean;
+}
+
 async function historyOf(
   place: Place,
   name: string,
-  sinceMs: number,
-  limit: number,
-  isWanted: (entry: HistoryEntry) => boolean,
+  identities: Identities,
+  { sinceMs, limit, isWanted }: Wish,
 ): Promise<readonly HistoryEntry[]> {
-  const events = await eventsOf(place, name, sinceMs, (read) => {
-    return entriesOf(read, () => true).filter(isWanted).length > limit;
+  const { events, nowMs } = await eventsOf(place, name, sinceMs, (read) => {
+    return entriesOf(read, () => "held").filter(isWanted).length > limit;
   });
-  const isHeld = await holdsOf(place, name, openIn(events));
-  return entriesOf(events, isHeld).filter(isWanted).slice(0, limit);
+  const open = openIn(events);
+  const isHeld = await holdsOf(place, name, identities, open);
+  const over = await expiredAmong(
+    open.filter((hold) => !isHeld(hold)),
+    identities,
+    nowMs,
+  );
+  const judge = (hold: Hold): OpenOutcome => (isHeld(hold) ? "held" : over.has(hold.owner) ? "expired" : "ending");
+  return entriesOf(events, judge).filter(isWanted).slice(0, limit);
+}
+
+/**
+ * Returns the owners of those holds whose lease must have ended without a release. A holder records the end a moment after
+ * the release. So this is certain only if the lease that was granted is over, and the holder is gone, because a holder that
+ * is alive records how its hold ended.
+ */
+async function expiredAmong(
+  holds: readonly Hold[],
+  identities: Identities,
+  nowMs: number,
+): Promise<ReadonlySet<string>> {
+  const over = holds.filter(({ owner, grantedAtMs }) => grantedAtMs + leaseMsIn(owner) <= nowMs);
+  const silent = await eachOf(over, AT_ONCE, ({ owner }) => identities.isSilent(owner));
+  return new Set(over.flatMap(({ owner }, i) => (silent[i] ? [owner] : [])));
 }
 
 /** Reads events of one name, newest first, until there are enough. @throws StoreError */
@@ -123,8 +153,9 @@ async function eventsOf(
   name: string,
   sinceMs: number,
   isEnough: (events: readonly ReadEvent[]) => boolean,
-): Promise<readonly ReadEvent[]> {
+): Promise<{ readonly events: readonly ReadEvent[]; readonly nowMs: number }> {
   const history = historyKey(place, name);
+  let now = 0;
   const from = async (store: Store): Promise<ReadEvent[]> => {
     const events: ReadEvent[] = [];
     let before = "+";
@@ -134,6 +165,7 @@ async function eventsOf(
       const reply = await reading.catch(nothingIfMistyped);
       if (reply === undefined) return events;
       const { words, nowMs } = reply;
+      now = Math.max(now, nowMs);
       for (let at = 0; at + 2 < words.length; at += 3) {
         const event = eventOf(name, Number(words[at + 1]), words[at + 2] ?? "");
         // An event is added after it happened, so it may be older than the range of the stream that was read.
@@ -143,13 +175,13 @@ async function eventsOf(
       before = `(${words[words.length - 3] ?? ""}`;
     }
   };
-  if (place.stores.length === 1) return from(place.session.store);
+  if (place.stores.length === 1) return { events: await from(place.session.store), nowMs: now };
   // Each of several servers has the events that were recorded while it was reachable.
   const all = await Promise.allSettled(place.stores.map(from));
   const read = all.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
   const [first] = all;
   if (all.every(({ status }) => status === "rejected") && first?.status === "rejected") throw first.reason;
-  return read;
+  return { events: read, nowMs: now };
 }
 
 /** Parses an event. Returns undefined for an entry that Holdfast has not written. */
@@ -172,8 +204,12 @@ type Hold = Parameters<Parameters<typeof entriesOf>[1]>[0];
  * @returns a function that returns whether such a hold continues
  * @throws StoreError
  */
-async function holdsOf(place: Place, name: string, open: readonly Hold[]): Promise<(hold: Hold) => boolean> {
-  const identities = identitiesOf(place);
+async function holdsOf(
+  place: Place,
+  name: string,
+  identities: Identities,
+  open: readonly Hold[],
+): Promise<(hold: Hold) => boolean> {
   const inspected = new Map<string, readonly EntryHolder[]>();
   await Promise.all(
     [...new Map(open.map((hold) => [placeOfHold(hold), hold])).entries()].map(async ([at, { kind, key }]) => {

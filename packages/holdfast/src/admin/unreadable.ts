@@ -1,9 +1,10 @@
 /**
- * Reports locks that cannot be read because one of their keys has a different Redis type than Holdfast expects, for example
- * because another program has written it. All other locks are listed as usual.
+ * Reports locks that cannot be read. One of their keys has a different Redis type than Holdfast expects, for example because
+ * another program has written it, or the Redis user may not read it. All other locks are listed as usual.
  */
 
 import { call } from "../core/call.js";
+import { QuorumError, StoreError } from "../core/errors.js";
 import { adminWaiters } from "../generated/admin.js";
 import type { LockEntry, LockKind } from "./entry.js";
 import { keysOf, type Trace } from "./key-names.js";
@@ -34,6 +35,17 @@ export function brokenEntry(
     barrier: undefined,
     unreadable: { keys },
   };
+}
+
+/**
+ * Returns the entry of a lock that a server refuses to read, for example because the Redis user may not read its keys.
+ * Undefined if the error is not such a refusal: then the server did not reply, and a list cannot go on.
+ */
+export function refusedEntry(whose: Pick<Trace, "kind" | "name" | "key">, error: unknown): LockEntry | undefined {
+  if (!(error instanceof StoreError) || error instanceof QuorumError || error.transient) return undefined;
+  const { cause } = error;
+  const reason = cause instanceof Error ? cause.message : String(cause ?? error.message);
+  return { ...brokenEntry(whose, []), unreadable: { keys: [], reason: reason.split("\n")[0] ?? "" } };
 }
 
 type Suffixes = readonly string[];

@@ -87,12 +87,13 @@ test("a hold written in one batch costs one event, even if it changed sides", as
   expect(recorder.appended).toBe(1);
 });
 
-test("a hold without a recorded end is held while the server has it, then expired", async () => {
+test("a hold without a recorded end is held while the server has it, then ending", async () => {
   const lease = await upgraded();
   await recorder.stop();
   expect(await outcomes()).toEqual(["held"]);
   await lease.release();
-  expect(await outcomes()).toEqual(["expired"]);
+  // The client is alive, so it may still record the release.
+  expect(await outcomes()).toEqual(["ending"]);
 });
 
 test("a hold that is force-released by its current token ends once", async () => {

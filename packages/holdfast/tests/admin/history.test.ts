@@ -99,7 +99,7 @@ describe.each([
     expect(await readHistory(holdfast, { name: "often", outcome: "lost" })).toEqual([]);
   });
 
-  test("a start without an end shows as expired once its owner no longer holds", async () => {
+  test("a start without an end shows as ending while its client is alive, because it may be about to record the end", async () => {
     const holdfast = make();
     const recorder = recordHistory(holdfast, { names: (name) => name !== "hidden" });
     const lease = await holdfast.semaphore("pool", { permits: 2 }).acquire();
@@ -107,7 +107,25 @@ describe.each([
     await recorder.stop();
     expect((await readHistory(holdfast)).map(({ name, outcome }) => `${name} ${outcome}`)).toEqual(["pool held"]);
     await Promise.all([lease.release(), hidden.release()]);
-    expect((await readHistory(holdfast)).map(({ name, outcome }) => `${name} ${outcome}`)).toEqual(["pool expired"]);
+    expect((await readHistory(holdfast)).map(({ name, outcome }) => `${name} ${outcome}`)).toEqual(["pool ending"]);
+    expect(await readHistory(holdfast, { outcome: "expired" })).toEqual([]);
+  });
+
+  test("a start without an end shows as expired once its lease must be over and its client is gone", async () => {
+    const holdfast = make();
+    const granted = { name: "batch", kind: "mutex", what: "granted", agoMs: 60_000 } as const;
+    await appendHistory(holdfast, { ...granted, owner: "gone/1/30000/1", token: 3 });
+    await appendHistory(holdfast, { ...granted, owner: "gone/2/3600000/1", token: 4 });
+    await holdfast.mutex("other").run(async (lease) => {
+      // The client of this hold has a record, so it is alive.
+      await appendHistory(holdfast, { ...granted, owner: lease.owner, token: 5 });
+    });
+    const entries = await readHistory(holdfast, { name: "batch" });
+    expect(entries.map(({ token, outcome }) => [token, outcome])).toEqual([
+      [5, "ending"],
+      [4, "ending"],
+      [3, "expired"],
+    ]);
   });
 
   test("a re-entry is part of the same hold", async () => {

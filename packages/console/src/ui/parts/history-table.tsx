@@ -8,6 +8,7 @@ import { At, lockHref, Maybe, None, Outside, Who } from "./words.js";
 
 const SHAPES: Readonly<Record<HistoryOutcome, StateShape>> = {
   held: "held",
+  ending: "free",
   released: "good",
   lost: "trouble",
   expired: "trouble",

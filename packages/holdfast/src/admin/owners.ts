@@ -1,0 +1,6 @@
+/** What an owner id says besides the client: see docs/redis-keys.md. */
+
+/** Returns the lease that a claim asked for, in ms. 0 if a client of another library wrote the owner id. */
+export function leaseMsIn(owner: string): number {
+  return Number(/^[\w-]+\/\d+\/(\d+)\/\d+(?:\/|$)/.exec(owner)?.[1] ?? 0);
+}

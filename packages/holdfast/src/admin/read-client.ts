@@ -1,0 +1,60 @@
+/** Reads the record of a client: which process it is, and when it last wrote that. */
+
+import { call } from "../core/call.js";
+import type { Store } from "../core/store.js";
+import { adminReadClient } from "../generated/admin.js";
+import type { ClientEntry } from "./clients.js";
+import { isMistyped } from "./mistyped.js";
+
+/** Where to read. */
+interface At {
+  readonly stores: readonly Store[];
+  readonly prefix: string;
+  readonly timeoutMs: number;
+}
+
+/** Three times the interval in which a client that holds or waits writes its record. */
+export const SILENT_MS = 60_000;
+
+/** What a client has written about itself. */
+export type FullRecord = Omit<ClientEntry, "clientId" | "held" | "waits">;
+
+/** Of a client that has no record. */
+export const NO_RECORD: FullRecord = {
+  host: undefined,
+  pid: undefined,
+  clientName: undefined,
+  version: undefined,
+  protocol: undefined,
+  sinceAtMs: undefined,
+  lastSeenAtMs: undefined,
+  isHeardOf: false,
+};
+
+/** Reads the latest record of a client on all independent servers. @throws StoreError  no server replied */
+export async function newestRecord(place: At, clientId: string): Promise<FullRecord> {
+  const reads = await Promise.allSettled(place.stores.map((store) => recordOn(store, place, clientId)));
+  const found = reads.flatMap((read) => (read.status === "fulfilled" ? [read.value] : []));
+  const [first] = reads;
+  if (found.length === 0 && first?.status === "rejected" && !isMistyped(first.reason)) throw first.reason;
+  return found.toSorted((one, other) => (other.lastSeenAtMs ?? 0) - (one.lastSeenAtMs ?? 0))[0] ?? NO_RECORD;
+}
+
+async function recordOn(store: Store, { prefix, timeoutMs }: At, clientId: string): Promise<FullRecord> {
+  const client = `${prefix}:client:${clientId}`;
+  const reply = await call({ store, name: client }, adminReadClient, { client }, {}, timeoutMs);
+  if (reply.outcome === "gone") return NO_RECORD;
+  const [host, pid, name, version, seen, since, protocol] = reply.texts;
+  const msOf = (us: string | undefined): number | undefined => (us ? Math.floor(Number(us) / 1_000) : undefined);
+  const lastSeenAtMs = msOf(seen);
+  return {
+    host,
+    pid: Number(pid),
+    clientName: name || undefined,
+    version: version || undefined,
+    protocol: Number(protocol),
+    sinceAtMs: msOf(since),
+    lastSeenAtMs,
+    isHeardOf: lastSeenAtMs !== undefined && reply.nowMs - lastSeenAtMs < SILENT_MS,
+  };
+}
