@@ -4,6 +4,7 @@
  * Facts are read once for each node (read/), and checks are functions of them that ask nobody (checks/). To add one: put it into
  * the file of its family and into table.ts, say which facts it needs, and give docs/doctor.md its section.
  */
+import type { FoundDeadlocks } from "holdfast/admin";
 import type { FactFamily, NodeFacts } from "./facts.js";
 
 /** How bad it is. */
@@ -48,7 +49,17 @@ export interface Examination {
   readonly prefix: string;
   /** Facts of all nodes, in the order of the targets. */
   readonly nodes: readonly NodeFacts[];
+  /** Clients that wait for each other, or why that could not be read; undefined if nobody looked. */
+  readonly deadlocks?: SeenDeadlocks | undefined;
 }
+
+/** What was read of the locks for `deadlocks`. */
+export type SeenDeadlocks =
+  | (FoundDeadlocks & {
+      /** By the server's clock. */
+      readonly atMs: number;
+    })
+  | { readonly error: string };
 
 /** One check. What it is for stands in its texts, and docs/doctor.md shows them. */
 export interface Check {

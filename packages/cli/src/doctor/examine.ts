@@ -1,5 +1,5 @@
 /** The examination: reads every node, and lets every check judge. `holdfast doctor` prints it, and the console shows it. */
-import { type Check, type Examination, type Finding, skipped, type Verdict } from "./check.js";
+import { type Check, type Examination, type Finding, type SeenDeadlocks, skipped, type Verdict } from "./check.js";
 import { replicasIn } from "./checks/failover.js";
 import type { FactFamily, NodeFacts, Topology } from "./facts.js";
 import { type ReadOptions, readNode } from "./read/node.js";
@@ -17,6 +17,8 @@ export interface ExamineOptions {
   readonly leaseMs?: number;
   /** How long it may look at each node, in ms. What has not answered by then is `unknown`. @default 5_000 */
   readonly forMs?: number;
+  /** Reads which clients wait for each other. @default that check is skipped */
+  readonly readDeadlocks?: () => Promise<SeenDeadlocks>;
   /** @default 5_000 */
   readonly connectTimeoutMs?: number;
   /** @default 2_000 */
@@ -44,8 +46,22 @@ export async function examine(targets: readonly Target[], options: ExamineOption
   const families = new Set(checks.flatMap(({ families: needed }): readonly FactFamily[] => needed));
   const { connectTimeoutMs = 5_000, commandTimeoutMs = 2_000 } = options;
   const reading: ReadOptions = { prefix, topology, families, connectTimeoutMs, commandTimeoutMs, forMs };
-  const nodes = await readAll(targets, reading);
-  return judge(nodes, { leaseMs, prefix, checks });
+  const { readDeadlocks } = options;
+  const isAsked = readDeadlocks !== undefined && checks.some(({ id }) => id === "deadlocks");
+  const [nodes, deadlocks] = await Promise.all([
+    readAll(targets, reading),
+    isAsked ? within(readDeadlocks(), forMs) : undefined,
+  ]);
+  return judge(nodes, { leaseMs, prefix, checks, deadlocks });
+}
+
+/** What was read in time, or why not. Never rejects. */
+async function within(reading: Promise<SeenDeadlocks>, forMs: number): Promise<SeenDeadlocks> {
+  const late = new Promise<SeenDeadlocks>((resolve) => {
+    setTimeout(() => resolve({ error: `no answer within ${forMs} ms: see --for` }), forMs).unref();
+  });
+  const failed = (error: unknown): SeenDeadlocks => ({ error: error instanceof Error ? error.message : String(error) });
+  return await Promise.race([reading.catch(failed), late]);
 }
 
 async function readAll(targets: readonly Target[], reading: ReadOptions): Promise<readonly NodeFacts[]> {
@@ -79,9 +95,15 @@ export function judge(
     leaseMs = 30_000,
     prefix = "hf",
     checks = CHECKS,
-  }: { leaseMs?: number; prefix?: string; checks?: readonly Check[] } = {},
+    deadlocks,
+  }: {
+    leaseMs?: number;
+    prefix?: string;
+    checks?: readonly Check[];
+    deadlocks?: SeenDeadlocks | undefined;
+  } = {},
 ): readonly Finding[] {
-  const examination: Examination = { leaseMs, prefix, nodes };
+  const examination: Examination = { leaseMs, prefix, nodes, deadlocks };
   return checks.flatMap((check) =>
     nodes.flatMap((facts) => verdictsOn(check, facts, examination).map((verdict) => findingOf(check, facts, verdict))),
   );

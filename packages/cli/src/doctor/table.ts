@@ -3,6 +3,7 @@ import type { Check } from "./check.js";
 import { acl, exposure } from "./checks/access.js";
 import { clientTimeouts } from "./checks/clients.js";
 import { clockRuns, clockSkew } from "./checks/clocks.js";
+import { deadlocks } from "./checks/deadlocks.js";
 import { grace, replicaLag, replicas, role } from "./checks/failover.js";
 import { cluster, redlock } from "./checks/groups.js";
 import { leftovers, shared } from "./checks/keys.js";
@@ -17,6 +18,7 @@ export const CHECKS: readonly Check[] = [
   ...[eviction, memory, persistence, restartWipe, grace, role, replicas, replicaLag],
   ...[exposure, acl, version, scripts, pubsub, cluster, redlock],
   ...[clockSkew, clockRuns, latency, busy, stopWrites, connections, clientTimeouts, shared, leftovers, lostPauses],
+  deadlocks,
 ];
 
 /** Their ids. */

@@ -28,6 +28,11 @@ export const VERBS: Readonly<Record<string, VerbEntry>> = {
     load: async () => (await import("../verbs/show/show.js")).show,
   },
 
+  clients: {
+    summary: "list clients with what they hold and wait for, and which are gone",
+    load: async () => (await import("../verbs/clients.js")).clientsVerb,
+  },
+
   release: {
     summary: "take a lock away from the holder that you have seen",
     load: async () => (await import("../verbs/release.js")).release,

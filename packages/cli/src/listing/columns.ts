@@ -3,6 +3,7 @@ import { formatMs } from "../frame/durations.js";
 import { usageError } from "../frame/exit-codes.js";
 import type { Column, Style } from "../frame/output.js";
 import type { ShownLock } from "./found.js";
+import { goneCount, goneText } from "./gone.js";
 import { whoIs } from "./people.js";
 
 /** A lock, and when it was looked at by the server's clock, in ms since 1970. */
@@ -17,10 +18,15 @@ export interface LockColumn extends Column<Row> {
   readonly raw: (row: Row) => string | undefined;
 }
 
-/** Readers that hold together, permits of a semaphore: `2 readers`, `3 of 5`; or the state in a word. Those who hold it go on while it is paused. */
-export function stateText(lock: ShownLock): string {
+/** The state in a few words: `2 readers`, `3 of 5`, `held, gone for 8m`. Holders of a paused lock go on. */
+export function stateText(lock: ShownLock, atMs: number): string {
+  const gone = goneText(lock, atMs);
+  return gone === undefined ? plainState(lock) : `${plainState(lock)}, ${gone}`;
+}
+
+function plainState(lock: ShownLock): string {
   const { state, permits, holders, count, barrier, waiterCount } = lock;
-  if (state === "paused" && holders.length > 0) return `paused, ${stateText({ ...lock, state: "held" })}`;
+  if (state === "paused" && holders.length > 0) return `paused, ${plainState({ ...lock, state: "held" })}`;
   if (state === "held" && permits !== undefined) return `${permits.used} of ${permits.limit ?? "?"}`;
   if (state === "held" && lock.mode === "shared")
     return holders.length === 1 ? "1 reader" : `${holders.length} readers`;
@@ -63,6 +69,12 @@ export function leftMs(row: Row): number | undefined {
   return pause?.untilAtMs === undefined ? undefined : Math.max(0, pause.untilAtMs - row.atMs);
 }
 
+/** Since when a client that holds it is gone: the one that has been for longest. */
+function goneSinceAtMs({ lock }: Row): number | undefined {
+  const all = lock.holders.flatMap((holder) => holder.goneSinceAtMs ?? []);
+  return all.length === 0 ? undefined : Math.min(...all);
+}
+
 /** A lease's rest for people. */
 export function leftText(left: number | undefined): string | undefined {
   if (left === undefined) return undefined;
@@ -73,7 +85,9 @@ function whole(value: number | undefined): string | undefined {
   return value === undefined || !Number.isFinite(value) ? undefined : String(Math.round(value));
 }
 
-function stateStyle({ lock: { state } }: Row): Style | undefined {
+function stateStyle({ lock }: Row): Style | undefined {
+  const { state } = lock;
+  if (goneCount(lock) > 0) return "red";
   if (state === "paused" || state === "broken") return "yellow";
   return state === "free" ? "dim" : undefined;
 }
@@ -87,7 +101,12 @@ const COLUMNS: Readonly<Record<string, LockColumn>> = {
   name: plainColumn("NAME", ({ lock }) => lock.name),
   kind: plainColumn("KIND", ({ lock }) => lock.kind),
   mode: plainColumn("MODE", ({ lock }) => lock.mode),
-  state: { heading: "STATE", cell: ({ lock }) => stateText(lock), raw: ({ lock }) => lock.state, style: stateStyle },
+  state: {
+    heading: "STATE",
+    cell: ({ lock, atMs }) => stateText(lock, atMs),
+    raw: ({ lock }) => lock.state,
+    style: stateStyle,
+  },
   holder: plainColumn("HOLDER", ({ lock }) => holderText(lock)),
   host: plainColumn("HOST", (row) => ofEach(row, ({ host }) => host)),
   pid: plainColumn("PID", (row) => ofEach(row, ({ pid }) => whole(pid))),
@@ -102,6 +121,14 @@ const COLUMNS: Readonly<Record<string, LockColumn>> = {
     raw: (row) => whole(sinceAtMs(row)),
   },
   left: { heading: "LEFT", cell: (row) => leftText(leftMs(row)), raw: (row) => whole(leftMs(row)) },
+  gone: {
+    heading: "GONE",
+    cell: (row) => {
+      const since = goneSinceAtMs(row);
+      return since === undefined ? undefined : formatMs(row.atMs - since);
+    },
+    raw: (row) => whole(goneSinceAtMs(row)),
+  },
   token: plainColumn("TOKEN", (row) => whole(ofHolder(row, ({ token }) => token))),
   waiters: plainColumn("WAIT", ({ lock }) => String(lock.waiterCount)),
   permits: {

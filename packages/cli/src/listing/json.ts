@@ -28,6 +28,8 @@ export function lockJson(lock: ShownLock): { readonly [key: string]: Json } {
           },
     ...(lock.key === undefined ? {} : { key: lock.key }),
     ...(lock.unreadable === undefined ? {} : { unreadableKeys: lock.unreadable.keys }),
+    ...(lock.unreadable?.reason === undefined ? {} : { unreadableReason: lock.unreadable.reason }),
+    ...(lock.needsTopology === undefined ? {} : { needsTopology: lock.needsTopology }),
     ...(lock.leader === undefined ? {} : { leader: { value: lock.leader.value, term: lock.leader.term } }),
     ...(lock.count === undefined ? {} : { count: { left: lock.count.left, initial: lock.count.initial } }),
     ...(lock.barrier === undefined
@@ -65,6 +67,7 @@ interface KnownHolder {
   readonly mode?: string;
   readonly permits?: number;
   readonly slots?: readonly number[];
+  readonly goneSinceAtMs?: number | undefined;
 }
 
 /** One holder. `leaseLeftMs` is null for a foreign key without an end. */
@@ -78,6 +81,7 @@ export function holderJson(holder: KnownHolder): { readonly [key: string]: Json 
     sinceAtMs: holder.sinceAtMs ?? null,
     leaseLeftMs: Number.isFinite(holder.leaseLeftMs) ? holder.leaseLeftMs : null,
     label: holder.label ?? null,
+    ...("goneSinceAtMs" in holder ? { goneSinceAtMs: holder.goneSinceAtMs ?? null } : {}),
     ...(holder.mode === undefined ? {} : { mode: holder.mode }),
     ...(holder.permits === undefined ? {} : { permits: holder.permits }),
     ...(holder.slots === undefined || holder.slots.length === 0 ? {} : { slots: holder.slots }),
@@ -94,5 +98,6 @@ function waiterJson(waiter: ShownLock["waiters"][number]): Json {
     label: waiter.label ?? null,
     mode: waiter.mode,
     permits: waiter.permits,
+    goneSinceAtMs: waiter.goneSinceAtMs ?? null,
   };
 }

@@ -5,11 +5,12 @@ import type { LockEntry } from "holdfast/admin";
 /** The most that a semaphore may have: of no account for a verb that takes none. */
 const ANY_PERMITS = 1_000_000;
 
-/** The lock of that kind and name, for verbs that acquire nothing; undefined for kinds that nobody holds. */
+/** The lock of that kind and name, for verbs that acquire nothing; undefined for kinds that nobody holds, and for locks of another topology. */
 export function lockOf(
   holdfast: Holdfast,
-  { kind, name, key }: Pick<LockEntry, "kind" | "name" | "key">,
+  { kind, name, key, needsTopology }: Pick<LockEntry, "kind" | "name" | "key" | "needsTopology">,
 ): Pick<Lock, "forceRelease" | "inspect"> | undefined {
+  if (needsTopology !== undefined) return undefined;
   switch (kind) {
     case "mutex":
       return holdfast.mutex(name, key === undefined ? {} : { key });

@@ -5,7 +5,17 @@ import type { Holder, Pause } from "holdfast";
 import { formatMs } from "../frame/durations.js";
 import { formatInstant } from "../text/instants.js";
 import { leftText } from "./columns.js";
+import type { ShownLock } from "./found.js";
 import { whoIs } from "./people.js";
+
+/** What to add to a lock that this connection sees only in part; undefined for all others. */
+export function topologySentence({ needsTopology }: Pick<ShownLock, "needsTopology">): string | undefined {
+  if (needsTopology === "redlock")
+    return "is a Redlock: this is what one server knows of it. Use --redlock with all its servers";
+  if (needsTopology === "single-server")
+    return "is a lock on single servers, without the others of --redlock. Use -r with that server alone";
+  return undefined;
+}
 
 /** `: "release 4.2"`, or nothing. */
 export function quoted(label: string | undefined): string {
@@ -13,12 +23,13 @@ export function quoted(label: string | undefined): string {
 }
 
 /** `ci-7/4211 api since 3m12s, lease left 24s, token 1795198449998240: "release 4.2"` */
-export function holderSentence(holder: Holder, atMs: number): string {
-  const { sinceAtMs, leaseLeftMs, token, label } = holder;
+export function holderSentence(holder: Holder & { readonly goneSinceAtMs?: number | undefined }, atMs: number): string {
+  const { sinceAtMs, leaseLeftMs, token, label, goneSinceAtMs: gone } = holder;
   const facts = [
     `${plain(whoIs(holder))}${sinceAtMs === undefined ? "" : ` since ${formatMs(atMs - sinceAtMs)}`}`,
     `lease left ${leftText(leaseLeftMs)}`,
     ...(token === undefined ? [] : [`token ${token}`]),
+    ...(gone === undefined ? [] : [`gone for ${formatMs(Math.max(0, atMs - gone))}`]),
   ];
   return facts.join(", ") + quoted(label);
 }

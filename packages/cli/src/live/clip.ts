@@ -1,5 +1,8 @@
 /** Fits a line into the width of a terminal. */
 
+import { plain } from "@holdfast/console/text";
+import type { Column } from "../frame/output.js";
+
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Extended_Pictographic}/u;
 const COMBINING = /[\p{Mn}\p{Me}]/u;
@@ -7,6 +10,25 @@ const COMBINING = /[\p{Mn}\p{Me}]/u;
 const ESC = "\x1b";
 const PIECES = new RegExp(`${ESC}\\[[\\d;]*m|.`, "gsu");
 const RESET = `${ESC}[0m`;
+
+/** The columns for a terminal of that width: none of these may take more than that share of it. */
+const SHARES: Readonly<Record<string, number>> = { NAME: 0.4, HOLDER: 0.25 };
+
+/** Columns whose long cells end with `…`, so that one long name leaves room for the others. */
+export function fitted<Row>(columns: readonly Column<Row>[], width: number | undefined): readonly Column<Row>[] {
+  if (width === undefined) return columns;
+  return columns.map((column) => {
+    const share = SHARES[column.heading];
+    if (share === undefined) return column;
+    return {
+      ...column,
+      cell(row) {
+        const text = column.cell(row);
+        return text === undefined ? undefined : clip(plain(text), Math.max(8, Math.floor(width * share)));
+      },
+    };
+  });
+}
 
 /** The line cut to so many cells, the last of which is `…` if anything was cut off. Colours are kept, and ended. */
 export function clip(line: string, cells: number): string {

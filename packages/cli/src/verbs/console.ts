@@ -152,12 +152,16 @@ function linkOf(call: Call, address: string, first: Connection | undefined): Lin
         servers: () => connection.nodes(),
         examine: async () => {
           // It is long, and most consoles never run it.
-          const [{ examine }, { targetsOf }] = await Promise.all([
+          const [{ examine }, { readDeadlocks }, { targetsOf }] = await Promise.all([
             import("../doctor/examine.js"),
+            import("../doctor/read/deadlocks.js"),
             import("../doctor/target.js"),
           ]);
           const { connectTimeoutMs, commandTimeoutMs } = call.common;
-          return examine(await targetsOf(connection), { topology, prefix, connectTimeoutMs, commandTimeoutMs });
+          return examine(await targetsOf(connection), {
+            ...{ topology, prefix, connectTimeoutMs, commandTimeoutMs },
+            readDeadlocks: () => readDeadlocks(connection),
+          });
         },
         close: () => connection.close(),
       };

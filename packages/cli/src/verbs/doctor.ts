@@ -2,6 +2,7 @@
 
 import { redact } from "@holdfast/console/text";
 import { examine, NobodyAnswersError } from "../doctor/examine.js";
+import { readDeadlocks } from "../doctor/read/deadlocks.js";
 import { report } from "../doctor/report.js";
 import { CHECK_IDS } from "../doctor/table.js";
 import { targetsOf } from "../doctor/target.js";
@@ -53,6 +54,7 @@ async function run({ values, positionals, common, streams, connect }: Call): Pro
     const { connectTimeoutMs, commandTimeoutMs } = common;
     const findings = await examine(targets, {
       ...{ topology, prefix, leaseMs, forMs, connectTimeoutMs, commandTimeoutMs },
+      readDeadlocks: () => readDeadlocks(connection),
       ...(only === undefined ? {} : { only }),
     });
     const isBad = findings.some(

@@ -1,8 +1,8 @@
 /** `holdfast history`: who held what, and how it ended. */
 import { readHistory } from "holdfast/admin";
-import { EXIT } from "../frame/exit-codes.js";
+import { EXIT, usageError } from "../frame/exit-codes.js";
 import { jsonLine, paintFor, table } from "../frame/output.js";
-import { durationOf, nameOf, wholeOf, wordOf } from "../frame/values.js";
+import { durationOf, nameOf, textOf, wholeOf, wordOf } from "../frame/values.js";
 import type { Verb } from "../frame/verb.js";
 import { onlyNative } from "../listing/native.js";
 import { historyColumns, historyJson, PAST_OUTCOMES } from "../listing/past.js";
@@ -12,6 +12,7 @@ Who held what, how long they waited for it and held it, and how it ended; newest
 has told: holdfast run and elect, pauses and forced releases always, and programs that switch it on.
 
   NAME                    only this lock
+      --name-part TEXT    only locks with TEXT in their name
       --since D           how far back (24h)
       --outcome O         only what went so: ${PAST_OUTCOMES.join(" ")}
       --limit N           at most N entries (50)
@@ -19,23 +20,36 @@ has told: holdfast run and elect, pauses and forced releases always, and program
 expired: its lease ended without a release, as of a holder that was killed. skipped: a run that the lock did not
 allow. Exit code 0.`;
 
+/** Matches the names that contain the text, whatever characters it has. */
+function patternOf(part: string | undefined): { readonly pattern?: string } {
+  return part === undefined ? {} : { pattern: `*${part.replace(/[\\*?[]/g, "\\$&")}*` };
+}
+
 const LONGEST_SINCE_MS = 31_536_000_000;
 
 /** The verb. */
 export const history: Verb = {
   name: "history",
-  usage: "holdfast history [NAME] [--since D] [--outcome O] [--limit N]",
+  usage: "holdfast history [NAME | --name-part TEXT] [--since D] [--outcome O] [--limit N]",
   help: HELP,
-  options: { since: { type: "string" }, outcome: { type: "string" }, limit: { type: "string" } },
+  options: {
+    "name-part": { type: "string" },
+    since: { type: "string" },
+    outcome: { type: "string" },
+    limit: { type: "string" },
+  },
   async run({ values, positionals, common, streams, connect }) {
     onlyNative("history", common);
     const name = positionals.length === 0 ? undefined : nameOf("history", positionals);
+    const part = textOf(values, "name-part");
+    if (part !== undefined && name !== undefined) throw usageError("history takes NAME or --name-part TEXT, not both");
+    if (part === "") throw usageError("--name-part must not be empty: leave it out to see all locks");
     const sinceMs = durationOf(values, "since", { minMs: 1, maxMs: LONGEST_SINCE_MS }) ?? 86_400_000;
     const outcome = wordOf(values, "outcome", PAST_OUTCOMES) ?? PAST_OUTCOMES;
     const limit = wholeOf(values, "limit", { min: 1, max: 10_000 }) ?? 50;
     const connection = await connect();
     try {
-      const wish = { sinceMs, outcome, limit, ...(name === undefined ? {} : { name }) };
+      const wish = { sinceMs, outcome, limit, ...(name === undefined ? {} : { name }), ...patternOf(part) };
       const entries = await readHistory(connection.holdfast, wish);
       const columns = historyColumns({ withName: name === undefined });
       const paint = paintFor(streams.stdout, common.color);

@@ -11,7 +11,7 @@ import { holderJson } from "../listing/json.js";
 import { messageOf } from "../listing/message.js";
 import { recordDeed } from "../listing/past.js";
 import { whoAmI, whoIs } from "../listing/people.js";
-import { holderSentence } from "../listing/sentences.js";
+import { holderSentence, topologySentence } from "../listing/sentences.js";
 import { serverNowMs } from "../listing/server-time.js";
 import { confirmed } from "../live/confirmation.js";
 
@@ -22,6 +22,8 @@ compared in the same step, so whoever holds it next can never be hit.
       --token T           from whoever was granted this fencing token
       --owner ID          from this owner
       --force             from whoever holds it now: shows the holder and asks
+      --client ID         every lock of a client that is gone (holdfast clients): shows them, and asks for their
+                          number; with --force also of a client that is not gone
       --yes               does not ask; still releases only from the holder that it has read
   -m, --message WHY       required: goes to the history, and into the error that the victim gets
 
@@ -34,22 +36,33 @@ Exit code 0; 1 if it is not held, or by somebody else, or you said no. --json: {
 /** The verb. */
 export const release: Verb = {
   name: "release",
-  usage: "holdfast release NAME (--token T | --owner ID | --force [--yes]) -m WHY",
+  usage: `holdfast release NAME (--token T | --owner ID | --force [--yes]) -m WHY
+holdfast release --client ID [--force] [--yes] -m WHY`,
   help: HELP,
   options: {
     token: { type: "string" },
     owner: { type: "string" },
+    client: { type: "string" },
     force: { type: "boolean" },
     yes: { type: "boolean" },
     message: { type: "string", short: "m" },
   },
   async run(call) {
+    const client = textOf(call.values, "client");
+    if (client !== undefined) {
+      const { releaseClient } = await import("./release-client.js");
+      return await releaseClient(call, client, messageOf(call, "release"));
+    }
     const name = nameOf("release", call.positionals);
     const whose = whoseOf(call);
     const reason = messageOf(call, "release");
     const connection = await call.connect();
     try {
       const before = await findLocks(connection.holdfast, call.common, name);
+      const part = before.find(({ entry }) => entry.needsTopology !== undefined && entry.holders.length > 0);
+      if (part !== undefined && before.every(({ lock }) => lock === undefined)) {
+        throw usageError(`${plain(name)} ${topologySentence(part.entry)}`);
+      }
       const atMs = await serverNowMs(connection);
       const victim = whose ?? (await chosen(call, name, before, atMs));
       if (victim === undefined) return EXIT.no;

@@ -71,9 +71,23 @@ test("lists and pages, of every kind, held, awaited, paused and free", async () 
   for (const name of ["held", "pool", "catalog", "leader", "latch", "gate", "paused", "nobody"])
     await fits("show", "show", name);
   await fits("history", "history", "held");
+  await fits("clients", "clients");
   await fits("top", "top", "--once");
   await fits("elect-who", "elect", "leader", "--who");
   await fits("elect-who", "elect", "nobody", "--who");
+}, 240_000);
+
+test("clients that wait for each other, and the release of all locks of one", async () => {
+  const [a, b] = [stage.client("a"), stage.client("b")];
+  const lease = await a.mutex("x").acquire();
+  await b.mutex("y").acquire();
+  await stage.queueUp(a, "y", "y");
+  await stage.queueUp(b, "x", "x");
+  const [found] = await fits("ls-deadlocks", "ls", "--deadlocks");
+  expect(found?.deadlocks).toHaveLength(1);
+  const [clientId = ""] = lease.owner.split("/");
+  const [released] = await fits("release-client", "release", "--client", clientId, "-m", "why", "--force", "--yes");
+  expect(released?.released).toBe(1);
 }, 240_000);
 
 test("deeds, done and refused", async () => {

@@ -1,17 +1,20 @@
 /** `holdfast ls`: which locks there are, who holds them and who waits. */
 
 import { plain, unreadableSentence } from "@holdfast/console/text";
-import { LOCK_KINDS, type LockKind, survey } from "holdfast/admin";
+import { LOCK_KINDS, type LockKind, survey, surveyAll } from "holdfast/admin";
 import { parseDuration } from "../../frame/durations.js";
 import { EXIT, usageError } from "../../frame/exit-codes.js";
 import { jsonLine, notify, paintFor, table } from "../../frame/output.js";
 import { durationOf, isGiven, textOf, textsOf, wholeOf, wordOf } from "../../frame/values.js";
 import type { Call, Connection, Verb } from "../../frame/verb.js";
 import { COLUMN_NAMES, columnsOf, type LockColumn, type Row, USUAL_COLUMNS } from "../../listing/columns.js";
+import { goneCount, isLate } from "../../listing/gone.js";
 import { lockJson } from "../../listing/json.js";
 import { reportMissing } from "../../listing/missing.js";
 import { onlyNative } from "../../listing/native.js";
+import { topologySentence } from "../../listing/sentences.js";
 import { serverNowMs } from "../../listing/server-time.js";
+import { fitted } from "../../live/clip.js";
 import { USUAL_WATCH, type View, watch } from "../../live/watch.js";
 import { inOrder, SORTS, type Sort } from "./order.js";
 
@@ -23,14 +26,19 @@ Lists the locks that are held, awaited or paused, of every kind. It asks in page
       --holder TEXT       only what somebody holds whose host, app, owner or label has TEXT in it
       --waiting           only where somebody waits
       --held-over D       only what somebody has held for longer than D
+      --gone              only where the client of a holder is gone, and its lease still runs
+      --late              only where a renewal is late: less than half of a lease is left
+      --deadlocks         instead: clients that wait for each other's locks, and what to release
       --all               also what is free, as far as it is still on record
       --sort name|since|left|waiters
-                          the order (name); since: longest first, left: what ends first, waiters: most first
+                          the order (name); since: longest first, left: what ends first, waiters: most
+                          first. Reads all locks, then prints the first N; without it, one page by name
   -o, --columns COLS      with commas, of: ${COLUMN_NAMES.join(" ")}
       --no-headings       no first line
       --raw               tabs between columns, names as they are, times in ms: for pipes, refused on a
                           terminal
-      --limit N           at most N locks (200); if there are more, the cursor for the next page is told
+      --limit N           at most N locks (200); without --sort, a page may have a few more, and the
+                          cursor for the next page is told
       --cursor C          goes on where a page ended
       --watch [D]         again every D (${USUAL_WATCH}) until it is interrupted; with --json one line each
 
@@ -46,6 +54,9 @@ export const ls: Verb = {
     holder: { type: "string" },
     waiting: { type: "boolean" },
     "held-over": { type: "string" },
+    gone: { type: "boolean" },
+    late: { type: "boolean" },
+    deadlocks: { type: "boolean" },
     all: { type: "boolean" },
     sort: { type: "string" },
     columns: { type: "string", short: "o" },
@@ -59,6 +70,10 @@ export const ls: Verb = {
     const wish = wishOf(call);
     const connection = await call.connect();
     try {
+      if (isGiven(call.values, "deadlocks")) {
+        const { listDeadlocks } = await import("./deadlocks.js");
+        return await listDeadlocks(call, connection);
+      }
       const read = async (): Promise<View> => {
         const page = await pageOf(connection, wish);
         await reportMissing(call, connection, page);
@@ -80,8 +95,12 @@ interface Wish {
   readonly holder: string | undefined;
   readonly isWaiting: boolean;
   readonly heldOverMs: number | undefined;
+  readonly isGone: boolean;
+  readonly isLate: boolean;
   readonly includeFree: boolean;
   readonly sort: Sort;
+  /** Whether an order was asked for, so that the first of all locks are shown. */
+  readonly isSorted: boolean;
   readonly columns: readonly LockColumn[];
   readonly hasHeadings: boolean;
   readonly isRaw: boolean;
@@ -102,14 +121,20 @@ function wishOf({ values, positionals, common, streams }: Call): Wish {
   const cursor = textOf(values, "cursor");
   if (every !== undefined && cursor !== undefined)
     throw usageError("--watch shows the first page: --cursor is for one look");
+  const sort = wordOf(values, "sort", SORTS);
+  if (sort !== undefined && cursor !== undefined)
+    throw usageError("--sort reads all locks, and --cursor continues one page: give one of them, or a larger --limit");
   return {
     pattern,
     kinds: textsOf(values, "kind").map(kindOf),
     holder: textOf(values, "holder"),
     isWaiting: isGiven(values, "waiting"),
     heldOverMs: durationOf(values, "held-over"),
+    isGone: isGiven(values, "gone"),
+    isLate: isGiven(values, "late"),
     includeFree: isGiven(values, "all"),
-    sort: wordOf(values, "sort", SORTS) ?? "name",
+    sort: sort ?? "name",
+    isSorted: sort !== undefined,
     columns: columnsOf(textOf(values, "columns") ?? USUAL_COLUMNS),
     hasHeadings: !isGiven(values, "no-headings") && !isRaw,
     isRaw,
@@ -129,10 +154,14 @@ interface Page {
   readonly rows: readonly Row[];
   readonly nextCursor: string | undefined;
   readonly unreachable: number;
+  readonly isComplete?: boolean;
+  /** How many locks of those that were read are not shown, because of `--limit`. */
+  readonly more: number;
 }
 
 /** Goes on from page to page of the survey until enough was found: what we filter out here must not make a list look empty. */
 async function pageOf(connection: Connection, wish: Wish): Promise<Page> {
+  if (wish.isSorted) return await firstOfAll(connection, wish);
   const { pattern, kinds, holder, includeFree, limit } = wish;
   const rows: Row[] = [];
   let cursor = wish.cursor;
@@ -154,29 +183,50 @@ async function pageOf(connection: Connection, wish: Wish): Promise<Page> {
     cursor = page.nextCursor;
     unreachable = page.unreachable;
   } while (cursor !== undefined && rows.length < limit);
-  return { rows: inOrder(rows, wish.sort), nextCursor: cursor, unreachable };
+  return { rows: inOrder(rows, wish.sort), nextCursor: cursor, unreachable, more: 0 };
 }
 
-function isWanted({ lock, atMs }: Row, { isWaiting, heldOverMs }: Wish): boolean {
+/** Reads all locks, because the first in any other order than that of the server may be the last one that is read. */
+async function firstOfAll(connection: Connection, wish: Wish): Promise<Page> {
+  const { pattern, kinds, holder, includeFree, limit } = wish;
+  const { locks, unreachable, isComplete } = await surveyAll(connection.holdfast, {
+    includeFree,
+    ...(pattern === undefined ? {} : { pattern }),
+    ...(kinds.length === 0 ? {} : { kinds }),
+    ...(holder === undefined ? {} : { holder }),
+  });
+  const atMs = await serverNowMs(connection);
+  const rows = locks.map((lock) => ({ lock, atMs })).filter((row) => isWanted(row, wish));
+  const shown = inOrder(rows, wish.sort).slice(0, limit);
+  return { rows: shown, nextCursor: undefined, unreachable, isComplete, more: rows.length - shown.length };
+}
+
+function isWanted({ lock, atMs }: Row, { isWaiting, heldOverMs, isGone, isLate: onlyLate }: Wish): boolean {
   if (isWaiting && lock.waiterCount === 0) return false;
+  if (isGone && goneCount(lock) === 0) return false;
+  if (onlyLate && !lock.holders.some(isLate)) return false;
   if (heldOverMs === undefined) return true;
   return lock.holders.some(({ sinceAtMs }) => sinceAtMs !== undefined && atMs - sinceAtMs > heldOverMs);
 }
 
-function viewOf({ streams, common }: Call, wish: Wish, { rows, nextCursor, unreachable }: Page): View {
+function viewOf({ streams, common }: Call, wish: Wish, { rows, nextCursor, unreachable, more }: Page): View {
   for (const { lock } of rows) {
+    const topology = topologySentence(lock);
+    if (topology !== undefined) notify(streams, common, `${plain(lock.name)} (${lock.kind}) ${topology}`);
     const unreadable = unreadableSentence(lock);
     if (unreadable !== undefined) notify(streams, common, `${plain(lock.name)} (${lock.kind}) ${unreadable}`);
   }
-  const json = { locks: rows.map(({ lock }) => lockJson(lock)), nextCursor: nextCursor ?? null, unreachable };
+  const json = { locks: rows.map(({ lock }) => lockJson(lock)), nextCursor: nextCursor ?? null, unreachable, more };
   if (common.isJson) return { lines: [], json };
   if (nextCursor !== undefined && wish.everyMs === undefined) {
     notify(streams, common, `there are more: --cursor ${nextCursor}`);
   }
+  if (more > 0 && wish.everyMs === undefined) notify(streams, common, `${more} more are not shown: --limit`);
   const { columns, hasHeadings, isRaw } = wish;
   if (isRaw) return { lines: rows.map((row) => columns.map(({ raw }) => raw(row) ?? "").join("\t")), json };
   const paint = paintFor(streams.stdout, common.color);
   // A table of headings alone says less than nothing at all on a pipe, and more on a terminal.
-  const text = table(columns, rows, { hasHeadings, paint });
+  const width = streams.stdout.isTTY === true ? streams.stdout.columns : undefined;
+  const text = table(fitted(columns, width), rows, { hasHeadings, paint });
   return { lines: text === "" ? [] : text.trimEnd().split("\n"), json };
 }

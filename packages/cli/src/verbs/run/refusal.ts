@@ -8,6 +8,8 @@ export class Refusal extends Error {
   readonly holder: Holder | undefined;
   /** Of failover grace: when grants resume. */
   readonly resumesAtMs: number | undefined;
+  /** A second line: what to know of the holder, and what to do. */
+  advice: string | undefined;
 
   /** @param message  one line, without the prefix */
   constructor(outcome: Outcome, message: string, facts: { holder?: Holder | undefined; resumesAtMs?: number } = {}) {

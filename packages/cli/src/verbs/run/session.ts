@@ -72,7 +72,10 @@ export class Session {
         const { outcome, code, exit } = await this.#underLock(connection);
         return this.#finish({ outcome, code }, exit);
       } catch (error) {
-        if (error instanceof Refusal) this.#chronicle?.add({ what: "skipped", reason: error.outcome });
+        if (error instanceof Refusal) {
+          this.#chronicle?.add({ what: "skipped", reason: error.outcome });
+          await this.#advise(connection, error);
+        }
         throw error;
       } finally {
         await this.#leave(connection);
@@ -90,6 +93,14 @@ export class Session {
     this.#input = endOfInput(stdin);
     const gone = new Refusal("interrupted", `standard input ended before ${plain(this.#plan.name)} was held`);
     void this.#input.then(() => this.#desk.abandon(gone));
+  }
+
+  /** Adds to a refusal that its holder is gone. Imported when it is asked for: most runs are not refused. */
+  async #advise(connection: Connection, refusal: Refusal): Promise<void> {
+    const { holder } = refusal;
+    if (holder === undefined || this.#call.common.protocol.format !== "native") return;
+    const { goneAdvice } = await import("../../listing/gone-advice.js");
+    refusal.advice = await goneAdvice(connection, this.#plan.name, holder.owner);
   }
 
   /** To close is to give back what is held: what `--min-hold` leaves on the server is left without a word. */
@@ -273,6 +284,7 @@ export class Session {
       this.#token = null;
       this.#held = undefined;
       this.#report.say(error.message);
+      if (error.advice !== undefined) this.#report.say(error.advice);
       const more = { holder: holderJson(holder), ...(resumesAtMs === undefined ? {} : { resumesAtMs }) };
       return this.#finish({ outcome, code: this.#plan.conflictCode }, undefined, more);
     }

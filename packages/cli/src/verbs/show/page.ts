@@ -6,9 +6,10 @@ import { type Paint, paintFor, table } from "../../frame/output.js";
 import type { Streams } from "../../frame/streams.js";
 import { leftText, stateText } from "../../listing/columns.js";
 import type { Found, ShownLock } from "../../listing/found.js";
+import { goneSentence, releaseCommand } from "../../listing/gone.js";
 import { type HistoryEntry, historyColumns } from "../../listing/past.js";
 import { whoIs } from "../../listing/people.js";
-import { pauseSentence, quoted } from "../../listing/sentences.js";
+import { pauseSentence, quoted, topologySentence } from "../../listing/sentences.js";
 import { formatInstant } from "../../text/instants.js";
 
 /** What there is to show. */
@@ -39,11 +40,13 @@ export function pageLines({ name, found, history, atMs, out, color }: Page): str
 
 function lockLines(lock: ShownLock, atMs: number, paint: Paint): string[] {
   const { pause, permits, leader, waiters, waiterCount, conditions } = lock;
-  const lines = [`${paint("bold", plain(lock.name))}: ${lock.kind}, ${stateText(lock)}`];
+  const lines = [`${paint("bold", plain(lock.name))}: ${lock.kind}, ${stateText(lock, atMs)}`];
   const unreadable = unreadableSentence(lock);
   if (unreadable !== undefined) lines.push(`  ${unreadable}`);
+  const topology = topologySentence(lock);
+  if (topology !== undefined) lines.push(`  ${topology}`);
   if (pause !== undefined) lines.push(`  paused   by ${pauseSentence(pause, atMs)}`);
-  for (const holder of lock.holders) lines.push(...holderLines(holder, atMs));
+  for (const holder of lock.holders) lines.push(...holderLines(lock, holder, atMs));
   if (leader !== undefined) lines.push(`  value    ${leader.value === "" ? "-" : plain(leader.value)}`);
   if (permits !== undefined) lines.push(`  permits  ${permits.used} of ${permits.limit ?? "?"} in use`);
   if (waiterCount > 0) {
@@ -53,7 +56,7 @@ function lockLines(lock: ShownLock, atMs: number, paint: Paint): string[] {
       ...indented(
         table(
           WAITER_COLUMNS,
-          waiters.map((waiter, i) => ({ waiter, place: i + 1, atMs })),
+          waiters.map((waiter, i) => ({ lock, waiter, place: i + 1, atMs })),
           { paint },
         ),
       ),
@@ -64,21 +67,34 @@ function lockLines(lock: ShownLock, atMs: number, paint: Paint): string[] {
   return lines;
 }
 
-function holderLines(holder: ShownLock["holders"][number], atMs: number): string[] {
+function holderLines(lock: ShownLock, holder: ShownLock["holders"][number], atMs: number): string[] {
   const { sinceAtMs, leaseLeftMs, token, owner, slots, permits, label, mode } = holder;
   const since = sinceAtMs === undefined ? "" : `, since ${formatMs(atMs - sinceAtMs)} (${formatInstant(sinceAtMs)})`;
   const what = [
-    ...(mode === "shared" ? ["reads"] : []),
-    ...(permits > 1 ? [`${permits} permits`] : []),
+    ...(lock.kind === "read-write-lock" && mode === "shared" ? ["reads"] : []),
+    ...(lock.permits === undefined ? [] : [permitsText(permits)]),
     ...(slots.length === 0 ? [] : [`slot ${slots.join(",")}`]),
   ];
   return [
     `  holder   ${plain(whoIs(holder))}${since}, lease left ${leftText(leaseLeftMs)}${what.map((one) => `, ${one}`).join("")}${quoted(label)}`,
     `           token ${token ?? "-"}  owner ${plain(owner)}`,
+    ...goneLines(lock, holder, atMs),
   ];
 }
 
+/** What to know of a holder that is gone, and the command that frees the lock before its lease ends. */
+function goneLines(lock: ShownLock, holder: ShownLock["holders"][number], atMs: number): string[] {
+  const gone = goneSentence(holder, atMs);
+  if (gone === undefined) return [];
+  return [`           ${gone}${lock.needsTopology === undefined ? `: ${releaseCommand(lock.name, holder)}` : ""}`];
+}
+
+function permitsText(permits: number): string {
+  return permits === 1 ? "1 permit" : `${permits} permits`;
+}
+
 interface WaiterRow {
+  readonly lock: ShownLock;
   readonly waiter: ShownLock["waiters"][number];
   readonly place: number;
   readonly atMs: number;
@@ -86,7 +102,13 @@ interface WaiterRow {
 
 const WAITER_COLUMNS = [
   { heading: "NEXT", cell: ({ place }: WaiterRow) => String(place) },
-  { heading: "WHO", cell: ({ waiter }: WaiterRow) => whoIs(waiter) },
+  {
+    heading: "WHO",
+    cell: ({ waiter, atMs }: WaiterRow) => {
+      const { goneSinceAtMs: gone } = waiter;
+      return `${whoIs(waiter)}${gone === undefined ? "" : ` (gone for ${formatMs(Math.max(0, atMs - gone))})`}`;
+    },
+  },
   {
     heading: "SINCE",
     cell: ({ waiter: { sinceAtMs }, atMs }: WaiterRow) =>
@@ -94,8 +116,10 @@ const WAITER_COLUMNS = [
   },
   {
     heading: "FOR",
-    cell: ({ waiter: { mode, permits } }: WaiterRow) =>
-      permits > 1 ? `${permits} permits` : mode === "shared" ? "reading" : undefined,
+    cell: ({ lock, waiter: { mode, permits } }: WaiterRow) => {
+      if (lock.permits !== undefined) return permitsText(permits);
+      return lock.kind === "read-write-lock" && mode === "shared" ? "reading" : undefined;
+    },
   },
   { heading: "OWNER", cell: ({ waiter }: WaiterRow) => waiter.owner },
   { heading: "LABEL", cell: ({ waiter }: WaiterRow) => waiter.label },

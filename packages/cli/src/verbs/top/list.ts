@@ -2,6 +2,7 @@
 import { formatMs } from "../../frame/durations.js";
 import type { Column } from "../../frame/output.js";
 import { stateText } from "../../listing/columns.js";
+import { goneCount } from "../../listing/gone.js";
 import { holderJson } from "../../listing/json.js";
 import { whoIs } from "../../listing/people.js";
 import type { HotLock, Snapshot } from "./sampler.js";
@@ -46,7 +47,11 @@ function holderText({ lock: { holders, pause } }: HotLock): string | undefined {
 export const COLUMNS: readonly Column<HotLock>[] = [
   { heading: "NAME", cell: ({ lock }) => lock.name },
   { heading: "KIND", cell: ({ lock }) => lock.kind },
-  { heading: "STATE", cell: ({ lock }) => stateText(lock), style: ({ lock }) => (lock.pause ? "yellow" : undefined) },
+  {
+    heading: "STATE",
+    cell: ({ lock, atMs }) => stateText(lock, atMs),
+    style: ({ lock }) => (goneCount(lock) > 0 ? "red" : lock.pause ? "yellow" : undefined),
+  },
   { heading: "WAIT", cell: ({ lock }) => String(lock.waiterCount) },
   {
     heading: "LONGEST",

@@ -6,6 +6,8 @@ import { EXIT } from "../../frame/exit-codes.js";
 import { failureOf } from "../../frame/failures.js";
 import { paintFor, table } from "../../frame/output.js";
 import type { Call } from "../../frame/verb.js";
+import { goneCount } from "../../listing/gone.js";
+import { fitted } from "../../live/clip.js";
 import { type Interruption, listenForSignals } from "../../live/interruption.js";
 import { type Key, readKeys } from "../../live/keyboard.js";
 import { Screen } from "../../live/screen.js";
@@ -124,7 +126,9 @@ export class LiveTop {
   #draw(): void {
     const { common, streams } = this.#call;
     const paint = paintFor(streams.stdout, common.color);
-    const list = table(COLUMNS, this.#shown, { paint }).trimEnd().split("\n");
+    const list = table(fitted(COLUMNS, streams.stdout.columns ?? 80), this.#shown, { paint })
+      .trimEnd()
+      .split("\n");
     this.#screen.draw([this.#head(), this.#second(), ...list]);
   }
 
@@ -132,7 +136,8 @@ export class LiveTop {
     const { atMs = Date.now(), locks = [], isComplete = true } = this.#snapshot ?? {};
     const waiting = locks.reduce((sum, { lock }) => sum + lock.waiterCount, 0);
     const held = locks.filter(({ lock }) => lock.holders.length > 0).length;
-    const counts = `${locks.length}${isComplete ? "" : "+"} locks, ${held} held, ${waiting} waiting`;
+    const gone = locks.reduce((sum, { lock }) => sum + goneCount(lock), 0);
+    const counts = `${locks.length}${isComplete ? "" : "+"} locks, ${held} held, ${waiting} waiting${gone === 0 ? "" : `, ${gone} gone`}`;
     return `holdfast top  ${formatInstant(atMs)}  every ${formatMs(this.#intervalMs)}  ${counts}`;
   }
 

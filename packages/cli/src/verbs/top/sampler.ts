@@ -6,6 +6,8 @@ import { serverNowMs } from "../../listing/server-time.js";
 /** One lock in one snapshot. */
 export interface HotLock {
   readonly lock: LockEntry;
+  /** When it was read, by the server's clock. */
+  readonly atMs: number;
   readonly longestWaitMs: number | undefined;
   /** In how much of the samples it was held; undefined while there is one sample alone. */
   readonly heldPercent: number | undefined;
@@ -73,6 +75,7 @@ export class Sampler {
     const held = this.#samples.filter((sample) => sample.has(id)).length;
     return {
       lock,
+      atMs,
       longestWaitMs: ages.length === 0 ? undefined : Math.max(0, ...ages),
       heldPercent: this.#samples.length < 2 ? undefined : Math.round((100 * held) / this.#samples.length),
       past: undefined,

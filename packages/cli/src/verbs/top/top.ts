@@ -8,6 +8,7 @@ import { jsonLine, notify, paintFor, table } from "../../frame/output.js";
 import { isGiven, textOf, wholeOf } from "../../frame/values.js";
 import type { Call, Verb } from "../../frame/verb.js";
 import { onlyNative } from "../../listing/native.js";
+import { fitted } from "../../live/clip.js";
 import { listenForSignals } from "../../live/interruption.js";
 import { COLUMNS, hottest, snapshotJson } from "./list.js";
 import { LiveTop } from "./live-top.js";
@@ -62,7 +63,9 @@ async function once({ common, streams }: Call, sampler: Sampler, rows: number): 
   const locks = await sampler.withPast(hottest(snapshot.locks, "waiters", "").slice(0, rows));
   const paint = paintFor(streams.stdout, common.color);
   streams.stdout.write(
-    common.isJson ? jsonLine(snapshotJson({ ...snapshot, locks })) : table(COLUMNS, locks, { paint }),
+    common.isJson
+      ? jsonLine(snapshotJson({ ...snapshot, locks }))
+      : table(fitted(COLUMNS, streams.stdout.columns), locks, { paint }),
   );
   return EXIT.done;
 }

@@ -1,0 +1,57 @@
+/** Clients that wait for each other. */
+import type { Deadlock } from "holdfast/admin";
+import { formatMs } from "../../frame/durations.js";
+import { remedyOf } from "../../listing/deadlocks.js";
+import { whoIs } from "../../listing/people.js";
+import { type Check, found, ok, skipped, unknown } from "../check.js";
+
+/** Whether clients wait for each other's locks. */
+export const deadlocks: Check = {
+  id: "deadlocks",
+  reads: "holders and waiters of all locks, twice, half a second apart",
+  levels: "warning",
+  risk: "Each client waits for a lock that the next one holds, so none of them goes on until a wait ends. It is none if a client holds and waits in separate tasks.",
+  fix: "release one of the locks; in the program, acquire locks in one order everywhere, or together with holdfast.multi",
+  families: [],
+  run(facts, { nodes, deadlocks: seen }) {
+    // Locks are read through the client and not from a node, so this is said once.
+    if (facts !== nodes.find(({ isGiven, unreachable }) => isGiven && unreachable === undefined)) return [];
+    const all = { node: "all" };
+    if (seen === undefined) return skipped("the locks were not read").map((one) => ({ ...one, ...all }));
+    if ("error" in seen) {
+      return unknown(`the locks could not be read (${seen.error})`, "permit SCAN and EVALSHA to this user").map(
+        (one) => ({
+          ...one,
+          ...all,
+        }),
+      );
+    }
+    const { deadlocks: cycles, isComplete, unreachable } = seen;
+    if (cycles.length > 0) {
+      return cycles.slice(0, MOST_LISTED).flatMap((one) =>
+        found("warning", sentenceOf(one, seen.atMs), { fix: `${remedyOf(one)} (loses the least work)` }).map(
+          (verdict) => ({
+            ...verdict,
+            ...all,
+          }),
+        ),
+      );
+    }
+    const isWhole = isComplete && unreachable === 0;
+    return (
+      isWhole ? ok("no clients wait for each other") : unknown("not all locks could be read", "see holdfast ls")
+    ).map((one) => ({ ...one, ...all }));
+  },
+};
+
+/** How many are listed one by one. */
+const MOST_LISTED = 10;
+
+function sentenceOf({ members, sinceAtMs }: Deadlock, atMs: number): string {
+  const who = members.map(({ holds, waits, ...client }) => {
+    const label = holds.label === undefined ? "" : ` ("${holds.label}")`;
+    return `${whoIs({ ...client, owner: holds.owner })} holds ${holds.name}${label} and waits for ${waits.name}`;
+  });
+  const since = sinceAtMs === undefined ? "" : ` for ${formatMs(Math.max(0, atMs - sinceAtMs))}`;
+  return `possible deadlock${since}: ${who.join("; ")}`;
+}

@@ -1,0 +1,75 @@
+/** Possible deadlocks, for people and for programs. */
+
+import { plain } from "@holdfast/console/text";
+import type { Deadlock, DeadlockClaim, DeadlockMember } from "holdfast/admin";
+import { formatMs } from "../frame/durations.js";
+import { leftText } from "./columns.js";
+import { releaseCommand } from "./gone.js";
+import { whoIs } from "./people.js";
+import { quoted } from "./sentences.js";
+
+/** `possible deadlock for 3m12s: 2 clients wait for each other`, then who, and how to end it. */
+export function deadlockLines(deadlock: Deadlock, atMs: number): string[] {
+  const { members, sinceAtMs } = deadlock;
+  const since = sinceAtMs === undefined ? "" : ` for ${spanOf(sinceAtMs, atMs)}`;
+  return [
+    `possible deadlock${since}: ${members.length} clients wait for each other`,
+    ...members.flatMap((member) => memberLines(member, atMs)),
+    `  to end it: ${remedyOf(deadlock)}`,
+  ];
+}
+
+/** The command that ends it: it releases the hold that began last, so that the least work is lost. */
+export function remedyOf({ members: [victim] }: Deadlock): string {
+  return victim === undefined ? "" : releaseCommand(victim.holds.name, victim.holds);
+}
+
+function memberLines({ holds, waits, ...who }: DeadlockMember, atMs: number): string[] {
+  const facts = [
+    ...(holds.sinceAtMs === undefined ? [] : [`since ${spanOf(holds.sinceAtMs, atMs)}`]),
+    `lease left ${leftText(holds.leaseLeftMs)}`,
+    ...(holds.token === undefined ? [] : [`token ${holds.token}`]),
+  ];
+  const waiting = waits.sinceAtMs === undefined ? "" : ` since ${spanOf(waits.sinceAtMs, atMs)}`;
+  return [
+    `  ${plain(whoIs({ ...who, owner: holds.owner }))}`,
+    `    holds     ${lockText(holds)}, ${facts.join(", ")}${quoted(holds.label)}`,
+    `    waits for ${lockText(waits)}${waiting}${quoted(waits.label)}`,
+  ];
+}
+
+function lockText({ name, kind }: DeadlockClaim): string {
+  return `${plain(name)} (${kind})`;
+}
+
+function spanOf(sinceAtMs: number, atMs: number): string {
+  return formatMs(Math.max(0, atMs - sinceAtMs));
+}
+
+/** One in documents. */
+export function deadlockJson(deadlock: Deadlock): object {
+  return {
+    sinceAtMs: deadlock.sinceAtMs ?? null,
+    release: remedyOf(deadlock),
+    members: deadlock.members.map(({ clientId, host, pid, clientName, holds, waits }) => ({
+      clientId,
+      host: host ?? null,
+      pid: pid ?? null,
+      app: clientName || null,
+      holds: {
+        ...claimJson(holds),
+        token: holds.token ?? null,
+        leaseLeftMs: Number.isFinite(holds.leaseLeftMs) ? holds.leaseLeftMs : null,
+      },
+      waits: claimJson(waits),
+    })),
+  };
+}
+
+function claimJson({ name, kind, key, owner, label, sinceAtMs }: DeadlockClaim): object {
+  return {
+    ...{ name, kind, owner },
+    ...{ label: label ?? null, sinceAtMs: sinceAtMs ?? null },
+    ...(key === undefined ? {} : { key }),
+  };
+}

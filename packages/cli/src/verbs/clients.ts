@@ -1,0 +1,113 @@
+/** `holdfast clients`: the processes that use locks, and which of them are gone. */
+
+import { type ClientEntry, clients, surveyAll } from "holdfast/admin";
+import { formatMs } from "../frame/durations.js";
+import { EXIT, usageError } from "../frame/exit-codes.js";
+import { type Column, jsonLine, notify, paintFor, table } from "../frame/output.js";
+import { isGiven } from "../frame/values.js";
+import type { Verb } from "../frame/verb.js";
+import { isGone } from "../listing/client.js";
+import { reportMissing } from "../listing/missing.js";
+import { onlyNative } from "../listing/native.js";
+import { serverNowMs } from "../listing/server-time.js";
+
+const HELP = `
+Lists the clients that hold or wait for locks, or did so a moment ago. A client is one Holdfast in one process.
+
+      --gone              only clients that are gone and still hold or wait for locks
+
+A client that holds or waits writes its record every 20s. If it has not done so for a minute, it has crashed or
+is disconnected: STATE is "gone", and its locks stay held until their leases end. To release all of them now:
+holdfast release --client ID
+
+Exit code 0. --json: {"v":1,"clients":[…]}.`;
+
+interface Row {
+  readonly client: ClientEntry;
+  readonly atMs: number;
+}
+
+const since = (at: number | undefined, { atMs }: Row): string | undefined =>
+  at === undefined ? undefined : formatMs(Math.max(0, atMs - at));
+
+const COLUMNS: readonly Column<Row>[] = [
+  { heading: "ID", cell: ({ client }) => client.clientId },
+  { heading: "HOST", cell: ({ client }) => client.host },
+  { heading: "PID", cell: ({ client: { pid } }) => (pid === undefined ? undefined : String(pid)) },
+  { heading: "APP", cell: ({ client }) => client.clientName },
+  { heading: "UPTIME", cell: (row) => since(row.client.sinceAtMs, row) },
+  {
+    heading: "STATE",
+    cell: (row) => (isGone(row.client) ? `gone for ${since(row.client.lastSeenAtMs, row)}` : "alive"),
+    style: ({ client }) => (isGone(client) ? "red" : undefined),
+  },
+  { heading: "HELD", cell: ({ client }) => String(client.held.length) },
+  { heading: "WAITS", cell: ({ client }) => String(client.waits.length) },
+  { heading: "VERSION", cell: ({ client }) => client.version },
+];
+
+/** The verb. */
+export const clientsVerb: Verb = {
+  name: "clients",
+  usage: "holdfast clients [--gone]",
+  help: HELP,
+  options: { gone: { type: "boolean" } },
+  async run(call) {
+    const { common, positionals, streams, values } = call;
+    onlyNative("clients", common);
+    if (positionals.length > 0) throw usageError(`clients takes no NAME; got "${positionals[0]}"`);
+    const connection = await call.connect();
+    try {
+      const { locks, ...extent } = await surveyAll(connection.holdfast);
+      const all = await clients(connection.holdfast, { locks });
+      const atMs = await serverNowMs(connection);
+      await reportMissing(call, connection, extent);
+      const shown = isGiven(values, "gone") ? all.filter((client) => isGone(client) && hasClaims(client)) : all;
+      if (common.isJson) streams.stdout.write(jsonLine({ clients: shown.map(clientJson) }));
+      else {
+        const rows = shown.map((client) => ({ client, atMs }));
+        streams.stdout.write(table(COLUMNS, rows, { paint: paintFor(streams.stdout, common.color) }));
+        const gone = all.filter((client) => isGone(client) && client.held.length > 0);
+        for (const { clientId, held } of gone) {
+          const what = held.length === 1 ? "1 lock" : `${held.length} locks`;
+          notify(
+            streams,
+            common,
+            `${clientId} is gone and holds ${what}: holdfast release --client ${clientId} -m WHY`,
+          );
+        }
+      }
+      return EXIT.done;
+    } finally {
+      await connection.close();
+    }
+  },
+};
+
+function hasClaims({ held, waits }: ClientEntry): boolean {
+  return held.length + waits.length > 0;
+}
+
+function byName(one: { readonly name: string }, other: { readonly name: string }): number {
+  return one.name < other.name ? -1 : 1;
+}
+
+function clientJson(client: ClientEntry): object {
+  const claim = ({ kind, name, key, owner, token, sinceAtMs }: ClientEntry["held"][number]): object => ({
+    ...{ kind, name, owner },
+    ...{ token: token ?? null, sinceAtMs: sinceAtMs ?? null },
+    ...(key === undefined ? {} : { key }),
+  });
+  return {
+    clientId: client.clientId,
+    host: client.host ?? null,
+    pid: client.pid ?? null,
+    app: client.clientName ?? null,
+    version: client.version ?? null,
+    sinceAtMs: client.sinceAtMs ?? null,
+    lastSeenAtMs: client.lastSeenAtMs ?? null,
+    isGone: isGone(client),
+    held: client.held.toSorted(byName).map(claim),
+    waits: client.waits.toSorted(byName).map(claim),
+  };
+}
