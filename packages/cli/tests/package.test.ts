@@ -168,7 +168,9 @@ describe("the command", () => {
     const published = JSON.parse(readFileSync(join(installed.home, "package.json"), "utf8"));
     expect(published).toMatchObject({ name: "@holdfast/cli", bin: { holdfast: "dist/main.cjs" } });
     expect(published.devDependencies).toBeUndefined();
-    expect(existsSync(join(installed.home, published.man))).toBe(true);
+    // npm 11 ignores a page that is given as a text.
+    expect(published.man).toEqual(["man/holdfast.1"]);
+    expect(existsSync(join(installed.home, published.man[0]))).toBe(true);
     expect(existsSync(join(installed.home, "src"))).toBe(false);
   });
 

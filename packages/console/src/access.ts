@@ -113,17 +113,17 @@ export class Access {
   }
 
   #check(address: string, token: string): void {
+    if (areEqual(token, this.#token)) {
+      this.#attempts.succeeded(address);
+      return;
+    }
     const blockedMs = this.#attempts.blockedForMs(address);
     if (blockedMs > 0) {
       const seconds = Math.ceil(blockedMs / 1_000);
       const headers = { "Retry-After": String(seconds) };
       throw new HttpProblem(429, "too-many-attempts", `Too many wrong tokens. Try again in ${seconds} s.`, { headers });
     }
-    if (areEqual(token, this.#token)) {
-      this.#attempts.succeeded(address);
-      return;
-    }
-    this.#attempts.failed(address);
+    this.#attempts.failed(address, token);
     throw new HttpProblem(401, "unauthenticated", "That is not the token of this console.", {
       headers: { "WWW-Authenticate": "Bearer" },
     });

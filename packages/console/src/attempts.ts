@@ -1,4 +1,10 @@
-/** Limits how often a token may be guessed, by address and altogether; in this process's memory, and bounded. */
+/**
+ * Limits how many tokens may be guessed, by address and in total. It is kept in the memory of this process, and bounded.
+ *
+ * Only different wrong tokens count. All users behind one proxy share its address, and one script with an old token repeats
+ * it. The right token is never refused: it has 16 characters or more, so it is not found by guessing.
+ */
+import { createHash } from "node:crypto";
 
 /** Wrong tokens that one address may send in a window. */
 const EACH = 5;
@@ -9,6 +15,8 @@ const MOST_ADDRESSES = 10_000;
 
 interface Count {
   failures: number;
+  /** The wrong tokens that count already, as digests. */
+  readonly tokens: Set<string>;
   endsAtMs: number;
 }
 
@@ -16,7 +24,7 @@ interface Count {
 export class Attempts {
   readonly #now: () => number;
   readonly #byAddress = new Map<string, Count>();
-  #all: Count = { failures: 0, endsAtMs: 0 };
+  #all: Count = { failures: 0, tokens: new Set(), endsAtMs: 0 };
 
   constructor(now: () => number) {
     this.#now = now;
@@ -32,14 +40,20 @@ export class Attempts {
   }
 
   /** A wrong token came from there. */
-  failed(address: string): void {
+  failed(address: string, token: string): void {
     const nowMs = this.#now();
     const begun = (count: Count | undefined): Count =>
-      count === undefined || count.endsAtMs <= nowMs ? { failures: 0, endsAtMs: nowMs + WINDOW_MS } : count;
+      count === undefined || count.endsAtMs <= nowMs
+        ? { failures: 0, tokens: new Set(), endsAtMs: nowMs + WINDOW_MS }
+        : count;
+    const own = begun(this.#byAddress.get(address));
+    const digest = createHash("sha256").update(token).digest("base64");
+    if (own.tokens.has(digest)) return;
+    // Beyond the limit, further tokens are counted but not kept.
+    if (own.failures < EACH) own.tokens.add(digest);
+    own.failures += 1;
     this.#all = begun(this.#all);
     this.#all.failures += 1;
-    const own = begun(this.#byAddress.get(address));
-    own.failures += 1;
     this.#byAddress.delete(address);
     this.#byAddress.set(address, own);
     // The oldest goes first; whoever has so many addresses is stopped by the common limit.

@@ -169,10 +169,12 @@ describe("attempts", () => {
   it("are counted by address and altogether, and forgotten after a minute", () => {
     let nowMs = 0;
     const attempts = new Attempts(() => nowMs);
-    for (let i = 0; i < 5; i += 1) attempts.failed("1.2.3.4");
+    for (let i = 0; i < 50; i += 1) attempts.failed("1.2.3.4", "an old token that a script repeats");
+    expect(attempts.blockedForMs("1.2.3.4")).toBe(0);
+    for (let i = 0; i < 4; i += 1) attempts.failed("1.2.3.4", `wrong ${i}`);
     expect(attempts.blockedForMs("1.2.3.4")).toBe(60_000);
     expect(attempts.blockedForMs("5.6.7.8")).toBe(0);
-    for (let i = 0; i < 95; i += 1) attempts.failed(`10.0.0.${i}`);
+    for (let i = 0; i < 95; i += 1) attempts.failed(`10.0.0.${i}`, "wrong");
     expect(attempts.blockedForMs("5.6.7.8")).toBeGreaterThan(0);
     nowMs = 60_000;
     expect(attempts.blockedForMs("1.2.3.4")).toBe(0);

@@ -17,7 +17,7 @@ export interface ExamineOptions {
   readonly leaseMs?: number;
   /** How long it may look at each node, in ms. What has not answered by then is `unknown`. @default 5_000 */
   readonly forMs?: number;
-  /** Reads which clients wait for each other. @default that check is skipped */
+  /** Reads which clients wait for each other. @default that check is not made */
   readonly readDeadlocks?: () => Promise<SeenDeadlocks>;
   /** @default 5_000 */
   readonly connectTimeoutMs?: number;

@@ -35,7 +35,7 @@ const ALL = [
     "busy",
     "stop-writes",
   ],
-  ...["connections", "client-timeouts", "shared", "leftovers", "lost-pauses"],
+  ...["connections", "client-timeouts", "shared", "leftovers", "lost-pauses", "deadlocks"],
 ];
 
 function section({ id, reads, levels, risk, fix }: Check): string {

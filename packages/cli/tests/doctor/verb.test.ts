@@ -47,7 +47,7 @@ test("a server without a critical finding is 0, and 1 where warnings count", asy
   expect(lenient.out).not.toContain("OK\n");
   // Another warning on a machine that is slow with its messages.
   const warnings = /\n {2}pubsub .* came after .*; 1 receiver counted\n/.test(lenient.out) ? "2 warnings" : "1 warning";
-  expect(lenient.out).toMatch(/\n25 checks of 1 server at redis:\/\/127\.0\.0\.1:\d+ in [\d.]+ s: /);
+  expect(lenient.out).toMatch(/\n26 checks of 1 server at redis:\/\/127\.0\.0\.1:\d+ in [\d.]+ s: /);
   expect(lenient.out).toContain(` s: 0 critical, ${warnings}, `);
   expect((await holdfast("doctor", "-r", url, "--strict", "-q")).code).toBe(1);
   expect((await holdfast("doctor", "-r", url, "--strict", "--only", "role,acl", "-v")).out).toMatch(
