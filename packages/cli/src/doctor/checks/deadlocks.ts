@@ -3,7 +3,7 @@ import type { Deadlock } from "holdfast/admin";
 import { formatMs } from "../../frame/durations.js";
 import { remedyOf } from "../../listing/deadlocks.js";
 import { whoIs } from "../../listing/people.js";
-import { type Check, found, ok, unknown } from "../check.js";
+import { type Check, found, ok, skipped, unknown } from "../check.js";
 
 /** Whether clients wait for each other's locks. */
 export const deadlocks: Check = {
@@ -11,36 +11,26 @@ export const deadlocks: Check = {
   reads: "holders and waiters of all locks, twice, half a second apart",
   levels: "warning",
   risk: "Each client waits for a lock that the next one holds, so none of them goes on until a wait ends. It is none if a client holds and waits in separate tasks.",
-  fix: "release one of the locks; in the program, acquire locks in one order everywhere, or together with holdfast.multi",
+  fix: "release one of the locks; in the program, acquire locks in one order everywhere, or together with multiLock",
   families: [],
   run(facts, { nodes, deadlocks: seen }) {
     // Locks are read through the client and not from a node, so this is said once.
-    if (seen === undefined || facts !== nodes.find(({ isGiven, unreachable }) => isGiven && unreachable === undefined))
-      return [];
-    const all = { node: "all" };
+    if (facts !== nodes.find(({ isGiven, unreachable }) => isGiven && unreachable === undefined)) return [];
+    if (seen === undefined) return skipped("the locks were not read");
     if ("error" in seen) {
-      return unknown(`the locks could not be read (${seen.error})`, "permit SCAN and EVALSHA to this user").map(
-        (one) => ({
-          ...one,
-          ...all,
-        }),
-      );
+      return unknown(`the locks could not be read (${seen.error})`, "permit SCAN and EVALSHA to this user");
     }
     const { deadlocks: cycles, isComplete, unreachable } = seen;
     if (cycles.length > 0) {
       return cycles.slice(0, MOST_LISTED).flatMap((one) =>
         found("warning", sentenceOf(one, seen.atMs), { fix: `${remedyOf(one)} (loses the least work)` }).map(
-          (verdict) => ({
-            ...verdict,
-            ...all,
-          }),
+          // The locks may be on several nodes.
+          (verdict) => ({ ...verdict, node: "all" }),
         ),
       );
     }
     const isWhole = isComplete && unreachable === 0;
-    return (
-      isWhole ? ok("no clients wait for each other") : unknown("not all locks could be read", "see holdfast ls")
-    ).map((one) => ({ ...one, ...all }));
+    return isWhole ? ok("no clients wait for each other") : unknown("not all locks could be read", "see holdfast ls");
   },
 };
 
