@@ -54,7 +54,12 @@ export function complaintsAbout(files, version) {
     if (paths.some((path) => CODE.test(path)) && !paths.some((path) => TYPES.test(path)))
       wrong.push(`${entry} has no types`);
   }
-  for (const path of [manifest.main, manifest.types, ...(manifest.man ?? []), ...Object.values(manifest.bin ?? {})])
+  for (const path of [
+    manifest.main,
+    manifest.types,
+    ...[manifest.man ?? []].flat(),
+    ...Object.values(manifest.bin ?? {}),
+  ])
     if (path !== undefined && !files.has(path.replace(/^\.\//, ""))) wrong.push(`${path} is missing`);
   for (const [path, text] of files) {
     if (/\.tsbuildinfo$|\.map$|(^|\/)src\//.test(path)) wrong.push(`${path} does not belong in a package`);

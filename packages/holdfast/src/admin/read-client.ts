@@ -3,7 +3,6 @@
 import { call } from "../core/call.js";
 import type { Store } from "../core/store.js";
 import { adminReadClient } from "../generated/admin.js";
-import type { ClientEntry } from "./clients.js";
 import { isMistyped } from "./mistyped.js";
 
 /** Where to read. */
@@ -17,7 +16,17 @@ interface At {
 export const SILENT_MS = 60_000;
 
 /** What a client has written about itself. */
-export type FullRecord = Omit<ClientEntry, "clientId" | "held" | "waits">;
+export interface FullRecord {
+  readonly host: string | undefined;
+  readonly pid: number | undefined;
+  readonly clientName: string | undefined;
+  readonly version: string | undefined;
+  readonly protocol: number | undefined;
+  readonly sinceAtMs: number | undefined;
+  readonly lastSeenAtMs: number | undefined;
+  /** Whether it was written within the last minute. */
+  readonly isHeardOf: boolean;
+}
 
 /** Of a client that has no record. */
 export const NO_RECORD: FullRecord = {
