@@ -8,8 +8,9 @@ import { onlyNative } from "../listing/native.js";
 import { historyColumns, historyJson, PAST_OUTCOMES } from "../listing/past.js";
 
 const HELP = `
-Who held what, how long they waited for it and held it, and how it ended; newest first. It has what somebody
-has told: holdfast run and elect, pauses and forced releases always, and programs that switch it on.
+Who held what, how long they waited for it and held it, and how it ended; newest first. It has what
+somebody has told: holdfast run and elect, pauses and forced releases always, and programs that
+switch it on.
 
   NAME                    only this lock
       --name-part TEXT    only locks with TEXT in their name
@@ -17,8 +18,8 @@ has told: holdfast run and elect, pauses and forced releases always, and program
       --outcome O         only what went so: ${PAST_OUTCOMES.join(" ")}
       --limit N           at most N entries (50)
 
-expired: its lease ended without a release, as of a holder that was killed. skipped: a run that the lock did not
-allow. Exit code 0.`;
+expired: its lease ended without a release, and its client is gone. skipped: a run that the lock did
+not allow. Exit code 0.`;
 
 /** Matches the names that contain the text, whatever characters it has. */
 function patternOf(part: string | undefined): { readonly pattern?: string } {

@@ -16,22 +16,23 @@ import { serverNowMs } from "../listing/server-time.js";
 import { confirmed } from "../live/confirmation.js";
 
 const HELP = `
-Takes a lock away from a holder. Name the holder as show, ls or a refusal has named it: what was named is
-compared in the same step, so whoever holds it next can never be hit.
+Takes a lock away from a holder. Name the holder as show, ls or a refusal has named it: what was
+named is compared in the same step, so whoever holds it next can never be hit.
 
       --token T           from whoever was granted this fencing token
       --owner ID          from this owner
       --force             from whoever holds it now: shows the holder and asks
-      --client ID         every lock of a client that is gone (holdfast clients): shows them, and asks for their
-                          number; with --force also of a client that is not gone
+      --client ID         every lock of a client that is gone (holdfast clients): shows them, and
+                          asks for their number; with --force also of one that is not gone
       --yes               does not ask; still releases only from the holder that it has read
   -m, --message WHY       required: goes to the history, and into the error that the victim gets
 
-The victim's signal aborts at once if it can be reached (a run: TERM to its command, exit 123), and at the end
-of its lease otherwise. Until then it may go on working beside the next holder: only a resource that checks the
-token keeps it out.
+The victim's signal aborts at once if it can be reached (a run: TERM to its command, exit 123), and
+at the end of its lease otherwise. Until then it may go on working beside the next holder: only a
+resource that checks the token keeps it out.
 
-Exit code 0; 1 if it is not held, or by somebody else, or you said no. --json: {"v":1,"released":…,"holder":…,"next":…}.`;
+Exit code 0; 1 if it is not held, or by somebody else, or you said no.
+--json: {"v":1,"released":…,"holder":…,"next":…}.`;
 
 /** The verb. */
 export const release: Verb = {

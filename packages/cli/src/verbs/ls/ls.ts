@@ -19,7 +19,8 @@ import { USUAL_WATCH, type View, watch } from "../../live/watch.js";
 import { inOrder, SORTS, type Sort } from "./order.js";
 
 const HELP = `
-Lists the locks that are held, awaited or paused, of every kind. It asks in pages (SCAN), never all at once.
+Lists the locks that are held, awaited or paused, of every kind. It asks in pages (SCAN), never all
+at once.
 
   PATTERN                 only names like it: order:* (quote it), with * ? [a-z] as SCAN has them
       --kind K            only this kind, repeatable: ${LOCK_KINDS.join(" ")}
@@ -31,8 +32,9 @@ Lists the locks that are held, awaited or paused, of every kind. It asks in page
       --deadlocks         instead: clients that wait for each other's locks, and what to release
       --all               also what is free, as far as it is still on record
       --sort name|since|left|waiters
-                          the order (name); since: longest first, left: what ends first, waiters: most
-                          first. Reads all locks, then prints the first N; without it, one page by name
+                          the order (name); since: longest first, left: what ends first,
+                          waiters: most first. Reads all locks, then prints the first N; without
+                          it, one page by name
   -o, --columns COLS      with commas, of: ${COLUMN_NAMES.join(" ")}
       --no-headings       no first line
       --raw               tabs between columns, names as they are, times in ms: for pipes, refused on a
