@@ -45,26 +45,27 @@ _holdfast() {
     run:--on-lost) _holdfast_words "term kill ignore"; return ;;
     ls:--kind) _holdfast_words "mutex semaphore read-write-lock election count-down-latch barrier redlock"; return ;;
     ls:--sort) _holdfast_words "name since left waiters"; return ;;
-    ls:-o | ls:--columns) _holdfast_words "name kind mode state holder host pid app owner since left token waiters permits label term"; return ;;
+    ls:-o | ls:--columns) _holdfast_words "name kind mode state holder host pid app owner since left gone token waiters permits label term"; return ;;
     history:--outcome) _holdfast_words "released lost expired forced skipped paused resumed"; return ;;
     *:--protocol) _holdfast_words "native redisson"; return ;;
     *:--color) _holdfast_words "auto always never"; return ;;
     *:--password-file | *:--tls-ca | *:--tls-cert | *:--tls-key) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    run:-w | run:--wait | run:-E | run:--conflict-exit-code | run:-N | run:--limit | run:--lease | run:--min-hold | run:--max-hold | run:--once-per | run:--jitter | run:-m | run:--message | run:-k | run:--kill-after | run:-S | run:--signal | run:-c | run:--command | run:--status-fd | ls:--holder | ls:--held-over | ls:--limit | ls:--cursor | release:--token | release:--owner | release:-m | release:--message | top:--interval | top:-n | top:--rows | history:--since | history:--limit | pause:-m | pause:--message | pause:--for | pause:--until | resume:-m | resume:--message | elect:--value | elect:--lease | elect:--delay | elect:-m | elect:--message | elect:--token | doctor:--only | doctor:--lease | doctor:--for | console:-p | console:--port | console:--host | console:--allow | console:--token | console:--env | console:--base-path | console:--allow-host | console:--poll | console:--redact | demo:--workers | demo:--for | *:-r | *:--redis | *:--sentinel | *:--user | *:--prefix | *:--client-name | *:--connect-timeout | *:--command-timeout) return ;;
+    run:-w | run:--wait | run:-E | run:--conflict-exit-code | run:-N | run:--limit | run:--lease | run:--min-hold | run:--max-hold | run:--once-per | run:--jitter | run:-m | run:--message | run:-k | run:--kill-after | run:-S | run:--signal | run:-c | run:--command | run:--status-fd | ls:--holder | ls:--held-over | ls:--limit | ls:--cursor | release:--token | release:--owner | release:--client | release:-m | release:--message | top:--interval | top:-n | top:--rows | history:--name-part | history:--since | history:--limit | pause:-m | pause:--message | pause:--for | pause:--until | resume:-m | resume:--message | elect:--value | elect:--lease | elect:--delay | elect:-m | elect:--message | elect:--token | doctor:--only | doctor:--lease | doctor:--for | console:-p | console:--port | console:--host | console:--allow | console:--token | console:--env | console:--base-path | console:--allow-host | console:--poll | console:--redact | demo:--workers | demo:--for | *:-r | *:--redis | *:--sentinel | *:--user | *:--prefix | *:--client-name | *:--connect-timeout | *:--command-timeout) return ;;
   esac
   if [[ -z $verb ]]; then
     if [[ $cur == -* ]]; then _holdfast_words "--version -r --redis --sentinel --cluster --redlock --user --password-file --tls-ca --tls-cert --tls-key --prefix --client-name --protocol --connect-timeout --command-timeout --json -q --quiet -v --verbose --color -h --help"
-    else _holdfast_words "run ls show release top history pause resume elect doctor console completion demo help"
+    else _holdfast_words "run ls show clients release top history pause resume elect doctor console completion demo help"
     fi
     return
   fi
   case $verb in
     run) flags="-n --nonblock -w --wait -E --conflict-exit-code --skip-ok -s --shared -x --exclusive -e -N --limit --lease --min-hold --max-hold --once-per --until-success --jitter -m --message --on-lost -k --kill-after -S --signal -c --command --foreground --leave-group --hold --until-eof --through-pause --status-fd" ;;
-    ls) flags="--kind --holder --waiting --held-over --all --sort -o --columns --no-headings --raw --limit --cursor --watch" ;;
+    ls) flags="--kind --holder --waiting --held-over --gone --late --deadlocks --all --sort -o --columns --no-headings --raw --limit --cursor --watch" ;;
     show) flags="--conditions --watch" ;;
-    release) flags="--token --owner --force --yes -m --message" ;;
+    clients) flags="--gone" ;;
+    release) flags="--token --owner --client --force --yes -m --message" ;;
     top) flags="--interval --once -n --rows" ;;
-    history) flags="--since --outcome --limit" ;;
+    history) flags="--name-part --since --outcome --limit" ;;
     pause) flags="-m --message --for --until" ;;
     resume) flags="-m --message" ;;
     elect) flags="--value --lease --delay --rejoin --through-pause -m --message --who --listen --resign --token" ;;
@@ -72,7 +73,7 @@ _holdfast() {
     console) flags="-p --port --host --allow --token --env --base-path --allow-host --poll --open --no-open --no-retry --redact" ;;
     completion) flags="" [[ $cur == -* ]] || { _holdfast_words "bash zsh fish"; return; } ;;
     demo) flags="--workers --for --chaos --open --no-open" ;;
-    help) _holdfast_words "run ls show release top history pause resume elect doctor console completion demo"; return ;;
+    help) _holdfast_words "run ls show clients release top history pause resume elect doctor console completion demo"; return ;;
   esac
   if [[ $cur == -* ]]; then
     _holdfast_words "$flags -r --redis --sentinel --cluster --redlock --user --password-file --tls-ca --tls-cert --tls-key --prefix --client-name --protocol --connect-timeout --command-timeout --json -q --quiet -v --verbose --color -h --help"
