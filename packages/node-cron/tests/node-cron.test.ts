@@ -267,7 +267,7 @@ describe("with node-cron", () => {
     expect(new Set(reasons)).toEqual(new Set(["not-elected"]));
   });
 
-  test("history: a run whose process crashed is shown as expired, not as running", async () => {
+  test("history: a run whose process crashed is shown as ending, not as running", async () => {
     const client = new Redis({ port: server.port });
     const dying = createHoldfast({ redis: client });
     expect(await runCoordinator(dying, { name, history: true }).shouldRun(key, TTL_MS)).toBe(true);
@@ -279,7 +279,7 @@ describe("with node-cron", () => {
     const holders = `hf:semaphore:{${name}}:holders`;
     const [owner] = (await redis.zrange(holders, "0", "-1")).filter((each) => each !== "-");
     await redis.zadd(holders, 1, owner as string);
-    expect(await readHistory(other, { name })).toMatchObject([{ outcome: "expired", tick: key }]);
+    expect(await readHistory(other, { name })).toMatchObject([{ outcome: "ending", tick: key }]);
     expect(await runCoordinator(other, { name }).shouldRun(key, TTL_MS)).toBe(false);
     await dying.close();
   });

@@ -543,6 +543,10 @@ describe("processes", { timeout: 60_000 }, () => {
     expect(await job(holdfast)()).toMatchObject({ reason: "already-done" });
     await until(async () => (await redis.exists(`hf:mutex:{${name}}`)) === 0, "the end of its lease");
     expect(await job(holdfast)()).toMatchObject({ reason: "already-done" });
+    const [entry] = await readHistory(holdfast, { name });
+    expect(entry).toMatchObject({ outcome: "ending", pid: dying.pid });
+    // Its record stays for a while, as if it could still write down the end. This is the minute without a sign of life.
+    await redis.del(`hf:client:${entry?.owner?.split("/")[0]}`);
     expect(await readHistory(holdfast, { name })).toMatchObject([{ outcome: "expired", pid: dying.pid }]);
     await elapse(HOUR_MS);
     expect(await job(holdfast)()).toMatchObject({ outcome: "ran" });

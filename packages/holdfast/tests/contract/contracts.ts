@@ -37,8 +37,8 @@ export const contracts: Readonly<Record<string, (subject: StoreUnderTest) => voi
   "semaphore with five permits, four of them taken, as a mutex": semaphoreOfFiveContract,
   "read-write-lock": readWriteLockContract,
   "write lock, as a mutex": writeLockContract,
-  "web locks": webLocksContract,
-  "web locks, query": webLocksQueryContract,
+  "web-locks": webLocksContract,
+  "web-locks, query": webLocksQueryContract,
   pause: pauseContract,
   closing: closingContract,
   // The whole suite runs in tests/redlock, on one store.
@@ -71,12 +71,12 @@ export const SELECTED: Readonly<Record<string, readonly string[]>> = {
   iovalkey: ["mutex", "semaphore", "election"],
   "node-redis 5": ["mutex", "read-write-lock", "count-down-latch"],
   "node-redis 4": ["mutex", "semaphore", "multi-lock", "redlock"],
-  "node-redis 6 on a cluster": ["mutex", "semaphore", "condition", "web locks", "web locks, query"],
+  "node-redis 6 on a cluster": ["mutex", "semaphore", "condition", "web-locks", "web-locks, query"],
   "GLIDE on a cluster": ["mutex", "multi-lock", "count-down-latch"],
   "node-redis 6 behind Sentinel": ["mutex"],
   // tests/permissions checks the commands that each script calls.
   "ioredis 6 with minimal permissions": [
-    ...["condition", "count-down-latch", "barrier", "semaphore", "read-write-lock", "redlock", "web locks"],
+    ...["condition", "count-down-latch", "barrier", "semaphore", "read-write-lock", "redlock", "web-locks"],
   ],
   "ioredis 6 on a cluster with minimal permissions": ["condition", "semaphore"],
 };
@@ -91,7 +91,7 @@ export function contractsOn(storeName: string): void {
     // The servers of a quorum are independent of each other.
     if (kind === "redlock" && /cluster|Sentinel/.test(storeName)) continue;
     // The user of these stores may not list all locks; tests/permissions/looking.test.ts covers that.
-    if (kind === "web locks, query" && storeName.includes("minimal permissions")) continue;
+    if (kind === "web-locks, query" && storeName.includes("minimal permissions")) continue;
     describe(`${kind} on ${subject.name}`, () => contract(subject));
   }
 }
