@@ -51,7 +51,7 @@ describe.each(failingServers)("$name", { timeout: 240_000 }, (servers) => {
         { autorun: false },
       );
     const second = client();
-    await second.mutex(bench.key).run(() => {}, { leaseMs });
+    await second.mutex(bench.key).run(() => {}, { leaseMs, waitMs: 120_000 });
     const [one, other] = [worker(began.work, client()), worker(async () => "second", second)];
     const ends = [ended(one), ended(other)];
     await bench.add();
