@@ -21,7 +21,6 @@ export class Line {
   #waiting: Entrant[] = [];
   /** Requests that were sent and have no place yet. */
   readonly #sent = new Set<Entrant>();
-  #whenEmpty: (() => void)[] = [];
 
   /** Whether every request has its place. */
   get isEmpty(): boolean {
@@ -47,9 +46,18 @@ export class Line {
     this.#advance();
   }
 
-  /** Resolves when every request has its place. */
-  empty(): Promise<void> {
-    return this.isEmpty ? Promise.resolve() : new Promise((resolve) => this.#whenEmpty.push(resolve));
+  /** Resolves when every request that is in the line now has its place, however many come later. */
+  passed(): Promise<void> {
+    return new Promise((resolve) => {
+      const last: Entrant = {
+        isShared: false,
+        go: () => {
+          this.placed(last);
+          resolve();
+        },
+      };
+      this.enter(last);
+    });
   }
 
   #advance(): void {
@@ -57,7 +65,6 @@ export class Line {
       this.#waiting.shift();
       this.#send(next);
     }
-    if (this.isEmpty) for (const resolve of this.#whenEmpty.splice(0)) resolve();
   }
 
   #maySend({ isShared }: Entrant): boolean {

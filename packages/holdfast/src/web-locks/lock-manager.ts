@@ -57,7 +57,7 @@ function managerOf(holdfast: Holdfast, internals: Internals): WebLockManager {
     },
     async query() {
       // A snapshot contains every request that was made before it.
-      await Promise.all(Array.from(lines.values(), (line) => line.empty()));
+      await Promise.all(Array.from(lines.values(), (line) => line.passed()));
       return snapshot(holdfast);
     },
   });

@@ -8,7 +8,7 @@ import { webLocksSteal } from "../../src/generated/web-locks.js";
 import type { PermitsProtocol } from "../../src/permits/protocol.js";
 import { readWriteLockProtocol } from "../../src/read-write-lock/read-write-lock.js";
 import { until } from "../../src/testing/delays.js";
-import { Line } from "../../src/web-locks/line.js";
+import { type Entrant, Line } from "../../src/web-locks/line.js";
 
 const TIMEOUT_MS = 5_000;
 const LEASE_MS = 1_000;
@@ -153,10 +153,25 @@ describe("a line", () => {
     const [line, sent] = [new Line(), [] as string[]];
     const first = enter(line, sent, "first");
     line.placed(enter(line, sent, "given up"));
-    const empty = line.empty();
+    const passed = line.passed();
     line.placed(first);
-    await empty;
+    await passed;
     expect([sent, line.isEmpty]).toEqual([["first"], true]);
+  });
+
+  test("is passed by a query when all before it have their place, however many come later", async () => {
+    const [line, sent] = [new Line(), [] as string[]];
+    const [first, second] = ["first", "second"].map((name) => enter(line, sent, name)) as [Entrant, Entrant];
+    const query = line.passed().then(() => sent.push("query"));
+    const later = enter(line, sent, "later");
+    line.placed(first);
+    await Promise.resolve();
+    expect(sent).toEqual(["first", "second"]);
+    line.placed(second);
+    await query;
+    expect([sent, line.isEmpty]).toEqual([["first", "second", "later", "query"], false]);
+    line.placed(later);
+    expect(line.isEmpty).toBe(true);
   });
 
   test("sends all requests in order if one gets no reply", () => {
