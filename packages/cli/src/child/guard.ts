@@ -61,7 +61,8 @@ export class Guard {
     const tenths = String(Math.ceil(killAfterMs / 100));
     const words = ["-c", SCRIPT, "holdfast-guard", owner, isGroup ? "-" : "", stopSignal.slice(3), tenths];
     // Nothing of ours but the pipe: it must not keep open what a caller waits for, and grep must not find the guard itself.
-    const env = { PATH: process.env.PATH };
+    // Without `sleep`, KILL would follow its own signal at once, so PATH has the usual folders, whatever ours has.
+    const env = { PATH: [process.env.PATH, "/usr/bin", "/bin"].filter(Boolean).join(":") };
     this.#shell = spawn("sh", words, { stdio: ["pipe", "ignore", "ignore"], detached: true, cwd: "/", env });
     this.#shell.on("error", ({ message }) => onFailure(`a KILL of holdfast will not end the command: ${message}`));
     this.#shell.unref();

@@ -1,7 +1,7 @@
 /** `holdfast` itself is killed with KILL, and can do nothing any more. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
+import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
@@ -73,6 +73,20 @@ describe("after a KILL of holdfast", () => {
     const pids = [await numberIn(join(folder, "pid")), await numberIn(join(folder, "inner"))];
     run.signal("SIGKILL");
     for (const pid of pids) await gone(pid);
+  });
+
+  it("a command has its time between TERM and KILL where PATH has no sleep", async () => {
+    const folder = await newFolder();
+    await symlink("/bin/sh", join(folder, "sh"));
+    const onTerm = `while ! [ -e ${folder}/go ]; do /bin/sleep 0.05; done; echo ended > ${folder}/end; exit`;
+    const script = `trap 'echo 1 > ${folder}/term; ${onTerm}' TERM; echo $$ > ${folder}/pid; while :; do /bin/sleep 0.05; done`;
+    const run = start(["run", "slow-to-end", "--lease", "5m", "-k", "2m", "-c", script], { ...env, PATH: folder });
+    const pid = await numberIn(join(folder, "pid"));
+    run.signal("SIGKILL");
+    await numberIn(join(folder, "term"));
+    await writeFile(join(folder, "go"), "");
+    await gone(pid);
+    expect(textIn(join(folder, "end"))).toBe("ended\n");
   });
 
   it("a command that holdfast has started and not yet reported is found, and no other", async () => {
