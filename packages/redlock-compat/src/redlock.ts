@@ -176,7 +176,8 @@ export default class Redlock extends EventEmitter {
         }
         waiter ??= wakesOf(this.clients).join(channelsOf(this, operation.resources));
         const until = performance.now() + pauseOf(used);
-        while (await waiter.sleep(until - performance.now())) {
+        // A wake late in the pause starts no further attempt: the next counted one follows.
+        while ((await waiter.sleep(until - performance.now())) && performance.now() < until) {
           lock = await attempt(false);
           if (lock !== undefined) return lock;
         }
