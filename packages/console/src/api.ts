@@ -19,6 +19,7 @@
 
 export * from "./api/actions.js";
 export * from "./api/clients.js";
+export * from "./api/deadlocks.js";
 export * from "./api/document.js";
 export * from "./api/elections.js";
 export * from "./api/history.js";
@@ -43,6 +44,7 @@ export const ROUTES = {
   logout: "POST api/logout {} -> SessionAnswer",
   locks: "GET api/locks?q=&kind=&sort=name|since|left|waiters&limit=&cursor= -> LocksAnswer",
   lock: "GET api/lock?kind=&name=[&key=] -> LockAnswer; also api/lock/:kind/:name, but no path can carry a name such as `..`",
+  deadlocks: "GET api/deadlocks -> DeadlocksAnswer",
   clients: "GET api/clients -> ClientsAnswer",
   semaphores: "GET api/semaphores -> SemaphoresAnswer",
   elections: "GET api/elections -> ElectionsAnswer",

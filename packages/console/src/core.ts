@@ -3,6 +3,7 @@ import type { Access } from "./access.js";
 import type { ActionName, EnvironmentView } from "./api.js";
 import type { Assets } from "./assets.js";
 import type { Audit } from "./audit.js";
+import type { DeadlockSearch } from "./deadlocks.js";
 import type { DoctorRuns } from "./doctor-runs.js";
 import type { Poller } from "./poller.js";
 import type { Reader } from "./reader.js";
@@ -28,4 +29,5 @@ export interface Core {
   readonly poller: Poller;
   readonly streams: Streams;
   readonly doctor: DoctorRuns;
+  readonly deadlocks: DeadlockSearch;
 }

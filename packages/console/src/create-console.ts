@@ -6,6 +6,7 @@ import { Assets } from "./assets.js";
 import { auditToStderr, guarded } from "./audit.js";
 import type { Link } from "./backend.js";
 import type { Core } from "./core.js";
+import { DeadlockSearch } from "./deadlocks.js";
 import { DoctorRuns } from "./doctor-runs.js";
 import { type ConsoleOptions, type ConsoleSettings, checkOptions, checkSettings, environmentOf } from "./options.js";
 import { Poller } from "./poller.js";
@@ -83,6 +84,7 @@ function coreOf(link: Link, settings: ConsoleSettings): Core {
     audit: guarded(settings.audit ?? auditToStderr),
     streams: new Streams(poller, store),
     doctor: new DoctorRuns(store, nowMs),
+    deadlocks: new DeadlockSearch(store),
   };
 }
 

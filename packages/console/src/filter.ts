@@ -1,5 +1,5 @@
 /**
- * The filter box: `name:order kind:mutex holder:ci-7 label:release token:12 waiting paused over:5m`, or a bare word, which any of
+ * The filter box: `name:order kind:mutex holder:ci-7 label:release token:12 waiting paused gone late partial over:5m`, or a bare word, which any of
  * name, holder and label may have in it. All parts must fit. Pure, so that the page can use it as well as the server.
  */
 import type { HolderView, LockRow } from "./api.js";
@@ -47,8 +47,26 @@ function partOf(part: string): RowFilter {
 function wordFilter(word: string): RowFilter {
   if (word === "waiting") return ({ waiterCount }) => waiterCount > 0;
   if (word === "paused") return ({ pause }) => pause !== null;
+  if (word === "gone") return ({ goneCount }) => goneCount > 0;
+  if (word === "partial") return ({ needsTopology }) => needsTopology !== null;
+  if (word === "late") return ({ holders }, nowMs) => holders.some((holder) => isLate(holder, nowMs));
   return ({ name, label, holders }) =>
     has(name, word) || has(label, word) || holders.some((holder) => isNamed(holder, word));
+}
+
+/**
+ * How long the lease of a claim is when it begins: the third part of its id, as docs/redis-keys.md writes it.
+ * Undefined for holders that are not ours.
+ */
+export function leaseMsOf(owner: string): number | undefined {
+  const [, leaseMs] = /^[\w-]{16}\/\d+\/(\d+)\//.exec(owner) ?? [];
+  return leaseMs === undefined ? undefined : Number(leaseMs);
+}
+
+/** Whether a renewal is late: a lease is renewed at a third of its length, so two thirds are left if it is on time. */
+function isLate({ owner, expiresAtMs }: HolderView, nowMs: number): boolean {
+  const leaseMs = leaseMsOf(owner);
+  return expiresAtMs !== null && leaseMs !== undefined && expiresAtMs - nowMs < leaseMs / 2;
 }
 
 function isNamed({ host, pid, app, owner }: HolderView, word: string): boolean {

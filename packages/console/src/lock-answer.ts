@@ -18,13 +18,13 @@ export function fits(action: ActionName, kind: string): boolean {
   return FITS[action].includes(kind);
 }
 
-/** See the file header. */
+/** See the file header. A lock that needs another topology can be looked at only. */
 export async function lockAnswer(
   detail: LockDetail,
   { viewer, allow, atMs }: { readonly viewer: Viewer; readonly allow: readonly ActionName[]; readonly atMs: number },
 ): Promise<LockAnswer> {
   const actions: ActionName[] = [];
-  for (const action of allow) {
+  for (const action of detail.row.needsTopology === null ? allow : []) {
     if (fits(action, detail.row.kind) && (await viewer.may(action, detail.row.name))) actions.push(action);
   }
   return { v: 1, atMs, ...detail, actions };

@@ -1,8 +1,9 @@
 /** The GET routes of the API: each reads, changes nothing, and shows what its viewer may see. */
 import { LOCK_KINDS, survey } from "holdfast/admin";
 import type { Viewer } from "./access.js";
-import type { LockRow, Stamped } from "./api.js";
+import type { DeadlockView, LockRow, Stamped } from "./api.js";
 import type { Core } from "./core.js";
+import { deadlockView, namesIn } from "./deadlocks.js";
 import type { Exchange } from "./exchange.js";
 import { readFilter } from "./filter.js";
 import { csvOf, historyQuery, readRows, wholeOf } from "./history.js";
@@ -29,6 +30,17 @@ export const READS: Readonly<Record<string, Read>> = {
       viewer,
       placeOf({ kind: query.get("kind"), name: query.get("name"), key: query.get("key") }),
     );
+  },
+  "api/deadlocks": async (core, { res }, viewer) => {
+    const { deadlocks, isComplete, unreachable } = await core.deadlocks.result();
+    const { redact } = core.reader.context();
+    const visibility = new Visibility(viewer);
+    const seen: DeadlockView[] = [];
+    for (const view of deadlocks.map((one) => deadlockView(one, redact))) {
+      const names = namesIn(view);
+      if ((await visibility.among(names, (name) => name)).length === names.length) seen.push(view);
+    }
+    sendJson(res, { ...stamp(core), deadlocks: seen, isComplete: isComplete && unreachable === 0 });
   },
   "api/clients": async (core, { res }, viewer) => {
     const { clients, atMs } = await core.poller.fresh(["clients"]);

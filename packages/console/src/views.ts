@@ -45,6 +45,7 @@ export function rowOf(
     state: entry.state,
     holders,
     holderCount: entry.holders.length,
+    goneCount: entry.holders.filter(({ goneSinceAtMs }) => goneSinceAtMs !== undefined).length,
     waiterCount: waitersOf(entry),
     sinceAtMs: pause?.sinceAtMs ?? oldest(entry.holders),
     expiresAtMs: first?.expiresAtMs ?? null,
@@ -53,6 +54,7 @@ export function rowOf(
     count: entry.count ?? null,
     label: pause?.reason ?? (context.redact.has("label") ? null : (entry.label ?? null)),
     pause,
+    needsTopology: entry.needsTopology ?? null,
     waiterSamples,
   };
 }
@@ -136,7 +138,7 @@ function isOurs(owner: string): boolean {
 function claimOf(
   claim: EntryHolder | EntryWaiter,
   { redact }: ViewContext,
-): Pick<HolderView, "owner" | "clientId" | "host" | "pid" | "app" | "label" | "mode" | "permits"> {
+): Pick<HolderView, "owner" | "clientId" | "host" | "pid" | "app" | "label" | "goneSinceAtMs" | "mode" | "permits"> {
   return {
     owner: publicOwner(claim.owner, redact),
     clientId: clientIdOf(claim.owner),
@@ -144,6 +146,7 @@ function claimOf(
     pid: claim.pid ?? null,
     app: claim.clientName ?? null,
     label: redact.has("label") ? null : (claim.label ?? null),
+    goneSinceAtMs: claim.goneSinceAtMs ?? null,
     mode: claim.mode,
     permits: claim.permits,
   };

@@ -4,7 +4,14 @@ import { redisScene, startConsole, TOKEN } from "./scene.js";
 const redis = redisScene();
 
 const API = [
-  ...["api/locks", "api/lock?kind=mutex&name=secret-name", "api/clients", "api/semaphores", "api/elections"],
+  ...[
+    "api/locks",
+    "api/lock?kind=mutex&name=secret-name",
+    "api/clients",
+    "api/deadlocks",
+    "api/semaphores",
+    "api/elections",
+  ],
   ...[
     "api/history",
     "api/history.csv",

@@ -1,11 +1,14 @@
 import { describe, expect, it } from "vitest";
+import type { Viewer } from "../src/access.js";
 import { type HistoryRow, type LockRow, SAMPLE_SPAN_MS } from "../src/api.js";
 import { Attempts } from "../src/attempts.js";
 import { explain } from "../src/explain.js";
 import { readFilter } from "../src/filter.js";
 import { csvOf } from "../src/history.js";
+import { lockAnswer } from "../src/lock-answer.js";
 import { environmentOf } from "../src/options.js";
 import { Contention, RoundTrips } from "../src/samples.js";
+import type { LockDetail } from "../src/snapshot.js";
 import { holdersOf, publicOwner, rowOf } from "../src/views.js";
 import { entry, holder } from "./entries.js";
 
@@ -51,6 +54,16 @@ describe("the filter box", () => {
     ]) {
       expect([text, fits(text)]).toEqual([text, false]);
     }
+  });
+
+  it("finds holders that are gone, holders that are late, and locks that it sees only in part", () => {
+    const words = ["gone", "late", "partial"];
+    const fitting = (more: Parameters<typeof entry>[0]): readonly string[] =>
+      words.filter((word) => readFilter(word)(row(more), NOW_MS));
+    expect(fitting({ holders: [holder({ leaseLeftMs: 15_000 })] })).toEqual([]);
+    expect(fitting({ holders: [holder({ leaseLeftMs: 14_999 })] })).toEqual(["late"]);
+    expect(fitting({ holders: [holder(), holder({ goneSinceAtMs: NOW_MS - 80_000 })] })).toEqual(["gone"]);
+    expect(fitting({ kind: "redlock", needsTopology: "redlock", holders: [holder()] })).toEqual(["partial"]);
   });
 
   it("takes what it cannot read for a word to look for", () => {
@@ -162,6 +175,18 @@ describe("a row", () => {
     expect(JSON.stringify(shown)).not.toContain("secret");
     expect(shown.holders[0]?.owner).toBe("ReH8GUZ6AOmR69do/1/30000/1");
     expect(publicOwner("legacy/1/2/3/x", hidden.redact)).toBe("legacy/1/2/3/x");
+  });
+});
+
+describe("a lock that needs another topology", () => {
+  it("can be looked at, and not changed from here", async () => {
+    const viewer = { may: () => Promise.resolve(true) } as unknown as Viewer;
+    const detail = (more: Parameters<typeof entry>[0]): LockDetail => ({ row: row(more) }) as LockDetail;
+    const actions = async (more: Parameters<typeof entry>[0]): Promise<readonly string[]> =>
+      (await lockAnswer(detail(more), { viewer, allow: ["release", "pause"], atMs: NOW_MS })).actions;
+    expect(await actions({ kind: "mutex" })).toEqual(["release", "pause"]);
+    expect(await actions({ kind: "mutex", needsTopology: "single-server" })).toEqual([]);
+    expect(await actions({ kind: "redlock", needsTopology: "redlock" })).toEqual([]);
   });
 });
 

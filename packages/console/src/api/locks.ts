@@ -24,6 +24,8 @@ export interface HolderView {
   /** Null: no end (a foreign key without an expiry). */
   readonly expiresAtMs: number | null;
   readonly label: string | null;
+  /** When its client was last heard of, if that is more than a minute ago: it has crashed or is cut off. Null: it is alive, or not known. */
+  readonly goneSinceAtMs: number | null;
   /** Together with others of the same mode (a reader, a semaphore's holder), or alone. */
   readonly mode: "shared" | "exclusive";
   /** How many permits of a semaphore, and which numbers; 1 and none for other kinds. */
@@ -45,6 +47,8 @@ export interface WaiterView {
   readonly permits: number;
   /** It waits at least since then: when it was first seen. Null before it was seen. */
   readonly sinceAtMs: number | null;
+  /** As of a holder. */
+  readonly goneSinceAtMs: number | null;
 }
 
 /** Permits of a semaphore. */
@@ -79,6 +83,8 @@ export interface LockRow {
   /** The first 3; `holderCount` says how many. */
   readonly holders: readonly HolderView[];
   readonly holderCount: number;
+  /** How many of all holders are gone, see `HolderView.goneSinceAtMs`. */
+  readonly goneCount: number;
   readonly waiterCount: number;
   /** Of the oldest hold, or of the pause. */
   readonly sinceAtMs: number | null;
@@ -90,6 +96,12 @@ export interface LockRow {
   readonly count: { readonly left: number; readonly initial: number } | null;
   readonly label: string | null;
   readonly pause: PauseView | null;
+  /**
+   * Null for nearly all. `redlock`: a Redlock of several servers, of which this console sees one. `single-server`: a lock on one
+   * server of a group, without the others. Either is shown as far as it is seen, and can be changed only from a console with the
+   * right servers.
+   */
+  readonly needsTopology: "redlock" | "single-server" | null;
   /** Contention, see `Samples`; empty when nobody waited in the last 5 minutes. */
   readonly waiterSamples: Samples;
 }

@@ -1,4 +1,4 @@
-/** What the first page says at a glance: how many locks are held, waited for and paused, each with the filter that lists them. */
+/** What the first page says at a glance: how many locks are held, waited for, paused and held by clients that are gone, each with the filter that lists them. */
 import type { LockRow } from "../api.js";
 import { shellWord } from "../shell-word.js";
 
@@ -16,7 +16,13 @@ export function talliesOf(rows: readonly LockRow[]): readonly Tally[] {
     { word: "held", n: count(({ state }) => state === "held"), q: "state:held" },
     { word: "waited for", n: count(({ waiterCount }) => waiterCount > 0), q: "waiting" },
     { word: "paused", n: count(({ pause }) => pause !== null), q: "paused" },
+    { word: "gone", n: count(({ goneCount }) => goneCount > 0), q: "gone" },
   ];
+}
+
+/** Whether a deadlock is possible at all: somebody holds a lock for which somebody waits. */
+export function mayDeadlock(rows: readonly LockRow[]): boolean {
+  return rows.some(({ holderCount, waiterCount }) => holderCount > 0 && waiterCount > 0);
 }
 
 /** The command that releases this hold and no other; undefined if the command line cannot name it. */

@@ -4,7 +4,17 @@ import { readFilter } from "../../src/filter.js";
 import { releaseCommand, talliesOf } from "../../src/ui/summary.js";
 
 function row(given: Partial<LockRow>): LockRow {
-  return { state: "held", waiterCount: 0, pause: null, holders: [], label: null, name: "a", ...given } as LockRow;
+  return {
+    state: "held",
+    waiterCount: 0,
+    pause: null,
+    holders: [],
+    holderCount: 1,
+    goneCount: 0,
+    label: null,
+    name: "a",
+    ...given,
+  } as LockRow;
 }
 
 it("the counts of the first page are what their filters list", () => {
@@ -15,9 +25,10 @@ it("the counts of the first page are what their filters list", () => {
     row({ state: "paused", pause, waiterCount: 1 }),
     row({ state: "held", pause }),
     row({ state: "counting" }),
+    row({ goneCount: 1 }),
   ];
   const tallies = talliesOf(rows);
-  expect(tallies.map(({ word, n }) => `${n} ${word}`)).toEqual(["3 held", "2 waited for", "2 paused"]);
+  expect(tallies.map(({ word, n }) => `${n} ${word}`)).toEqual(["4 held", "2 waited for", "2 paused", "1 gone"]);
   for (const { q, n } of tallies) expect(rows.filter((one) => readFilter(q)(one, 0))).toHaveLength(n);
 });
 

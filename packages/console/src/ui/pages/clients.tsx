@@ -1,6 +1,7 @@
 /** Which process holds what: the question after a host was lost. */
 import type { JSX } from "preact";
 import type { ClientView, HoldView } from "../../api.js";
+import { leaseMsOf } from "../../filter.js";
 import { open } from "../actions.js";
 import { count } from "../format.js";
 import { known } from "../live.js";
@@ -9,7 +10,7 @@ import { type Column, DataTable } from "../parts/data-table.js";
 import { StateMark } from "../parts/icons.js";
 import { LeaseLeft } from "../parts/lease-left.js";
 import { Loading } from "../parts/loading.js";
-import { leaseMsOf, lockHref, Maybe, Outside, Quantity, Since, Who } from "../parts/words.js";
+import { lockHref, Maybe, Outside, Quantity, Since, Who } from "../parts/words.js";
 import { session } from "../requests.js";
 import { amend, hrefOf, route } from "../route.js";
 import { useStore } from "../store.js";

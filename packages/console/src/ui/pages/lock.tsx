@@ -1,6 +1,7 @@
 /** One lock: who has it, who waits in which order and why, what happened before, and what can be done about it. */
 import type { ComponentChildren, JSX } from "preact";
 import type { HolderView, LockAnswer, LockRow, WaiterView } from "../../api.js";
+import { leaseMsOf } from "../../filter.js";
 import { open } from "../actions.js";
 import { count, whole } from "../format.js";
 import { known } from "../live.js";
@@ -11,19 +12,7 @@ import { HistoryTable } from "../parts/history-table.js";
 import { LeaseLeft } from "../parts/lease-left.js";
 import { Loading } from "../parts/loading.js";
 import { Timeline } from "../parts/timeline.js";
-import {
-  At,
-  Countdown,
-  LockMark,
-  leaseMsOf,
-  lockHref,
-  Maybe,
-  None,
-  Outside,
-  Since,
-  Who,
-  whoText,
-} from "../parts/words.js";
+import { At, Countdown, Gone, LockMark, lockHref, Maybe, None, Outside, Since, Who, whoText } from "../parts/words.js";
 import { ReleaseDialog } from "../release-dialog.js";
 import { session } from "../requests.js";
 import { hrefOf, route } from "../route.js";
@@ -62,6 +51,8 @@ export function LockPage(): JSX.Element {
       </header>
       <Explain lock={lock} />
       <PauseNote lock={lock} />
+      <GoneNote lock={lock} />
+      <TopologyNote lock={lock} />
       <OtherKinds lock={lock} />
       <Leader lock={lock} />
       <Section title={count(row.holderCount, "holder")} isShown={row.holderCount > 0}>
@@ -137,6 +128,43 @@ function PauseNote({ lock: { row } }: { readonly lock: LockAnswer }): JSX.Elemen
       <dt>Until</dt>
       <dd>{pause.untilAtMs === null ? "someone resumes it" : <At atMs={pause.untilAtMs} />}</dd>
     </dl>
+  );
+}
+
+/** Holders whose client is gone keep the lock until their lease ends; each that is shown, since when and until when. */
+function GoneNote({ lock: { row, holders } }: { readonly lock: LockAnswer }): JSX.Element | null {
+  if (row.goneCount === 0) return null;
+  return (
+    <div class="explain warn">
+      {holders
+        .filter(({ goneSinceAtMs }) => goneSinceAtMs !== null)
+        .slice(0, MOST_COMMANDS)
+        .map((holder) => (
+          <p key={holder.owner}>
+            The client of <Who somebody={holder} /> has been gone for <Since atMs={holder.goneSinceAtMs} />
+            {holder.expiresAtMs === null ? (
+              ", and its hold has no end."
+            ) : (
+              <>
+                ; its lease ends in <Countdown atMs={holder.expiresAtMs} />.
+              </>
+            )}
+          </p>
+        ))}
+      {row.goneCount > MOST_COMMANDS && <p>{whole(row.goneCount)} of the holders are gone.</p>}
+      <p>To free the lock now, release the hold below.</p>
+    </div>
+  );
+}
+
+function TopologyNote({ lock: { row } }: { readonly lock: LockAnswer }): JSX.Element | null {
+  if (row.needsTopology === null) return null;
+  return (
+    <p class="explain warn">
+      {row.needsTopology === "redlock"
+        ? "A Redlock of several servers: this page shows what one of them knows. A console with all its servers shows and changes the whole."
+        : "A lock on single servers, without the others of this console. A console with that server alone can change it."}
+    </p>
   );
 }
 
@@ -254,7 +282,7 @@ function HoldersRows({ row, holders, mayRelease }: HoldersRowsProps): JSX.Elemen
 
 function holderColumns(row: LockRow): readonly Column<HolderView>[] {
   const columns: Column<HolderView>[] = [
-    { id: "who", title: "Holder", cell: (holder) => <Who somebody={holder} /> },
+    { id: "who", title: "Holder", cell: (holder) => <WhoOrGone claim={holder} /> },
     {
       id: "since",
       title: "Since",
@@ -335,7 +363,16 @@ const WAITER_COLUMNS: readonly Column<WaiterView>[] = [
 function PlaceAndWho({ waiter }: { readonly waiter: WaiterView }): JSX.Element {
   return (
     <>
-      <span class="place">{waiter.place}</span> <Who somebody={waiter} />
+      <span class="place">{waiter.place}</span> <WhoOrGone claim={waiter} />
+    </>
+  );
+}
+
+function WhoOrGone({ claim }: { readonly claim: HolderView | WaiterView }): JSX.Element {
+  return (
+    <>
+      <Gone atMs={claim.goneSinceAtMs} />
+      <Who somebody={claim} />
     </>
   );
 }

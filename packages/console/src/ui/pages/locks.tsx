@@ -2,15 +2,16 @@
 import type { JSX } from "preact";
 import { useEffect, useId, useMemo, useState } from "preact/hooks";
 import { type LockRow, type LocksAnswer, SAMPLE_SPAN_MS } from "../../api.js";
-import { readFilter } from "../../filter.js";
+import { leaseMsOf, readFilter } from "../../filter.js";
 import { nowAtMs } from "../clock.js";
 import { duration, whole } from "../format.js";
 import { type Known, known } from "../live.js";
 import { type Column, DataTable } from "../parts/data-table.js";
+import { Deadlocks } from "../parts/deadlocks.js";
 import { LeaseLeft } from "../parts/lease-left.js";
 import { Loading } from "../parts/loading.js";
 import { Spark } from "../parts/spark.js";
-import { HolderCell, LockName, leaseMsOf, lockHref, Maybe, None, Outside, Quantity, Since } from "../parts/words.js";
+import { HolderCell, LockName, lockHref, Maybe, None, Outside, Quantity, Since } from "../parts/words.js";
 import { get } from "../requests.js";
 import { amend, route } from "../route.js";
 import { useStore } from "../store.js";
@@ -20,7 +21,7 @@ const END = Number.MAX_SAFE_INTEGER;
 
 const COLUMNS: readonly Column<LockRow>[] = [
   { id: "name", title: "Name", cell: (row) => <LockName row={row} />, sortBy: ({ name }) => name },
-  { id: "kind", title: "Kind", width: "7.5rem", fromPx: 760, cell: ({ kind }) => kind, sortBy: ({ kind }) => kind },
+  { id: "kind", title: "Kind", width: "7.5rem", fromPx: 760, cell: (row) => kindText(row), sortBy: ({ kind }) => kind },
   { id: "holder", title: "Holder", width: "11.5rem", fromPx: 760, cell: (row) => <HolderCell row={row} /> },
   {
     id: "since",
@@ -82,6 +83,10 @@ export function LocksPage(): JSX.Element {
     <>
       <FilterBox q={q} complaint={complaintOf(q)} text={countOf(locks, q, rows.length, all.length)} />
       {locks !== null && <Tallies rows={[...locks.rows.values()]} isCut={locks.isCut} q={q} />}
+      {locks !== null && <Deadlocks rows={[...locks.rows.values()]} />}
+      {locks !== null && (
+        <Partial n={[...locks.rows.values()].filter(({ needsTopology }) => needsTopology !== null).length} />
+      )}
       <DataTable
         caption="Locks"
         isMain
@@ -100,6 +105,23 @@ export function LocksPage(): JSX.Element {
       />
       {more?.nextCursor != null && <p class="note">There are more. Narrow the filter to see them.</p>}
     </>
+  );
+}
+
+function kindText({ kind, needsTopology }: LockRow): string {
+  return needsTopology === null ? kind : `${kind}, in part`;
+}
+
+/** Locks that this console sees only in part: which ones, and that their servers are others. */
+function Partial({ n }: { readonly n: number }): JSX.Element | null {
+  if (n === 0) return null;
+  return (
+    <p class="note">
+      {n === 1 ? "1 lock needs" : `${whole(n)} locks need`} another topology: this console sees a part of it.{" "}
+      <button type="button" class="small" onClick={() => amend({ q: "partial" })}>
+        Show
+      </button>
+    </p>
   );
 }
 
@@ -122,7 +144,7 @@ function countOf(locks: Known["locks"], q: string, shown: number, all: number): 
   return q === "" ? `${total} ${all === 1 ? "lock" : "locks"}` : `${whole(shown)} of ${total} locks`;
 }
 
-/** How many are held, waited for and paused; a click lists them. */
+/** How many are held, waited for, paused and gone; a click lists them. */
 function Tallies({ rows, isCut, q }: TalliesProps): JSX.Element {
   return (
     <p class="tallies">
@@ -171,7 +193,7 @@ function FilterBox({ q, complaint, text }: FilterBoxProps): JSX.Element {
       </label>
       <p id={hintId} class={complaint === undefined ? "hidden" : "complaint"}>
         {complaint ??
-          "Words for name, holder or label; or name: kind: holder: label: state: token: waiting paused over:5m. All must hold."}
+          "Words for name, holder or label; or name: kind: holder: label: state: token: waiting paused gone late partial over:5m. All must hold."}
       </p>
       <p class="count">{text}</p>
       <Announced text={text} when={q} />

@@ -42,6 +42,16 @@ export function Since({ atMs }: { readonly atMs: number | null }): JSX.Element {
   );
 }
 
+/** Its client was last heard of then, and has crashed or is cut off; nothing if it is alive. */
+export function Gone({ atMs }: { readonly atMs: number | null }): JSX.Element | null {
+  if (atMs === null) return null;
+  return (
+    <span class="badge-warn">
+      <StateMark shape="trouble" /> gone for <Since atMs={atMs} />{" "}
+    </span>
+  );
+}
+
 /** How long it still takes, counting down. */
 export function Countdown({ atMs }: { readonly atMs: number }): JSX.Element {
   const now = useNow();
@@ -110,8 +120,20 @@ export function LockName({ row }: { readonly row: LockRow }): JSX.Element {
 /** Who has it, in one cell: the holder, how many holders, or who paused it. */
 export function HolderCell({ row }: { readonly row: LockRow }): JSX.Element {
   const [first] = row.holders;
-  if (first !== undefined && row.holderCount === 1) return <Who somebody={first} />;
-  if (row.holderCount > 1) return <span>{count(row.holderCount, "holder")}</span>;
+  if (first !== undefined && row.holderCount === 1)
+    return (
+      <>
+        <Gone atMs={first.goneSinceAtMs} />
+        <Who somebody={first} />
+      </>
+    );
+  if (row.holderCount > 1)
+    return (
+      <span>
+        {count(row.holderCount, "holder")}
+        {row.goneCount > 0 && <span class="badge-warn">, {whole(row.goneCount)} gone</span>}
+      </span>
+    );
   if (row.pause !== null)
     return (
       <span class="paused-by">
@@ -126,13 +148,4 @@ export function HolderCell({ row }: { readonly row: LockRow }): JSX.Element {
 /** The page of a lock. */
 export function lockHref({ kind, name, key }: LockId): string {
   return hrefOf("lock", { kind, name, key: key ?? undefined });
-}
-
-/**
- * How long the lease of a claim is when it begins: the third part of its id, as docs/redis-keys.md writes it.
- * Undefined for holders that are not ours.
- */
-export function leaseMsOf(owner: string): number | undefined {
-  const [, leaseMs] = /^[\w-]{16}\/\d+\/(\d+)\//.exec(owner) ?? [];
-  return leaseMs === undefined ? undefined : Number(leaseMs);
 }

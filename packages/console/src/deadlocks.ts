@@ -1,0 +1,61 @@
+/** Searches for possible deadlocks when a page asks, and gives the same result to everybody who asks soon after. */
+import { type Deadlock, type DeadlockClaim, type FoundDeadlocks, findDeadlocks } from "holdfast/admin";
+import type { DeadlockClaimView, DeadlockView } from "./api.js";
+import type { StoreLink } from "./store-link.js";
+import { publicOwner, type Redaction } from "./views.js";
+
+/** A search reads all locks, so it runs less often than a page may ask. */
+const EVERY_MS = 10_000;
+/** Share of the time that searching may take, as a factor. */
+const REST = 3;
+
+/** See the file header. */
+export class DeadlockSearch {
+  readonly #link: StoreLink;
+  #found: FoundDeadlocks | undefined;
+  #nextMs = 0;
+  #searching: Promise<FoundDeadlocks> | undefined;
+
+  constructor(link: StoreLink) {
+    this.#link = link;
+  }
+
+  /** The result of a recent search, or of a new one. @throws HttpProblem 503  Redis is down; else as the library */
+  async result(): Promise<FoundDeadlocks> {
+    if (this.#found !== undefined && performance.now() < this.#nextMs) return this.#found;
+    this.#searching ??= this.#search().finally(() => {
+      this.#searching = undefined;
+    });
+    return this.#searching;
+  }
+
+  async #search(): Promise<FoundDeadlocks> {
+    const begunMs = performance.now();
+    const found = await this.#link.use(({ holdfast }) => findDeadlocks(holdfast));
+    const endedMs = performance.now();
+    this.#found = found;
+    this.#nextMs = endedMs + Math.max(EVERY_MS, REST * (endedMs - begunMs));
+    return found;
+  }
+}
+
+/** As pages are told. */
+export function deadlockView({ members, sinceAtMs }: Deadlock, redact: Redaction): DeadlockView {
+  const claimOf = ({ kind, name, key, owner, label, sinceAtMs: since }: DeadlockClaim): DeadlockClaimView => ({
+    ...{ kind, name, key: key ?? null, owner: publicOwner(owner, redact), token: null },
+    ...{ sinceAtMs: since ?? null, label: redact.has("label") ? null : (label ?? null) },
+  });
+  return {
+    sinceAtMs: sinceAtMs ?? null,
+    members: members.map(({ clientId, host, pid, clientName, holds, waits }) => ({
+      ...{ clientId, host: host ?? null, pid: pid ?? null, app: clientName ?? null },
+      holds: { ...claimOf(holds), token: holds.token ?? null },
+      waits: claimOf(waits),
+    })),
+  };
+}
+
+/** The names of all locks in it. */
+export function namesIn({ members }: DeadlockView): readonly string[] {
+  return members.flatMap(({ holds, waits }) => [holds.name, waits.name]);
+}

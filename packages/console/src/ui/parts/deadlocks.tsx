@@ -1,0 +1,106 @@
+/** Clients that wait for each other: who holds what, who waits for what, and which lock to release. */
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { DeadlockClaimView, DeadlocksAnswer, DeadlockView, LockRow } from "../../api.js";
+import { liveness } from "../live.js";
+import { get } from "../requests.js";
+import { mayDeadlock, releaseCommand } from "../summary.js";
+import { Copyable } from "./copy.js";
+import { lockHref, Outside, Since, Who } from "./words.js";
+
+const ASK_AGAIN_MS = 10_000;
+
+/** The section, or nothing if no possible deadlock is known. */
+export function Deadlocks({ rows }: { readonly rows: readonly LockRow[] }): JSX.Element | null {
+  const found = useDeadlocks(mayDeadlock(rows));
+  if (found.length === 0) return null;
+  return (
+    <section class="explain warn" aria-labelledby="deadlocks-title">
+      <h2 id="deadlocks-title">{found.length === 1 ? "Possible deadlock" : `${found.length} possible deadlocks`}</h2>
+      {found.map((deadlock) => (
+        <Cycle key={deadlock.members[0]?.holds.owner} deadlock={deadlock} />
+      ))}
+    </section>
+  );
+}
+
+function Cycle({ deadlock: { members, sinceAtMs } }: { readonly deadlock: DeadlockView }): JSX.Element {
+  const victim = members[0]?.holds;
+  const command = victim === undefined ? undefined : releaseCommand(victim, victim.token);
+  return (
+    <>
+      <p>
+        {members.length} clients wait for each other
+        {sinceAtMs !== null && (
+          <>
+            {" "}
+            for <Since atMs={sinceAtMs} />
+          </>
+        )}
+        :
+      </p>
+      <ul>
+        {members.map(({ holds, waits, ...who }) => (
+          <li key={holds.owner}>
+            <Who somebody={who} /> holds <Claim claim={holds} /> and waits for <Claim claim={waits} />
+          </li>
+        ))}
+      </ul>
+      {victim !== undefined && (
+        <p>
+          To end it, release <Claim claim={victim} />, whose holder has held it for the shortest time.
+          {command !== undefined && (
+            <>
+              {" "}
+              From a shell: <Copyable value={command} noun="command" />
+            </>
+          )}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Claim({ claim }: { readonly claim: DeadlockClaimView }): JSX.Element {
+  const { name, kind, label } = claim;
+  return (
+    <>
+      <a href={lockHref(claim)}>
+        <Outside text={name} isCode />
+      </a>{" "}
+      ({kind}
+      {label !== null && label !== "" && (
+        <>
+          , <Outside text={label} />
+        </>
+      )}
+      )
+    </>
+  );
+}
+
+/** Asks only while there can be one. */
+function useDeadlocks(isPossible: boolean): readonly DeadlockView[] {
+  const [found, setFound] = useState<readonly DeadlockView[]>([]);
+  useEffect(() => {
+    if (!isPossible) {
+      setFound([]);
+      return undefined;
+    }
+    let isOver = false;
+    const ask = (): void => {
+      if (liveness.value === "stopped" || document.hidden) return;
+      get<DeadlocksAnswer>("api/deadlocks").then(
+        ({ deadlocks }) => isOver || setFound(deadlocks),
+        () => undefined, // the page says by itself when the server does not answer
+      );
+    };
+    ask();
+    const again = setInterval(ask, ASK_AGAIN_MS);
+    return () => {
+      isOver = true;
+      clearInterval(again);
+    };
+  }, [isPossible]);
+  return found;
+}
