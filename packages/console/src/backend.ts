@@ -6,6 +6,9 @@ import type { FindingView, RedisAnswer } from "./api.js";
 export interface ServerClient {
   call(command: string, ...args: string[]): Promise<unknown>;
   readonly options?: { readonly host?: string | undefined; readonly port?: number | undefined };
+  /** Of the events, `error` and `ready` are used. */
+  on?(event: string | symbol, listener: (error?: unknown) => void): unknown;
+  off?(event: string | symbol, listener: (error?: unknown) => void): unknown;
 }
 
 /** See the file header. */

@@ -6,6 +6,7 @@
  */
 import type { StoreView } from "./api.js";
 import type { Backend, Link } from "./backend.js";
+import { ConnectionErrors } from "./connection-errors.js";
 import { HttpProblem } from "./problem.js";
 import { isTrouble, isWrongType, troubleOf } from "./trouble.js";
 
@@ -17,6 +18,7 @@ export class StoreLink {
   readonly #link: Link;
   readonly #now: () => number;
   readonly #closing = new AbortController();
+  readonly #errors = new ConnectionErrors();
   #backend: Backend | undefined;
   #connecting: Promise<Backend> | undefined;
   #store: StoreView;
@@ -51,7 +53,9 @@ export class StoreLink {
     if (this.#closing.signal.aborted) throw new HttpProblem(503, "closed", "The console is closing.");
     if (this.pauseMs > 0) throw this.#problem();
     try {
-      const result = await work(await this.#reach());
+      const backend = await this.#reach();
+      this.#errors.watch(backend.servers());
+      const result = await work(backend);
       this.#up();
       return result;
     } catch (error) {
@@ -71,6 +75,7 @@ export class StoreLink {
   async close(): Promise<void> {
     this.#closing.abort(new Error("the console is closing"));
     await this.#connecting?.catch(() => {});
+    this.#errors.watch([]);
     await this.#backend?.close();
   }
 
@@ -103,7 +108,7 @@ export class StoreLink {
     this.#set({
       state: "down",
       address: this.#link.address,
-      ...troubleOf(error),
+      ...troubleOf(error, this.#errors.last),
       sinceAtMs: before.state === "down" ? before.sinceAtMs : nowMs,
       attempt,
       nextTryAtMs: nowMs + pauseMs,

@@ -10,6 +10,10 @@ export interface Trouble {
 const UNKNOWN_HINT =
   "Look at the log of Redis and at the network between it and this console; holdfast doctor looks for more.";
 
+/** What client libraries say of their own working, which tells an operator nothing. */
+const OF_THE_LIBRARY =
+  /^(?:Command timed out|Reached the max retries|Connection is closed|Stream isn't writeable|Socket timeout)/i;
+
 const HINTS: readonly (readonly [pattern: RegExp, error: string, hint: string])[] = [
   [
     /ECONNREFUSED/,
@@ -76,12 +80,20 @@ const HINTS: readonly (readonly [pattern: RegExp, error: string, hint: string])[
   ],
 ];
 
-/** The trouble in an error of whatever client. Never has a password in it. */
-export function troubleOf(error: unknown): Trouble {
+/**
+ * The trouble in an error of whatever client. Never has a password in it.
+ *
+ * @param connectionError  why the connection is down, for errors that only say that no answer came
+ */
+export function troubleOf(error: unknown, connectionError?: unknown): Trouble {
   const texts = chainOf(error);
   const all = texts.join(" · ");
   const last = redact(texts.at(-1) ?? String(error)).slice(0, 300);
-  for (const [pattern, plain, hint] of HINTS) if (pattern.test(all)) return { error: `${plain} (${last})`, hint };
+  const isOfTheLibrary = OF_THE_LIBRARY.test(last);
+  if (isOfTheLibrary && connectionError !== undefined) return troubleOf(connectionError);
+  for (const [pattern, plain, hint] of HINTS) {
+    if (pattern.test(all)) return { error: isOfTheLibrary ? plain : `${plain} (${last})`, hint };
+  }
   return { error: last, hint: UNKNOWN_HINT };
 }
 

@@ -64,6 +64,32 @@ describe("without Redis", () => {
     redis.disconnect();
   });
 
+  it("a console whose commands only time out says why the connection is down", async () => {
+    const redis = new Redis({
+      port: server.port,
+      retryStrategy: () => 50,
+      maxRetriesPerRequest: null,
+      commandTimeout: 500,
+    });
+    redis.on("error", () => {});
+    const holdfast = createHoldfast({ redis });
+    const site = await startConsole({ holdfast, servers: () => [redis] });
+    expect((await site.get("api/locks")).status).toBe(200);
+    const listeners = redis.listenerCount("ready");
+    await server.kill();
+    await until(async () => {
+      const { json } = await site.get("api/locks");
+      return json.store?.error?.includes("ECONNREFUSED");
+    }, "it says that nothing listens");
+    await server.restart();
+    await until(async () => (await site.get("api/locks")).status === 200, "it answers again");
+    expect((await site.get("api/redis")).json.store.state).toBe("up");
+    await site.close();
+    expect(redis.listenerCount("ready")).toBeLessThan(listeners);
+    await holdfast.close();
+    redis.disconnect();
+  });
+
   it("an action whose answer is lost is not called refused", async () => {
     const redis = new Redis({ port: server.port, retryStrategy: () => 50 });
     redis.on("error", () => {});
@@ -99,8 +125,11 @@ describe("trouble", () => {
     );
     expect(troubleOf(new Error("LOADING Redis is loading the dataset in memory")).error).toContain("loading");
     const given = "Reached the max retries per request limit (which is 1). Refer to maxRetriesPerRequest for details.";
-    expect(troubleOf(new Error(given)).error, "what a client library says of itself").toMatch(
-      /^Redis does not answer\./,
+    expect(troubleOf(new Error(given)).error, "what a client library says of itself").toBe("Redis does not answer.");
+    const timeout = new Error("Command timed out");
+    expect(troubleOf(timeout).error).toBe("Redis does not answer.");
+    expect(troubleOf(timeout, new Error("connect ECONNREFUSED 127.0.0.1:6379")).error).toBe(
+      "Nothing listens at that address. (connect ECONNREFUSED 127.0.0.1:6379)",
     );
     expect(troubleOf("odd").hint).not.toBe("");
   });
