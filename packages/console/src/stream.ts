@@ -13,7 +13,7 @@ import type { Change } from "./snapshot.js";
 import type { StoreLink } from "./store-link.js";
 import type { StreamView } from "./stream-view.js";
 
-const COMMENT_MS = 15_000;
+const BEAT_MS = 15_000;
 const MOST_STREAMS = 200;
 /** How long the poller goes on for a stream that has ended. */
 const LINGER_MS = 3_000;
@@ -171,7 +171,7 @@ class Stream {
     this.#idOf = numbers.idOf;
     this.#latest = numbers.latest;
     this.#onEnd = onEnd;
-    this.#timer = setInterval(() => this.#beat(), COMMENT_MS).unref();
+    this.#timer = setInterval(() => this.#beat(), BEAT_MS).unref();
     res.on("close", this.#over);
     res.on("error", this.#over);
   }
@@ -231,9 +231,9 @@ class Stream {
       });
   }
 
-  /** Whoever may look no longer is told so, within one comment's time. */
+  /** Whoever may look no longer is told so, within the time of one beat. */
   #beat(): void {
-    this.#write(": still here\n\n");
+    this.#write("event: beat\ndata: {}\n\n");
     this.#queue(async () => {
       if (!(await this.#view.isAllowed())) this.end();
     });

@@ -17,17 +17,19 @@ export type Topic = "locks" | "lock" | "clients" | "semaphores" | "elections" | 
  * |---|---|---|
  * | `state` | StreamState | the whole of all topics: replace everything |
  * | `change` | StreamChange | what is different since the event before |
+ * | `beat` | {} | every 15 s, without an id: the stream is still there |
  * | `end` | {} | signed out, or the console is closing: do not reconnect before api/session answers |
  *
- * A comment comes every 15 s.
+ * A page to which nothing has come for longer than two beats is no longer live.
  */
 export interface StreamEvents {
   readonly state: StreamState;
   readonly change: StreamChange;
+  readonly beat: Record<string, never>;
   readonly end: Record<string, never>;
 }
 
-/** Event `state`. A topic that was not asked for is absent; one that cannot be read now is null. */
+/** Event `state`. A topic that was not asked for is absent; one that was not read yet, or cannot be read now, is null. */
 export interface StreamState extends Stamped {
   readonly store: StoreView;
   readonly locks?: LocksState | null;

@@ -5,7 +5,8 @@ import type { SessionAnswer, StoreView } from "../api.js";
 import { close, open, openDialog } from "./actions.js";
 import { announcement } from "./announce.js";
 import { listenToKeys } from "./keyboard.js";
-import { disconnect, follow, known, type Liveness, liveness, toggleStopped } from "./live.js";
+import type { Liveness } from "./known.js";
+import { disconnect, follow, known, liveness, toggleStopped } from "./live.js";
 import { ClientsPage } from "./pages/clients.js";
 import { DownPage } from "./pages/down.js";
 import { ElectionsPage } from "./pages/elections.js";
@@ -118,6 +119,8 @@ function Menu({ here }: { readonly here: PageName }): JSX.Element {
 
 const LIVE_WORDS: Readonly<Record<Liveness, readonly [word: string, meaning: string]>> = {
   connecting: ["connecting", "The stream of changes is being opened"],
+  loading: ["loading", "What this page shows is being read"],
+  down: ["Redis is down", "The console answers, and Redis does not. It is tried again every few seconds"],
   live: ["live", "Changes are shown as they happen. Press to stop"],
   polling: ["polling", "The stream does not get through: asked again every 5 s"],
   offline: ["offline", "The console does not answer. It is tried again every 5 s"],

@@ -4,39 +4,12 @@
  * A stream follows the topics of one page. What other pages showed last stays here, so that going back to a list finds it at once,
  * as long as it was, and the new state replaces it when it comes.
  */
-import type {
-  ClientView,
-  ElectionView,
-  LockAnswer,
-  LockRow,
-  RedisAnswer,
-  SemaphoreView,
-  Stamped,
-  StoreView,
-  StreamChange,
-  StreamState,
-} from "../api.js";
+import type { LockAnswer, StreamChange, StreamState } from "../api.js";
 import { setServerTime } from "./clock.js";
+import { hasAll, type Known, type Liveness, livenessOf, merged } from "./known.js";
 import { poll, type Subject } from "./polling.js";
 import { refreshSession } from "./requests.js";
 import { Store } from "./store.js";
-
-/** All that is known now; undefined until it came, null if it cannot be read now. */
-export interface Known {
-  readonly store?: StoreView | undefined;
-  readonly locks?: { readonly rows: ReadonlyMap<string, LockRow>; readonly isCut: boolean } | null | undefined;
-  readonly lock?: LockAnswer | null | undefined;
-  readonly clients?: readonly ClientView[] | null | undefined;
-  readonly semaphores?: readonly SemaphoreView[] | null | undefined;
-  readonly elections?: readonly ElectionView[] | null | undefined;
-  readonly redis?: RedisAnswer | null | undefined;
-}
-
-/**
- * How it is kept up to date. `live`: by the stream; `polling`: by asking; `offline`: the console itself does not answer;
- * `stopped`: not at all, since the visitor wants to read in peace.
- */
-export type Liveness = "connecting" | "live" | "polling" | "offline" | "stopped";
 
 /** What the pages show. */
 export const known: Store<Known> = new Store<Known>({});
@@ -47,6 +20,8 @@ export const liveness: Store<Liveness> = new Store<Liveness>("connecting");
 const PATIENCE_MS = 5_000;
 /** How often it is asked instead. */
 const POLL_MS = 5_000;
+/** The server says something at least every 15 s. A stream that is silent for so long has broken without a word. */
+const SILENCE_MS = 35_000;
 /** While it is asked, the stream is tried again so often. */
 const RETRY_STREAM_MS = 20_000;
 
@@ -54,6 +29,9 @@ let subject: Subject | undefined;
 let stream: EventSource | undefined;
 let patience: ReturnType<typeof setTimeout> | undefined;
 let retry: ReturnType<typeof setTimeout> | undefined;
+let silence: ReturnType<typeof setTimeout> | undefined;
+/** Whether this stream has brought all topics of the page. */
+let isComplete = false;
 let polling: ReturnType<typeof setInterval> | undefined;
 
 /** Follows this from now on, in place of what was followed before. */
@@ -88,6 +66,7 @@ export function disconnect(): void {
   stream?.close();
   stream = undefined;
   endPatience();
+  clearTimeout(silence);
   clearTimeout(retry);
   clearInterval(polling);
   polling = undefined;
@@ -101,9 +80,11 @@ export function learn(lock: LockAnswer): void {
 
 function connect(): void {
   clearTimeout(retry);
+  clearTimeout(silence);
   endPatience();
   stream?.close();
   if (subject === undefined) return;
+  isComplete = false;
   if (liveness.value === "offline") liveness.set("connecting");
   const query = new URLSearchParams({ topics: subject.topics.join(",") });
   if (subject.kind !== undefined) query.set("kind", subject.kind);
@@ -114,14 +95,24 @@ function connect(): void {
   const hear = (type: string, use: (data: unknown) => void): void =>
     source.addEventListener(type, ({ data }: MessageEvent<string>) => {
       if (stream !== source) return;
-      isLive();
+      isOpen();
       use(JSON.parse(data));
+      // After `end` nothing more comes.
+      if (stream === source) liveness.set(livenessOf(known.value.store, isComplete));
     });
   source.addEventListener("open", () => {
-    if (stream === source) isLive();
+    if (stream !== source) return;
+    isOpen();
+    // A stream that is open again goes on where it was, and may have nothing to say.
+    if (isComplete) liveness.set(livenessOf(known.value.store, isComplete));
   });
-  hear("state", (data) => apply(data as StreamState, true));
+  hear("state", (data) => {
+    const state = data as StreamState;
+    isComplete = hasAll(subject?.topics ?? [], state);
+    apply(state, true);
+  });
   hear("change", (data) => apply(data as StreamChange));
+  hear("beat", () => undefined);
   hear("end", () => {
     disconnect();
     liveness.set("connecting");
@@ -131,16 +122,20 @@ function connect(): void {
     if (stream !== source) return;
     // It tries again by itself, unless it was refused.
     if (source.readyState === EventSource.CLOSED) startPolling();
-    else waitForStream();
+    else {
+      liveness.set("connecting");
+      waitForStream();
+    }
   });
   waitForStream();
 }
 
-function isLive(): void {
+function isOpen(): void {
   endPatience();
   clearInterval(polling);
   polling = undefined;
-  liveness.set("live");
+  clearTimeout(silence);
+  silence = setTimeout(startPolling, SILENCE_MS);
 }
 
 /** From the first failure on, and not anew with each further one. */
@@ -157,6 +152,8 @@ function startPolling(): void {
   stream?.close();
   stream = undefined;
   endPatience();
+  clearTimeout(silence);
+  if (liveness.value !== "offline" && liveness.value !== "polling") liveness.set("connecting");
   clearTimeout(retry);
   retry = setTimeout(connect, RETRY_STREAM_MS);
   polling ??= setInterval(pollOnce, POLL_MS);
@@ -169,7 +166,7 @@ function pollOnce(): void {
   poll(asked).then(
     (state) => {
       if (polling === undefined || asked !== subject) return;
-      liveness.set("polling");
+      liveness.set(state.store.state === "down" ? "down" : "polling");
       apply(state, true);
     },
     () => {
@@ -180,20 +177,5 @@ function pollOnce(): void {
 
 function apply(news: StreamState | StreamChange, isWhole = false): void {
   setServerTime(news.atMs);
-  const { locks, v: _v, atMs: _atMs, ...others } = news as StreamChange & Stamped;
-  // Absent means unchanged, and null that it cannot be read now; both stand in what came.
-  let next: Known = { ...known.value, ...others };
-  if (locks === null) next = { ...next, locks: null };
-  else if (locks !== undefined) next = { ...next, locks: mergeRows(locks, isWhole) };
-  known.set(next);
-}
-
-function mergeRows(
-  news: NonNullable<StreamState["locks"]> | NonNullable<StreamChange["locks"]>,
-  isWhole: boolean,
-): Known["locks"] {
-  const rows = new Map(isWhole ? [] : known.value.locks?.rows);
-  if ("removed" in news) for (const id of news.removed) rows.delete(id);
-  for (const row of "changed" in news ? news.changed : news.rows) rows.set(row.id, row);
-  return { rows, isCut: news.isCut };
+  known.set(merged(known.value, news, isWhole));
 }

@@ -78,18 +78,18 @@ export function ClientsPage(): JSX.Element {
   const { clients } = useStore(known);
   const { client: chosenId, sort } = useStore(route).params;
   if (clients === undefined) return <Loading what="clients" />;
-  const chosen = clients?.find(({ clientId }) => clientId === chosenId);
+  const chosen = clients.find(({ clientId }) => clientId === chosenId);
   return (
     <>
       <div class="page-head">
         <h1>Clients</h1>
-        <p class="count">{count(clients?.length ?? 0, "process", "processes")}</p>
+        <p class="count">{count(clients.length, "process", "processes")}</p>
       </div>
       {chosen !== undefined && <ClientCard client={chosen} />}
       <DataTable
         caption="Clients"
         isMain
-        rows={clients ?? []}
+        rows={clients}
         columns={COLUMNS}
         keyOf={({ clientId }) => clientId}
         hrefOf={({ clientId }) => hrefOf("clients", { client: clientId, sort })}
@@ -97,14 +97,10 @@ export function ClientsPage(): JSX.Element {
         sort={sort}
         onSort={(next) => amend({ sort: next })}
         empty={
-          clients === null ? (
-            <p>The clients cannot be read just now.</p>
-          ) : (
-            <>
-              <p class="strong">No process uses a lock.</p>
-              <p>A process appears here with its first acquire, and goes a minute or so after its last.</p>
-            </>
-          )
+          <>
+            <p class="strong">No process uses a lock.</p>
+            <p>A process appears here with its first acquire, and goes a minute or so after its last.</p>
+          </>
         }
       />
     </>

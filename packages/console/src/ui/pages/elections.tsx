@@ -88,12 +88,12 @@ export function ElectionsPage(): JSX.Element {
     <>
       <div class="page-head">
         <h1>Elections</h1>
-        <p class="count">{count(elections?.length ?? 0, "election")}</p>
+        <p class="count">{count(elections.length, "election")}</p>
       </div>
       <DataTable
         caption="Elections"
         isMain
-        rows={elections ?? []}
+        rows={elections}
         columns={mayResign ? [...COLUMNS, RESIGN] : COLUMNS}
         keyOf={({ row }) => row.id}
         hrefOf={({ row }) => lockHref(row)}
@@ -101,14 +101,10 @@ export function ElectionsPage(): JSX.Element {
         sort={sort}
         onSort={(next) => amend({ sort: next })}
         empty={
-          elections === null ? (
-            <p>The elections cannot be read just now.</p>
-          ) : (
-            <>
-              <p class="strong">No election is going on.</p>
-              <p>An election appears here as long as somebody leads or stands.</p>
-            </>
-          )
+          <>
+            <p class="strong">No election is going on.</p>
+            <p>An election appears here as long as somebody leads or stands.</p>
+          </>
         }
       />
     </>

@@ -24,7 +24,7 @@ export function LockPage(): JSX.Element {
   const { lock } = useStore(known);
   const { kind = "", name = "", key } = useStore(route).params;
   const isThis = lock?.row.kind === kind && lock.row.name === name && (lock.row.key ?? undefined) === key;
-  if (lock === null) return <p class="empty">This lock cannot be read just now.</p>;
+  if (lock === null) return <p class="empty">You may no longer see this lock.</p>;
   if (!isThis || lock === undefined) return <Loading what="lock" />;
   const { row } = lock;
   return (

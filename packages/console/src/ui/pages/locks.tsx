@@ -5,7 +5,7 @@ import { type LockRow, type LocksAnswer, SAMPLE_SPAN_MS } from "../../api.js";
 import { leaseMsOf, readFilter } from "../../filter.js";
 import { nowAtMs } from "../clock.js";
 import { duration, whole } from "../format.js";
-import { type Known, known } from "../live.js";
+import { known } from "../live.js";
 import { type Column, DataTable } from "../parts/data-table.js";
 import { Deadlocks } from "../parts/deadlocks.js";
 import { LeaseLeft } from "../parts/lease-left.js";
@@ -77,16 +77,15 @@ export function LocksPage(): JSX.Element {
   const fits = useMemo(() => readFilter(q), [q]);
   const more = useServerRows(locks?.isCut === true && isFiltered ? q : "");
   if (locks === undefined) return <Loading what="locks" />;
-  const all = more?.rows ?? (locks === null ? [] : [...locks.rows.values()]);
+  const followed = [...locks.rows.values()];
+  const all = more?.rows ?? followed;
   const rows = isFiltered ? all.filter((row) => fits(row, nowAtMs())) : all;
   return (
     <>
-      <FilterBox q={q} complaint={complaintOf(q)} text={countOf(locks, q, rows.length, all.length)} />
-      {locks !== null && <Tallies rows={[...locks.rows.values()]} isCut={locks.isCut} q={q} />}
-      {locks !== null && <Deadlocks rows={[...locks.rows.values()]} />}
-      {locks !== null && (
-        <Partial n={[...locks.rows.values()].filter(({ needsTopology }) => needsTopology !== null).length} />
-      )}
+      <FilterBox q={q} complaint={complaintOf(q)} text={countOf(locks.isCut, q, rows.length, all.length)} />
+      <Tallies rows={followed} isCut={locks.isCut} q={q} />
+      <Deadlocks rows={followed} />
+      <Partial n={followed.filter(({ needsTopology }) => needsTopology !== null).length} />
       <DataTable
         caption="Locks"
         isMain
@@ -101,7 +100,7 @@ export function LocksPage(): JSX.Element {
         )}
         sort={sort}
         onSort={(next) => amend({ sort: next === "name" ? undefined : next })}
-        empty={<Empty locksAreRead={locks !== null} q={q} />}
+        empty={<Empty q={q} />}
       />
       {more?.nextCursor != null && <p class="note">There are more. Narrow the filter to see them.</p>}
     </>
@@ -137,10 +136,8 @@ interface FilterBoxProps {
   readonly text: string;
 }
 
-/** Without a number where the locks cannot be read: nobody knows how many there are. */
-function countOf(locks: Known["locks"], q: string, shown: number, all: number): string {
-  if (!locks) return "";
-  const total = `${whole(all)}${locks.isCut ? "+" : ""}`;
+function countOf(isCut: boolean, q: string, shown: number, all: number): string {
+  const total = `${whole(all)}${isCut ? "+" : ""}`;
   return q === "" ? `${total} ${all === 1 ? "lock" : "locks"}` : `${whole(shown)} of ${total} locks`;
 }
 
@@ -216,8 +213,7 @@ function Announced({ text, when }: { readonly text: string; readonly when: strin
   );
 }
 
-function Empty({ locksAreRead, q }: { readonly locksAreRead: boolean; readonly q: string }): JSX.Element {
-  if (!locksAreRead) return <p>The locks cannot be read just now.</p>;
+function Empty({ q }: { readonly q: string }): JSX.Element {
   if (q === "")
     return (
       <>

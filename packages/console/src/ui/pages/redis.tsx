@@ -16,7 +16,6 @@ import { useStore } from "../store.js";
 export function RedisPage(): JSX.Element {
   const { redis } = useStore(known);
   if (redis === undefined) return <Loading what="state of Redis" />;
-  if (redis === null) return <p class="empty">Redis tells nothing about itself just now.</p>;
   return (
     <>
       <div class="page-head">

@@ -86,12 +86,12 @@ export function SemaphoresPage(): JSX.Element {
     <>
       <div class="page-head">
         <h1>Semaphores</h1>
-        <p class="count">{count(semaphores?.length ?? 0, "semaphore")}</p>
+        <p class="count">{count(semaphores.length, "semaphore")}</p>
       </div>
       <DataTable
         caption="Semaphores"
         isMain
-        rows={semaphores ?? []}
+        rows={semaphores}
         columns={mayResize ? [...COLUMNS, RESIZE] : COLUMNS}
         keyOf={({ row }) => row.id}
         hrefOf={({ row }) => lockHref(row)}
@@ -100,14 +100,10 @@ export function SemaphoresPage(): JSX.Element {
         onSort={(next) => amend({ sort: next })}
         rowHeightPx={48}
         empty={
-          semaphores === null ? (
-            <p>The semaphores cannot be read just now.</p>
-          ) : (
-            <>
-              <p class="strong">No semaphore is in use.</p>
-              <p>A semaphore appears here as long as a permit of it is out, or somebody waits for one.</p>
-            </>
-          )
+          <>
+            <p class="strong">No semaphore is in use.</p>
+            <p>A semaphore appears here as long as a permit of it is out, or somebody waits for one.</p>
+          </>
         }
       />
     </>

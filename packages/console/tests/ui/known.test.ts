@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+import type { LockRow, StoreView, StreamState } from "../../src/api.js";
+import { hasAll, livenessOf, merged } from "../../src/ui/known.js";
+
+const UP: StoreView = { state: "up", address: "redis://db", sinceAtMs: 1 };
+const DOWN = { state: "down", address: "redis://db", error: "connect ECONNREFUSED" } as StoreView;
+const stamp = { v: 1, atMs: 5 } as const;
+const row = { id: "mutex:a" } as LockRow;
+
+describe("what a page knows", () => {
+  it("stays unknown while it is being read, and is not none", () => {
+    const loading: StreamState = { ...stamp, store: UP, locks: null, clients: null };
+    const known = merged({}, loading, true);
+    expect(known).toEqual({ store: UP });
+    expect(merged(known, { ...stamp, store: UP, locks: { rows: [], isCut: false } }, true).locks?.rows.size).toBe(0);
+  });
+
+  it("stays as it was shown last while it is being read again", () => {
+    const before = merged({}, { ...stamp, store: UP, locks: { rows: [row], isCut: false } }, true);
+    expect(merged(before, { ...stamp, store: UP, locks: null }, true).locks?.rows.get(row.id)).toBe(row);
+    const gone = merged(before, { ...stamp, locks: { changed: [], removed: [row.id], isCut: false } }, false);
+    expect(gone.locks?.rows.size).toBe(0);
+  });
+
+  it("no longer has a lock that may no longer be seen", () => {
+    expect(merged({}, { ...stamp, lock: null }, false)).toEqual({ lock: null });
+  });
+});
+
+it("the mark says live only when all of the page has come and Redis answers", () => {
+  const state: StreamState = { ...stamp, store: UP, locks: { rows: [], isCut: false }, clients: null };
+  expect(hasAll(["locks"], state)).toBe(true);
+  expect(hasAll(["locks", "clients"], state)).toBe(false);
+  expect(hasAll([], state)).toBe(true);
+  expect(livenessOf(UP, true)).toBe("live");
+  expect(livenessOf(UP, false)).toBe("loading");
+  expect(livenessOf(DOWN, true)).toBe("down");
+});
