@@ -4,6 +4,7 @@ import { once } from "@holdfast/recipes";
 import type { Lease } from "holdfast";
 import { appendHistory } from "holdfast/admin";
 import { beforeAll, describe, expect, it } from "vitest";
+import { plain } from "../src/plain.js";
 import { redisScene, TOKEN } from "../tests/scene.js";
 import { browserScene, expectNoSidewaysScroll, picture, seriousFindings } from "./console/browser.js";
 import { builtConsole, builtPages, enter, filterBy } from "./console/built-console.js";
@@ -131,9 +132,9 @@ it("a name is text, whatever is in it", async () => {
   await enter(page, console);
   for (const name of [SCRIPT, RIGHT_TO_LEFT, LONGEST]) {
     await page.goto(`${console.origin}/#/locks`);
-    const row = page.getByRole("link", { name });
+    const row = page.getByRole("link", { name: plain(name) });
     await row.click();
-    await page.getByRole("heading", { level: 1, name }).waitFor();
+    await page.getByRole("heading", { level: 1, name: plain(name) }).waitFor();
     await page.getByText("1 holder").waitFor();
     await expectNoSidewaysScroll(page);
   }

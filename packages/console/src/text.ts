@@ -2,8 +2,10 @@
  * `@holdfast/console/text`: text from others, made safe to show. For our own packages; it may change in any version.
  */
 import type { LockEntry } from "holdfast/admin";
+import { plain } from "./plain.js";
 import { shellWord } from "./shell-word.js";
 
+export { plain } from "./plain.js";
 export { shellWord } from "./shell-word.js";
 
 /** Up to the last `@` of the word, since a password may hold an `@` or a `/` that somebody forgot to encode. */
@@ -28,17 +30,6 @@ export function redact(text: string): string {
   });
   for (const secret of secrets) shown = shown.replaceAll(secret, "***");
   return shown;
-}
-
-/**
- * Text from somebody else (names, labels, hosts) with its control characters made visible: a label must not move the cursor,
- * nor begin a line of its own.
- */
-export function plain(text: string): string {
-  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu, (character) => {
-    const code = character.charCodeAt(0);
-    return code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16)}`;
-  });
 }
 
 /** What is wrong with a lock that cannot be read, and what frees its name; undefined if it can be. */

@@ -11,6 +11,7 @@ import { Dialog } from "./parts/dialog.js";
 import { Outside } from "./parts/words.js";
 import { act, RequestError, session } from "./requests.js";
 import { Store, useStore } from "./store.js";
+import { isNameTyped } from "./summary.js";
 
 /** The dialogue that is open; undefined for none. */
 export const openDialog: Store<(() => JSX.Element) | undefined> = new Store<(() => JSX.Element) | undefined>(undefined);
@@ -56,7 +57,7 @@ export function ActionForm(props: ActionFormProps): JSX.Element {
   const [isSending, setSending] = useState(false);
   const reasonId = useId();
   const problemId = useId();
-  const isConfirmed = confirm === undefined || typed === confirm;
+  const isConfirmed = confirm === undefined || isNameTyped(typed, confirm);
   const isReasonFitting = reason.trim() !== "" && new TextEncoder().encode(reason.trim()).length <= REASON_MAX_BYTES;
   const isComplete = isReasonFitting && isConfirmed && body() !== undefined;
 

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { SessionAnswer, StoreView } from "../api.js";
+import { plain } from "../plain.js";
 import { close, open, openDialog } from "./actions.js";
 import { announcement } from "./announce.js";
 import { listenToKeys } from "./keyboard.js";
@@ -240,7 +241,7 @@ function useKeys(): void {
 }
 
 function useTitle(title: string, { page, params }: Route, environment: string | undefined): void {
-  const what = page === "lock" ? (params.name ?? "") : title;
+  const what = page === "lock" ? plain(params.name ?? "") : title;
   useEffect(() => {
     document.title = `${environment === undefined ? "" : `[${environment}] `}${what} · Holdfast`;
   }, [what, environment]);

@@ -1,5 +1,6 @@
 /** What the first page says at a glance: how many locks are held, waited for, paused and held by clients that are gone, each with the filter that lists them. */
 import type { LockRow } from "../api.js";
+import { plain } from "../plain.js";
 import { shellWord } from "../shell-word.js";
 
 /** One number, and the filter that lists what it counts. */
@@ -25,10 +26,15 @@ export function mayDeadlock(rows: readonly LockRow[]): boolean {
   return rows.some(({ holderCount, waiterCount }) => holderCount > 0 && waiterCount > 0);
 }
 
+/** Whether that is the name as it is, or as it is shown: control characters can be read and copied, but not typed. */
+export function isNameTyped(typed: string, name: string): boolean {
+  return typed === name || typed === plain(name);
+}
+
 /** The command that releases this hold and no other; undefined if the command line cannot name it. */
 export function releaseCommand({ name, key }: Pick<LockRow, "name" | "key">, token: number | null): string | undefined {
   if (token === null || key !== null) return undefined;
   // A name that begins with a dash would be read as a flag.
-  if (name.startsWith("-") || /\p{Cc}/u.test(name)) return undefined;
+  if (name.startsWith("-") || plain(name) !== name) return undefined;
   return `holdfast release ${shellWord(name)} --token ${token} -m 'WHY'`;
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { LockRow } from "../../src/api.js";
 import { readFilter } from "../../src/filter.js";
-import { releaseCommand, talliesOf } from "../../src/ui/summary.js";
+import { plain } from "../../src/plain.js";
+import { isNameTyped, releaseCommand, talliesOf } from "../../src/ui/summary.js";
 
 function row(given: Partial<LockRow>): LockRow {
   return {
@@ -47,7 +48,24 @@ describe("the command that releases a hold", () => {
     [{ name: "a", key: "own" }, 12],
     [{ name: "-a", key: null }, 12],
     [{ name: "a\nb", key: null }, 12],
+    [{ name: "a\u202eb", key: null }, 12],
   ])("is absent for %j with the token %j", (lock, token) => {
     expect(releaseCommand(lock, token)).toBeUndefined();
+  });
+});
+
+describe("text from outside", () => {
+  it("shows control characters, and those that turn the writing direction, as escapes", () => {
+    expect(plain("a\u202eb\u200f\u061c\u2066")).toBe("a\\u202eb\\u200f\\u061c\\u2066");
+    expect(plain("\u001b[31m\n")).toBe("\\x1b[31m\\x0a");
+    expect(plain("\u05e9\u05dc\u05d5\u05dd \ud83d\udc68\u200d\ud83d\udd27")).toBe(
+      "\u05e9\u05dc\u05d5\u05dd \ud83d\udc68\u200d\ud83d\udd27",
+    );
+  });
+
+  it("can be typed to confirm as it is shown", () => {
+    expect(isNameTyped("a\\u202eb", "a\u202eb")).toBe(true);
+    expect(isNameTyped("a\u202eb", "a\u202eb")).toBe(true);
+    expect(isNameTyped("ab", "a\u202eb")).toBe(false);
   });
 });

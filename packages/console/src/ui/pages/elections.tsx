@@ -1,6 +1,7 @@
 /** Who leads, for how long, and whether leaders come and go too often. */
 import type { JSX } from "preact";
 import type { ElectionView } from "../../api.js";
+import { plain } from "../../plain.js";
 import { open } from "../actions.js";
 import { count, whole } from "../format.js";
 import { known } from "../live.js";
@@ -70,7 +71,7 @@ const RESIGN: Column<ElectionView> = {
       <button
         type="button"
         class="small"
-        aria-label={`Ask the leader of ${election.row.name} to resign …`}
+        aria-label={`Ask the leader of ${plain(election.row.name)} to resign …`}
         onClick={() => open(() => <ResignDialog election={election} />)}
       >
         Resign …

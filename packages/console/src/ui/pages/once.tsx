@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { OnceAnswer, OnceRow, OnceStateName } from "../../api/once.js";
+import { plain } from "../../plain.js";
 import { open, openDialog } from "../actions.js";
 import { count, whole } from "../format.js";
 import { liveness } from "../live.js";
@@ -34,7 +35,7 @@ const COLUMNS: readonly Column<OnceRow>[] = [
     id: "key",
     title: "Key",
     cell: (row) => (
-      <span class="lock-name" title={row.key}>
+      <span class="lock-name" title={plain(row.key)}>
         <State row={row} isWordHidden />
         <Outside text={row.key} isCode />
       </span>
@@ -92,7 +93,7 @@ const RESOLVE: Column<OnceRow> = {
       <button
         type="button"
         class="small"
-        aria-label={`Resolve ${row.key} …`}
+        aria-label={`Resolve ${plain(row.key)} …`}
         onClick={() => open(() => <ResolveDialog row={row} />)}
       >
         Resolve …

@@ -1,6 +1,7 @@
 /** How much of each semaphore is out, and which permit is whose. */
 import type { JSX } from "preact";
 import type { HolderView, PermitsView, SemaphoreView } from "../../api.js";
+import { plain } from "../../plain.js";
 import { open } from "../actions.js";
 import { count, whole } from "../format.js";
 import { known } from "../live.js";
@@ -68,7 +69,7 @@ const RESIZE: Column<SemaphoreView> = {
       <button
         type="button"
         class="small"
-        aria-label={`Resize ${row.name} …`}
+        aria-label={`Resize ${plain(row.name)} …`}
         onClick={() => open(() => <ResizeDialog name={row.name} permits={permits} />)}
       >
         Resize …

@@ -1,9 +1,10 @@
 /** A value that is meant to be carried elsewhere, such as a token: shown in full, copied by a button. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { plain } from "../../plain.js";
 import { announce } from "../announce.js";
 
-/** The value, and a button behind it. */
+/** The value, and a button behind it, which copies it as it is. */
 export function Copyable({ value, noun }: { readonly value: string; readonly noun: string }): JSX.Element {
   const [isCopied, setCopied] = useState(false);
   useEffect(() => {
@@ -23,7 +24,7 @@ export function Copyable({ value, noun }: { readonly value: string; readonly nou
   };
   return (
     <span class="copyable">
-      <code>{value}</code>
+      <code>{plain(value)}</code>
       <button type="button" class="quiet" onClick={copy} aria-label={`Copy ${noun}`}>
         {isCopied ? "Copied" : "Copy"}
       </button>

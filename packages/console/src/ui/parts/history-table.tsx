@@ -1,6 +1,7 @@
 /** Lines of history, as the pages of a lock and of all locks show them. */
 import type { JSX } from "preact";
 import type { HistoryOutcome, HistoryRow } from "../../api.js";
+import { plain } from "../../plain.js";
 import { duration } from "../format.js";
 import { type Column, DataTable } from "./data-table.js";
 import { StateMark, type StateShape } from "./icons.js";
@@ -81,7 +82,7 @@ function Why({ row }: { readonly row: HistoryRow }): JSX.Element {
   const { reason, by, label } = row;
   if (reason === null) return <Maybe text={label} />;
   return (
-    <span title={reason}>
+    <span title={plain(reason)}>
       <Outside text={reason} />
       {by !== null && !isOfAPerson(row) && (
         <span class="app">

@@ -1,6 +1,7 @@
 /** Small pieces that say one thing the same way on every page. Everything that comes from outside is text, never markup. */
 import type { JSX } from "preact";
 import type { HolderView, LockId, LockRow, LockState } from "../../api.js";
+import { plain } from "../../plain.js";
 import { nowAtMs, useNow } from "../clock.js";
 import { clockTime, count, iso, seconds, whole } from "../format.js";
 import { hrefOf } from "../route.js";
@@ -9,15 +10,15 @@ import { StateMark, type StateShape } from "./icons.js";
 /** Whoever can be named: host, pid and app of a process, or at least its client id. */
 export type Somebody = Pick<HolderView, "host" | "pid" | "app" | "clientId">;
 
-/** A name, label or value from outside: isolated, so that its writing direction turns nothing around it. */
+/** A name, label or value from outside: isolated, so that its writing direction turns nothing around it, and without control characters. */
 export function Outside({ text, isCode = false }: { readonly text: string; readonly isCode?: boolean }): JSX.Element {
-  return <bdi class={isCode ? "outside code" : "outside"}>{text}</bdi>;
+  return <bdi class={isCode ? "outside code" : "outside"}>{plain(text)}</bdi>;
 }
 
 /** `ci-7/4211 api`, as on the command line. */
 export function whoText({ host, pid, app, clientId }: Somebody): string {
   const process = host === null ? (clientId ?? "not one of ours") : pid === null ? host : `${host}/${pid}`;
-  return app === null || app === "" ? process : `${process} ${app}`;
+  return plain(app === null || app === "" ? process : `${process} ${app}`);
 }
 
 /** The same, with the app set apart. */
@@ -26,7 +27,7 @@ export function Who({ somebody }: { readonly somebody: Somebody }): JSX.Element 
   return (
     <bdi class="who" title={whoText(somebody)}>
       {whoText({ ...somebody, app: null })}
-      {app !== null && app !== "" && <span class="app"> {app}</span>}
+      {app !== null && app !== "" && <span class="app"> {plain(app)}</span>}
     </bdi>
   );
 }
@@ -110,7 +111,7 @@ export function LockMark({ state }: { readonly state: LockState }): JSX.Element 
 /** A lock's name with its state before it. */
 export function LockName({ row }: { readonly row: LockRow }): JSX.Element {
   return (
-    <span class="lock-name" title={row.name}>
+    <span class="lock-name" title={plain(row.name)}>
       <LockMark state={row.state} />
       <Outside text={row.name} isCode />
     </span>
