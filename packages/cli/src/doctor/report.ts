@@ -3,7 +3,7 @@
 import { plain } from "@holdfast/console/text";
 import type { Paint, Style } from "../frame/output.js";
 import type { Finding } from "./check.js";
-import { counted } from "./words.js";
+import { counted, few } from "./words.js";
 
 interface Heading {
   readonly title: string;
@@ -17,7 +17,7 @@ const HEADINGS: readonly Heading[] = [
   { title: "CRITICAL", style: "red", isIn: (one) => isFinding(one) && one.severity === "critical" },
   { title: "WARNING", style: "yellow", isIn: (one) => isFinding(one) && one.severity === "warning" },
   { title: "INFO", style: "cyan", isIn: (one) => isFinding(one) && one.severity === "info" },
-  { title: "UNKNOWN, and so not well", style: "bold", isIn: ({ status }) => status === "unknown" },
+  { title: "UNKNOWN (not verified)", style: "bold", isIn: ({ status }) => status === "unknown" },
 ];
 
 /** How the examination was made. */
@@ -34,11 +34,40 @@ export function report(findings: readonly Finding[], { address, tookMs, isVerbos
   const well: Heading = { title: "OK", style: "green", isIn: ({ status }) => status === "ok" };
   const groups = [...HEADINGS, ...(isVerbose ? [well] : [])].flatMap((heading) => {
     const its = findings.filter(heading.isIn);
-    return its.length === 0
-      ? []
-      : [`${paint(heading.style, heading.title)}\n${its.map((one) => entry(one, paint)).join("")}\n`];
+    if (its.length === 0) return [];
+    const entries = isVerbose ? its.map((one) => entry(one, paint)) : entriesByRight(its, paint);
+    return [`${paint(heading.style, heading.title)}\n${entries.join("")}\n`];
   });
   return `${groups.join("")}${summary(findings, address, tookMs)}\n`;
+}
+
+/** As entries, those that a single missing right leaves open as one: its place is that of the first of them. */
+function entriesByRight(findings: readonly Finding[], paint: Paint): readonly string[] {
+  const groups = new Map<string, Finding[]>();
+  for (const finding of findings) {
+    const right = missingRight(finding);
+    const key = right ?? `${finding.id} ${finding.node} ${groups.size}`;
+    groups.set(key, [...(groups.get(key) ?? []), finding]);
+  }
+  return [...groups].map(([right, group]) => {
+    const [first] = group as [Finding];
+    if (group.length === 1) return entry(first, paint);
+    const nodes = [...new Set(group.map(({ node }) => node))];
+    const ids = [...new Set(group.map(({ id }) => id))].join(", ");
+    return entry(
+      { ...first, id: ids, node: few(nodes), measured: `not verified without ${right}`, fix: fixOf(right) },
+      paint,
+    );
+  });
+}
+
+/** `INFO` of "permit INFO to this user, or …"; undefined if it is not a right that is missing. */
+function missingRight({ status, fix }: Finding): string | undefined {
+  return status === "unknown" ? /^permit ([A-Z ]+(?:(?:and|or) [A-Z ]+)?) to this user\b/.exec(fix)?.[1] : undefined;
+}
+
+function fixOf(right: string): string {
+  return `permit ${right} to this user; -v shows each check`;
 }
 
 function entry({ id, node, measured, risk, fix }: Finding, paint: Paint): string {
