@@ -29,6 +29,11 @@ export class Terms {
     if (seen.terms.length > MOST_TERMS) seen.terms.shift();
   }
 
+  /** Since when its terms are seen, by the server's clock; null if none was seen yet. */
+  watchedSince(id: string): number | null {
+    return this.#seen.get(id)?.firstMs ?? null;
+  }
+
   /** Changes of the leader in the last so many ms, as far as they were seen; the first term seen is no change. */
   changesSince(id: string, sinceAtMs: number): number {
     const terms = this.#seen.get(id)?.terms ?? [];
@@ -58,6 +63,7 @@ export function electionViews(
         candidates: queueOf(entry.waiters, context, waits.see(id, owners, nowMs)),
         candidateCount: entry.waiterCount,
         transitionsLastDay: terms.changesSince(id, nowMs - DAY_MS),
+        watchedSinceAtMs: terms.watchedSince(id),
         isFlapping: terms.changesSince(id, nowMs - HOUR_MS) > FLAPPING,
       };
     })

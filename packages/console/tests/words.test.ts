@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Viewer } from "../src/access.js";
 import { type HistoryRow, type LockRow, SAMPLE_SPAN_MS } from "../src/api.js";
 import { Attempts } from "../src/attempts.js";
+import { Terms } from "../src/elections.js";
 import { explain } from "../src/explain.js";
 import { readFilter } from "../src/filter.js";
 import { csvOf } from "../src/history.js";
@@ -187,6 +188,17 @@ describe("a lock that needs another topology", () => {
     expect(await actions({ kind: "mutex" })).toEqual(["release", "pause"]);
     expect(await actions({ kind: "mutex", needsTopology: "single-server" })).toEqual([]);
     expect(await actions({ kind: "redlock", needsTopology: "redlock" })).toEqual([]);
+  });
+});
+
+describe("changes of a leader", () => {
+  it("are counted from when the first term was seen, and that is told with the count", () => {
+    const terms = new Terms();
+    expect(terms.watchedSince("election:a")).toBeNull();
+    terms.see("election:a", (NOW_MS - 1_000) * 1_000, NOW_MS);
+    terms.see("election:a", (NOW_MS + 5_000) * 1_000, NOW_MS + 6_000);
+    expect(terms.watchedSince("election:a")).toBe(NOW_MS);
+    expect(terms.changesSince("election:a", NOW_MS)).toBe(1);
   });
 });
 

@@ -8,8 +8,10 @@ export interface ElectionView {
   readonly leader: LeaderView | null;
   readonly candidates: readonly WaiterView[];
   readonly candidateCount: number;
-  /** Changes of the leader in the last day, as far as history or this process saw them; null: not known. */
+  /** Changes of the leader in the last day, as far as this process saw them: see `watchedSinceAtMs`. */
   readonly transitionsLastDay: number | null;
+  /** Since when this process sees them; null: it has seen no leader yet, so that it knows of no changes. */
+  readonly watchedSinceAtMs: number | null;
   /** More than 6 changes in the last hour that were seen. */
   readonly isFlapping: boolean;
 }

@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import type { ElectionView } from "../../api.js";
 import { plain } from "../../plain.js";
 import { open } from "../actions.js";
+import { nowAtMs } from "../clock.js";
 import { count, whole } from "../format.js";
 import { known } from "../live.js";
 import { ResignDialog } from "../other-dialogs.js";
@@ -13,6 +14,8 @@ import { LockName, lockHref, Maybe, None, Quantity, Since, Who } from "../parts/
 import { session } from "../requests.js";
 import { amend, route } from "../route.js";
 import { useStore } from "../store.js";
+
+const DAY_MS = 86_400_000;
 
 const COLUMNS: readonly Column<ElectionView>[] = [
   { id: "name", title: "Name", cell: ({ row }) => <LockName row={row} />, sortBy: ({ row }) => row.name },
@@ -116,8 +119,19 @@ function Leader({ election: { leader } }: { readonly election: ElectionView }): 
   return leader === null ? <span class="none">nobody</span> : <Who somebody={leader} />;
 }
 
+/** How long the changes were counted, if that is less than the day of the heading. */
+function Watched({ sinceAtMs }: { readonly sinceAtMs: number }): JSX.Element | null {
+  if (nowAtMs() - sinceAtMs >= DAY_MS) return null;
+  return (
+    <span class="app">
+      {" "}
+      in <Since atMs={sinceAtMs} />
+    </span>
+  );
+}
+
 function Changes({ election }: { readonly election: ElectionView }): JSX.Element {
-  const { transitionsLastDay, isFlapping } = election;
+  const { transitionsLastDay, watchedSinceAtMs, isFlapping } = election;
   return (
     <span>
       {isFlapping && (
@@ -125,7 +139,14 @@ function Changes({ election }: { readonly election: ElectionView }): JSX.Element
           <StateMark shape="trouble" /> flapping
         </span>
       )}{" "}
-      {transitionsLastDay === null ? <None /> : whole(transitionsLastDay)}
+      {transitionsLastDay === null || watchedSinceAtMs === null ? (
+        <None />
+      ) : (
+        <>
+          {whole(transitionsLastDay)}
+          <Watched sinceAtMs={watchedSinceAtMs} />
+        </>
+      )}
     </span>
   );
 }

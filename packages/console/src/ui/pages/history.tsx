@@ -22,6 +22,8 @@ const OUTCOMES: readonly HistoryOutcome[] = [
 ];
 const SPANS = ["1h", "6h", "24h", "7d"] as const;
 const DEFAULT_SPAN = "24h";
+/** Lines at first, and with each press of the button: a thousand are 60,000 px on a phone. */
+const LINES = 100;
 const LIMIT = "1000";
 /** History is no part of the stream: it is asked for again. */
 const ASK_AGAIN_MS = 5_000;
@@ -31,6 +33,7 @@ const TYPING_MS = 300;
 export function HistoryPage(): JSX.Element {
   const { name = "", outcome = "", since = DEFAULT_SPAN } = useStore(route).params;
   const { answer, trouble } = useHistory({ part: name, outcome, since });
+  const [most, setMost] = useState(LINES);
   const csv = new URLSearchParams({ since, limit: LIMIT, ...(name && { part: name }), ...(outcome && { outcome }) });
   return (
     <>
@@ -88,12 +91,22 @@ export function HistoryPage(): JSX.Element {
       {answer === undefined ? (
         trouble === undefined && <Loading what="history" />
       ) : (
-        <HistoryTable
-          rows={answer.rows}
-          hasNames
-          isMain
-          empty={<Empty isKept={answer.isKept} isFiltered={name + outcome !== ""} />}
-        />
+        <>
+          <HistoryTable
+            rows={answer.rows.slice(0, most)}
+            hasNames
+            isMain
+            empty={<Empty isKept={answer.isKept} isFiltered={name + outcome !== ""} />}
+          />
+          {answer.rows.length > most && (
+            <p class="note">
+              The latest {most} are shown.{" "}
+              <button type="button" class="small" onClick={() => setMost(most + LINES)}>
+                Show {LINES} more
+              </button>
+            </p>
+          )}
+        </>
       )}
     </>
   );

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import type { LatencySample } from "../../api.js";
 import { clockTime } from "../format.js";
+import { runsOf } from "../runs.js";
 
 const WIDTH = 1_000;
 const HEIGHT = 120;
@@ -18,14 +19,12 @@ export function LatencyChart({ samples }: { readonly samples: readonly LatencySa
   const highestMs = sortedMs.at(-1) ?? 0;
   const topMs = niceTop(highestMs);
   const spanMs = Math.max(1, last.atMs - first.atMs);
-  const points = samples
-    .map(({ atMs, ms }) => {
-      const x = ((atMs - first.atMs) / spanMs) * WIDTH;
-      const y = HEIGHT - (ms / topMs) * HEIGHT;
-      return `${x.toFixed(1)},${y.toFixed(1)}`;
-    })
-    .join(" ");
-  const facts = `now ${millis(last.ms)}, half below ${millis(at(0.5))}, 99 of 100 below ${millis(at(0.99))}, highest ${millis(highestMs)}`;
+  const pointOf = ({ atMs, ms }: LatencySample): string => {
+    const x = ((atMs - first.atMs) / spanMs) * WIDTH;
+    const y = HEIGHT - (ms / topMs) * HEIGHT;
+    return `${x.toFixed(1)},${y.toFixed(1)}`;
+  };
+  const facts = `now ${millis(last.ms)}, p50 ${millis(at(0.5))}, p99 ${millis(at(0.99))}, highest ${millis(highestMs)}`;
   return (
     <figure class="chart">
       <div class="chart-frame">
@@ -40,7 +39,9 @@ export function LatencyChart({ samples }: { readonly samples: readonly LatencySa
           <line class="grid" x1="0" x2={WIDTH} y1="0" y2="0" />
           <line class="grid" x1="0" x2={WIDTH} y1={HEIGHT / 2} y2={HEIGHT / 2} />
           <line class="grid" x1="0" x2={WIDTH} y1={HEIGHT} y2={HEIGHT} />
-          <polyline class="spark-line" points={points} />
+          {runsOf(samples).map((run) => (
+            <polyline key={run[0]?.atMs} class="spark-line" points={run.map(pointOf).join(" ")} />
+          ))}
         </svg>
       </div>
       <figcaption>
