@@ -10,7 +10,7 @@ import { AcquireTimeoutError, type Inspection, type Lease, PausedError, StoreErr
 import { formatMs, sleep } from "../../frame/durations.js";
 import type { RunPlan } from "./flags.js";
 import type { ChosenLock } from "./lock-of.js";
-import { heldMessage, holderJson, pausedMessage } from "./messages.js";
+import { heldMessage, holderJson, pausedMessage, ungrantedMessage } from "./messages.js";
 import { Refusal } from "./refusal.js";
 import type { Report } from "./report.js";
 
@@ -171,10 +171,11 @@ class WaitNotice {
   async #showNotice(): Promise<void> {
     const [seen, nowMs] = await Promise.all([this.#inspect(), this.#chosen.serverNowMs()]);
     if (this.#isOver) return;
-    const { name } = this.#chosen.lock;
+    const { kind, lock } = this.#chosen;
+    const { name } = lock;
     if (seen === undefined) this.#report.say(`waiting for ${plain(name)}: Redis does not answer`);
     else if (seen.pause !== undefined) this.#report.say(`waiting: ${pausedMessage(name, seen.pause, nowMs)}`);
-    else if (seen.holders.length === 0) this.#report.say(`waiting for ${plain(name)}, which is granted to nobody now`);
+    else if (seen.holders.length === 0) this.#report.say(ungrantedMessage(name, kind));
     else this.#report.say(`waiting: ${heldMessage(name, seen.holders[0], nowMs)}${ahead(seen.waiterCount)}`);
   }
 
