@@ -55,7 +55,7 @@ export function withLinksOfSite(text, from, exists) {
   }
 }
 
-/** Writes all pages anew, and returns their places. */
+/** Replaces all pages, and returns their places. */
 export function writePages() {
   rmSync(PAGES, { recursive: true, force: true });
   const docs = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" }).map((file) =>

@@ -39,7 +39,7 @@ export class DeadlockSearch {
   }
 }
 
-/** As pages are told. */
+/** The deadlock as pages show it, without what `redact` names. */
 export function deadlockView({ members, sinceAtMs }: Deadlock, redact: Redaction): DeadlockView {
   const claimOf = ({ kind, name, key, owner, label, sinceAtMs: since }: DeadlockClaim): DeadlockClaimView => ({
     ...{ kind, name, key: key ?? null, owner: publicOwner(owner, redact), token: null },
