@@ -39,7 +39,7 @@ export function useFailoverScene(): FailoverScene {
   beforeEach(async () => {
     const master = await startRedis({ args: ["--repl-diskless-sync-delay", "0"] });
     link = await startSwitchboard(master.port);
-    const replica = await startRedis({ args: ["--replicaof", `127.0.0.1 ${link.port}`] });
+    const replica = await startRedis({ args: ["--replicaof", "127.0.0.1", `${link.port}`] });
     front = await startSwitchboard(master.port);
     scene.name = `failover:${randomUUID()}`;
     scene.master = master;

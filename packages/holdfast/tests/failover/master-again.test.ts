@@ -19,7 +19,7 @@ const holdfasts: Holdfast[] = [];
 beforeAll(async () => {
   const args = ["--repl-diskless-sync-delay", "0"];
   one = await startRedis({ args });
-  other = await startRedis({ args: [...args, "--replicaof", `127.0.0.1 ${one.port}`] });
+  other = await startRedis({ args: [...args, "--replicaof", "127.0.0.1", `${one.port}`] });
   front = await startSwitchboard(one.port);
   await following(other);
 });

@@ -48,10 +48,14 @@ async function wholeFor(name: string): Promise<unknown> {
 async function cutReplicasOf(master: ClusterNode): Promise<() => Promise<unknown>> {
   const replicas = await cluster.replicasOf(master);
   for (const replica of replicas) {
-    await replica.command("CONFIG", "SET", "masteruser", "nobody", "masterauth", "nothing");
+    await replica.command("CONFIG", "SET", "masteruser", "nobody");
+    await replica.command("CONFIG", "SET", "masterauth", "nothing");
     await replica.command("CLIENT", "KILL", "TYPE", "master");
   }
-  return () => Promise.all(replicas.map((one) => one.command("CONFIG", "SET", "masteruser", "", "masterauth", "")));
+  return async () => {
+    for (const setting of ["masteruser", "masterauth"])
+      await Promise.all(replicas.map((one) => one.command("CONFIG", "SET", setting, "")));
+  };
 }
 
 /** The other clients are tested in the nightly run. */

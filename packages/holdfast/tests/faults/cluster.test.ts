@@ -50,14 +50,16 @@ test("a subscriber on a replica is not counted, and receives no grant", async ()
 
 test.each(clusters)("locks of a cluster are refused if any one master may evict: $name", async (library) => {
   for (const master of await cluster.masters()) {
-    await master.command("CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "volatile-lru");
+    await master.command("CONFIG", "SET", "maxmemory", "100mb");
+    await master.command("CONFIG", "SET", "maxmemory-policy", "volatile-lru");
     // On a busy machine a master may be slow to reply, and is skipped after part of this timeout.
     const holdfast = await scene.client(library, cluster.ports, { commandTimeoutMs: LONG_MS });
     const refused = { code: "ERR_LOCK_EVICTION", policy: "volatile-lru" };
     for (const shard of ["a", "b", "c"]) {
       await expect(holdfast.mutex(`${scene.name}:${shard}`).acquire(), shard).rejects.toMatchObject(refused);
     }
-    await master.command("CONFIG", "SET", "maxmemory", "0", "maxmemory-policy", "noeviction");
+    await master.command("CONFIG", "SET", "maxmemory", "0");
+    await master.command("CONFIG", "SET", "maxmemory-policy", "noeviction");
     await holdfast.mutex(scene.name).run(() => {});
   }
 });
