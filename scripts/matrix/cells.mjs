@@ -37,6 +37,9 @@ const UNIT = { title: "unit", files: [`${HERE}/unit/`] };
 /** @type {Suite} */
 const TOUR = { title: "tour", files: "tour" };
 
+/** @type {Suite} */
+const SHARDED_CHANNELS = { title: "sharded channels", files: [`${HERE}/sharded-channels/`], isLong: true };
+
 /** @type {readonly Suite[]} */
 const OF_SERVERS = [
   ON_IOREDIS,
@@ -46,6 +49,7 @@ const OF_SERVERS = [
   { title: "Lua", files: [`${HERE}/lua/`] },
   { title: "permissions", files: [`${HERE}/permissions/`], isLong: true },
   { title: "failover", files: [`${HERE}/failover/`], isLong: true },
+  SHARDED_CHANNELS,
 ];
 
 /** @type {readonly Suite[]} */
@@ -56,6 +60,8 @@ const OF_NODE = [
   { title: "command line", files: ["packages/cli/tests/"], isLong: true },
 ];
 
+/** The server that has no sharded channels. */
+const WITHOUT_SHARDED_CHANNELS = "redis-6.2";
 /** GLIDE has its own connection, so one server is enough to see that it works with the rest. */
 const WITH_GLIDE = "valkey-9.1";
 const SERVERS = {
@@ -74,8 +80,8 @@ const OTHERS = { bun: "Bun", deno: "Deno" };
 /** @type {readonly Cell[]} */
 export const cells = [
   ...Object.entries(SERVERS).map(([name, title]) => {
-    const suites = name === WITH_GLIDE ? [...OF_SERVERS, ON_GLIDE] : OF_SERVERS;
-    return { name, title, server: name, suites };
+    const own = OF_SERVERS.filter((suite) => suite !== SHARDED_CHANNELS || name !== WITHOUT_SHARDED_CHANNELS);
+    return { name, title, server: name, suites: name === WITH_GLIDE ? [...own, ON_GLIDE] : own };
   }),
   ...Object.entries(NODES).map(([name, title]) => ({ name, title, runtime: name, suites: OF_NODE })),
   ...Object.entries(OTHERS).map(([name, title]) => ({ name, title, runtime: name, suites: [TOUR] })),

@@ -6,6 +6,7 @@ import { FAILOVER_CASES, searchFailoverWithout } from "../src/search/failover-ru
 const NEAR: Readonly<Record<string, RegExp>> = {
   "ask-first": /^S2/,
   "fresh-owner": /^F2/,
+  "compare-run-in-script": /^S2/,
 };
 
 test.each(Object.entries(NEAR))(

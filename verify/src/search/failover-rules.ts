@@ -1,7 +1,7 @@
 /** The rules of the failover grace, each of which can be switched off; and what it assumes, which can be broken. */
 import { type Explored, explore } from "./explore.js";
 import { type FailoverTexts, failoverScripts } from "./failover-scripts.js";
-import { type FailoverRule, type FailoverSetting, FailoverWorld } from "./failover-world.js";
+import { type FailoverRule, type FailoverSetting, FailoverWorld, RUNS } from "./failover-world.js";
 import { changedTexts, type TextChange } from "./rule.js";
 
 /** One rule, or one assumption, and the world in which it is missed. */
@@ -14,6 +14,9 @@ export interface FailoverCase {
 }
 
 const PAIR: FailoverSetting = { clients: [1, 1], renewals: 0, delays: 0, copies: 0, deaf: 0 };
+
+/** Before Redis 7. */
+const SHARED: FailoverSetting = { ...PAIR, copies: 1, sharesScripts: true };
 
 /** One world. */
 export interface FailoverWorldSetting {
@@ -40,6 +43,11 @@ export const FAILOVER_WORLDS: readonly FailoverWorldSetting[] = [
     id: "L5",
     what: "one holds and one waits, a third comes: 1 request that runs and is sent again, 1 waiter away from its inbox",
     setting: { clients: [1, 1, 1], renewals: 0, delays: 0, copies: 1, deaf: 1, begins: "queued" },
+  },
+  {
+    id: "L6",
+    what: "a replica that gets the scripts too: 2 clients, 1 request that runs and is sent again",
+    setting: SHARED,
   },
 ];
 
@@ -80,6 +88,12 @@ export const FAILOVER_CASES: readonly FailoverCase[] = [
       to: "if not run then",
     },
   ),
+  script(
+    "compare-run-in-script",
+    "where replicas get scripts too, a script that grants runs only in the run that it was loaded for",
+    SHARED,
+    { script: "mutex/acquire", from: "if not redis.REDIS_VERSION_NUM and", to: "if false and" },
+  ),
   client("ask-first", "a script that grants is taught only to a server that was asked", PAIR),
   client("no-hand-off", "a release hands nothing on while a server may not grant", {
     clients: [1, 1, 1],
@@ -99,11 +113,13 @@ export const FAILOVER_CASES: readonly FailoverCase[] = [
   client("old-master-stops", "(an assumption) the old master serves nobody once another is promoted", PAIR),
 ];
 
-let texts: Promise<FailoverTexts> | undefined;
+const texts = new Map<string | undefined, Promise<FailoverTexts>>();
 
 async function searchCase(setting: FailoverSetting, of: Partial<FailoverCase>, maxStates: number): Promise<Explored> {
-  texts ??= failoverScripts();
-  const changed = changedTexts(await texts, of.changes ?? []);
+  const sharedRun = setting.sharesScripts === true ? RUNS[0] : undefined;
+  const wanted = texts.get(sharedRun) ?? failoverScripts(sharedRun);
+  texts.set(sharedRun, wanted);
+  const changed = changedTexts(await wanted, of.changes ?? []);
   return explore(new FailoverWorld(setting, changed, of.off ?? []), maxStates);
 }
 

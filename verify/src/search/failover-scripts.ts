@@ -26,6 +26,12 @@ class TaughtServer {
   isQuiet = false;
   /** Acquires get no answer, so that they have to be undone. */
   isSilent = false;
+  /** What it says about its run at the end of an answer about itself. */
+  readonly #about: readonly string[];
+
+  constructor(sharedRun: string | undefined) {
+    this.#about = sharedRun === undefined ? [] : [sharedRun, "shared"];
+  }
 
   /** As after a promotion: it knows no script. */
   forget(): void {
@@ -44,7 +50,7 @@ class TaughtServer {
     }
     const name = this.#known.get(first);
     if (name === undefined) throw new Error("NOSCRIPT no matching script");
-    if (name === "server/lineage") return this.isQuiet ? [1, 30_000, 30_000] : [0, 30_000];
+    if (name === "server/lineage") return [...(this.isQuiet ? [1, 30_000, 30_000] : [0, 30_000]), ...this.#about];
     if (name === "mutex/acquire") {
       if (this.isSilent) throw new Error("no answer");
       return Date.now() * 1_000;
@@ -58,9 +64,14 @@ class TaughtServer {
   close(): void {}
 }
 
-/** Uses the library in every way that sends one of the wanted scripts. @throws Error  one of them was not sent */
-export async function failoverScripts(): Promise<FailoverTexts> {
-  const server = new TaughtServer();
+/**
+ * Uses the library in every way that sends one of the wanted scripts.
+ *
+ * @param sharedRun  the run of a server whose replicas get its scripts too, as before Redis 7
+ * @throws Error  one of them was not sent
+ */
+export async function failoverScripts(sharedRun?: string): Promise<FailoverTexts> {
+  const server = new TaughtServer(sharedRun);
   const holdfast = createHoldfast({ redis: server, allowEviction: true });
   try {
     const lease = await holdfast.mutex("seen").acquire();

@@ -26,6 +26,7 @@ import {
   type Owner,
   sent,
   shifted,
+  type Verb,
 } from "./failover-claims.js";
 import { HANDED, INBOX, mutexKind, ownerOf } from "./lock-kinds.js";
 import { byText } from "./lock-state.js";
@@ -50,6 +51,8 @@ export interface FailoverSetting {
    * claim holds and the last one waits, and the replica has both.
    */
   readonly begins?: "after" | "queued";
+  /** The replica gets the scripts of its master too, as before Redis 7. Then scripts that grant compare the run themselves. */
+  readonly sharesScripts?: boolean;
 }
 
 interface ClientState {
@@ -72,18 +75,26 @@ interface State extends ClaimsState {
 }
 
 const MOST_BEHIND = 3;
-const RUNS = ["a1", "b2"] as const;
+const PROCESSES = ["a1", "b2"] as const;
+/** What each server calls its run: the second one was promoted. */
+export const RUNS = ["a1", "b2/c3"] as const;
 
+/** The texts on one server: by name, and by name and the run that they are meant for. */
 function textsOf(texts: ReadonlyMap<string, string>, server: 0 | 1): ReadonlyMap<string, string> {
   const former = server === 0 ? "0000" : "f00d";
-  return new Map(
-    [...texts].map(([name, text]) => [
-      name,
-      text
-        .replaceAll("redis.pcall('INFO', 'server')", `'run_id:${RUNS[server]} uptime_in_seconds:9'`)
-        .replaceAll("redis.pcall('INFO', 'replication')", `'master_replid2:${former}'`),
-    ]),
+  const informed = [...texts].map(
+    ([name, text]) =>
+      [
+        name,
+        text
+          .replaceAll("redis.pcall('INFO', 'server')", `'run_id:${PROCESSES[server]} uptime_in_seconds:9'`)
+          .replaceAll("redis.pcall('INFO', 'replication')", `'master_replid:c3 master_replid2:${former}'`),
+      ] as const,
   );
+  const meant = informed.flatMap(([name, text]) =>
+    RUNS.map((run, of) => [`${name}@${of}`, text.replace(`~= '${RUNS[0]}' then`, `~= '${run}' then`)] as const),
+  );
+  return new Map([...informed, ...meant]);
 }
 
 /** See the file header. */
@@ -92,9 +103,11 @@ export class FailoverWorld implements World<State> {
   readonly #owners: readonly Owner[];
   readonly #servers: readonly [Server, Server];
   readonly #off: ReadonlySet<FailoverRule>;
+  readonly #sharesScripts: boolean;
 
   constructor(setting: FailoverSetting, texts: ReadonlyMap<string, string>, off: readonly FailoverRule[] = []) {
     this.#off = new Set(off);
+    this.#sharesScripts = setting.sharesScripts === true;
     this.#servers = [new Server(textsOf(texts, 0)), new Server(textsOf(texts, 1))];
     this.#owners = setting.clients.flatMap((count, client) =>
       Array.from({ length: count }, (_, nth) => ({
@@ -110,7 +123,7 @@ export class FailoverWorld implements World<State> {
       t: START_US,
       held: [marker, marker],
       backlog: [],
-      knows: [1, 0],
+      knows: [1, this.#sharesScripts ? 1 : 0],
       isPromoted: 0,
       claims: this.#owners.map(() => ({ ph: "idle", call: 0, tok: 0, age: 0, floor: 0, pv: 0 })),
       clients: setting.clients.map(() => ({ home: 0, view: "settled", teach: 0, deaf: 0 })),
@@ -170,7 +183,7 @@ export class FailoverWorld implements World<State> {
       const { view, teach } = state.clients[client] as ClientState;
       return this.#off.has("ask-first") || (view === "settled" && teach === 0);
     };
-    addClaims(state, this.#owners, mayAsk, add, sent);
+    addClaims(state, this.#owners, mayAsk, add, (next, number, verb) => this.#send(next, number, verb));
     await this.#addAsking(state, steps);
     await this.#addArrivals(state, steps);
     for (const [at, reply] of state.replies.entries()) {
@@ -270,7 +283,7 @@ export class FailoverWorld implements World<State> {
         });
       }
       if (!this.#isUp(state, home)) continue;
-      const isUnknown = state.knows[home] === 0 && verb === "acquire";
+      const isUnknown = verb === "acquire" && !(await this.#isKnown(state, home, request));
       if (isUnknown) {
         const next = copyOf(state);
         next.requests.splice(at, 1);
@@ -325,16 +338,42 @@ export class FailoverWorld implements World<State> {
     }
   }
 
-  #run(state: State, home: 0 | 1, listening: readonly string[], [number, verb, , token]: Message): Promise<Outcome> {
-    const { owner } = this.#owners[number] as { owner: string };
+  /** Where scripts are shared, a request is meant for the run that the client was last told of. */
+  #send(next: State, number: number, verb: Verb): void {
+    const { client } = this.#owners[number] as Owner;
+    sent(next, number, verb, ...(this.#sharesScripts ? [(next.clients[client] as ClientState).home] : []));
+  }
+
+  /** Whether the server runs the text of a request that may grant, or replies that it does not know it. */
+  async #isKnown(state: State, home: 0 | 1, request: Message): Promise<boolean> {
+    if (state.knows[home] === 0) return false;
+    const [number, verb, , token, meantFor] = request;
+    if (meantFor === undefined) return true;
+    const call = mutexKind.call(verb as "acquire", (this.#owners[number] as Owner).owner, 1, token, true);
+    try {
+      await this.#servers[home].run(state.held[home], state.t, [], { ...call, script: `${call.script}@${meantFor}` });
+      return true;
+    } catch (error) {
+      if (String(error).includes("NOSCRIPT")) return false;
+      throw error;
+    }
+  }
+
+  async #run(state: State, home: 0 | 1, listening: readonly string[], request: Message): Promise<Outcome> {
+    const [number, verb, , token, meantFor] = request;
+    const { client, owner } = this.#owners[number] as Owner;
     let call: Call;
     if (verb === "reclaim")
       call = { script: "mutex/reclaim", keys: ["l", "f", "q", HANDED, MARKER], args: [owner, token, LEASE_MS] };
     else if (verb === "grant") throw new Error("a grant is no request");
     else call = mutexKind.call(verb, owner, 1, token, true);
     const isEnd = verb === "release" || verb === "leave";
-    const isQuiet = isEnd && state.knows[home] === 0 && !this.#off.has("no-hand-off");
-    if (isQuiet) call = { ...call, script: `${call.script}/quiet` };
+    if (isEnd && !(await this.#isKnown(state, home, request)) && !this.#off.has("no-hand-off")) {
+      const isSettled = meantFor !== undefined && (state.clients[client] as ClientState).view === "settled";
+      call = { ...call, script: `${call.script}${isSettled ? `@${home}` : "/quiet"}` };
+    } else if (meantFor !== undefined && (isEnd || verb === "acquire")) {
+      call = { ...call, script: `${call.script}@${meantFor}` };
+    }
     return this.#servers[home].run(state.held[home], state.t, listening, call);
   }
 

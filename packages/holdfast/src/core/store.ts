@@ -133,15 +133,29 @@ export interface Inbox {
   close(): Promise<void>;
 }
 
-/** A server's reply to the question whether it may grant locks. `run` identifies the current run of the server process. */
+/**
+ * A server's reply to the question whether it may grant locks. `run` identifies the current run of the server process;
+ * `sharesScripts` says that its replicas get its scripts too.
+ */
 export type Standing =
   /** It may grant leases of up to `longestMs`. It must be informed before it grants a longer one. */
-  | { readonly outcome: "settled"; readonly longestMs: number; readonly run: string }
+  | {
+      readonly outcome: "settled";
+      readonly longestMs: number;
+      readonly run: string;
+      readonly sharesScripts?: boolean | undefined;
+    }
   /**
    * It took over from another server, or was restarted, and may not grant for another `restMs`. `alone` means that this time ends
    * sooner if enough of the other servers of its quorum report how long their leases are.
    */
-  | { readonly outcome: "quiet" | "alone"; readonly longestMs: number; readonly restMs: number; readonly run: string }
+  | {
+      readonly outcome: "quiet" | "alone";
+      readonly longestMs: number;
+      readonly restMs: number;
+      readonly run: string;
+      readonly sharesScripts?: boolean | undefined;
+    }
   /** The server does not say. */
   | { readonly outcome: "hidden" };
 
@@ -188,6 +202,11 @@ export interface Replicas {
 
 /** How a store finds out whether the server behind it may grant locks. */
 export interface Grace {
+  /**
+   * Lua, up to where the id of a run follows: `if` the script runs in another run than that. False on servers whose replicas do
+   * not get scripts, because these do not know the script in another run.
+   */
+  readonly ifOtherRun: string;
   /** The key of the server's marker. In a cluster, the prefix of the keys of the markers. */
   readonly marker: string;
   /** Whether the server is one of a quorum. */

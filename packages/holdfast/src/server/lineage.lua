@@ -29,6 +29,7 @@
   REPLY   {0, longestMs, run...}          settled: this run may grant leases up to longestMs; report longer ones first
           {1, longestMs, restMs, run...}  quiet: this run may not grant for another restMs
           {3, longestMs, restMs, run...}  alone: like quiet, but only until enough of the other servers were asked
+                                          After the run, `shared` if replicas get the scripts too (Redis before 7)
           {2}                             hidden: INFO is forbidden or renamed, or lacks the fields
 ]]
 local leaseMs, isStrict, place, vouched, heard = tonumber(ARGV[1]), ARGV[2] == '1', ARGV[3], ARGV[4], ARGV[5]
@@ -41,6 +42,8 @@ if not run then
   return {2}
 end
 
+-- A nil ends the reply.
+local shared = not redis.REDIS_VERSION_NUM and 'shared' or nil
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local marker = redis.call('HMGET', KEYS[1], 'run', 'pending', 'sinceMs', 'longestMs', 'beforeMs', 'periodMs', 'heard')
@@ -81,10 +84,10 @@ if restMs > 0 then
   if pending ~= run then
     redis.call('HSET', KEYS[1], 'pending', run, 'sinceMs', sinceMs)
   end
-  return {isAlone and 3 or 1, allMs, restMs, run}
+  return {isAlone and 3 or 1, allMs, restMs, run, shared}
 end
 if settled ~= run then
   redis.call('HSET', KEYS[1], 'run', run)
   redis.call('HDEL', KEYS[1], 'pending', 'sinceMs')
 end
-return {0, allMs, run}
+return {0, allMs, run, shared}

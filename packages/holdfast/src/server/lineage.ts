@@ -4,7 +4,12 @@
 import { call } from "../core/call.js";
 import { StoreError } from "../core/errors.js";
 import type { Grace } from "../core/store.js";
+import { luaRunId } from "../generated/lua.js";
 import { serverLineage } from "../generated/server.js";
+
+/** See `Grace.ifOtherRun`. Only Redis 7 and later, and Valkey, have `REDIS_VERSION_NUM`. */
+export const IF_OTHER_RUN: string = `${luaRunId}
+if not redis.REDIS_VERSION_NUM and runId(redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication')) ~= `;
 
 /** What Holdfast does after a failover or a server restart; the option `failoverGrace` of `createHoldfast`. */
 export type FailoverGrace = "auto" | "strict" | "off";
@@ -49,6 +54,7 @@ function graceFor(
   return {
     marker: `${prefix}:lineage`,
     isOfQuorum,
+    ifOtherRun: IF_OTHER_RUN,
     async ask(run, marker, leaseMs, timeoutMs, vouched, heard = "") {
       const alone = isOfQuorum ? "voter" : "server";
       const args = {
@@ -59,7 +65,9 @@ function graceFor(
         heard,
       };
       const standing = await call({ store: { run }, name: marker }, serverLineage, { marker }, args, timeoutMs);
-      return standing.outcome === "hidden" ? hidden(marker) : { ...standing, run: standing.run[0] ?? "" };
+      if (standing.outcome === "hidden") return hidden(marker);
+      const [id = "", shared] = standing.run;
+      return { ...standing, run: id, sharesScripts: shared !== undefined };
     },
     inspectSlot:
       inspectSlot &&

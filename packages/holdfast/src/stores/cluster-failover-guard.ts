@@ -119,7 +119,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     const age = Math.max((nowMs - run.heardAtMs) / TRUSTED_MS, (nowMs - atMs) / SLOT_TRUSTED_MS);
     if (leaseMs > run.reportedMs || age > 1) return undefined;
     if (age > 0.5) void this.#found(slot, timeoutMs).catch(() => {});
-    return textFor(script, run);
+    return textFor(script, run, this.#grace.ifOtherRun);
   }
 
   async ask(call: ScriptCall): Promise<Admission | undefined> {
@@ -146,7 +146,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     if (this.#isHidden) return { text: script };
     if (found === undefined) return undefined;
     if ("restMs" in found) return found;
-    return { text: script.grants === true ? textFor(script, found.run) : script };
+    return { text: script.grants === true ? textFor(script, found.run, this.#grace.ifOtherRun) : script };
   }
 
   #markerOf(slot: number): string {

@@ -93,11 +93,19 @@ export class Runs {
   }
 }
 
-/** The text of a script that grants, for servers that may grant: it names the run. */
-export function textFor(script: Script, { id, texts }: Run): ScriptText {
+/**
+ * The text of a script that grants, for servers that may grant: it names the run. A server that was not asked in this run does
+ * not know it. Before Redis 7 a replica knows all texts of its master, so there the text also compares the run, and replies as
+ * if it was not known.
+ *
+ * @param ifOtherRun  as `Grace.ifOtherRun`
+ */
+export function textFor(script: Script, { id, texts }: Run, ifOtherRun: string): ScriptText {
   let text = texts.get(script);
   if (text === undefined) {
-    text = scriptText(`${script.source}\n-- in ${id}`);
+    const check = `\n${ifOtherRun}'${id}' then return redis.error_reply('NOSCRIPT another run') end\n`;
+    // The first line stays the name of the script.
+    text = scriptText(script.source.replace("\n", () => check));
     texts.set(script, text);
   }
   return text;

@@ -7,9 +7,8 @@
  * replicated nor saved. So a server that was never asked about its lineage does not know the script. The store then asks the
  * server (`server/lineage`), and loads scripts only if the server may grant.
  *
- * Some servers know the scripts without having been asked: a server that was demoted and promoted again, and Redis before 7,
- * which replicates scripts. So the store also asks when it first uses a connection, once a minute, and before it uses a
- * longer lease than it has reported.
+ * A server that was demoted and promoted again knows the scripts without having been asked. So the store also asks when it
+ * first uses a connection, once a minute, and before it uses a longer lease than it has reported.
  *
  * Asking on a new connection is too late for commands that the client library queued while it had no connection, or that it
  * resends: the guard let them pass before. So on a server that took over, scripts are loaded with the run in their text, as in
@@ -17,6 +16,7 @@
  * the second time and still knows the scripts that were loaded the first time.
  *
  * On a server of a quorum, scripts are always loaded that way: its answers hold for one run, so a vote must come from that run.
+ * So are they before Redis 7, where a replica gets the scripts of its master; there the text also compares the run.
  *
  * Invariants:
  *
@@ -52,7 +52,7 @@ export class ServerFailoverGuard implements FailoverGuard {
   /** The last answer, and when the question was sent. It may be from an earlier connection. Undefined if there is none. */
   #last: { readonly standing: Exclude<Standing, { outcome: "hidden" }>; readonly askedAtMs: number } | undefined;
   readonly #runs = new Runs(() => {});
-  /** The run that answered last, if it took over from another server or is part of a quorum. */
+  /** The run that answered last, if scripts are loaded with the run in their text. */
   #named: Run | undefined;
   #changes = 0;
   #asking: Promise<Standing | undefined> | undefined;
@@ -108,7 +108,9 @@ export class ServerFailoverGuard implements FailoverGuard {
   }
 
   #textOf(script: Script): ScriptText {
-    return this.#named === undefined || script.grants !== true ? script : textFor(script, this.#named);
+    return this.#named === undefined || script.grants !== true
+      ? script
+      : textFor(script, this.#named, this.#grace.ifOtherRun);
   }
 
   #isOpen(call: ScriptCall): boolean {
@@ -173,9 +175,10 @@ export class ServerFailoverGuard implements FailoverGuard {
       this.#settledAtMs = Infinity;
       return;
     }
-    const { run, longestMs } = standing;
+    const { run, longestMs, sharesScripts } = standing;
     // The run id of a promoted server consists of two ids, separated by a slash (lua/run-id.lua).
-    this.#named = run.includes("/") || this.memory !== undefined ? this.#runs.of(run) : undefined;
+    const isNamed = sharesScripts || run.includes("/") || this.memory !== undefined;
+    this.#named = isNamed ? this.#runs.of(run) : undefined;
     this.#last = { standing, askedAtMs: sentAtMs };
     this.#reportedMs = longestMs;
     if (standing.outcome === "settled") {

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { serverLineage } from "../../src/generated/scripts.js";
+import { sharesScripts } from "./shared-scripts.js";
 
 let server: RedisServer;
 beforeAll(async () => {
@@ -134,12 +135,15 @@ describe("the verdict", () => {
 });
 
 describe("the script", () => {
-  /** Returns the reply without the run id, which is its last word. */
+  /** Returns the reply without what follows its numbers: the run id, and whether replicas get scripts. */
+  const numbersOf = async (reply: readonly unknown[]): Promise<unknown[]> => {
+    const about = [await runId(), ...((await sharesScripts(server)) ? ["shared"] : [])];
+    expect(reply.slice(-about.length)).toEqual(about);
+    return reply.slice(0, -about.length);
+  };
   const ask = async (leaseMs: number, strict = 0, place = "server", vouched = ""): Promise<unknown> => {
     const words = [serverLineage.source, 1, "hf:lineage", leaseMs, strict, place, vouched];
-    const reply = (await server.command("EVAL", ...words)) as unknown[];
-    expect(reply.at(-1)).toBe(await runId());
-    return reply.slice(0, -1);
+    return numbersOf((await server.command("EVAL", ...words)) as unknown[]);
   };
   const marker = async (): Promise<Record<string, string>> => {
     const words = (await server.command("HGETALL", "hf:lineage")) as string[];
@@ -206,11 +210,11 @@ describe("the script", () => {
 
   test("makes a quorum server wait for the longest lease of the others, once enough have replied", async () => {
     const askVoter = async (leaseMs: number, heard: string): Promise<unknown[]> =>
-      (
+      numbersOf(
         (await server.command(
           ...["EVAL", serverLineage.source, 1, "hf:lineage", leaseMs, 1, "voter", "", heard],
-        )) as unknown[]
-      ).slice(0, -1);
+        )) as unknown[],
+      );
     await server.command("HSET", "hf:lineage", "run", "another", "longestMs", 1_000, "heard", "another");
     const alone = (await askVoter(1_000, "")) as number[];
     expect(alone).toEqual([3, 1_000, expect.any(Number)]);

@@ -16,7 +16,9 @@ const LEASE_MS = 2 * BRIEF_LEASE_MS;
 function acquireOf(copy: string[] = []): (words: readonly string[]) => boolean {
   return (words) => {
     const matches =
-      words[0]?.toUpperCase() === "EVALSHA" && words[1] === mutexAcquire.sha1 && words.includes(scene.keys.lock);
+      words[0]?.toUpperCase() === "EVALSHA" &&
+      words[1] === scene.hashOf(mutexAcquire) &&
+      words.includes(scene.keys.lock);
     if (matches) copy.splice(0, copy.length, ...words);
     return matches;
   };

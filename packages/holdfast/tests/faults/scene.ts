@@ -7,8 +7,10 @@ import { afterEach, beforeEach } from "vitest";
 import type { Program } from "../../../../tests/support/program.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.js";
+import type { Script } from "../../src/core/store.js";
 import { createHoldfast, type Holdfast, type HoldfastOptions } from "../../src/index.js";
 import { until } from "../../src/testing/delays.js";
+import { hashesOn } from "../failover/shared-scripts.js";
 import { startWorker } from "./programs/programs.js";
 
 // Without this, GLIDE logs every lost connection to standard output, and these tests lose connections on purpose.
@@ -58,6 +60,8 @@ export interface FaultScene {
   readonly server: RedisServer;
   readonly name: string;
   /** Keys of the mutex `name`. */
+  /** The hash under which clients load a script on the server. */
+  hashOf(script: Script): string;
   readonly keys: { readonly lock: string; readonly fence: string; readonly queue: string };
   /** Connects a client, directly or through the port of a proxy. Closed after the test. */
   client(library: Library, options?: Partial<HoldfastOptions>, port?: number): Promise<Holdfast>;
@@ -83,6 +87,7 @@ export function useFaultScene(): FaultScene {
     const name = `fault:${randomUUID()}`;
     const lock = `hf:mutex:{${name}}`;
     scene.server = server;
+    scene.hashOf = await hashesOn(server);
     scene.name = name;
     scene.keys = { lock, fence: `${lock}:fence`, queue: `${lock}:queue` };
     scene.client = async (library, options = {}, port = server.port) => {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { mutexAcquire } from "../../src/generated/scripts.js";
+import { IF_OTHER_RUN } from "../../src/server/lineage.js";
 import { type ScriptClient, ScriptRunner } from "../../src/stores/script-runner.js";
 import { ServerFailoverGuard } from "../../src/stores/server-failover-guard.js";
 
@@ -14,7 +15,7 @@ test("a call rejects if the client throws while a script is loaded", async () =>
   };
   const ask = async () => ({ outcome: "settled", longestMs: Infinity, run: "a" }) as const;
   const inspectSlot = async () => ({ outcome: "hidden" }) as const;
-  const guard = new ServerFailoverGuard({ marker: "marker", ask, inspectSlot }, () =>
+  const guard = new ServerFailoverGuard({ marker: "marker", ifOtherRun: IF_OTHER_RUN, ask, inspectSlot }, () =>
     Promise.reject(new Error("not asked this way")),
   );
   await expect(new ScriptRunner(client, guard).run(mutexAcquire, ["a", "b", "c"], [], 1_000)).rejects.toThrow(

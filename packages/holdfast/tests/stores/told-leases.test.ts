@@ -5,6 +5,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Grace, Script } from "../../src/core/store.js";
 import { mutexAcquire, mutexExtend, mutexInspect, mutexRenew } from "../../src/generated/scripts.js";
+import { IF_OTHER_RUN } from "../../src/server/lineage.js";
 import { ClusterFailoverGuard } from "../../src/stores/cluster-failover-guard.js";
 import type { FailoverGuard } from "../../src/stores/failover-guard.js";
 import { ServerFailoverGuard } from "../../src/stores/server-failover-guard.js";
@@ -22,6 +23,7 @@ beforeEach(() => {
   told.length = 0;
   const grace: Grace = {
     marker: "hf:lineage",
+    ifOtherRun: IF_OTHER_RUN,
     ask: (_run, _marker, leaseMs) => {
       told.push(leaseMs);
       return Promise.resolve({ outcome: "settled", longestMs: LONG_MS, run: "r" });

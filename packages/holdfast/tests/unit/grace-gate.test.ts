@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Grace } from "../../src/core/store.js";
 import { mutexAcquire, mutexRelease } from "../../src/generated/scripts.js";
+import { IF_OTHER_RUN } from "../../src/server/lineage.js";
 import { ServerFailoverGuard } from "../../src/stores/server-failover-guard.js";
 
 const LEASE_MS = 3_000;
@@ -10,6 +11,7 @@ test("a new connection reports the longest lease, even if its first request has 
   const told: number[] = [];
   const grace: Grace = {
     marker: "hf:lineage",
+    ifOtherRun: IF_OTHER_RUN,
     async ask(_run, _marker, leaseMs) {
       told.push(leaseMs);
       return { outcome: "settled", longestMs: leaseMs, run: `run${told.length}` };

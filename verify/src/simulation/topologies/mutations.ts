@@ -1,6 +1,6 @@
 /** Mistakes on purpose in what several servers are for, each of which the simulation must find. */
 import type { Reply, Store } from "holdfast";
-import { rewrite } from "../mutations/mutation.js";
+import { rewrite, rewriteAll } from "../mutations/mutation.js";
 import type { Tampering } from "../tampering.js";
 import type { Topology } from "./plan.js";
 
@@ -62,6 +62,13 @@ export const TOPOLOGY_MUTATIONS: readonly TopologyMutation[] = [
       "if settled == run then\n    return 0, nowMs",
       "if settled then\n    return 0, nowMs",
     ]),
+  },
+  {
+    name: "where replicas get scripts too, a script that grants runs for whoever has it",
+    topology: "replicas",
+    seed: 63,
+    finds: ["S1", "S2"],
+    tampering: rewriteAll(["if not redis.REDIS_VERSION_NUM and", "if false and"]),
   },
   {
     name: "holders put nothing back",

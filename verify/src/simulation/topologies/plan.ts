@@ -49,6 +49,8 @@ export interface TopologyPlan extends Plan {
   readonly longestMs: number;
   /** Of a quorum whose servers forget: whether leases differ in length all the same. Then never a majority forgets at once. */
   readonly isMixed: boolean;
+  /** As before Redis 7: a replica gets the scripts of its master too. */
+  readonly sharesScripts: boolean;
   /** Whether leases are long and all given back. */
   readonly isLong: boolean;
   readonly strikes: readonly Strike[];
@@ -69,6 +71,7 @@ const STREAM = {
   replicas: 13 * 4_294_967_296,
   callers: 17 * 4_294_967_296,
   mixed: 19 * 4_294_967_296,
+  scripts: 23 * 4_294_967_296,
 };
 /** A lease of some sessions of a quorum. */
 const LONG_MS = 40_000;
@@ -124,6 +127,7 @@ export function topologyPlanOf(seed: number, topology: Topology, kind = "mutex")
     size,
     longestMs,
     isMixed,
+    sharesScripts: topology === "replicas" && new Random(seed + STREAM.scripts).chance(0.3),
     isLong,
     strikes: strikes.sort((a, b) => a.atMs - b.atMs),
     calmFromMs,

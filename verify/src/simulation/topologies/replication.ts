@@ -84,6 +84,7 @@ export class Replication {
     const former = this.#master;
     this.#arrive();
     const [first, ...lost] = this.#written;
+    if (former.sharesScripts) replica.learnFrom(former);
     this.#promotions += 1;
     replica.promote(this.#promotions, first?.has ?? []);
     this.#master = replica;

@@ -46,6 +46,8 @@ export class SimulatedServer {
   onWritten: () => void = () => {};
   isDown = false;
   frozenUntilMs = 0;
+  /** As before Redis 7: who follows it gets its scripts too. */
+  sharesScripts = false;
   /** How often it has taken over. */
   promotions = 0;
   readonly #ground: Ground;
@@ -77,6 +79,11 @@ export class SimulatedServer {
   /** Forgets all scripts. */
   flushScripts(): void {
     this.#known.clear();
+  }
+
+  /** Gets all scripts of the server that it follows. */
+  learnFrom(master: SimulatedServer): void {
+    for (const [sha1, script] of master.#known) this.#known.set(sha1, script);
   }
 
   /** It is started again, with all that it knew or with nothing. */
@@ -176,7 +183,7 @@ export class SimulatedServer {
   ): Promise<Reply> {
     const asks = script.source.includes("redis.pcall('INFO'");
     if (asks) await this.#inform();
-    const reply = await link.run(asks ? informed(script) : script, keys, args, 0);
+    const reply = await link.run(asks ? informed(script, this.sharesScripts) : script, keys, args, 0);
     this.onWritten();
     return reply;
   }
@@ -190,9 +197,10 @@ export class SimulatedServer {
   }
 }
 
-/** The script, which looks there for what INFO says. */
-function informed(script: Script): Script {
+/** The script, which looks there for what INFO says. An embedded server does not say which version it is either. */
+function informed(script: Script, sharesScripts: boolean): Script {
   const source = script.source
+    .replaceAll("not redis.REDIS_VERSION_NUM", String(sharesScripts))
     .replaceAll("redis.pcall('INFO', 'server')", `redis.call('GET', '${INFO.server}')`)
     .replaceAll("redis.pcall('INFO', 'replication')", `redis.call('GET', '${INFO.replication}')`);
   return { ...script, source, sha1: idOf(source) };

@@ -184,7 +184,9 @@ function build(world: TopologyWorld, parts: Parts): void {
       aheadMs: random.between(-SKEW_MAX_MS / 2, SKEW_MAX_MS / 2),
       rate: 1 + random.between(-SERVER_RATE_MAX, SERVER_RATE_MAX),
     };
-    parts.servers.push(new SimulatedServer(world, index, clocks));
+    const server = new SimulatedServer(world, index, clocks);
+    server.sharesScripts = parts.plan.sharesScripts;
+    parts.servers.push(server);
   }
   if (parts.plan.topology !== "replicas") return;
   parts.replication = new Replication(world, parts.servers, random.fork());

@@ -9,7 +9,7 @@ import { startProxy, type TcpProxy } from "../../../../tests/support/tcp-proxy.j
 import { createHoldfast, type Holdfast, type InboxEvent } from "../../src/index.js";
 import { clusterSlot } from "../../src/stores/cluster-slot.js";
 import { LONG_MS, until } from "../../src/testing/delays.js";
-import { useClients } from "./topology-scene.js";
+import { useClients } from "../faults/topology-scene.js";
 
 const scene = useClients();
 
