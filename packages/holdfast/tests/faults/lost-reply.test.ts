@@ -3,6 +3,7 @@
  */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { TcpProxy } from "../../../../tests/support/tcp-proxy.js";
+import type { Script } from "../../src/core/store.js";
 import { mutexAcquire, mutexExtend, mutexLeave, mutexRelease } from "../../src/generated/scripts.js";
 import { type Holdfast, StoreError } from "../../src/index.js";
 import { LONG_MS, SOON_MS, until } from "../../src/testing/delays.js";
@@ -11,7 +12,8 @@ import { glide, ioredis, nodeRedis, useFaultScene } from "./scene.js";
 const scene = useFaultScene();
 
 /** Matches calls of that script for the lock of this test; the warm-up uses another name. */
-function callsOf({ sha1 }: { readonly sha1: string }): (words: readonly string[]) => boolean {
+function callsOf(script: Script): (words: readonly string[]) => boolean {
+  const sha1 = scene.hashOf(script);
   return (words) => words[0]?.toUpperCase() === "EVALSHA" && words[1] === sha1 && words.includes(scene.keys.lock);
 }
 
