@@ -110,8 +110,6 @@ export const ENGLISH = [
       "fencing",
       "safety",
       "redis-keys",
-      "redis-keys-kinds",
-      "redis-keys-recipes",
       "platforms",
       "verification",
       "benchmarks",

@@ -33,7 +33,7 @@ describe("a kind", () => {
     expect(incompleteKinds(only(`${SOURCES}/semaphore/acquire.lua`))).toEqual([
       "semaphore has no testing/semaphore.contract.ts",
       "semaphore has no inspect.lua",
-      "semaphore has no row with hf:semaphore: in docs/redis-keys.md",
+      "semaphore has no row with hf:semaphore: in docs/keys*.md of its package",
     ]);
   });
 
@@ -55,7 +55,7 @@ describe("a kind", () => {
 
   it("that has them passes", () => {
     const kind = only(`${SOURCES}/x/acquire.lua`, `${SOURCES}/x/inspect.lua`, `${SOURCES}/testing/x.contract.ts`);
-    expect(incompleteKinds([...kind, { path: "docs/redis-keys.md", text: "| `hf:x:{name}` |" }])).toEqual([]);
+    expect(incompleteKinds([...kind, { path: "packages/holdfast/docs/keys.md", text: "| `hf:x:{name}` |" }])).toEqual([]);
   });
 });
 

@@ -58,11 +58,11 @@ const DROP_IN = /^redlock-compat\//;
 /** Recipes are built on locks but are not locks. They have keys, and their own tests instead of a contract. */
 const RECIPE = /^recipes\//;
 
-/** Reports kinds without a contract, without keys in docs/redis-keys.md or, if they are held, without inspect.lua. */
+/** Reports kinds without a contract, without keys in docs/keys*.md of a package or, if they are held, without inspect.lua. */
 export function incompleteKinds(files: readonly Source[]): string[] {
   const all = scripts(files);
   const paths = new Set(files.map(({ path }) => path));
-  const keys = files.flatMap(({ path, text }) => (/^docs\/redis-keys[\w-]*\.md$/.test(path) ? [text] : [])).join("\n");
+  const keys = files.flatMap(({ path, text }) => (/^packages\/\w+\/docs\/keys[\w-]*\.md$/.test(path) ? [text] : [])).join("\n");
   const kinds = new Set(all.map(({ kind }) => kind).filter((kind) => !PARTS.has(kind)));
 
   return [...kinds].flatMap((kind) => {
@@ -77,7 +77,7 @@ export function incompleteKinds(files: readonly Source[]): string[] {
     if (verbs.has("acquire") && !verbs.has("inspect")) lacks.push(`${kind} has no inspect.lua`);
     // The keys of a kind that belongs to another one, such as a condition, extend the keys of that kind.
     if (!keys.includes(`hf:${name}:`) && !keys.includes(`}:${name}:`))
-      lacks.push(`${kind} has no row with hf:${name}: in docs/redis-keys.md`);
+      lacks.push(`${kind} has no row with hf:${name}: in docs/keys*.md of its package`);
     return lacks;
   });
 }

@@ -55,7 +55,7 @@ function wordFilter(word: string): RowFilter {
 }
 
 /**
- * How long the lease of a claim is when it begins: the third part of its id, as docs/redis-keys.md writes it.
+ * How long the lease of a claim is when it begins: the third part of its id, as packages/holdfast/docs/keys.md writes it.
  * Undefined for holders that are not ours.
  */
 export function leaseMsOf(owner: string): number | undefined {

@@ -10,7 +10,7 @@ export async function readGrace(backend: Backend, nowMs: number): Promise<GraceV
   return graces.reduce((last, one) => ((one?.untilAtMs ?? 0) > (last?.untilAtMs ?? 0) ? one : last), null);
 }
 
-/** The marker is a hash; docs/redis-keys.md says what its fields mean. */
+/** The marker is a hash; packages/holdfast/docs/keys.md says what its fields mean. */
 async function graceOf(server: ServerClient, prefix: string, nowMs: number): Promise<GraceView | null> {
   const fields = ["run", "pending", "sinceMs", "longestMs", "beforeMs"];
   const [run, pending, since, longest, before] = (await server.call(

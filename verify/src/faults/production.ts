@@ -126,7 +126,7 @@ async function open(opening: Opening): Promise<OpenStage> {
   }
 }
 
-/** How the keys of a lock begin, see docs/redis-keys.md. */
+/** How the keys of a lock begin, see packages/holdfast/docs/keys.md. */
 export function keyPrefix(letter: Letter, lockName: string, column: Column = "1n"): string {
   const kind = KINDS[letter];
   return `hf:${isQuorum(column) ? "redlock" : (KEY_OF[kind] ?? kind)}:{${lockName}}`;

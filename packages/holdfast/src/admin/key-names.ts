@@ -1,4 +1,4 @@
-/** Finds the lock that a key belongs to. docs/redis-keys.md documents the format of keys. */
+/** Finds the lock that a key belongs to. packages/holdfast/docs/keys.md documents the format of keys. */
 import { type LockKeys, lockKeys, mappedKeys } from "../core/keys.js";
 import { LOCK_KINDS, type LockKind } from "./entry.js";
 

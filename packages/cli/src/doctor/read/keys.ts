@@ -8,7 +8,7 @@ const PAGE = 1_000;
 const MOST_WAITERS = 200;
 /** Left for others that are late. */
 const SPARE_MS = 200;
-/** What tells of itself by another's rules: see docs/redis-keys.md. */
+/** What tells of itself by another's rules: see packages/holdfast/docs/keys.md. */
 const MAY_STAY = /^redisson-/;
 const HAS_OWNER = /^(mutex|election|redlock):\{.*\}$/s;
 const IS_HASH = /^(semaphore|read-write-lock|count-down-latch|barrier):\{.*\}$/s;
