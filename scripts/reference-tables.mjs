@@ -61,6 +61,11 @@ function documented(node) {
   };
 }
 
+/** The first two sentences of a meaning. docs/errors.md has the rest. @param {string} text */
+function inShort(text) {
+  return /^(?:.+?\.(?= |<br>|$)){1,2}/.exec(text)?.[0].trimEnd() ?? text;
+}
+
 /** Paragraphs and list items in a cell of a table. @param {string} text */
 function oneLine(text) {
   return text
@@ -96,7 +101,7 @@ function errorRows(path) {
       .find((member) => member.name.getText(file) === "code" && member.initializer !== undefined);
     if (code === undefined) return [];
     return [
-      `| \`${one.name?.text}\` | \`${code.initializer?.getText(file).replaceAll('"', "")}\` | ${documented(one).text} |`,
+      `| \`${one.name?.text}\` | \`${code.initializer?.getText(file).replaceAll('"', "")}\` | ${inShort(documented(one).text)} |`,
     ];
   });
 }
