@@ -10,6 +10,6 @@ await dependencies();
 const code = await node([tools.biome, "check", "--write", "--log-level=warn"]);
 await build();
 await node([tools.buildManual]);
-if (writeTables()) console.log("fix: the tables of docs/options.md and docs/error-index.md changed");
+if (writeTables()) console.log("fix: generated tables in docs/ changed");
 if (writeSnapshot()) console.log("fix: the public API changed; look at the diff of tests/tidy/api-snapshot.d.ts.txt");
 exit(code);

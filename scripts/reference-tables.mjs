@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The tables of docs/options.md and docs/error-index.md, made from the doc comments of the options and error classes, so that
- * they cannot say anything else. `npm run fix` writes them.
+ * The tables of docs/options.md and docs/error-index.md, made from the doc comments of the options and error classes, and the
+ * table of metrics, made from their definitions. So they always say what the source says. `npm run fix` writes them.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -106,6 +106,52 @@ function errorRows(path) {
   });
 }
 
+/** The metrics of packages/telemetry, in the order of their definitions. */
+function metricRows() {
+  const file = parsed("packages/telemetry/src/definitions.ts");
+  const constants = file.statements
+    .filter(ts.isVariableStatement)
+    .flatMap((one) => [...one.declarationList.declarations]);
+  const rows = constants.flatMap(({ name, initializer }) => {
+    if (initializer === undefined || !ts.isObjectLiteralExpression(initializer)) return [];
+    const isOne = propertyOf(initializer, "help") !== undefined;
+    const metrics = isOne ? [initializer] : initializer.properties.map((each) => objectIn(each, file));
+    return metrics.map((metric) => metricRow(metric, name.getText(file)));
+  });
+  if (rows.length === 0) throw new Error("packages/telemetry/src/definitions.ts defines no metric");
+  return rows;
+}
+
+/** @param {ts.ObjectLiteralExpression} metric @param {string} constant  the constant that defines it */
+function metricRow(metric, constant) {
+  const [name, help, unit, label] = ["name", "help", "unit", "label"].map((key) => {
+    const value = propertyOf(metric, key);
+    return value !== undefined && ts.isStringLiteral(value) ? value.text : "";
+  });
+  const values = ["zeros", "others"].flatMap((key) => {
+    const value = propertyOf(metric, key);
+    return value !== undefined && ts.isArrayLiteralExpression(value)
+      ? value.elements.filter(ts.isStringLiteral).map(({ text }) => `\`${text}\``)
+      : [];
+  });
+  const type = constant === "COUNTERS" ? "counter" : constant === "GAUGES" ? "gauge" : "histogram";
+  const labels = label === "" ? "–" : [`\`${label}\``, values.join(" ")].filter(Boolean).join(": ");
+  return `| \`${name}\` | ${unit === "s" ? `${type}, s` : type} | ${labels} | ${help} |`;
+}
+
+/** @param {ts.ObjectLiteralExpression} object @param {string} key */
+function propertyOf(object, key) {
+  const found = object.properties.find((one) => ts.isPropertyAssignment(one) && one.name.getText() === key);
+  return found !== undefined && ts.isPropertyAssignment(found) ? found.initializer : undefined;
+}
+
+/** @param {ts.ObjectLiteralElementLike} property @param {ts.SourceFile} file */
+function objectIn(property, file) {
+  if (ts.isPropertyAssignment(property) && ts.isObjectLiteralExpression(property.initializer))
+    return property.initializer;
+  throw new Error(`${file.fileName}: not a definition of a metric: ${property.getText(file)}`);
+}
+
 /** @returns {ReadonlyMap<string, string>} the text of each document with its tables as the sources have them */
 export function documents() {
   /** @type {Readonly<Record<string, ReadonlyArray<readonly [string, readonly string[]]>>>} */
@@ -122,6 +168,9 @@ export function documents() {
       title,
       ["| error | code | meaning |", "|---|---|---|", ...paths.flatMap(errorRows)],
     ]),
+    "docs/recipes/telemetry.md": [
+      ["metrics", ["| metric | type | label | meaning |", "|---|---|---|---|", ...metricRows()]],
+    ],
   };
   return new Map(
     Object.entries(tables).map(([document, all]) => {

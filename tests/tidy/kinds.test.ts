@@ -55,7 +55,9 @@ describe("a kind", () => {
 
   it("that has them passes", () => {
     const kind = only(`${SOURCES}/x/acquire.lua`, `${SOURCES}/x/inspect.lua`, `${SOURCES}/testing/x.contract.ts`);
-    expect(incompleteKinds([...kind, { path: "packages/holdfast/docs/keys.md", text: "| `hf:x:{name}` |" }])).toEqual([]);
+    expect(incompleteKinds([...kind, { path: "packages/holdfast/docs/keys.md", text: "| `hf:x:{name}` |" }])).toEqual(
+      [],
+    );
   });
 });
 

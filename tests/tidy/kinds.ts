@@ -62,7 +62,9 @@ const RECIPE = /^recipes\//;
 export function incompleteKinds(files: readonly Source[]): string[] {
   const all = scripts(files);
   const paths = new Set(files.map(({ path }) => path));
-  const keys = files.flatMap(({ path, text }) => (/^packages\/\w+\/docs\/keys[\w-]*\.md$/.test(path) ? [text] : [])).join("\n");
+  const keys = files
+    .flatMap(({ path, text }) => (/^packages\/\w+\/docs\/keys[\w-]*\.md$/.test(path) ? [text] : []))
+    .join("\n");
   const kinds = new Set(all.map(({ kind }) => kind).filter((kind) => !PARTS.has(kind)));
 
   return [...kinds].flatMap((kind) => {

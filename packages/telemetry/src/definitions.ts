@@ -29,27 +29,29 @@ export interface CounterDefinition extends Definition {
    * missing data.
    */
   readonly zeros: readonly string[];
+  /** Label values that appear only after they have occurred. The documentation lists them after `zeros`. */
+  readonly others?: readonly string[];
 }
 
 /** The histograms of locks. */
 export const HISTOGRAMS: Readonly<Record<"acquire" | "wait" | "hold", HistogramDefinition>> = {
   acquire: {
     name: "holdfast.lock.acquire.duration",
-    help: "From the call of an acquire to its end, however it ended.",
+    help: "Time from the call of an acquire to its end, for every outcome.",
     unit: "s",
     label: "outcome",
     buckets: UP_TO_A_MINUTE,
   },
   wait: {
     name: "holdfast.lock.wait.duration",
-    help: "From the call to its end, of those alone who found the lock taken and waited.",
+    help: "Time from the call of an acquire to its end, only if the lock was held and the caller waited.",
     unit: "s",
     label: "outcome",
     buckets: UP_TO_A_MINUTE,
   },
   hold: {
     name: "holdfast.lock.hold.duration",
-    help: "From a grant to the end of its lease.",
+    help: "Time from the grant to the end of the lease.",
     unit: "s",
     label: "outcome",
     buckets: UP_TO_AN_HOUR,
@@ -74,31 +76,33 @@ export const COUNTERS: Readonly<
 > = {
   acquisitions: {
     name: "holdfast.lock.acquisitions",
-    help: "Calls of acquire that have ended, by how.",
+    help: "Acquires that ended. passed: a latch or barrier let the caller pass.",
     unit: "{acquisition}",
     label: "outcome",
     zeros: ["granted", "refused", "timeout", "aborted", "paused", "unknown"],
+    others: ["closed", "passed"],
   },
   renewals: {
     name: "holdfast.lock.renewals",
-    help: "Renewals: renewed; not answered and tried again; or not renewed until the lease was over.",
+    help: "Renewals. retried: not confirmed and sent again; failed: the lease ended first.",
     unit: "{renewal}",
     label: "outcome",
     zeros: ["renewed", "retried", "failed"],
   },
   lost: {
     name: "holdfast.lock.lost",
-    help: "Leases that ended before they were released.",
+    help: "Leases that ended before their release.",
     unit: "{lease}",
     label: "reason",
     zeros: ["expired", "force-released", "server-lost", "max-hold"],
   },
   releases: {
     name: "holdfast.lock.releases",
-    help: "Releases, by what the server said.",
+    help: "Releases, with the reply of the server.",
     unit: "{release}",
     label: "outcome",
     zeros: ["released", "expired-unclaimed", "lost", "unknown"],
+    others: ["handed-over"],
   },
   leaderTransitions: {
     name: "holdfast.leader.transitions",
@@ -108,35 +112,37 @@ export const COUNTERS: Readonly<
   },
   once: {
     name: "holdfast.once.calls",
-    help: "Calls that are to be done once, by what became of them here.",
+    help: "Calls of once that ended in this process.",
     unit: "{call}",
     label: "outcome",
     zeros: ["executed", "replayed", "joined", "in_flight", "mismatch", "blocked", "failed"],
   },
   runsEnded: {
     name: "holdfast.run.ended",
-    help: "Runs that a scheduler started here and that have ended, by how.",
+    help: "Scheduled runs that ended in this process. unreported: node-cron does not say how its run ended.",
     unit: "{run}",
     label: "outcome",
     zeros: ["succeeded", "failed", "lost"],
+    others: ["unreported"],
   },
   runsSkipped: {
     name: "holdfast.run.skipped",
-    help: "Runs that a scheduler asked for and that were not begun here, by why.",
+    help: "Scheduled runs that did not start in this process.",
     unit: "{run}",
     label: "reason",
     zeros: ["already-done", "held", "paused", "grace", "unavailable"],
   },
   requests: {
     name: "holdfast.idempotency.requests",
-    help: "Requests with an Idempotency-Key that were answered, by how; their group is method and route.",
+    help: "Answered requests with an Idempotency-Key. The kind is http, and the group is method and route.",
     unit: "{request}",
     label: "outcome",
     zeros: ["carried-out", "released", "unstored", "replayed", "running", "mismatch", "unavailable"],
+    others: ["ignored", "missing", "malformed", "too-large", "blocked", "result-unavailable"],
   },
   cacheGets: {
     name: "holdfast.cache.gets",
-    help: "Values that were asked of a cache, by how the caller got it; their group is that of the cache's name.",
+    help: "Calls of get of a cache. The group is that of the name of the cache.",
     unit: "{call}",
     label: "outcome",
     zeros: ["fresh", "stale", "loaded", "alone", "joined", "failed", "aborted"],
@@ -146,7 +152,7 @@ export const COUNTERS: Readonly<
 /** How long script calls take. This metric has no group because one script serves all locks of its kind. */
 export const COMMAND: HistogramDefinition = {
   name: "holdfast.store.command.duration",
-  help: "From the call of a script to its answer, or to the end of the wait for it.",
+  help: "Time from a script call to its reply, or to the end of the wait for it.",
   unit: "s",
   buckets: UP_TO_A_MINUTE,
 };
@@ -159,7 +165,7 @@ export const GAUGES: Readonly<
   waiting: { name: "holdfast.lock.waiting", help: "Callers in this process that wait now.", unit: "{waiter}" },
   oldest: {
     name: "holdfast.lock.held.oldest",
-    help: "For how long the oldest lease that this process holds has been held.",
+    help: "How long the oldest lease of this process has been held.",
     unit: "s",
   },
   permitsUsed: {
@@ -169,7 +175,7 @@ export const GAUGES: Readonly<
   },
   permitsLimit: {
     name: "holdfast.semaphore.permits.limit",
-    help: "Permits that this process declares there to be; of several semaphores of a group the most.",
+    help: "Permits that this process declares; the largest number of several semaphores in a group.",
     unit: "{permit}",
   },
   leaderActive: { name: "holdfast.leader.active", help: "1 while this process leads.", unit: "1" },

@@ -23,9 +23,12 @@ test("a prefix matches literally in an ACL rule, even with pattern characters", 
 });
 
 test("every documented family of keys and channels is known", () => {
-  const documents = ["holdfast/docs/keys.md", "holdfast/docs/keys-of-kinds.md", "recipes/docs/keys.md", "interop/docs/keys.md"].map((name) =>
-    readFileSync(fileURLToPath(new URL(`../../../${name}`, import.meta.url)), "utf8"),
-  );
+  const documents = [
+    "holdfast/docs/keys.md",
+    "holdfast/docs/keys-of-kinds.md",
+    "recipes/docs/keys.md",
+    "interop/docs/keys.md",
+  ].map((name) => readFileSync(fileURLToPath(new URL(`../../../${name}`, import.meta.url)), "utf8"));
   const documented = [...documents.join("\n").matchAll(/\bhf:([a-z-]+)\b/g)].map(([, family]) => family);
   expect(documented.length).toBeGreaterThan(20);
   const unknown = documented.filter((family) => !keyFamilies.has(family ?? ""));
