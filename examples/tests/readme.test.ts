@@ -4,7 +4,8 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
 
-const RECIPES = "docs/recipes/";
+/** Folders all of whose pages show code, except the index. */
+const FOLDERS = ["docs/kinds/", "docs/recipes/"];
 const DOCUMENTS = [
   "README.md",
   "docs/fencing.md",
@@ -14,9 +15,10 @@ const DOCUMENTS = [
   "docs/interop-timestamps.md",
   "docs/interop-leaving.md",
   "docs/pausing.md",
-  // The index has no code.
-  ...readdirSync(new URL(`../../${RECIPES}`, import.meta.url)).flatMap((file) =>
-    file === "README.md" ? [] : [`${RECIPES}${file}`],
+  ...FOLDERS.flatMap((folder) =>
+    readdirSync(new URL(`../../${folder}`, import.meta.url)).flatMap((file) =>
+      file === "README.md" ? [] : [`${folder}${file}`],
+    ),
   ),
 ];
 
@@ -50,7 +52,7 @@ function complaints(markdown: string, read: (path: string) => string): string[] 
     line.startsWith("```") && LANGUAGES.includes(language) ? [] : [`nothing runs what is in: ${line}`],
   );
   const unlike = blocksOf(markdown).flatMap(({ marker, code }) => {
-    const [, path] = /^(?:\/\/|--) (examples\/(?:readme|fencing|nestjs|stock)\/[a-z-]+\.ts)$/.exec(marker) ?? [];
+    const [, path] = /^(?:\/\/|--) (examples\/(?:readme|kinds|fencing|nestjs|stock)\/[a-z-]+\.ts)$/.exec(marker) ?? [];
     if (path === undefined) return [`no file is named by: ${marker}`];
     return `\n${read(path)}`.includes(`\n${code}\n`) ? [] : [`not a piece of ${path}: ${code.split("\n")[0]}`];
   });
@@ -101,6 +103,10 @@ describe("a file", { timeout: 120_000 }, () => {
 
   test.each(filesIn("readme"))("in examples/readme, %s, runs to its end", async (file) => {
     await import(`../readme/${file.replace(/\.ts$/, ".js")}`);
+  });
+
+  test.each(filesIn("kinds"))("in examples/kinds, %s, runs to its end", async (file) => {
+    await import(`../kinds/${file.replace(/\.ts$/, ".js")}`);
   });
 
   test.each(filesIn("nestjs"))("in examples/nestjs, %s, runs to its end", async (file) => {
