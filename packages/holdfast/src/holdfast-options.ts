@@ -16,9 +16,8 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   readonly redis?: object | undefined;
 
   /**
-   * Clients or stores of 3, 5, 7 or 9 independent servers. No server may be a replica of another. Replaces `redis` and
-   * `store`. Only `redlock(name)` is available then, and it holds its locks on a majority of the servers. All processes that
-   * share these locks must be given the same servers.
+   * Clients or stores of 3, 5, 7 or 9 independent servers, none of which is a replica of another. Replaces `redis` and
+   * `store`. Only `redlock(name)` is available then. All processes that share these locks need the same servers.
    */
   readonly redlock?: readonly object[] | undefined;
 
@@ -30,8 +29,8 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
 
   /**
    * Creates the subscriber connection, for clients that cannot be duplicated (GLIDE, pools). Holdfast closes this connection.
-   * Without this option, waiters on such a client poll the server instead of being notified. The argument is the index of the
-   * server in the `redlock` array, from 0; without `redlock` it is 0.
+   * Without this option, waiters on such a client poll the server. The argument is the index of the server in the `redlock`
+   * array; without `redlock` it is 0.
    */
   readonly subscriber?: ((server: number) => unknown) | undefined;
 
@@ -67,12 +66,11 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   readonly failoverGrace?: FailoverGrace | undefined;
 
   /**
-   * How many replicas must acknowledge a grant or a renewal (`WAIT`), and the longest wait for them in milliseconds. If too
-   * few acknowledge a grant, Holdfast releases the lock and the acquire rejects with StoreError; a renewal is retried. This
-   * makes it less likely that a failover loses a grant, but cannot rule it out. It costs one more request for each grant, and
-   * other requests on the same connection wait behind it. `atLeast` is 1 to 100. `timeoutMs` is at least 1 and less than
-   * `commandTimeoutMs`; for a renewal it is shortened to a twelfth of the lease. Not available with GLIDE, a pool, `store`
-   * or `redlock`.
+   * How many replicas must acknowledge a grant or a renewal (`WAIT`), and the longest wait for them. If too few acknowledge
+   * a grant, Holdfast releases the lock and the acquire rejects with StoreError; a renewal is retried. This makes it less
+   * likely that a failover loses a grant, but cannot rule it out. It costs one more request for each grant, and other requests
+   * on the same connection wait behind it. `atLeast` is 1 to 100. `timeoutMs` is at least 1 and less than `commandTimeoutMs`.
+   * Not available with GLIDE, a pool, `store` or `redlock`.
    * @default none
    */
   readonly replicas?: { readonly atLeast: number; readonly timeoutMs: number } | undefined;
@@ -101,10 +99,9 @@ export interface LockOptions {
   readonly key?: string | undefined;
 
   /**
-   * Longest time between two re-checks of a waiter. Re-checks are needed because clients of other libraries send no message
-   * when they release. A shorter time notices their release sooner; a longer one sends fewer requests. Each process re-checks
-   * once per interval for all its callers; with `fairness: "strict"`, each caller re-checks on its own. Clients of Holdfast
-   * notify each other regardless of this option. Whole milliseconds, 10 to 5000; values above 3000 have no effect.
+   * Longest time between two re-checks of a waiter. Clients of other libraries send no message when they release, so a
+   * shorter time notices their release sooner; a longer one sends fewer requests. Clients of Holdfast notify each other in
+   * any case. Whole milliseconds, 10 to 5000; values above 3000 have no effect.
    * @default 1_000 with `key`, else 3_000
    */
   readonly recheckMs?: number | undefined;

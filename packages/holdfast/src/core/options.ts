@@ -17,8 +17,7 @@ export interface TryAcquireOptions {
 
   /**
    * Whether Holdfast renews the lease, every third of `leaseMs`, for as long as it is held. With false it ends
-   * `leaseMs` after the grant, unless you call `extend`. If callers share a claim, that grant is a little earlier than
-   * the start of the last caller's lease.
+   * `leaseMs` after the grant, unless you call `extend`.
    * @default true
    */
   readonly renew?: boolean | undefined;
@@ -51,11 +50,11 @@ export interface AcquireOptions extends TryAcquireOptions {
    *
    * - `"strict"`: first come, first served across all processes
    * - `"cohort"`: callers of one process with the same `leaseMs` and `label` share one place in the queue. When it is
-   *   granted, the waiting callers hold the lock one after the other without round trips: at most 32 (128 after a full
-   *   batch), for at most 20 ms. Then the next process is served. This is faster under load.
+   *   granted, they hold the lock one after the other without round trips: at most 32 (128 after a full batch), for at
+   *   most 20 ms. Then the next process is served. This is faster under load.
    *
-   * In both modes every waiter in the queue is served in the end, as long as holders release and messages reach it. A
-   * client that cannot subscribe has no place in the queue, and may wait without limit on a busy lock.
+   * In both modes every waiter in the queue is served in the end. A client that cannot subscribe has no place in the
+   * queue, and may wait without limit on a busy lock.
    * @default "cohort"
    */
   readonly fairness?: Fairness | undefined;
@@ -75,10 +74,10 @@ export interface RunOptions extends AcquireOptions {
    * When `run` settles after its work has ended.
    *
    * - `"awaited"`: when the server has confirmed the release, or can no longer be expected to
-   * - `"background"`: immediately. The release has been sent, and Holdfast handles its reply in the background. This saves
-   *   one round trip. If the process ends before the release is written to its socket, the lock stays taken until the lease
-   *   expires. If the lease is over when the work has returned, `run` awaits the release all the same, because only the
-   *   server knows whether another holder overlapped. `close` waits for releases in the background.
+   * - `"background"`: immediately, which saves one round trip. If the process ends before the release is written to its
+   *   socket, the lock stays taken until the lease expires. If the lease is over when the work has returned, `run` awaits
+   *   the release anyway, because only the server knows whether another holder overlapped. `close` waits for releases in
+   *   the background.
    * @default "awaited"
    */
   readonly release?: "awaited" | "background" | undefined;
