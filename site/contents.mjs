@@ -103,7 +103,6 @@ export const ENGLISH = [
       "options",
       "errors",
       "errors-more",
-      "errors-recipes",
       "error-index",
       "outcomes",
       "warnings",
