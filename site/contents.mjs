@@ -121,5 +121,5 @@ export const ENGLISH = [
 /** Pages in Chinese: a path in `docs/zh/` without `.md`. @type {readonly Section[]} */
 export const CHINESE = [
   { text: "入门", pages: ["getting-started", "plain-words", "choosing", "faq"] },
-  { text: "运维与参考", pages: ["production-checklist", "errors"] },
+  { text: "运维与参考", pages: ["production-checklist", "errors", "migration"] },
 ];

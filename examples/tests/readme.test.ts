@@ -11,6 +11,7 @@ const DOCUMENTS = [
   "docs/fencing.md",
   "docs/locks-in-plain-words.md",
   "docs/zh/plain-words.md",
+  "docs/zh/migration.md",
   "docs/interop.md",
   "docs/interop-timestamps.md",
   "docs/interop-leaving.md",
