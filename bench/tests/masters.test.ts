@@ -107,7 +107,7 @@ describe("a run of free locks", () => {
     for (const value of [load.rate, load.serverPercent, load.callersPercent, load.readsPerPair])
       expect(value).toBeGreaterThan(0);
     expect(load.busiestPercent).toBeLessThan(load.serverPercent);
-    // Two requests, and none of them is read twice; what is asked beside them is little.
+    // Two requests, neither of which is read twice, and few others.
     expect(load.readsPerPair).toBeLessThan(2.5);
   }, 60_000);
 

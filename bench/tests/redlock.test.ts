@@ -34,7 +34,7 @@ function conditions(leaseMs: number): Conditions {
   return { server, servers, connection, seconds: 0.1, repetitions: 1, callers: 1, leases: 1, waiters: 1 };
 }
 
-/** How many servers have a key that is held there until its lease ends. */
+/** Counts the servers on which the key is held until its lease ends. */
 async function serversWith(key: string): Promise<number> {
   const found = await Promise.all(servers.map(({ control }) => control.exists(key)));
   return found.reduce((sum, one) => sum + one, 0);

@@ -74,7 +74,7 @@ export function startRedisson(version: RedissonVersion = "4.7.0", clockAheadMs =
   return startJava(version, "peers.RedissonPeer", clockAheadMs);
 }
 
-/** Java with Jedis and the locks of articles C and E: any number of lock objects, made by `create` and `uuid.create`. */
+/** Java with Jedis and the locks of articles C and E. `create` and `uuid.create` make any number of lock objects. */
 export function startJedis(): Peer {
   return startJava("4.7.0", "peers.JedisPeer");
 }

@@ -94,7 +94,7 @@ test.each([
   const first = must(await onJava().tryHold(name, LONG_LEASE_MS));
   const { hold } = await enqueued(name, waiter());
   const released = first.release();
-  // Whether it comes before the release or after it, somebody stands before it.
+  // Before and after the release, another waiter is ahead of it.
   expect(await newcomer().tryHold(name, LONG_LEASE_MS)).toBeNull();
   expect(await released).toBe(true);
   expect(await must(await hold).release()).toBe(true);

@@ -87,7 +87,7 @@ async function expectCounted(here: Redisson, there: JavaClient): Promise<void> {
     expect(await seats.acquiredPermits()).toBe(1);
     const next = seats.acquire({ waitMs: PATIENCE_MS, leaseMs: LONG_LEASE_MS });
     await sleep(100);
-    // An id of Java is given back by Node, and the waiter of Node hears of it.
+    // Node releases a permit by the id that Java acquired, and the waiter in Node is notified.
     expect(await seats.tryRelease(permitId)).toBe("released");
     const last = await next;
     expect(await there.call("permit.tryRelease", { name: seats.name, permitId: last.owner })).toBe(true);

@@ -9,7 +9,7 @@ import { cellNamed } from "./run-of-a-cell.js";
 
 type Take = Parameters<Client["take"]>[0];
 
-/** What a library does that works, but for what a test says; times are of the test's clock. */
+/** A library that works, except for the deviation that a test names. Times are of the clock of the test. */
 interface World {
   nowMs: number;
   /** How long it takes until it is granted; undefined if it is not. */

@@ -21,9 +21,9 @@ export function naiveCheck<State, Value>(model: Model<State, Value>, operations:
 export type Shape = readonly { readonly client: number; readonly callMs: number; readonly returnMs: number }[];
 
 /**
- * Every way in which two clients with so many operations each can overlap.
+ * Every way in which two clients with this many operations each can overlap.
  *
- * Two that differ only in which of two calls, or of two returns, came first are one: nobody could tell them apart.
+ * Histories that differ only in the order of two calls or two returns count as one, because no client could distinguish them.
  */
 export function shapes(first: number, second: number): Shape[] {
   const found = new Map<string, Shape>();

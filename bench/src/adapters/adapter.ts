@@ -24,7 +24,7 @@ export interface Adapter {
   readonly onlyFree?: string;
   /** Connects. What it opens is closed by `close`. */
   open(connection: Connection): Promise<Contestant>;
-  /** As `open`, for a lock on a majority of the independent servers at these ports; absent where there is none. */
+  /** Like `open`, for a lock on a majority of the independent servers at these ports. Absent if the library has none. */
   openQuorum?(connection: Connection, ports: readonly number[]): Promise<Contestant>;
   /** As `open`, for a lock in the cluster that has nodes at these ports; absent where it is not measured. */
   openCluster?(connection: Connection, ports: readonly number[]): Promise<Contestant>;

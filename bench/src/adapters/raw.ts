@@ -18,7 +18,7 @@ const COMPARE_AND_DELETE =
   "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 const SHA1 = createHash("sha1").update(COMPARE_AND_DELETE).digest("hex");
 
-/** The two commands, as one client has them. */
+/** The two commands in the API of one client library. */
 interface Commands {
   /** Null if somebody else has it. */
   take(key: string, owner: string): Promise<unknown>;

@@ -19,7 +19,7 @@ export interface Load {
 
 /** Below this share of what was expected a line has bent. */
 const BENT = 0.8;
-/** A core that is used so much has no room left. */
+/** A core with this utilization has no capacity left. */
 const FULL_PERCENT = 90;
 /** So much for others, and what is seen may be their work. */
 const BUSY_PERCENT = 30;
@@ -36,7 +36,7 @@ export function fallOf(loads: readonly Load[]): { readonly before: Load; readonl
   return undefined;
 }
 
-/** The first size at which the rate no longer grows with it; undefined where it always does. */
+/** The first size at which the rate stops growing. Undefined if it always grows. */
 export function kneeOf(loads: readonly Load[]): { readonly before: Load; readonly at: Load } | undefined {
   for (const [i, at] of loads.entries()) {
     const before = loads[i - 1];

@@ -10,7 +10,10 @@ import type { Load } from "./bend.js";
 
 const US_PER_PERCENT_SECOND = 1e4;
 const PERCENT = 100;
-/** However short a run is: each path is compiled then, and each name was used, which costs more for the first time in a cluster. */
+/**
+ * However short a run is: each path is compiled then, and each name was used, which costs more for the first time in a
+ * cluster.
+ */
 const WARM_UP_SECONDS = 1;
 /** A guard; on a busy machine it may well take longer than a second. */
 const WARM_UP_WITHIN_MS = 60_000;
@@ -42,7 +45,7 @@ export function shares(
 export function middle<Some extends Load>(loads: readonly Some[]): Some {
   const [first] = loads;
   if (first === undefined) throw new RangeError("loads must be at least one; got none");
-  // Whatever such a point has is a number.
+  // All fields of such a point are numbers.
   const names = Object.keys(first) as (keyof Some)[];
   const medians = names.map((name) => [
     name,

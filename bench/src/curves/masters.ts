@@ -106,7 +106,7 @@ function lineName({ name, processes }: Omit<MastersLine, "loads">): string {
   return processes === 1 ? name : `${name}, ${processes} processes`;
 }
 
-/** Up to where a line grows, and what was used up there. */
+/** The size up to which a line grows, and which resource was used up there. */
 function growthOf(line: MastersLine, cores: number): string {
   const knee = kneeOf(line.loads);
   if (knee === undefined) return `${lineName(line)} grows with the masters up to ${line.loads.at(-1)?.x ?? 0}.`;
@@ -142,7 +142,7 @@ function reachOf({ name, loads }: MastersLine, cores: number): string {
   ].join(" ");
 }
 
-/** Why a pair costs more on many masters; nothing where it does not. */
+/** Explains why a pair costs more on many masters; empty if it does not. */
 function dearer(first: MastersLoad, last: MastersLoad): string[] {
   const [few, many] = [costsOf(first), costsOf(last)];
   const growth = (many.callersUs + many.serverUs) / (few.callersUs + few.serverUs);

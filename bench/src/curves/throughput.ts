@@ -1,4 +1,4 @@
-/** How speed goes with the number of waiters, and of processes. */
+/** How throughput depends on the number of waiters and of processes. */
 import { type CrowdRun, runCrowd } from "../measurements/crowds.js";
 import type { Conditions } from "../measurements/entry.js";
 import { costOf, fallOf, kneeOf, type Load, limitOf } from "./bend.js";

@@ -81,7 +81,7 @@ function merged(before: readonly MeasuredCurve[], now: readonly MeasuredCurve[])
   return [...before.map((curve) => again.get(curve.name) ?? curve), ...now.filter(isNew)];
 }
 
-/** Ours both ways, and the fastest peer. */
+/** Both modes of Holdfast, and the fastest peer. */
 function shownOf(outcomes: readonly Outcome[]): readonly Outcome[] {
   const measured = outcomes.filter(({ sections }) => sections !== undefined);
   const peers = measured

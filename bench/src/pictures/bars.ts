@@ -24,7 +24,7 @@ function fileOf(measurement: string, { name }: Figure, i: number): string {
   return i === 0 ? `${measurement}.svg` : `${measurement}-${name.toLowerCase().replaceAll(/[^a-z]+/g, "-")}.svg`;
 }
 
-/** One figure of a measurement, a bar for each entry and its range as a line; undefined where nothing was measured. */
+/** Draws one figure of a measurement: a bar for each entry, with its range as a line. Undefined if nothing was measured. */
 function bars({ title, figures, outcomes }: Comparison, index: number): string | undefined {
   const figure = figures[index];
   const measured = outcomes.flatMap(({ name, role, summaries }) => {

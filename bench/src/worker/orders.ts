@@ -17,7 +17,10 @@ export interface Pairs {
   readonly task: "pairs";
   readonly seconds: number;
   readonly parallel: number;
-  /** What the names of the locks begin with: not the same for two processes, whose locks would not be free. "order" if absent. */
+  /**
+   * What the names of the locks begin with: not the same for two processes, whose locks would not be free. "order" if
+   * absent.
+   */
   readonly prefix?: string;
   /** It takes longer where so many pairs take longer. 0 if absent. */
   readonly atLeast?: number;
@@ -110,7 +113,10 @@ export interface ProfileOf {
   readonly order: Exclude<Order, ProfileOf | TraceOf>;
 }
 
-/** Whose code was at work: the lock's, its client's, Node's JavaScript, the event loop and the kernel, the collector, ours that measures. */
+/**
+ * Whose code was at work: the lock's, its client's, Node's JavaScript, the event loop and the kernel, the collector,
+ * ours that measures.
+ */
 export type Share = "library" | "client" | "node" | "loop" | "collector" | "bench";
 
 /** Processor time by whose code it was, in µs, and the functions of the lock's own code that took the most. */
@@ -119,7 +125,7 @@ export interface Profile {
   readonly heaviest: readonly { readonly name: string; readonly us: number }[];
 }
 
-/** What an order came to, and what it took. */
+/** The result of an order, and what it cost. */
 export interface Profiled<Result> {
   readonly result: Result;
   readonly profile: Profile;

@@ -21,7 +21,8 @@ import { type Mark, type Open, Timeline } from "./timeline.js";
 /** How far a search may go, and what it keeps. */
 export interface CheckOptions {
   /**
-   * Of processor time, so that a busy machine decides as much as a quiet one. More lets wider histories be decided; 0 gives up at once.
+   * Of processor time, so that a busy machine decides as much as a quiet one. More lets wider histories be decided; 0
+   * gives up at once.
    *
    * @default Infinity
    */
@@ -65,7 +66,7 @@ export function check<State, Value>(
   return search.result("ok");
 }
 
-/** A place in the search: the next call to try, or past the last of them the next operation of unknown outcome. */
+/** A position in the search: the next call to try or, after the last call, the next operation with an unknown outcome. */
 interface Place {
   mark: Mark | null;
   open: number;

@@ -59,7 +59,7 @@ export class Timeline {
     this.returns -= 1;
   }
 
-  /** Puts the operation taken out last back where it was. */
+  /** Puts the operation that was removed last back in its place. */
   unlift(call: Mark): void {
     if (call.match !== null) relink(call.match);
     relink(call);

@@ -7,7 +7,10 @@ import type { Options } from "./options.js";
 import type { Stage } from "./stage.js";
 import type { Orders, Word } from "./worker.js";
 
-/** Processes, and callers of each for each lock. One library re-sends what a lost connection has not answered, the other does not. */
+/**
+ * Processes, and callers of each for each lock. One library re-sends what a lost connection has not answered, the other
+ * does not.
+ */
 const CREW: readonly Pick<Orders, "library" | "callersPerName">[] = [
   { library: "ioredis", callersPerName: 2 },
   { library: "node-redis", callersPerName: 1 },
@@ -24,7 +27,7 @@ export interface Crew {
   readonly errors: readonly string[];
   /** When somebody was granted the lock last, on the clock of `nowMs`; -Infinity if nobody was. */
   grantedAtMs(name: string): number;
-  /** Has all of them stop, and ends those that do not. */
+  /** Asks all workers to stop, and kills those that do not. */
   stop(): Promise<void>;
 }
 

@@ -25,9 +25,12 @@ export interface Sums {
   readonly heldAtDeath: number;
   /** Of these, those of which the successor did not know. */
   readonly lostGrants: number;
-  /** Of these, those that their holders kept: they were renewed or released on the successor, which can only be after they were put back. */
+  /**
+   * Of these, those that their holders kept: they were renewed or released on the successor, which can only be after
+   * they were put back.
+   */
   readonly reclaimed: number;
-  /** Those that were refused although they were still valid. */
+  /** Leases that were refused although they were still valid. */
   readonly refused: number;
   /** Those whose validity was over before a server could be reached. */
   readonly tooLate: number;

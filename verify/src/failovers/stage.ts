@@ -33,7 +33,7 @@ export interface Stage {
 /** Names of locks for each master. */
 const NAMES_PER_SHARD = 3;
 
-/** A busy machine must not be taken for a dead master: sentinels would promote another beside one that serves. */
+/** On a busy machine a slow master must not count as dead, or the sentinels would promote a second one. */
 const DOWN_AFTER_MS = 1_500;
 
 /** A master with two replicas, and three sentinels. */
@@ -123,7 +123,7 @@ export async function offsetOf(node: Node): Promise<number> {
   return Number(new RegExp(`${field}:(\\d+)`).exec(info)?.[1] ?? -1);
 }
 
-/** Who holds the locks, as a replica knows it. */
+/** The holders of the locks, as a replica sees them. */
 export async function holdersOn(replica: Node, names: readonly string[]): Promise<Map<string, string | null>> {
   const redis = new Redis({ port: replica.port, host: "127.0.0.1", lazyConnect: true, retryStrategy: null });
   redis.on("error", () => {});

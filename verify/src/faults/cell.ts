@@ -1,9 +1,12 @@
-/** The words of the fault matrix: which fault, on which servers, against which kind of lock, and what is promised then. */
+/** The terms of the fault matrix: the fault, the servers, the kind of lock, and what is promised in that case. */
 
 /** Servers: one without a file, one that syncs its file every second, one that syncs it at every write; and to come. */
 export type Column = "1n" | "1e" | "1a" | "T" | "C" | "Q3" | "Q5";
 
-/** m mutex, r re-entrant, w read-write, s semaphore, f fair, k multi-lock, t fenced, a renewed by itself, l latch; e election, b barrier, c condition, which the reference has no cells of. */
+/**
+ * m mutex, r re-entrant, w read-write, s semaphore, f fair, k multi-lock, t fenced, a renewed by itself, l latch; e
+ * election, b barrier, c condition, which the reference has no cells of.
+ */
 export type Letter = "m" | "r" | "w" | "s" | "f" | "k" | "t" | "a" | "l" | "e" | "b" | "c";
 
 /**

@@ -15,7 +15,7 @@ import { signal } from "./signalling.js";
 import type { Client, Stage } from "./stage.js";
 import type { Breach } from "./verdict.js";
 
-/** What was found, and how many cases were decided, by property. */
+/** Findings, and the number of decided cases, by property. */
 export interface Calm {
   readonly breaches: readonly Breach[];
   readonly checked: Readonly<Record<string, number>>;

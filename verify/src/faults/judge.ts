@@ -124,8 +124,8 @@ export function judge(cell: Cell, given: History, { subject, commandTimeoutMs }:
 }
 
 /**
- * What one server, or a majority, has put in order. A server that took over, and is quiet, shows what its predecessor knew;
- * of independent servers two may each refuse both of those who came at once.
+ * The order that one server, or a majority, has decided. A server that took over and is in its quiet time shows what
+ * its predecessor knew. Two independent servers may each refuse both of two simultaneous callers.
  */
 function inOneOrder({ row, column }: Cell, operations: readonly Operation[]): Operation[] {
   if (/-(?:grace|strict)$/.test(row) || row === "R8") return [];

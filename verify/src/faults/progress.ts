@@ -25,8 +25,8 @@ export class Progress implements Watcher {
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * @param expectedCount  how many cells there will be; undefined if the time decides
-   * @param endsMs  when the last cell begins, by `now`; undefined if the count decides
+   * @param expectedCount  how many cells will run; undefined if the run ends by time
+   * @param endsMs  when the last cell begins, by `now`; undefined if the run ends by count
    */
   constructor(screen: Screen, now: () => number, expectedCount: number | undefined, endsMs: number | undefined) {
     this.#screen = screen;

@@ -13,7 +13,7 @@ export type Line =
 /** What one process left. */
 export interface Left {
   readonly records: readonly HistoryRecord[];
-  /** Effects that it heard were accepted, as `resource value`. */
+  /** Effects that were confirmed to it as accepted, as `resource value`. */
   readonly acknowledged: ReadonlySet<string>;
 }
 

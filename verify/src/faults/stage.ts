@@ -55,7 +55,7 @@ export interface Topology {
   readonly servers: readonly ServerHandle[];
   /** The port that clients connect to: a proxy before the server that is aimed at. */
   readonly port: number;
-  /** The line to the server that is aimed at. */
+  /** The connection to the server that the faults strike. */
   readonly proxy: FaultProxy;
   readonly hasClockShim: boolean;
   readonly hasSyncShim: boolean;
@@ -75,7 +75,7 @@ export interface QuorumControls {
   readonly majority: number;
   /** A line to each server, in their order. */
   readonly proxies: readonly FaultProxy[];
-  /** Faults are for that server from now on. */
+  /** Faults strike that server from now on. */
   aim(index: number): void;
 }
 
@@ -139,7 +139,7 @@ export interface FaultProxy {
   resume(): void;
   /** The newest message of pub/sub that the server sent to anybody here. */
   lastMessage(): { readonly channel: string; readonly text: string } | undefined;
-  /** Share of pub/sub messages that are swallowed, 0 to 1. */
+  /** Share of pub/sub messages that are dropped, 0 to 1. */
   dropMessages(share: number): void;
   /**
    * Black-holes the connections that are open now: nothing passes, and neither side learns that the other is gone. With
@@ -206,7 +206,11 @@ export interface Client {
   latch(lockName: string, verb: "set-count" | "count-down" | "await" | "count", number: number): Promise<Outcome>;
   /** Arrives at a barrier, or resets it. */
   barrier(lockName: string, act: "arrive" | "reset", waitMs: number): Promise<Outcome>;
-  /** Takes the mutex, waits for a signal of its condition or gives one, and gives the mutex back. @returns the outcome of that, and how many were signalled */
+  /**
+   * Takes the mutex, waits for a signal of its condition or gives one, and gives the mutex back.
+   *
+   * @returns the outcome of that, and how many were signalled
+   */
   condition(
     lockName: string,
     act: "wait" | "signal",

@@ -22,7 +22,7 @@ export interface SubjectSettings {
   readonly commandTimeoutMs: number;
   /** How far its wall clock is off, in ms, asked again at every reading; for peers that read the real one, ignored. */
   readonly wallOffsetMs: () => number;
-  /** What the client does on purpose wrong, by name; the empty list for the product as it is. */
+  /** The names of the deliberate mistakes of the client. Empty for the unchanged product. */
   readonly mutations: readonly string[];
 }
 
@@ -101,7 +101,7 @@ export interface Held {
   downgrade?(): Promise<undefined | Refused>;
   /** As the server knows the holder; unique per lease, by a suffix for those that share a claim. */
   readonly owner: string;
-  /** Whether it goes on with a claim that was granted to another caller before, and began no lease on the server. */
+  /** Whether it continues a claim that was granted to an earlier caller, without a new lease on the server. */
   readonly isHandedOn?: boolean;
   readonly token: number | null;
   /** Until when the subject says that it can be relied upon, read now; null if it says nothing. */

@@ -25,7 +25,7 @@ const KIND_OF: Readonly<Record<Letter, string>> = {
 };
 const MOST_BREACHES = 3;
 
-/** Runs one cell on the simulation, for as long as a run on servers would strike. */
+/** Runs one cell in the simulation, for as long as a run on servers would inject faults. */
 export async function runSuspended({ cell, seed, subject, lastsMs }: RunSettings): Promise<Ran> {
   const beganMs = performance.now();
   const kind = KIND_OF[cell.letter];

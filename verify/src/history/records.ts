@@ -223,7 +223,7 @@ export interface Fault {
   readonly endedMs: number;
   /** The process or server it struck. */
   readonly target: string;
-  /** What was seen to happen; null means that nothing was, and the run shows nothing. */
+  /** What was observed. Null means nothing, so the run proves nothing. */
   readonly proof: string | null;
   /** Requests that it made late, as far as they are known. */
   readonly late?: readonly LateRequest[];

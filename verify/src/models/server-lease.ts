@@ -55,7 +55,7 @@ export function serverLease(operation: JudgedOperation, { rho }: ExpiryRules): S
   };
 }
 
-/** The lease after an extend: at least as long as was asked for, and never shorter than it was. */
+/** The lease after an extend: at least as long as requested, and never shorter than before. */
 export function extendedLease(before: ServerLease, asked: ServerLease): ServerLease {
   return {
     fromMs: Math.min(before.fromMs, asked.fromMs),

@@ -37,7 +37,7 @@ export function ticks({ fromMs, untilMs, left, right }: Scale): number[] {
   return Array.from({ length: count }, (_, index) => Number(((first + index) * stepMs).toPrecision(12)));
 }
 
-/** From where to where something is drawn, with its text. */
+/** The start and end of a drawn bar, with its text. */
 export interface Extent {
   readonly left: number;
   readonly right: number;

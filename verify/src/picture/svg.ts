@@ -9,7 +9,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** Text as it may stand in an element or an attribute. */
+/** Escapes text for an element or an attribute. */
 export function escapeXml(text: string): string {
   return Array.from(text, (character) => (isXml(character) ? (ENTITIES[character] ?? character) : "\ufffd")).join("");
 }

@@ -4,7 +4,7 @@ import { type FailoverTexts, failoverScripts } from "./failover-scripts.js";
 import { type FailoverRule, type FailoverSetting, FailoverWorld, RUNS } from "./failover-world.js";
 import { changedTexts, type TextChange } from "./rule.js";
 
-/** One rule, or one assumption, and the world in which it is missed. */
+/** One rule or assumption, and the world in which its absence is found. */
 export interface FailoverCase {
   readonly id: string;
   readonly what: string;

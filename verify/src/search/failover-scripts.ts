@@ -19,7 +19,7 @@ const WANTED = [
   "mutex/leave/quiet",
 ];
 
-/** Answers from a list; every script has to be taught before it is run. */
+/** Answers from a list. Every script must be loaded before it runs. */
 class TaughtServer {
   readonly texts = new Map<string, string>();
   readonly #known = new Map<string, string>();

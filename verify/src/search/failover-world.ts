@@ -42,7 +42,7 @@ export interface FailoverSetting {
   readonly renewals: number;
   /** Ticks that pass while messages are under way. */
   readonly delays: number;
-  /** Requests that run and are sent again, to whatever server is there then. */
+  /** Requests in flight, which are sent again to whichever server serves at that time. */
   readonly copies: number;
   /** Hand-offs that do not reach a waiter, since its connection that listens is away. */
   readonly deaf: number;

@@ -190,7 +190,7 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
     return [number, Number(code === 2 && verb === "acquire" ? second : code), slow, 0];
   }
 
-  /** What a script broke on the server. `next` may be changed, to keep account. */
+  /** Returns the rules that a script violated on the server. May change `next`, to keep track. */
   broken(before: LockState, next: LockState, request: Request, outcome: Outcome, after: Held): string | undefined {
     const [number, verb] = request;
     const { owner } = this.places[number] as Place;

@@ -87,7 +87,7 @@ export class ReadWriteClients extends LockClients {
       return undefined;
     }
     const isUpgrade = side.asked === 1;
-    // One whose downgrade never ran is a writer all the time, and keeps its token.
+    // A client whose downgrade never ran remains a writer, and keeps its token.
     const isHighest = next.claims.every(({ tok }, other) => tok < latest || (other === number && tok === latest));
     if (isUpgrade && !isHighest) {
       return "F2: a writer does not have the highest token";

@@ -1,8 +1,8 @@
 /**
- * A server whose whole state is a value: the scripts run on an embedded server, and what it holds is put in before and
- * taken out after.
+ * A server whose whole state is a value. Each call loads the state into an embedded server, runs the script, and reads the new
+ * state.
  *
- * That makes it the transition function of a search. The same call in the same state is run once and then remembered.
+ * So it is the transition function of a search. Results are cached for each call and state.
  */
 import { type DumpedKey, embedded, Keyspace, type Scheduler, type ScriptReply } from "@holdfast/embedded";
 import { leftAfter } from "./canonical.js";
@@ -138,7 +138,7 @@ export class Server {
   }
 }
 
-/** Arrival numbers of queues, from 1 on: the next one is the highest + 1, whatever they are. */
+/** Arrival numbers of queues start at 1. The next one is always the highest + 1. */
 function renumbered(key: string, value: string | readonly string[]): string | readonly string[] {
   const isQueue = (key === "q" || key === "c") && typeof value !== "string";
   return isQueue ? value.map((word, i) => (i % 2 === 0 ? word : String((i + 1) / 2))) : value;

@@ -27,7 +27,7 @@ export class Elections {
   readonly #nodeTimeoutMs: number;
   readonly #wonAtMs = new Map<string, number>();
 
-  /** @param nodeTimeoutMs  what the nodes have otherwise */
+  /** @param nodeTimeoutMs  the usual timeout of the nodes */
   constructor(nodeTimeoutMs: number) {
     this.#nodeTimeoutMs = nodeTimeoutMs;
   }

@@ -199,7 +199,7 @@ function clusterOf(nodes: readonly ClusterNode[], nodeTimeoutMs: number): RedisC
   };
 }
 
-/** How long one that is alive may take to answer. */
+/** How long a live node may take to answer. */
 const ANSWER_MS = 2_000;
 
 /** What each node that answers says of itself, the newest claim first. Of the others some know less. */

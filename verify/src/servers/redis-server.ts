@@ -147,7 +147,7 @@ async function launch(port: number, directory: string, options: RedisServerOptio
   while (failure === undefined && performance.now() < giveUpAtMs) {
     // A restarted server may still be reading its file, and says so.
     const answer = await ask(port, ["PING"]).catch(() => undefined);
-    // On a port taken by another server the PONG may be that one's.
+    // If another server has the port, the PONG may come from that server.
     if (answer === "PONG" && String(await ask(port, ["INFO", "server"])).includes(`process_id:${child.pid}\r`)) {
       return child;
     }

@@ -7,7 +7,7 @@ import type { FaultEvent, Plan } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
 import type { World } from "./world.js";
 
-/** Longest lease, and a renewal of it that has just been made. */
+/** The longest lease, just renewed. */
 const LONGEST_LEASE_MS = 7_000;
 
 /** Lets those processes stand still that are to do so at their next grant by message. */

@@ -36,7 +36,7 @@ export class GivingBack {
     if (!this.#doneAtMs.has(owner)) this.#doneAtMs.set(owner, atMs);
   }
 
-  /** What that process has sent and has no answer to, it sends over another connection. */
+  /** The process sends its unanswered requests again, over another connection. */
   cameBack(process: string, atMs: number): void {
     this.#cameBack.push({ process, atMs });
   }

@@ -1,7 +1,8 @@
 /**
  * How long a grant by message lasts until it is confirmed, in a run; and processes that fail just then.
  *
- * Most leases of a run are shorter than the 3 s of production, so in two runs of three the hand-off is a part of a typical lease.
+ * Most leases of a run are shorter than the 3 s of production, so in two runs of three the hand-off is a part of a
+ * typical lease.
  * Drawn from a stream of their own and with ids of their own, for the same reason as in drawn-since.ts.
  */
 import type { FaultEvent } from "./fault-event.js";
@@ -15,7 +16,7 @@ const HAND_OFFS = [170, 330, 670, 250, 500, 1_000, HAND_OFF_MS, HAND_OFF_MS, HAN
 
 /** Ids from here on are of these faults. */
 const FIRST_ID = 4_001;
-/** In the upper half of what a seed is made of, where nothing else is drawn from. */
+/** In the upper half of the bits of a seed, which nothing else uses. */
 const STREAM = { length: 19 * 4_294_967_296, faults: 23 * 4_294_967_296 };
 const BEGINS_UNTIL_MS = 5_500;
 /** A process stalls at the first grant by message within so long. */

@@ -1,9 +1,12 @@
 /**
  * What the server makes of grants by message, as docs/adr/130 has it, looked at between any two scripts.
  *
- * S1: a grant by message lasts for the hand-off that the claim names, and any other for the whole lease. L6: whoever confirms, or gives
- * back, leaves no mark of being unconfirmed; when a lease ends with the mark, its client loses its other places in that step, so that a
- * process that stands still costs the others one hand-off and not one for each of its claims. L2: it is told, and stands in the queue
+ * S1: a grant by message lasts for the hand-off that the claim names, and any other for the whole lease. L6: whoever
+ * confirms, or gives
+ * back, leaves no mark of being unconfirmed; when a lease ends with the mark, its client loses its other places in
+ * that step, so that a
+ * process that stands still costs the others one hand-off and not one for each of its claims. L2: it is told, and
+ * stands in the queue
  * again by its next question.
  */
 import type { Reply } from "holdfast";
@@ -24,7 +27,7 @@ const OWNER = /^([^/]+)\/(\d+)\/(\d+)\/\d+/;
 const ROUNDED_MS = 1.1;
 /** Most entries that one script takes out. */
 const LOST_MAX = 1_000;
-/** A waiter asks again after so long at the latest, by the slowest clock and with its request under way. */
+/** The longest time until a waiter asks again, with the slowest clock and a request in flight. */
 const POLL_MS = 3_200;
 /** The server counts whole milliseconds, and so does what is read of it. */
 const SLACK_MS = 2.1;

@@ -39,7 +39,7 @@ function orZero(model: Model<Latch, Operation>): Model<Latch, Operation> {
   };
 }
 
-/** What says something of the lock on the server; the rest is judged by the sweeps. */
+/** The operations that depend on the lock on the server. The sweeps judge the others. */
 function counts(operation: Operation, { isResized, exclusionUntilMs }: Circumstances): boolean {
   const { verb, outcome, refusal, deliveredMs } = operation;
   // A grant that crossed the leaving of its caller has a record of its own, as has one that no call returned with.
@@ -53,7 +53,8 @@ function counts(operation: Operation, { isResized, exclusionUntilMs }: Circumsta
 }
 
 /**
- * A claim that callers share may be granted, with the message lost, before the caller joins it whom it serves in the end: then it is
+ * A claim that callers share may be granted, with the message lost, before the caller joins it whom it serves in the
+ * end: then it is
  * the lock of nobody who has called so far, and keeps others out from the grant on.
  */
 function asGranted(operation: Operation): Operation {
@@ -69,7 +70,7 @@ const WORN_OUT_MS = 300;
 /** What the search says of all names. */
 export interface Linearized {
   readonly violations: Finding[];
-  /** Names that were not decided in time. */
+  /** Names whose history could not be decided in time. */
   readonly unknown: string[];
   /** Names with so much of unknown outcome that no search can be expected to end; the sweeps judge them all the same. */
   readonly wornOut: string[];

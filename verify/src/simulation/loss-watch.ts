@@ -1,4 +1,7 @@
-/** S4: a lease that is over says so, in time, and never takes it back. S1 and F3, as far as a lease tells by itself. */
+/**
+ * S4: a lease that is over reports it in time, and never becomes valid again. Also the parts of S1 and F3 that a single
+ * lease shows.
+ */
 
 import { historyName } from "./draft.js";
 import { type SimulatedProcess, TIMER_LATE_MS } from "./process.js";

@@ -10,7 +10,7 @@ import { createProtocol0 } from "./protocol-0.js";
 import type { Random } from "./random.js";
 import type { Tampering } from "./tampering.js";
 
-/** What the judge asks of a way to the server. */
+/** What the judge needs from a connection to the server. */
 export type Listening = Pick<NetworkStore, "isListening" | "earCount">;
 
 /** A process with its way to the server, whichever that is. */

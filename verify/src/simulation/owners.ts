@@ -1,4 +1,4 @@
-/** What an owner id tells: `<clientId>/<n>/<leaseMs>/<amount>/<label>;<handOffMs>`, of which old clients leave out the last. */
+/** Parses owner ids: `<clientId>/<n>/<leaseMs>/<amount>/<label>;<handOffMs>`. Old clients omit the last part. */
 
 /** The label of a claim, which is its session's; the whole text where it is no owner id but a label itself. */
 export function labelIn(owner: string): string {

@@ -142,7 +142,7 @@ export class SimulatedProcess {
     if (suspended) this.#suspendedSinceMs = this.#host.nowMs;
   }
 
-  /** It runs on, with all that came for it meanwhile, one task per turn. */
+  /** The process resumes and handles everything that arrived meanwhile, one task per turn. */
   resume(): void {
     if (!this.isFrozen) return;
     this.isFrozen = false;

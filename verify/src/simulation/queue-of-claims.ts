@@ -40,7 +40,7 @@ export function withServerLeases(history: History, shared: Shared): History {
   return { ...history, operations };
 }
 
-/** With each lease that was handed on called no sooner than the one before it had begun, so that a search can end. */
+/** Each handed-over lease counts as called no sooner than its predecessor began, so that the search can end. */
 export function inTheirTurns(operations: readonly Operation[]): readonly Operation[] {
   const isLater = (operation: Operation): boolean => operation.verb === "acquire" && turnOf(operation) > 0;
   if (!operations.some(isLater)) return operations;

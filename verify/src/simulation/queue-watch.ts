@@ -1,4 +1,4 @@
-/** Who waits in which queue, as far as callers know: what becomes the record of it, and X3 while it happens. */
+/** Tracks who waits in which queue, as callers see it, for the history, and checks X3 during the run. */
 import type { Attempt } from "./attempt.js";
 import { isOfCrowd } from "./crowds.js";
 import type { Network } from "./messages.js";

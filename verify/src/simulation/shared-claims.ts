@@ -19,7 +19,7 @@ export const BATCH_MS = 20;
 export interface SharedClaim {
   readonly owner: string;
   readonly leaseMs: number;
-  /** As the order of the queue sees it. */
+  /** As it appears in the order of the queue. */
   readonly queued: Queued;
   enqueuedMs: number;
   /** When the server may have taken it for dead; Infinity if never. */

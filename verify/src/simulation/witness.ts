@@ -21,7 +21,7 @@ const ASKS: ReadonlySet<string> = new Set(["mutex/acquire"]);
 /** What a script answers to who does not hold. */
 const REFUSALS: ReadonlySet<string | undefined> = new Set(["unclaimed", "claimed", "forgotten"]);
 
-/** Where it writes down what it has seen. */
+/** Where it records what it observed. */
 interface Book<Draft> {
   called(about: {
     readonly process: SimulatedProcess;

@@ -25,7 +25,7 @@ const MOMENT_MS = 1e-6;
 
 type Stall = FaultEvent & { readonly what: "stall" };
 
-/** What differs where there is more than the one server. */
+/** What differs if there are several servers. */
 export interface Layout<One extends Joined> {
   readonly network?: Network;
   /** Starts a process: see member.ts. */

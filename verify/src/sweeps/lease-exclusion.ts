@@ -3,10 +3,10 @@ import { claimsByLock, EXCLUSIVE, isSameHolder, sweepOverlaps } from "./claims.j
 import { Findings, type SweepResult, showMs } from "./result.js";
 
 /**
- * S2: no two leases of one exclusive lock are relied upon at the same time.
+ * S2: no two leases of one exclusive lock are valid at the same time.
  *
- * Figure `smallestGapMs`: the shortest time between the end of one and the begin of the next holder's; negative if
- * they overlap, absent if no lock had two.
+ * Figure `smallestGapMs`: the shortest time between the end of one lease and the beginning of the next holder's.
+ * Negative if they overlap, absent if no lock had two leases.
  */
 export function leaseExclusion(history: History): SweepResult {
   const findings = new Findings("S2");

@@ -5,7 +5,7 @@ import { Findings, type SweepResult, showMs } from "./result.js";
 
 /** How S3 is judged. */
 export interface OwnersOnlyOptions {
-  /** By how much two readings of the same expiry may differ. */
+  /** The largest difference between two readings of the same expiry. */
   readonly epsMs: number;
   /** Whether the observer read right before and right after the server's step, so that nothing else lies between. */
   readonly isOneStep?: boolean;

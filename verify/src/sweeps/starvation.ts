@@ -5,7 +5,7 @@ import { Findings, type SweepResult, showMs } from "./result.js";
 
 /** How L6 is judged. */
 export interface StarvationOptions {
-  /** How long a dead waiter may keep the lock from the next. */
+  /** How long a dead waiter may delay the next one. */
   readonly waiterMs: number;
   readonly epsMs: number;
   /** More grants than this to callers that asked later are starvation. */
@@ -13,7 +13,8 @@ export interface StarvationOptions {
   /** The same as `waiterMs`, where nothing but kills has struck in the waits; `waiterMs` if absent. */
   readonly promptMs?: number;
   /**
-   * When a waiter whose time was over had left the queue; Infinity if it had not. Absent if nobody saw it: then a waiter counts as
+   * When a waiter whose time was over had left the queue; Infinity if it had not. Absent if nobody saw it: then a
+   * waiter counts as
    * waiting until its call returns.
    */
   readonly leftMs?: (waiter: Operation) => number;
@@ -34,7 +35,8 @@ export interface StarvationOptions {
  * A waiter that was refused is judged until it left the queue. Its process may stand still after that, so that its call returns
  * much later, and whoever is granted meanwhile has not passed it.
  *
- * Figures: `excused`, those; `prompt`, the dead waiters judged by that; `mostPassed`, the most grants of later callers that one wait saw; `longestWaitMs`.
+ * Figures: `excused`, those; `prompt`, the dead waiters judged by that; `mostPassed`, the most grants of later callers
+ * that one wait saw; `longestWaitMs`.
  */
 export function noStarvation(history: History, options: StarvationOptions): SweepResult {
   const findings = new Findings("L6");

@@ -29,7 +29,7 @@ function howOf({ tooth: { catcher }, result }: Judged): string {
   return `${catcher.kind}, seed ${result.count}${catcher.profile === "promised" ? "" : ` of "${catcher.profile}"`}: ${property}`;
 }
 
-/** The table, in the order of the reference, with what comes later and what has no public ancestor at its end. */
+/** The table in the order of the reference. Mistakes that come later or have no public bug report stand at its end. */
 export function teethTable(bugs: readonly Bug[], judged: readonly Judged[]): string {
   const rows: string[] = [];
   for (const { id, ancestor, later } of bugs) {

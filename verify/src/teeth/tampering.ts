@@ -1,4 +1,7 @@
-/** Mistakes that are made around the library, and not in its text: in the simulation's scripts, clocks, and way to the server. */
+/**
+ * Mistakes that are made around the library, and not in its text: in the simulation's scripts, clocks, and way to the
+ * server.
+ */
 import { createHash } from "node:crypto";
 import type { Script, Store } from "holdfast";
 import type { Runtime } from "holdfast/simulation";
@@ -20,7 +23,7 @@ function withRun(store: Store, run: Store["run"]): Store {
   };
 }
 
-/** The extension looks in one request and writes in the next. */
+/** The extension reads in one request and writes in the next. */
 function extendInTwo(): Tampering {
   return {
     store: (store) =>

@@ -35,7 +35,7 @@ const COPIED = [
   "packages/holdfast/scripts",
   "packages/holdfast/tests",
   "tests/support",
-  // Its rules for users of Redis are read by tests.
+  // Tests read its ACL rules.
   "docs/permissions.md",
   "vitest.config.ts",
   "package.json",

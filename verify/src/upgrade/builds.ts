@@ -20,7 +20,7 @@ const BASELINE: string = fileURLToPath(new URL("../../baseline/holdfast-protocol
 
 const PRESENT: string = new URL("../../../packages/holdfast/dist/index.js", import.meta.url).href;
 
-/** Unpacks the old build; the new one is the one that this program was built with. */
+/** Unpacks the old build. The new build is the one that this program was compiled with. */
 export async function unpackBuilds(): Promise<Builds> {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-upgrade-"));
   await promisify(execFile)("tar", ["-xzf", BASELINE, "-C", directory]);

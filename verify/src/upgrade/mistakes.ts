@@ -4,7 +4,7 @@ import type { Script, Store } from "holdfast";
 
 /** How long the lease is, in ms, that a hand-over grants to every waiter, also to those that count on their full one. */
 const SHORT_MS = {
-  /** As a grant that has to be confirmed: shows under sections that are longer than that. */
+  /** As long as an unconfirmed grant, so it fails under sections that are longer. */
   "short-hand-off": 3_000,
   /** Shows under most long sections. */
   "brief-hand-off": 250,

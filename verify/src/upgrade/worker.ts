@@ -1,4 +1,7 @@
-/** A process whose callers contend for every lane, with one build of the library, until it is told to stop or to die. */
+/**
+ * A process whose callers contend for every lane with one build of the library, until it receives the command to stop
+ * or to crash.
+ */
 import process, { argv, exit } from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AcquireOptions, Holdfast, Lease } from "holdfast";
@@ -92,7 +95,7 @@ async function turn(lane: Lane, signal: AbortSignal): Promise<void> {
     taken = await take(lane, { leaseMs, fairness, waitMs, signal });
   } catch (error) {
     const { code } = error as { readonly code?: string };
-    // A caller that is not patient may get no answer in its time on a busy machine; the others ask again.
+    // On a busy machine, a caller with a short timeout may get no answer in time. The others ask again.
     const isTimeout = code === "ERR_LOCK_ACQUIRE_TIMEOUT" || (!isPatient && code === "ERR_LOCK_STORE");
     if (!signal.aborted && !isTimeout) {
       await note({ type: "failed", worker: number, build, text: `acquire of ${name}: ${String(error)}` });

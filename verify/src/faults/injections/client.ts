@@ -189,7 +189,10 @@ export const blockedLoop: Injection = {
   },
 };
 
-/** J06: the wall clock of a client jumps, either way; of a lease that it holds it then says less, never more. */
+/**
+ * J06: the wall clock of a client jumps forward or back. The validity that it reports for its lease may become shorter,
+ * never longer.
+ */
 export const steppedClient: Injection = {
   row: "J06",
   work: contention,

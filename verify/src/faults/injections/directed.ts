@@ -85,8 +85,8 @@ export async function letGo(...grips: readonly Grip[]): Promise<void> {
 const REFUSALS = 40;
 
 /**
- * Takes a lock of a quorum by no server more than it needs: the others answer that they cannot just now. What is aimed at
- * is one of those that are needed, so that a single server decides. Where there is no quorum, this is `take`.
+ * Acquires a lock on exactly a majority of a quorum: the other servers refuse for now. The fault strikes one server of
+ * that majority, so a single server decides. Without a quorum, this is `take`.
  */
 export async function takeByMajority(stage: Stage, take: () => Promise<Grip>, lockName: string): Promise<Grip> {
   const { quorum, servers } = stage.topology;

@@ -226,7 +226,7 @@ export const jumpingQuiet: Injection = {
 const LONGER = 20;
 /** A server counts its uptime in whole seconds, so what it is kept out for may begin up to two of them late. */
 const UPTIME_MS = 2_000;
-/** More than are sent while somebody takes a lock. */
+/** More requests than one acquire sends. */
 const MOST_REFUSED = 200;
 const MARKER = "hf:lineage";
 

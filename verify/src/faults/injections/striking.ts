@@ -15,8 +15,8 @@ export function serverOf({ topology }: Stage): ServerHandle {
 }
 
 /**
- * What the clients do while faults strike: few names, so that somebody nearly always waits, and leases that are given
- * back well before they end, unless they are renewed.
+ * The load while faults strike: few names, so that a caller nearly always waits, and leases that are released well
+ * before they end, unless they are renewed.
  */
 export function contention(stage: Stage): Work {
   const { leaseMs, cell } = stage;

@@ -142,8 +142,8 @@ const BACK_AFTER_MS = 20;
 const TIMED_OUT_AFTER_MS = 400;
 
 /**
- * It was sent again only if something kept the answer away, and that takes its time: a cut connection as long as the next one, and
- * whatever else, be it a machine that stood still, as long as a request is waited for.
+ * A request is sent again only if its reply did not arrive, and that takes time: after a cut connection until the next
+ * one is open, otherwise (for example on a machine that was suspended) until the request times out.
  */
 function mayHaveCountedBefore({ verb, callMs, returnMs, outcome }: Operation, faults: readonly Fault[]): boolean {
   if (verb !== "count-down" || outcome === "no") return false;

@@ -1,7 +1,8 @@
 /**
  * One liveness cell: starts servers and processes, plays the scenario of its row, and judges what it has measured.
  *
- * The scenario is directed and its bounds are its own, so `--seconds` has no say here; nor is anything drawn, so that every seed
+ * The scenario is directed and its bounds are its own, so `--seconds` has no say here; nor is anything drawn, so that
+ * every seed
  * plays the same.
  */
 import { mkdtemp, rm } from "node:fs/promises";
@@ -28,7 +29,10 @@ import type { Theater } from "./theater.js";
 
 /** The default of the library. */
 const COMMAND_TIMEOUT_MS = 2_000;
-/** A wait of the present build that takes longer than this has missed every target; of other subjects the whole wait is shown. */
+/**
+ * A wait of the present build that takes longer than this has missed every target. For other subjects the whole wait is
+ * shown.
+ */
 const PATIENCE_MS = { present: 60_000, others: 330_000 };
 /** Ids of one process, which no run uses up. */
 const IDS_EACH = 10_000_000;

@@ -14,7 +14,7 @@ export class EffectLine {
     this.#port = port;
   }
 
-  /** Asks for one effect. @returns whether it was accepted @throws Error  the resource did not answer */
+  /** Requests one effect. @returns whether it was accepted @throws Error  the resource did not answer */
   write(effect: Omit<WriteAsked, "number">): Promise<boolean> {
     this.#asked += 1;
     const number = this.#asked;

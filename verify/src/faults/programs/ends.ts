@@ -38,9 +38,9 @@ export function answer(
 }
 
 /**
- * A signal that aborts after so long.
+ * A signal that aborts after the given time.
  *
- * @returns it, and `end`, which says when that was, if it was, and keeps it from happening
+ * @returns the signal, and `end`, which returns the time of the abort, if any, and prevents a later one
  */
 export function abortAfter(abortMs: number): { readonly signal: AbortSignal; end(): number | undefined } {
   const controller = new AbortController();

@@ -39,7 +39,7 @@ export function versionsOf({ subjects }: RunFacts): Readonly<Record<string, stri
   return { holdfast: holdfast?.version ?? "unknown", node: nodeVersion, redis: redisVersion() };
 }
 
-/** What `writeReport` left in a directory, for programs. @throws Error  there is no report */
+/** Reads the results that `writeReport` wrote to a directory. @throws Error  there is no report */
 export function readReport(directory: string): Pick<ReportData, "facts" | "verdicts" | "versions"> {
   return JSON.parse(readFileSync(join(directory, "verdicts.json"), "utf8")) as ReportData;
 }

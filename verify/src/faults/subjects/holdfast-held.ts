@@ -68,8 +68,8 @@ export function hold(lease: Lease, facts: HeldFacts): Held {
     onRenewal(listener) {
       for (const [member, trail] of trailOf)
         trail.onExtension = (leaseMs, ended) => {
-          // Not a renewal, but the late way to give back: the end may come after the caller has last looked, and a
-          // multi-lock gives back by itself what it still has. The lease is not asked: it would notice its end by that.
+          // This is a late release, not a renewal: the lease may end after the last check of the caller, and a
+          // multi-lock releases its remaining members by itself. Do not ask the lease, because it would notice its end.
           if (isReleasing || monotonicMs() >= (goodUntilMs.get(trail) ?? 0)) {
             wasOver.add(trail);
             trail.extendedMs = null;

@@ -12,7 +12,7 @@ const DRIFT = 0.01;
 
 const require = createRequire(import.meta.url);
 
-/** The version of an installed package, as its own package.json has it. */
+/** Returns the version of an installed package from its package.json. */
 export function versionOf(packageName: string): string {
   // Not every package exports its package.json, so that it is looked for above the file that is imported.
   for (let folder = dirname(require.resolve(packageName)); ; folder = dirname(folder)) {

@@ -21,7 +21,7 @@ export interface Exchange {
   forwardedMs?: number;
   /** When the server's reply was here; absent if it never came. */
   repliedMs?: number;
-  /** When the client was given the reply, or the message; absent if it never was. */
+  /** When the reply or message was delivered to the client. Absent if it never was. */
   deliveredMs?: number;
   /** Present with `repliedMs`. Of a request that was answered here, what was made up. */
   reply?: RespValue;

@@ -34,7 +34,7 @@ interface Names {
 function newNames(): Names {
   made += 1;
   const id = `${process.pid.toString(36)}${made.toString(36)}`;
-  // A network of four addresses, two of them for devices.
+  // A network with four addresses, two of which devices can use.
   const block = ((process.pid * 31 + made) % 16_384) * 4;
   const network = `10.213.${block >> 8}`;
   return {

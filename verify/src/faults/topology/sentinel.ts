@@ -1,4 +1,7 @@
-/** A master, two replicas and three sentinels: the column T. Sentinels see the servers, clients see proxies before them. */
+/**
+ * A master, two replicas and three sentinels: the column T. Sentinels connect to the servers, and clients to proxies in
+ * front of them.
+ */
 
 import type { ReplicaControls, ServerHandle, Topology } from "../stage.js";
 import { ask } from "./ask.js";
@@ -11,7 +14,7 @@ const REPLICAS = 2;
 const SENTINELS = 3;
 /** So many of them must agree. */
 const QUORUM = 2;
-/** Longer than any run: then a failover comes only by command. */
+/** Longer than any run, so that a failover happens only by command. */
 const NEVER_MS = 600_000;
 /** How long a failover may take before another is begun. */
 const FAILOVER_TIMEOUT_MS = 3_000;

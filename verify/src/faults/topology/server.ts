@@ -39,7 +39,7 @@ export interface ServerOptions {
   readonly belowPort?: number;
   /** Whether its wall clock can be stepped. */
   readonly hasClockShim?: boolean;
-  /** Whether it writes down what it has synced, for a power loss. */
+  /** Whether it records what it has synced, to simulate a power loss. */
   readonly hasSyncShim?: boolean;
 }
 

@@ -15,7 +15,7 @@ import { toldByMs } from "./told.js";
 interface Sent {
   /** Requests that have run. */
   readonly requests: Set<string>;
-  /** When a request ran that had run before. */
+  /** When a repeated request ran. */
   readonly again: { readonly process: SimulatedProcess; readonly atMs: number }[];
   /** Sessions that the server has let wait, and since when. */
   readonly waiting: Map<string, number>;
@@ -30,7 +30,7 @@ interface Wait {
   readonly label: string;
   readonly lockName: string;
   readonly callMs: number;
-  /** Infinity if it never returned, since its process died. */
+  /** Infinity if it never returned because its process died. */
   returnMs: number;
 }
 

@@ -44,7 +44,7 @@ function* sweeps(history: History, judge: Judge, plan: TopologyPlan): Generator<
   const exclusive = cutAt(history, judge.lostAt("exclusion"));
   yield leaseExclusion(exclusive);
   yield* sharing(plan.kind, exclusive, PERMITS);
-  // From then on two may hold, and only one of them is watched.
+  // From then on two holders are possible, and only one of them is watched.
   yield loudLoss(exclusive, { marginMs: 0, epsMs: isParted ? LOOK_MS : TIMER_MS });
   yield uniqueTokens(tokens);
   yield risingTokens(tokens);

@@ -1,4 +1,7 @@
-/** What a copy of an acquire takes that arrives after all was answered and given back: it stays for a lease, as documented. */
+/**
+ * Leases of copies of an acquire that arrive after the original was answered and released. They last for one lease, as
+ * documented.
+ */
 import type { Call } from "../network-host.js";
 
 /** See the file header. */

@@ -10,7 +10,7 @@ export interface TopologyMutation {
   readonly topology: Topology;
   /** With replicas; absent for a mutex. */
   readonly kind?: string;
-  /** The first seed that finds it, as far as is known: a search may begin here. */
+  /** The first known seed that finds it. A search may begin here. */
   readonly seed: number;
   /** Properties of which one is violated. */
   readonly finds: readonly string[];

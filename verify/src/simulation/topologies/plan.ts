@@ -191,7 +191,7 @@ function fitted(drawn: Session, leaseMs: number | undefined, random: Random, use
   const gentle = end === "release" || end === "drop" ? end : random.pick(["release", "drop"] as const);
   const common = {
     ...session,
-    // By then the first of them has shown the servers that they may grant.
+    // By then the first process has shown the servers that they may grant.
     atMs: atMs + 200,
     end: usesForce && end === "force" ? end : gentle,
   };
@@ -209,7 +209,10 @@ function holderOf(seed: number, { processCount }: Plan): number {
   return new Random(seed + STREAM.mixed).whole(0, processCount - 1);
 }
 
-/** With a lease of its own length, the longest ones in one process; drawn apart, so that the rest of the seed stays what it was. */
+/**
+ * With a lease of its own length, the longest ones in one process; drawn apart, so that the rest of the seed stays what
+ * it was.
+ */
 function mixed(session: Session, seed: number, holder: number): Session {
   const random = new Random(seed + STREAM.mixed + session.id);
   const lengths = session.process === holder ? MIXED : MIXED.slice(0, -1);

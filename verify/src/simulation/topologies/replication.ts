@@ -96,7 +96,7 @@ export class Replication {
     return lost.length;
   }
 
-  /** That process goes to the present master from now on. */
+  /** That process uses the present master from now on. */
   notice(process: SimulatedProcess): void {
     this.#unaware.delete(process);
   }
