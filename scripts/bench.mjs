@@ -13,7 +13,7 @@ import { fetched } from "./matrix/fetch.mjs";
 import { build, dependencies, node, redisServer, stop } from "./setup.mjs";
 
 const MAIN = "bench/dist/main.js";
-/** The exit code of the benchmark where a target was missed. */
+/** The exit code of the benchmark if a target was missed. */
 const MISSED = 1;
 
 const words = argv.slice(2);

@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * npm run test:cli [-- vitest arguments]: the command line and the console where they need more than a server: a terminal
- * (tmux), a browser (chromium), hosts that are killed, minutes.
+ * npm run test:cli [-- vitest arguments]: the tests of the command line and the console that need more than a server:
+ * a terminal (tmux), a browser (chromium), killed hosts, or minutes.
  *
- * A missing tool is named in one line, with how to get it; where CI=true it is installed. Nothing is skipped for it.
+ * A missing tool is an error that says how to install it; with CI=true it is installed. No test is skipped.
  * The last line is `N passed, N failed`.
  */
 import { argv, env, exit } from "node:process";

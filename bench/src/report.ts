@@ -47,7 +47,7 @@ export function heading({
   return [...environment(machine, autoPipelining, leaseMs), ...lines].join("\n");
 }
 
-/** Two lines about what everybody stood on. */
+/** Two lines about the machine and the server of all runs. */
 export function environment(machine: Machine, autoPipelining: boolean, leaseMs: number): readonly string[] {
   const ioredis = `ioredis ${machine.ioredis} (auto-pipelining ${autoPipelining ? "on" : "off"})`;
   return [

@@ -2,7 +2,7 @@
 import type { Entry, Figure, Section, Target } from "./measurements/entry.js";
 import { quantile } from "./statistics.js";
 
-/** One figure of one entry over all repetitions. */
+/** One figure of one library over all repetitions. */
 export interface Summary {
   readonly median: number;
   readonly lowest: number;

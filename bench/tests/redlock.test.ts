@@ -132,7 +132,7 @@ describe("Redlock on five servers", () => {
     };
     const taking = takeAway();
     try {
-      // Long enough for both processes to be at it together.
+      // Long enough that both processes contend at the same time.
       const lasting = { ...conditions(LEASE_MS), seconds: 1.5 };
       const run = runCrowd({ name: "raw", processes: 2, callers: 2, sectionMs: 5, warmUpMs: 50 }, lasting);
       await expect(run).rejects.toThrow("exclusion was broken");

@@ -108,7 +108,7 @@ export function startShell(port: number): Peer {
 function startJava(version: RedissonVersion, main: string, clockAheadMs = 0): Peer {
   const folder = built(`java-${version}`);
   const classes = [join(folder, "classes"), join(folder, "lib/*")].join(delimiter);
-  // A peer lives for seconds: what makes a JVM fast after minutes only costs here.
+  // A peer lives for seconds, so JVM optimizations that pay off after minutes only cost time.
   const java = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-cp", classes, main];
   if (clockAheadMs === 0) return start(...(java as [string, ...string[]]));
   // The clock of the day alone: Java's own timers go by the other one.

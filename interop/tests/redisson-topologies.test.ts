@@ -17,7 +17,7 @@ const START_MS = 120_000;
 /** Before this a waiter of Node does not ask by itself, so whoever is sooner was woken. */
 const WOKEN_MS = 4_000;
 const WAKES = 5;
-/** As long waits a Java writer that has missed the end of a Java writer; see redisson-gap. */
+/** A Java writer that has missed the end of another Java writer waits for this long; see redisson-gap. */
 const JAVA_WATCHDOG_MS = 10_000;
 
 let count = 0;

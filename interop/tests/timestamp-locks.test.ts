@@ -130,7 +130,7 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
     const value = Number.parseInt(String(await redis.get(lock.key)), 10);
     dying.disconnect();
     expect(await there.tryLock(name)).toBe(false);
-    // Article A puts off the end of a lock that it asks for in the very second; so it asks when that has passed.
+    // A client of article A that asks in the second in which a lock ends prolongs that lock, so it asks after that second.
     await until(() => Date.now() >= (value + 1) * unitMs, "its time is over");
     expect(await there.tryLock(name)).toBe(true);
     expect(await lock.tryAcquire()).toBeNull();

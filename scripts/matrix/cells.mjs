@@ -88,7 +88,8 @@ export const cells = [
 ];
 
 /**
- * The cells that a command line names. Words for servers beside words for runtimes mean each of these servers on each of these runtimes.
+ * The cells that a command line names. Words for servers beside words for runtimes mean each of these servers on each
+ * of these runtimes.
  *
  * @param {readonly string[]} words  parts of names
  * @returns {readonly Cell[]}
@@ -114,7 +115,8 @@ function pair(server, runtime) {
 }
 
 /**
- * The part that a change runs: the contracts on the newest servers, the unit tests on the newest Node with long-term support, and one of the other suites, which
+ * The part that a change runs: the contracts on the newest servers, the unit tests on the newest Node with long-term
+ * support, and one of the other suites, which
  * the commit chooses.
  *
  * @param {string} commit  its hash
@@ -128,7 +130,7 @@ export function slice(commit) {
     "node-24": [UNIT],
   };
   const rest = cells
-    // Debian keeps no old versions. A change should not turn red on the day on which one is replaced.
+    // Debian keeps no old versions, and a replaced version must not fail an unrelated change.
     .filter(({ name }) => pins[name]?.from !== "debian")
     .flatMap((cell) =>
       cell.suites.filter(({ isLong }) => isLong !== true).map((suite) => ({ ...cell, suites: [suite] })),

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Works until the history shows what it has to, then rests. */
+/** Works until the history contains the expected records, then stops. */
 async function play(
   letter: Letter,
   options: { readonly mutations?: readonly string[]; readonly work?: Partial<Work> },
@@ -78,7 +78,7 @@ describe("client processes on a real server", () => {
   test("keep what is promised when one is killed at work, and leave nothing", async () => {
     const { judgement, history, left } = await play(
       "f",
-      // Whoever stands still for longer than its lease loses its turn, which nobody here can tell from being passed over.
+      // A process that freezes for longer than its lease loses its turn. This test cannot distinguish that from being skipped.
       { work: { effects: "fenced", leaseMs: 3_000 } },
       async ({ all: [first] }, work) => {
         await first?.kill();
@@ -108,7 +108,7 @@ describe("client processes on a real server", () => {
     const leases = history.operations.filter(isHandedOn);
     expect(leases.length).toBeGreaterThan(0);
     for (const { owner, token, args } of leases) {
-      // One claim, the next of its tokens, and no lease of its own on the server.
+      // The same claim with its next token, and no lease of its own on the server.
       const [claim, turn] = owner.split("/+");
       const first = history.operations.find((other) => other.owner === claim && other.outcome === "ok");
       expect(token).toBe((first?.token ?? 0) + Number(turn));

@@ -6,7 +6,7 @@ import { TOPOLOGIES } from "../src/simulation/topologies/play.js";
 import { runTopology } from "../src/simulation/topologies/run.js";
 
 const SEEDS = 12;
-/** So many seeds find every mistake, with some to spare. */
+/** This many seeds find every mistake, with some margin. */
 const SEARCHED = 60;
 
 describe.each(TOPOLOGIES)("a simulated %s", (topology) => {

@@ -20,7 +20,7 @@ const WARM_UP_MS = 500;
 const CHECK_MS = 250;
 const LOCK = "hot";
 
-/** Who, how many, and how long they hold. */
+/** Which library, how many callers, and how long they hold. */
 export interface CrowdOptions {
   readonly name: string;
   /** What all of them want; absent: a name that only crowds use. */
@@ -45,7 +45,7 @@ export interface CrowdRun {
   readonly shares: readonly number[];
   /** Processor time of all callers' processes in the measured time. */
   readonly processorUs: number;
-  /** Processor time of the server in the measured time. */
+  /** Processor time of the server during the measurement. */
   readonly serverSeconds: number;
   /** Processor time of everybody on this machine in the measured time. */
   readonly machineSeconds: number;

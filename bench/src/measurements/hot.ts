@@ -12,7 +12,7 @@ const LEAST_TIMES_BEST_PEER = 15;
 const LONGEST_WAIT_MS = 100;
 const SHARE_OF_BEST_WAIT = 1 / 20;
 
-/** One name that everybody wants: empty sections, each caller at it again at once. */
+/** One hot name: empty sections, and each caller asks again immediately. */
 export const hot: Measurement = {
   name: "hot",
   title: ({ callers }) => `hot key: ${PROCESSES} processes × ${callers} callers, empty sections, exclusion checked`,

@@ -81,7 +81,7 @@ async function asPublished(): Promise<string> {
   return folder;
 }
 
-/** What a program has that exports `names` of the entry point, minified and compressed, in bytes. */
+/** The size of a program that exports `names` of the entry point, minified and compressed, in bytes. */
 async function sizeOf(url: string, names: string): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "holdfast-size-"));
   const input = join(folder, "program.mjs");

@@ -17,7 +17,7 @@ export type Moment = (typeof MOMENTS)[number];
 
 /** The time of each moment since the end of the section before it, p50 in µs. */
 export interface Followed {
-  /** All that there were; the times are of those that could be followed. */
+  /** The number of all hand-overs. The times are of those that could be traced. */
   readonly handOvers: number;
   /** Those that no message of the process that ended has brought about after the end. */
   readonly leftOut: number;
@@ -29,8 +29,10 @@ export interface Followed {
 const US_PER_MS = 1_000;
 
 /**
- * Finds the moments of each hand-over: the first write of the process that ended and the answer to it, and the last message that came
- * to the next process before it began. That the first write is the release holds where the process has nothing else to ask for: all of
+ * Finds the moments of each hand-over: the first write of the process that ended and the answer to it, and the last
+ * message that came
+ * to the next process before it began. That the first write is the release holds where the process has nothing else to
+ * ask for: all of
  * its callers stand in the queue already, and its leases are too young for renewals.
  *
  * @param traffics  of each process, each in the order of time
@@ -57,7 +59,7 @@ export function follow(handOvers: readonly HandOver[], traffics: readonly Traffi
   };
 }
 
-/** The first of these instants that is not before `atMs`; NaN where there is none. */
+/** The first of these instants at or after `atMs`. NaN if there is none. */
 function firstFrom(instantsMs: readonly number[], atMs: number): number {
   return instantsMs[countBefore(instantsMs, (ms) => ms < atMs)] ?? Number.NaN;
 }

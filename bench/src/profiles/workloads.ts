@@ -1,4 +1,7 @@
-/** What is profiled: the rows of the table in which the processor decides, each with its yardstick and the peer that is best there. */
+/**
+ * The profiled workloads: the rows of the table that are limited by the processor, each with its yardstick and its best
+ * peer.
+ */
 import type { Connection } from "../adapters/adapter.js";
 import { Crew } from "../crew.js";
 import type { Conditions } from "../measurements/entry.js";

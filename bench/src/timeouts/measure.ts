@@ -61,7 +61,7 @@ async function stampedeOf(kind: Kind, port: number, callers: number): Promise<St
       throw new Error(`the process ended with ${code} before it had measured`);
     });
     exited.catch(() => {});
-    // What program.ts sends, and nobody else.
+    // Only program.ts sends this.
     const [done] = (await Promise.race([once(child, "message"), exited])) as [Stampede];
     return done;
   } finally {

@@ -1,4 +1,7 @@
-/** Many callers on one name, in one of several processes; every section is written down, so that all of them can be compared. */
+/**
+ * Many callers on one name, in one of several processes; every section is written down, so that all of them can be
+ * compared.
+ */
 import { setTimeout as sleep, setImmediate as yieldOnce } from "node:timers/promises";
 import type { Contestant } from "../adapters/adapter.js";
 import { machineMs } from "./clock.js";
@@ -35,7 +38,7 @@ export async function crowd(contestant: Contestant, order: Crowd): Promise<Crowd
   await until(untilMs);
   const { user, system } = process.cpuUsage(before);
   const waitingSinceMs = [...waitingSince].filter((sinceMs) => !Number.isNaN(sinceMs));
-  // Whoever waits when all is over may wait for long, where nobody is left to wake it.
+  // A caller that still waits at the end may wait for long, because nobody is left to wake it.
   await Promise.race([calls, until(checkUntilMs)]);
   if (failure !== undefined) throw failure;
   return { sections: log.toArray(), waitingSinceMs, processorUs: user + system };

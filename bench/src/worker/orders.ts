@@ -48,7 +48,7 @@ export interface Crowd {
   readonly checkUntilMs: number;
 }
 
-/** What became of a crowd. Callers that still wait when it ends are left waiting. */
+/** The result of a crowd. Callers that still wait at its end are left waiting. */
 export interface CrowdDone {
   /** For each section its caller, and when it was asked for, began and ended: four numbers. */
   readonly sections: Float64Array;
@@ -131,7 +131,7 @@ export interface Profiled<Result> {
   readonly profile: Profile;
 }
 
-/** Whatever it is, while somebody notes when something is written to a socket and when something comes. */
+/** Runs the given work while the times of writes to and reads from sockets are recorded. */
 export interface TraceOf {
   readonly task: "trace";
   readonly order: Exclude<Order, ProfileOf | TraceOf>;

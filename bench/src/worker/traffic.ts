@@ -7,7 +7,7 @@ import type { Traced, Traffic } from "./orders.js";
 const MESSAGE = "message";
 const HEAD = 16;
 
-/** Node's own three doors between a socket and the kernel. */
+/** The three internal functions of Node between a socket and the kernel. */
 const DOORS = ["_write", "_writev", "push"] as const;
 type Doors = Record<(typeof DOORS)[number], (this: Socket, ...args: unknown[]) => unknown>;
 

@@ -8,7 +8,7 @@ export class Bitset {
     this.#words = new Uint32Array(Math.ceil(size / 32));
   }
 
-  /** Adds a member that is not in it, or takes out one that is. */
+  /** Adds the member if it is absent, else removes it. */
   flip(member: number): void {
     const word = member >>> 5;
     this.#words[word] = (this.#words[word] ?? 0) ^ (1 << (member & 31));

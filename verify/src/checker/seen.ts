@@ -18,7 +18,7 @@ export class Seen {
   readonly #states = new Map<string, number>();
   #size = 0;
 
-  /** How many points of a search it has let through. */
+  /** How many new points of a search it has seen. */
   get size(): number {
     return this.#size;
   }

@@ -42,7 +42,7 @@ export interface Sums {
   readonly stuck: number;
   /** Acquires that got no answer for a whole lease, and said so. */
   readonly withoutAnswer: number;
-  /** Processes that ended by themselves, and errors that nobody should see. */
+  /** Processes that ended unexpectedly, and unexpected errors. */
   readonly errors: number;
   /** What went wrong, in words. */
   readonly messages: readonly string[];

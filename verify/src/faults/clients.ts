@@ -40,7 +40,7 @@ export interface Clients {
   records(): readonly HistoryRecord[];
   /** All end as they should. @returns what they left behind */
   close(): Promise<readonly string[]>;
-  /** Ends what is left, and removes the files; `records` goes on to answer. A second call does nothing. */
+  /** Ends the remaining processes and removes the files. `records` still works. A second call does nothing. */
   stop(): Promise<void>;
 }
 

@@ -34,7 +34,7 @@ const CLIENTS = 4;
 /** Nobody looks by itself sooner, so whoever is served before was told. */
 const UNTOLD_MS = 0.8 * POLL_MS;
 const PAUSE_MS = 20;
-/** As many as the largest count that a session sets. */
+/** The largest count that a session sets. */
 const LATCH_COUNT = 3;
 
 /** See the file header. To be called when all sessions are over and, if the server's clock goes right, all leases. */

@@ -8,7 +8,7 @@ export interface ServerChoices {
   readonly durability?: "1n" | "1e" | "1a";
   /** After how long others take a silent master for dead, in ms; where nothing is said, never within a run. */
   readonly failsOverAfterMs?: number;
-  /** Whether some clients can be led past the others. */
+  /** Whether some clients can be routed differently from the others. */
   readonly hasTwoSides?: boolean;
 }
 

@@ -5,7 +5,7 @@ import type { Cell, Letter } from "./cell.js";
 import type { Judgement } from "./parts.js";
 import type { Breach, CellOutcome } from "./verdict.js";
 
-/** What a run of a cell has brought to light. */
+/** The findings of one run of a cell. */
 export interface Seen {
   readonly cell: Cell;
   readonly subject: string;

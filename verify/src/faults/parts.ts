@@ -25,7 +25,7 @@ export interface OpenStage {
   counts(): { readonly operations: number; readonly faults: number };
   /** What the injection has decided by itself. */
   decided?(): Pick<Judgement, "breaches" | "checked">;
-  /** Puts another record into the history. */
+  /** Adds a record to the history. */
   record(record: HistoryRecord): void;
   /** Clients end as they should. @returns what they left behind: timers, sockets, rejections that nobody saw */
   closeClients(): Promise<readonly string[]>;

@@ -93,7 +93,7 @@ export interface ReplicaControls {
   handOver(): Promise<ServerHandle>;
   /** A server that was killed is started again, and follows whoever is the master by now. */
   rejoin(server: ServerHandle): Promise<void>;
-  /** Others than `old` have agreed on a master in its place, by themselves. @returns it */
+  /** Waits until the other servers have elected a master in place of `old`. @returns that master */
   succeeded(old: ServerHandle): Promise<ServerHandle>;
   /**
    * A replica is made a master by hand, and the old one goes on and is not told: clients of odd places reach the new one
@@ -105,8 +105,8 @@ export interface ReplicaControls {
   /** All agree, and all replicas follow. @throws Error  they do not, in half a minute */
   settled(): Promise<void>;
   /**
-   * Moves the slot of that lock to another master with all its keys, one by one, with `between` after each step. Of a
-   * cluster. @returns how many
+   * Moves the slot of that lock to another master of a cluster, key by key, and calls `between` after each step.
+   * @returns how many
    */
   moveSlot?(lockName: string, between: () => Promise<void>): Promise<number>;
 }
@@ -137,7 +137,7 @@ export interface FaultProxy {
   /** Passes nothing on in a direction, sockets stay open. */
   stall(direction: "requests" | "replies" | "both"): void;
   resume(): void;
-  /** The newest message of pub/sub that the server sent to anybody here. */
+  /** The newest pub/sub message that the server sent to any client here. */
   lastMessage(): { readonly channel: string; readonly text: string } | undefined;
   /** Share of pub/sub messages that are dropped, 0 to 1. */
   dropMessages(share: number): void;
@@ -171,7 +171,7 @@ export interface Work {
   readonly effects: "none" | "unfenced" | "fenced";
 }
 
-/** A lease that a client was told to take and keep. */
+/** A lease that a client acquires and keeps on command. */
 export interface Taken {
   readonly leaseId: number;
   readonly token: number | null;

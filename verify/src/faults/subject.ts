@@ -41,7 +41,7 @@ export interface Request {
   readonly signal?: AbortSignal;
   /** Of a multi-lock: the names beside `lockName`. */
   readonly otherNames?: readonly string[];
-  /** Whether callers of this process may share a place in the queue, and follow each other without the server. */
+  /** Whether callers of this process may share a place in the queue and pass the lock on without the server. */
   readonly isShared?: boolean;
   /** Told while `acquire` is being called: the owner that the server will see, where that is known so early. */
   readonly onOwner?: (owner: string) => void;

@@ -30,7 +30,7 @@ export interface History {
   readonly servers: readonly Server[];
 }
 
-/** Sorts the records of a run by what they are. */
+/** Groups the records of a run by type. */
 export function historyOf(records: Iterable<HistoryRecord>): History {
   const lists = {
     operation: [] as Operation[],

@@ -5,7 +5,7 @@
  */
 import type { HistoryRecord } from "./records.js";
 
-/** Fields that may be Infinity. `validUntilMs` and `expiresAtMs` may not: their null means that nobody knows. */
+/** Fields that may be Infinity. `validUntilMs` and `expiresAtMs` may not: for them, null means unknown. */
 const MAY_NEVER_COME = new Set(["returnMs", "endedMs"]);
 
 /** Fields without which a line of this type cannot be judged. */

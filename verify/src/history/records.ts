@@ -171,7 +171,7 @@ export interface Effect {
   readonly type: "effect";
   readonly atMs: number;
   readonly resource: string;
-  /** Rises by the resource's own count with every effect it saw, accepted or not. */
+  /** A counter of the resource, which rises with every effect that it saw, accepted or not. */
   readonly sequence: number;
   readonly process: string;
   readonly lockName: string;

@@ -4,10 +4,10 @@ import { type Exclusive, exclusive, rulesOf } from "./exclusive.js";
 import { EXPIRY, type ExpiryRules } from "./server-lease.js";
 
 /**
- * Held or free, whoever holds it: an acquire needs it free, a release needs it held.
+ * Held or free, without its holder: an acquire needs a free lock, a release a held one.
  *
- * After "mutex" of the Hazelcast workload of jepsen-io/jepsen. A refused release says nothing here, since it is refused
- * for whose it is.
+ * After "mutex" of the Hazelcast workload of jepsen-io/jepsen. A refused release proves nothing here, because it is
+ * refused for its owner.
  */
 export function mutex(expiry: ExpiryRules = EXPIRY): Model<Exclusive, Operation> {
   return exclusive(rulesOf("mutex", { comparesOwners: false, expiry }));

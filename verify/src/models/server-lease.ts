@@ -37,7 +37,7 @@ export interface ServerLease {
   readonly latestMs: number;
 }
 
-/** The lease that this acquire or extend gives, if it takes effect. */
+/** The lease that this acquire or extend grants, if it takes effect. */
 export function serverLease(operation: JudgedOperation, { rho }: ExpiryRules): ServerLease {
   const { args, callMs, returnMs, refusal, deliveredMs, validUntilMs, outcome } = operation;
   const appliedByMs = outcome === "info" ? (deliveredMs ?? Number.POSITIVE_INFINITY) : returnMs;

@@ -9,7 +9,7 @@ export interface FileScore {
   readonly survived: number;
   /** No test runs the place. */
   readonly noCoverage: number;
-  /** Share of the counted that were noticed, in percent with one decimal. */
+  /** Share of the counted mutants that were noticed, in percent with one decimal. */
   readonly score: number;
 }
 

@@ -1,4 +1,4 @@
-/** Where instants come to lie, and how things in one lane keep clear of each other. */
+/** Computes the positions of instants, and keeps the items of one lane apart. */
 
 /** A window of time, drawn between two edges. */
 export interface Scale {

@@ -14,7 +14,7 @@ export function escapeXml(text: string): string {
   return Array.from(text, (character) => (isXml(character) ? (ENTITIES[character] ?? character) : "\ufffd")).join("");
 }
 
-/** Control characters and halves of pairs have no place in XML, not even escaped. */
+/** XML does not allow control characters and lone surrogates, not even escaped. */
 function isXml(character: string): boolean {
   const code = character.codePointAt(0) ?? 0;
   if (code < 0x20) return code === 0x09 || code === 0x0a || code === 0x0d;

@@ -95,7 +95,7 @@ export class ActingClients {
     const claim = next.claims[number] as Claim;
     const isSure = (claim.ans === 1 && claim.un === 0) || claim.dep >= LEASE_TICKS;
     if (!isSure && !(claim.ans === 1 && this.off.has("keep-leaving"))) return;
-    // A request that is under way for longer than that is promised nothing but that its lease ends.
+    // For a request that is in flight for longer, only the end of its lease is promised.
     const isOutlived = next.requests.some(([of, , , orphan]) => of === number && orphan === 1);
     if (isOutlived && claim.dep >= LEASE_TICKS) next.late = 1;
     this.end(claim);

@@ -1,4 +1,7 @@
-/** The rules of the failover grace in a cluster, each of which can be switched off; and what it assumes, which can be broken. */
+/**
+ * The rules of the failover grace in a cluster, each of which can be switched off; and what it assumes, which can be
+ * broken.
+ */
 import { inspectSlot } from "holdfast/simulation";
 import type { ClusterSetting } from "./cluster-state.js";
 import { type ClusterRule, ClusterWorld } from "./cluster-world.js";
@@ -67,7 +70,7 @@ export const CLUSTER_CASES: readonly ClusterCase[] = [
 
 let texts: Promise<ScriptTexts> | undefined;
 
-/** What the library sends to a single server that may have taken over, and the question about a slot. */
+/** The requests of the library to a single server that may have taken over, and the query about a slot. */
 async function clusterScripts(): Promise<ScriptTexts> {
   const found = new Map(await failoverScripts());
   await inspectSlot(

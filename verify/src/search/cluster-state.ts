@@ -8,7 +8,7 @@ export type Site = 0 | 1 | 2;
 
 /** What one process has found out about the slot. */
 export interface ClientState {
-  /** For whose run it knows the slot to be whole; -1 for none. */
+  /** The run for which it knows that the slot is whole. -1 for none. */
   found: Site | -1;
   /** On the way to find that out: nothing asked, a foreign marker seen, that run settled, and those of the other masters. */
   step: 0 | 1 | 2 | 3;

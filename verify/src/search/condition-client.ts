@@ -31,7 +31,7 @@ export class ConditionClients extends LockClients {
     return { ...idleClaim(), wait: { ...NO_WAIT } };
   }
 
-  /** The claim `number - 1` holds, and waits as `number`. */
+  /** The client holds as claim `number - 1`, and waits as `number`. */
   waits(next: LockState, number: number): void {
     const [holder, claim] = [next.claims[number - 1] as Claim, next.claims[number] as Claim];
     this.abandon(next, number - 1);
@@ -80,7 +80,7 @@ export class ConditionClients extends LockClients {
 
   override hearsNothing(next: LockState, client: number): void {
     super.hearsNothing(next, client);
-    // Who is not there at its turn is dropped, and goes on without a signal: no account can be kept of it.
+    // A waiter that is gone at its turn is dropped and continues without a signal, so it cannot be tracked.
     for (const [number, place] of this.places.entries()) {
       if (place.client === client) waitOf(next.claims[number]).ran = 0;
     }

@@ -14,7 +14,10 @@ export interface Judged {
 /** One search: its world, what was searched, its bound, what came of it, how many states there were. */
 export type Row = readonly [world: string, what: string, bound: string, verdict: string, states: string];
 
-/** Which worlds were searched to their end and which were not, each with its states; what was violated is in neither. */
+/**
+ * The worlds that were searched to their end and those that were not, each with its states. Violated worlds are in
+ * neither list.
+ */
 export function howFar(
   ran: readonly { readonly id: string; readonly verdict: Explored["verdict"]; readonly states: number }[],
 ): { readonly ended: string[]; readonly capped: string[] } {

@@ -35,7 +35,7 @@ export interface Explored {
   /** `capped`: no violation among the first `maxStates` states. */
   readonly verdict: "holds" | "violated" | "capped";
   readonly violation: string | undefined;
-  /** What happened, one step after the other, up to the violation. */
+  /** The steps that led to the violation, in order. */
   readonly trace: readonly string[];
   readonly states: number;
   readonly steps: number;

@@ -1,4 +1,4 @@
-/** Claims of a lock whose server may be followed by another: what is asked, what is heard, and how time passes for both. */
+/** Claims of a lock whose server may be replaced in a failover: requests, replies, and how time passes on both sides. */
 import { HAND_OFF_TICKS, LEASE_TICKS, TICK_MS } from "./canonical.js";
 import { afterTick, type Held } from "./server.js";
 
@@ -110,7 +110,7 @@ export function sent(next: ClaimsState, number: number, verb: Verb, ...more: num
   next.requests.push([number, verb, 0, claim.tok, ...more]);
 }
 
-/** A claim hears an answer, or is told. @returns what it breaks, if anything */
+/** A claim receives a reply or a message. @returns what it violates, if anything */
 export function hear(next: ClaimsState, [number, verb, age, code]: Message, putsBack: boolean): string | undefined {
   const claim = next.claims[number] as ClaimState;
   const isOfEnd = verb === "release" || verb === "leave";

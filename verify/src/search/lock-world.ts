@@ -107,7 +107,7 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
   }
 
   isGood(state: LockState): boolean {
-    // Without time nobody can be waiting for ever.
+    // Without time, no wait can last forever.
     if (this.setting.isTimeless === true) return true;
     return state.claims.every(({ ph }) => ph === "end" || ph === "dead");
   }

@@ -3,7 +3,8 @@
  * what an unconfirmed grant costs the others.
  *
  * The server uses the key `handed`, or a mark in the grant. This record comes from the events instead. So a server that
- * remembers too much takes a place from a client that confirmed, and a server that remembers too little makes a waiter pay twice.
+ * remembers too much takes a place from a client that confirmed, and a server that remembers too little makes a waiter
+ * pay twice.
  */
 import { HANDED, INBOX } from "./lock-kinds.js";
 import { looksForGone, mayLose, type Subject } from "./lock-properties.js";
@@ -106,7 +107,7 @@ function forget(world: Subject, before: LockState, next: LockState, verb: Verb, 
   else if (!isPresent && looksForGone(world, before, verb)) next.gone = [];
 }
 
-/** Each live waiter has waited for one more unconfirmed grant. @returns whether that was one too many of a client */
+/** Counts one more unconfirmed grant for each live waiter. @returns whether a client has exceeded its limit */
 function pay(
   { places, setting: { kind } }: Subject,
   before: LockState,

@@ -356,7 +356,7 @@ function grant(next: TokenState, number: number, token: number): string | undefi
   return undefined;
 }
 
-/** Nothing that an attempt could hear matters any more, and what has been sent still comes. */
+/** Replies to the attempt no longer matter, but its requests still arrive. */
 function end(next: TokenState, number: number, ph: "held" | "gone", token = 0): undefined {
   next.attempts[number] = { ph, token, floor: 0 };
   for (const { links } of next.seats) {

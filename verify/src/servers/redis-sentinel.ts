@@ -171,7 +171,7 @@ function topologyOf(nodes: readonly SentinelNode[], sentinels: readonly Sentinel
   };
 }
 
-/** A field of a flat list of names and values. */
+/** Reads a field from a flat list of names and values. */
 function field(list: unknown, name: string): string {
   if (!Array.isArray(list)) return "";
   return String(list[list.indexOf(name) + 1]);

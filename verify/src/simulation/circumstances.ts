@@ -79,7 +79,7 @@ export function withInterruptedTurns(records: readonly HistoryRecord[], endMs: n
 
 const OWNER = /p\d+-\d+-_*\d+\/\d+\/[^ ",]*/g;
 
-/** Records whose claims are in any key. @param isReachable  whether nobody had any trouble to reach the server */
+/** Records whose claims are in any key. @param isReachable  whether every client could reach the server */
 export function scanKeys({ keyspace, recorder, nowMs, setup, clock }: World, isReachable: boolean): void {
   const owners = new Map<string, Set<string>>();
   // What comes late of a process that is gone, nobody undoes.

@@ -97,7 +97,7 @@ function strike(world: World<Member>, fault: FaultEvent): void {
       restartServer(world, fault.forMs, fault.keeps);
       return;
     case "step-server-clock":
-      // Earlier than the tokens that it has given, it is only trusted while it remembers them.
+      // If the clock is behind the tokens that the server has issued, it is trusted only while the server remembers them.
       if (fault.byMs > 0) world.judge.loseGround("exclusion");
       else if (world.setup.profile === "forgets") world.judge.loseGround("tokens");
       world.clock.step(fault.byMs);

@@ -1,4 +1,4 @@
-/** What a caller does with a lease that it has: look at it, extend it, give it back. */
+/** The actions of a caller on its lease: inspect, extend, release. */
 import { type Lease, LeaseLostError, StoreError } from "holdfast";
 import type { Outcome } from "../history/index.js";
 import type { Draft } from "./draft.js";

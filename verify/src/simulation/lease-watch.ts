@@ -94,7 +94,7 @@ export class LeaseWatch {
     return view;
   }
 
-  /** Somebody takes by force what the claim of this lease holds, be it by then the lease of another caller. */
+  /** A forced release takes the lock from the claim of this lease, even if the claim serves another caller by then. */
   taken({ own: { owner } }: View): void {
     this.#taken.set(owner, this.#now());
     for (const views of this.#views.values())

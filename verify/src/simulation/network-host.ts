@@ -9,7 +9,7 @@ export interface Call {
   readonly script: Script;
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
-  /** When its caller asked for it to be sent. */
+  /** When its caller sent it. */
   readonly calledMs: number;
 }
 

@@ -73,7 +73,7 @@ export class NetworkStore implements Store {
   /**
    * Cuts a connection, which comes back after `backInMs`.
    *
-   * @param resends  whether the client sends again what had no answer, as client libraries do if they are told to
+   * @param resends  whether the client resends unanswered requests, as client libraries do if configured to
    * @param goneInMs  when the server notices
    */
   cut(connection: Connection, backInMs: number, resends: boolean, goneInMs: number): void {

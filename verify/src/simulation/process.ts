@@ -33,7 +33,7 @@ export class SimulatedProcess {
   readonly #host: Host;
   readonly #random: Random;
   readonly #clocks: Clocks;
-  /** Timers that run, by how they are planned anew when the clocks go at another rate. */
+  /** Active timers, with the function that reschedules each one when the rate of the clocks changes. */
   readonly #timers = new Map<object, () => void>();
   readonly #held: (() => void)[] = [];
   #rate: number;

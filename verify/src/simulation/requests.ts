@@ -75,7 +75,7 @@ export class Requests {
     return true;
   }
 
-  /** There is another connection; whatever has no answer is sent over it, after `tell`. */
+  /** Reconnects: calls `tell`, then sends all unanswered requests over the new connection. */
   comeBack(tell: () => void): void {
     this.#isUp = true;
     tell();

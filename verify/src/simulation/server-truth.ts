@@ -101,7 +101,7 @@ export class ServerTruth {
     const field = CLAIMING.get(script.name);
     if (field === undefined) return;
     const owners = String(args[script.args.indexOf(field)] ?? "").split(" ");
-    // A multi-lock names the keys of one mutex after the other, as many for each; one owner for each.
+    // A multi-lock lists the keys of each mutex in turn, the same number for each, with one owner each.
     const perLock = script.name === "multi-lock/acquire" ? keys.length / owners.length : keys.length;
     owners.forEach((owner, place) => {
       const [, number, leaseMs, amount] = owner.split("/");

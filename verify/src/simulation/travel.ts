@@ -22,7 +22,7 @@ export class Travel {
     return this.host.weatherOf(this.process);
   }
 
-  /** Arrives after everything that was sent the same way before. */
+  /** Arrives after everything that was sent earlier on the same path. */
   inOrder(way: "request" | "reply" | "message", weather: Weather, what: string, happen: () => void): void {
     const delayMs = this.random.chance(weather.slow)
       ? this.random.between(0, weather.slowMs)

@@ -114,7 +114,7 @@ export class Workbench {
     this.#before.clear();
   }
 
-  /** Runs a program of the copy on this Node, and ends it with all that it started if it takes longer than `limitMs`. */
+  /** Runs a program of the copy on this Node. Kills it and its children if it takes longer than `limitMs`. */
   node(args: readonly string[], limitMs: number): Promise<Ended> {
     return new Promise((resolve, reject) => {
       const child = spawn(execPath, [...args], { cwd: this.folder, detached: true, stdio: ["ignore", "pipe", "pipe"] });

@@ -16,7 +16,7 @@ export interface Found {
 /** More of one property say no more than these. */
 const SHOWN_EACH = 12;
 const PICTURES_EACH = 4;
-/** How much is drawn around what is shown. */
+/** How much context is drawn around a finding. */
 const AROUND_MS = 400;
 
 /** What a sweep found. */

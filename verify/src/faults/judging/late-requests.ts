@@ -31,7 +31,7 @@ interface LateClaim {
 function claimsOf([command = "", script = "", keyCount = "0", ...rest]: readonly string[]): LateClaim[] {
   if (command.toUpperCase() !== "EVALSHA" || !script.endsWith("/acquire")) return [];
   const keys = rest.slice(0, Number(keyCount));
-  // A multi-lock names its owners in one word, with spaces between; no owner contains one.
+  // A multi-lock lists its owners in one string, separated by spaces. No owner contains a space.
   const owners = rest
     .slice(keys.length)
     .flatMap((word) => word.split(" "))

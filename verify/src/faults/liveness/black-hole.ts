@@ -2,7 +2,7 @@
 import { grantsIn } from "./rates.js";
 import { type Scenario, seconds } from "./theater.js";
 
-/** Long enough to be seen as a hold of a peer that says nothing of validity. */
+/** Long enough to count as a hold of a peer that reports no validity. */
 const WAITER_HOLDS_MS = 10;
 const LEASE_MS = 3_000;
 /** What the next waiter may wait on top of that lease. */

@@ -1,4 +1,4 @@
-/** A process of a liveness cell: locks as it is told, and says what happens. */
+/** A process of a liveness cell: acquires locks on command and reports what happens. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Kind } from "../../history/records.js";
 import { Caller, type Lease } from "../programs/caller.js";
@@ -107,7 +107,7 @@ async function section(asking: Asking, holdMs: number): Promise<boolean> {
 }
 
 async function contend(asking: Asking, holdMs: number): Promise<void> {
-  // A caller that fails at once would ask without a pause.
+  // A caller that fails immediately would retry without a pause.
   while (!isResting) if (!(await section(asking, holdMs))) await sleep(holdMs);
 }
 

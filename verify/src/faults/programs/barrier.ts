@@ -20,7 +20,10 @@ export class BarrierCaller {
     this.#process = process;
   }
 
-  /** Arrives, or resets. `ok`: it passed, or began anew; `no`: the generation broke; `info`: it was told of neither. */
+  /**
+   * Arrives, or resets. `ok`: it passed, or started a new generation; `no`: the generation broke; `info`: the outcome
+   * is unknown.
+   */
   async call(lockName: string, act: "arrive" | "reset", waitMs: number): Promise<Operation["outcome"]> {
     const barrier = this.#barrier;
     if (barrier === undefined) throw new TypeError("this subject has no barrier");

@@ -1,4 +1,4 @@
-/** Each cell with its runs: what struck, what was decided, what was violated and how that looks. */
+/** Each cell with its runs: the fault, the decided properties, the violations and their pictures. */
 import { rowNamed } from "../matrix.js";
 import { isPromised, isWanted } from "../outcome.js";
 import { showDuration } from "../progress.js";

@@ -13,7 +13,7 @@ export interface RunFacts {
   readonly subjects: readonly SubjectFacts[];
 }
 
-/** A subject, as far as a reader has to know it. */
+/** What a reader needs to know about a subject. */
 export type SubjectFacts = Pick<Subject, "name" | "version" | "settings" | "letters">;
 
 /** All that stands in a report. */

@@ -180,7 +180,8 @@ function reentry(holdfast: Holdfast, { lockName }: Request, kind: Kind): Pick<He
 function refused(error: unknown, { signal }: Request): Refused {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof AcquireTimeoutError) return { outcome: "no", refusal: "gave-up", message };
-  // Whoever aborts is told at once, and its leaving goes on behind it: a grant that crosses it may be seen for a moment.
+  // An abort rejects immediately, and the claim leaves the queue in the background. A grant that arrives meanwhile may
+  // be visible for a moment.
   if (signal?.aborted === true) return { outcome: "info", message: "aborted" };
   return unanswered(error);
 }

@@ -21,7 +21,7 @@ export interface Trail {
   releasedAfter: number | undefined;
   /** When it first sent a release; undefined likewise. */
   releaseSentMs: number | undefined;
-  /** Whether a release was sent whose answer, if there was one, did not come. */
+  /** Whether a release was sent and its reply did not arrive. */
   mayBeReleased: boolean;
   /** What the last extension came to: null while none was sent, `open` while it is under way. */
   extension: null | "open" | "done" | "refused" | "unknown";

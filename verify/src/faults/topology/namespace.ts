@@ -101,7 +101,7 @@ export async function makeNamespace(port: number): Promise<Place> {
   return {
     execPath: (index) => (index === 0 ? wrapper : undefined),
     async cutOff() {
-      // In there, since there is no other way out of it; out here the packets would take another road.
+      // Inside the namespace, because it has only one way out. Outside, the packets would take another route.
       await ip("-n", space, "link", "set", inner, "down");
       return await state();
     },

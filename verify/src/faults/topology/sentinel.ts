@@ -31,7 +31,7 @@ export async function startSentinel(options: TopologyOptions): Promise<Topology>
   let lines: Sides | undefined;
   const stop = async (): Promise<void> => {
     await lines?.close();
-    // Sentinels first: they would begin a failover.
+    // Stop the sentinels first, because they would begin a failover.
     for (const server of started.toReversed()) await server.stop();
   };
   try {

@@ -49,7 +49,7 @@ export class Replication {
     return this.#replica;
   }
 
-  /** Where a process is led that makes a connection now. */
+  /** The server to which a new connection of a process leads. */
   leadOf(process: SimulatedProcess): SimulatedServer {
     return this.#unaware.get(process) ?? this.#master;
   }
