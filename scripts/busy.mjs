@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * npm run test:busy [-- times] [files]: runs the tests that a slow machine once made fail, beside 16 processes that do nothing but
- * calculate. Each run must be green: a test that depends on the machine's speed is wrong.
+ * npm run test:busy [-- times] [files]: runs the tests that once failed on a slow machine, next to 16 processes that
+ * keep the cores busy. Every run must pass: a test must not depend on the speed of the machine.
  *
- * Without arguments five times, with the files below. The last line says how many runs were green.
+ * Without arguments it runs the files below five times. The last line says how many runs passed.
  *
  *     npm run test:busy -- 3 --tier      the same for all that `npm test` runs
  */

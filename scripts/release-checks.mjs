@@ -96,7 +96,7 @@ export function missingAddresses(manifests) {
 }
 
 /**
- * The packages, each after those that it depends on.
+ * Sorts the packages, so that each comes after its dependencies.
  *
  * @template {{ manifest: Manifest }} Package
  * @param {readonly Package[]} packages

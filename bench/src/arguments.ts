@@ -82,8 +82,7 @@ export function parseArguments(words: readonly string[]): Arguments {
       help: { type: "boolean", default: false },
     },
   });
-  // A document with a part of the results would pass for the whole.
-  // Of curves each stands for itself.
+  // A document with some of the results would look complete. Each curve stands for itself.
   const isPart = values.adapters !== undefined || (values.only !== undefined && !values.curves);
   if (values["write-docs"] && isPart)
     throw new RangeError("--write-docs writes all results; leave out --only, but with --curves, and --adapters");

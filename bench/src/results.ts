@@ -51,7 +51,7 @@ export class Results {
     });
   }
 
-  /** Median of a figure; NaN where it was not measured. */
+  /** Median of a figure. NaN if it was not measured. */
   median(name: string, figure: string): number {
     return quantile(this.#values(name, figure), 0.5);
   }

@@ -42,7 +42,7 @@ export interface Peer {
   readonly pid: number;
   /** Resolves when the process is gone. */
   readonly ended: Promise<PeerEnd>;
-  /** What it wrote to standard error up to now. */
+  /** Its output to standard error so far. */
   readonly complaints: string;
   /** Calls a verb; see interop/README.md. @throws PeerError  the peer's own exception; Error: it ended first */
   call<Answer = boolean>(verb: string, values?: object): Promise<Answer>;

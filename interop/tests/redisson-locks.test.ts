@@ -19,7 +19,7 @@ import {
   WATCHDOG_MS,
 } from "./sides.js";
 
-/** Long enough for what comes before its end, short enough to wait for it. */
+/** Long enough for the steps before its end, short enough to wait for it. */
 const SHORT_LEASE_MS = 1_000;
 /** Longer than that, and than a watchdog's lease. */
 const CALL_AGAIN_MS = 10_000;
@@ -105,7 +105,8 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     /**
      * Waits for what ends with its lease and by no release.
      *
-     * Before 3.31 a fair waiter that asks again in the last millisecond is told a time below 0, and then sleeps as long as it is
+     * Before 3.31 a fair waiter that asks again in the last millisecond is told a time below 0, and then sleeps as
+     * long as it is
      * willing to wait: it has to call again.
      */
     async function afterItsEnd(side: Side, name: string): ReturnType<Side["waitFor"]> {

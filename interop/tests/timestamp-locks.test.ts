@@ -272,7 +272,7 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
     await held.reached;
     await redis.del(lock.key);
     held.release();
-    // Article A takes what it finds deleted for its own; the others leave it to nobody.
+    // A client of article A treats a deleted lock as its own. The others leave a lock that nobody holds.
     expect(await trying).toBe(dialect === ARTICLES[0]?.dialect);
     expect(await lock.tryAcquire()).toBeNull();
     await redis.set(lock.key, ending(SHORT_LEASE_MS));

@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * Brings the pinned servers and runtimes of the matrix into .cache/platforms, each into a folder of its own.
+ * Downloads the pinned servers and runtimes of the matrix to .cache/platforms, each to its own folder.
  *
- * Wheels come through pip, npm packages through npm and Debian packages through apt, from wherever these clients are configured to
- * look. Each file is compared with the checksum in pins.json before it is unpacked.
+ * Wheels come through pip, npm packages through npm and Debian packages through apt, from the sources that these
+ * clients are configured with. The checksum of each file must match pins.json before it is unpacked.
  *
  *     node scripts/matrix/fetch.mjs NAME      prints the folder of its program, for PATH
  */
@@ -36,7 +36,8 @@ import { root } from "../setup.mjs";
  * @property {string} shows  the version that the binary prints
  * @property {string} [python]  of a wheel that is built for one version of Python
  * @property {string} [suite]  of Debian
- * @property {{ package: string, version: string, sha256: string, files: Record<string, string> }} [libraries]  a wheel whose shared
+ * @property {{ package: string, version: string, sha256: string, files: Record<string, string> }} [libraries]  a wheel
+ * whose shared
  *   libraries the binary needs; new name by the beginning of the file's name
  */
 
@@ -94,7 +95,8 @@ export function fetched(name) {
 }
 
 /**
- * A script that becomes the binary, so that the process id is that of the binary. The name of a server decides what it is, so a server
+ * A script that becomes the binary, so that the process id is that of the binary. The name of a server decides what it
+ * is, so a server
  * of Debian, whose file is that of a tool, is copied first.
  *
  * @param {Pin} pin
@@ -189,7 +191,8 @@ function npmPackage(pin, folder, home) {
 }
 
 /**
- * A package of another suite, from the mirror that apt is configured with, with its libraries. apt checks the signature of all of them.
+ * A package of another suite, from the mirror that apt is configured with, with its libraries. apt checks the
+ * signature of all of them.
  *
  * @param {Pin} pin
  * @param {string} folder

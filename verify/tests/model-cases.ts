@@ -1,4 +1,4 @@
-/** Cases of the sequential models: a history in lines, and whether there is a legal order of it. */
+/** Cases for the sequential models: a history as lines, and whether it has a legal order. */
 import { expect, it } from "vitest";
 
 import { check, type Model } from "../src/checker/index.js";

@@ -139,7 +139,7 @@ describe.concurrent.each(Object.keys(PEERS))("%s", (name) => {
     const held = await granted(asked({ leaseMs: 3_000, renew: true }), "mutex");
     const renewal = await new Promise<Renewal>((resolve) => held.onRenewal?.(resolve));
     expect(renewal.leaseMs).toBe(3_000);
-    // The first may go out as a hash that the server does not know yet.
+    // The first call may send a hash that the server does not know yet.
     expect([undefined, "not-sent"]).toContain((await renewal.ended)?.refusal);
     expect(held.isHeld()).toBe(true);
     expect(await held.release()).toBeUndefined();

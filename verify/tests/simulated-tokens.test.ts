@@ -1,4 +1,4 @@
-/** What the judge of a simulated run goes by: tokens and grants from before the server forgot them. */
+/** The judge of a simulated run uses tokens and grants from before the server forgot them. */
 import { expect, test } from "vitest";
 import type { History } from "../src/history/index.js";
 import type { Circumstances } from "../src/simulation/finding.js";

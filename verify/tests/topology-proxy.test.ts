@@ -107,7 +107,7 @@ describe("a fault proxy", () => {
 
   it("brings a request late, when its client is long gone", async () => {
     const [gone, other] = [line(), line()];
-    // Both are there before it counts how late it is.
+    // Both have arrived before it measures the delay.
     expect(await Promise.all([gone.send("GET", "n"), other.send("GET", "n")])).toEqual([null, null]);
     const struck = proxy.late(isIncrement, 500);
     await expect(gone.send("INCR", "n")).rejects.toThrow("cut");

@@ -38,7 +38,7 @@ export interface Connection {
   readonly port: number;
   /** Those of independent servers, where a lock is on a majority of them; then `port` is of no account. */
   readonly quorumPorts?: readonly number[];
-  /** Those of the nodes of a cluster, where locks are in one; then `port` is of no account. */
+  /** The ports of the nodes, if the locks are in a cluster. Then `port` is ignored. */
   readonly clusterPorts?: readonly number[];
   /** Whether ioredis sends the commands of one turn of the event loop together, as the other clients always do. */
   readonly autoPipelining: boolean;

@@ -83,7 +83,7 @@ export function isDisturbed({ othersPercent }: Load): boolean {
   return othersPercent >= BUSY_PERCENT;
 }
 
-/** As many digits as such a measurement is good for. */
+/** Rounds to the number of digits that such a measurement justifies. */
 export function threeDigits(value: number): string {
   return Number(value.toPrecision(3)).toLocaleString("en-US");
 }

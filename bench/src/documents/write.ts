@@ -59,7 +59,7 @@ export function writeMoments(folder: string, report: MomentsReport): void {
   writeDocument(folder);
 }
 
-/** The document as the numbers in the folder have it. */
+/** The document, generated from the numbers in the folder. */
 export function documentOf(folder: string): string {
   const own = join(folder, "benchmarks");
   return markdown({

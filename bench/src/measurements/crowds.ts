@@ -1,10 +1,10 @@
 /**
- * Many callers on one name, in several processes that are started afresh for each run: what a peer leaves behind when
- * its callers starve (timers, waits, keys) would otherwise be part of its next run.
+ * Many callers on one name, in several processes. They are restarted for each run, because leftovers of starved
+ * callers of a peer (timers, waits, keys) would affect its next run.
  *
- * Every section is written down with its beginning and end on the machine's clock, and compared with all others, so
- * that exclusion is checked while it is measured. In the last part of a run sections yield to the event loop before
- * they end, since an overlap of empty ones would hardly be seen.
+ * The start and end of every section are recorded by the clock of the machine and compared with all others, so
+ * exclusion is checked during the measurement. In the last part of a run, sections yield to the event loop before they
+ * end, because an overlap of empty sections would hardly be visible.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";

@@ -32,7 +32,7 @@ const PARTS: Readonly<Record<string, readonly [string, string]>> = {
 /** The names of the parts, the yardstick first. */
 export const SERVER_PARTS: readonly string[] = [RAW, ...Object.keys(PARTS)];
 
-/** Pairs of one part, for so long. @throws Error  the server refused one */
+/** Runs pairs of one part for the given time. @throws Error  the server refused one */
 export async function spentOnServer(name: string, { server, seconds, connection }: Conditions): Promise<Spent> {
   const { control } = server;
   const [acquire, release] = await callsOfAPair();

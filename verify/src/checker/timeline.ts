@@ -42,7 +42,7 @@ export class Timeline {
       this.returns += 1;
     });
     this.open = open.sort((a, b) => a.atMs - b.atMs);
-    // A clock has grains: what returns in the grain in which another is called may have been after it.
+    // Clocks have a limited resolution: an operation that returns at the instant of another call may have returned after it.
     marks.sort((a, b) => (a.atMs === b.atMs ? Number(b.isCall) - Number(a.isCall) : a.atMs - b.atMs));
     let last = this.head;
     for (const mark of marks) {

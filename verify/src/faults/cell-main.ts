@@ -1,4 +1,4 @@
-/** The process of one cell: runs it, tells how it goes, writes the history of a run that was not as it should be. */
+/** The process of one cell: runs it, reports progress, and writes the history of a run that failed. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { argv, exit } from "node:process";

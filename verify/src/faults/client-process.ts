@@ -8,7 +8,7 @@ import type { Answered, Asked, Call, ClientSettings, LatchVerb, TakeAnswer } fro
 import type { Client, Taken, Work } from "./stage.js";
 import { monotonicMs } from "./topology/monotonic.js";
 
-// The built program also when this file is run from its source, as in tests: node runs no TypeScript.
+// The built program, even if this file runs from source as in tests, because node does not run TypeScript.
 const PROGRAM: string = fileURLToPath(new URL("../../dist/faults/programs/client.js", import.meta.url));
 /** A guard against a process that never comes up, not a measure. */
 const UP_WITHIN_MS = 60_000;

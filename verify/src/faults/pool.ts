@@ -78,7 +78,7 @@ export class Pool {
     await Promise.all(Array.from({ length: jobs }, lane));
   }
 
-  /** Ends everything at once; `run` resolves soon. */
+  /** Stops everything immediately. `run` resolves soon after. */
   stop(): void {
     this.#isStopped = true;
     for (const child of this.#running) endGroup(child);

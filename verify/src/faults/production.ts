@@ -1,4 +1,7 @@
-/** The parts that a run on real servers is put together from: servers, a line, client processes, the judges of all histories. */
+/**
+ * The parts that a run on real servers is put together from: servers, a line, client processes, the judges of all
+ * histories.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { historyOf } from "../history/index.js";
 import type { Cell, Column, Letter } from "./cell.js";
@@ -132,7 +135,7 @@ export function keyPrefix(letter: Letter, lockName: string, column: Column = "1n
   return `hf:${isQuorum(column) ? "redlock" : (KEY_OF[kind] ?? kind)}:{${lockName}}`;
 }
 
-/** Masters with replicas keep nothing, as most do: what a failover has lost is then lost for good. */
+/** Masters with replicas have no persistence, as is common. Then a failover loses data permanently. */
 const DURABILITIES: Readonly<Record<Column, Durability>> = {
   "1n": "1n",
   "1e": "1e",

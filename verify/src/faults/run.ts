@@ -43,7 +43,7 @@ const STRIKES_OF_A_CONTROL = 3;
 const PLAYED: readonly Cell[] = [...CELLS, ...STAND_INS, ...BESIDE];
 const NOTHING: Judgement = { breaches: [], checked: {}, unknown: 0, notes: [] };
 
-/** Runs one cell. Never rejects: what goes wrong in the run itself makes it void. */
+/** Runs one cell. Never rejects: an error of the run itself makes it void. */
 export async function runCell(
   settings: RunSettings,
   parts: Parts,

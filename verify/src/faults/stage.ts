@@ -100,7 +100,7 @@ export interface ReplicaControls {
    * from now on, the others the old one. @returns the new one
    */
   split(): Promise<ServerHandle>;
-  /** Ends what `split` began: there is one master again. */
+  /** Ends the split that `split` began. There is one master again. */
   heal(): Promise<void>;
   /** All agree, and all replicas follow. @throws Error  they do not, in half a minute */
   settled(): Promise<void>;
@@ -238,7 +238,7 @@ export interface Client {
 export interface Place {
   /** Runs in place of node to start a client there, by its place from 0; undefined for those that stay outside. */
   execPath(index: number): string | undefined;
-  /** The line between there and here goes down. Says what the kernel says of it. */
+  /** Cuts the connection to that host. Reports what the kernel says about it. */
   cutOff(): Promise<string>;
   /** The line is up again. Says what the kernel says of it. */
   restore(): Promise<string>;

@@ -97,7 +97,7 @@ export interface Held {
   onRenewal?(listener: (renewal: Renewal) => void): void;
   /** Holds it once more, of a re-entrant mutex. */
   again?(): Promise<Held | Refused>;
-  /** From writer to reader, of a read-write lock. */
+  /** Downgrades from writer to reader of a read-write lock. */
   downgrade?(): Promise<undefined | Refused>;
   /** As the server knows the holder; unique per lease, by a suffix for those that share a claim. */
   readonly owner: string;

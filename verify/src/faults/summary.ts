@@ -37,7 +37,7 @@ function isUndecided({ outcome }: CellVerdict): boolean {
   return outcome === "void" || outcome === "unknown";
 }
 
-/** Adds up verdicts. A cell that failed once has failed. */
+/** Sums up verdicts. A cell that failed once counts as failed. */
 export function totalsOf(verdicts: readonly CellVerdict[]): Totals {
   const cells = new Map<string, "passed" | "failed" | "unavailable" | "undecided">();
   for (const verdict of verdicts) {

@@ -2,7 +2,7 @@
 import type { Cell } from "./cell.js";
 import type { ClientLibrary } from "./liveness/messages.js";
 
-/** A property that does not hold, and where to see it. */
+/** A violated property, and the records that show it. */
 export interface Breach {
   readonly property: string;
   readonly lockName: string;

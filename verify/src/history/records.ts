@@ -225,7 +225,7 @@ export interface Fault {
   readonly target: string;
   /** What was observed. Null means nothing, so the run proves nothing. */
   readonly proof: string | null;
-  /** Requests that it made late, as far as they are known. */
+  /** The known requests that it delayed. */
   readonly late?: readonly LateRequest[];
 }
 

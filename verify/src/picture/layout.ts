@@ -33,7 +33,7 @@ export function ticks({ fromMs, untilMs, left, right }: Scale): number[] {
   const stepMs = ([1, 2, 5].find((factor) => factor * power >= roughMs) ?? 10) * power;
   const first = Math.ceil(fromMs / stepMs);
   const count = Math.max(0, Math.floor(untilMs / stepMs) - first + 1);
-  // A multiple of the step, and not a sum of steps, so that no rounding adds up.
+  // A multiple of the step, not a sum of steps, so that rounding errors do not add up.
   return Array.from({ length: count }, (_, index) => Number(((first + index) * stepMs).toPrecision(12)));
 }
 

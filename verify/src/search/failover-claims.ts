@@ -114,7 +114,7 @@ export function sent(next: ClaimsState, number: number, verb: Verb, ...more: num
 export function hear(next: ClaimsState, [number, verb, age, code]: Message, putsBack: boolean): string | undefined {
   const claim = next.claims[number] as ClaimState;
   const isOfEnd = verb === "release" || verb === "leave";
-  // The answer to a renewal of a lease that is over by now.
+  // The reply to a renewal of a lease that has ended meanwhile.
   if ((claim.ph === "rel") !== isOfEnd) return undefined;
   claim.call = 0;
   if (isOfEnd) {

@@ -63,7 +63,7 @@ export async function productionScripts(): Promise<ScriptTexts> {
     await lock.write.acquire({ waitMs: 1 }).catch(() => {});
     await writer.downgrade();
     await writer.release();
-    // Handed over, and confirmed before the caller hears of it.
+    // Handed over, and confirmed before the caller is notified.
     const before = await lock.write.acquire();
     const waiting = lock.write.acquire();
     while ((await lock.write.inspect()).waiters.length === 0) await new Promise(setImmediate);

@@ -41,7 +41,7 @@ export interface RedisCluster {
   readonly ports: readonly number[];
   /** @throws Error  there is none of that id */
   node(id: string): ClusterNode;
-  /** Who serves a slot now, as one that is asked believes. */
+  /** The node that serves a slot, according to the queried node. */
   masterOf(slot: number): Promise<ClusterNode>;
   /** Who serves slots now. */
   masters(): Promise<ClusterNode[]>;

@@ -128,7 +128,7 @@ export function* sharing(kind: string, history: History, permits: number): Gener
   } else if (kind === "read-write-lock") yield writersAlone(history);
 }
 
-/** A kill that the server notices at once strikes nobody but who is killed. */
+/** A kill that the server notices immediately affects only the killed process. */
 function isOnlyAKill({ id, beganMs, endedMs }: Fault): boolean {
   return id.startsWith("kill-") || (id.startsWith("unnoticed-") && endedMs <= beganMs);
 }

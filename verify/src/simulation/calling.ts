@@ -14,7 +14,7 @@ export interface Options {
   readonly maxHoldMs?: number;
 }
 
-/** A call may take this much longer than its deadline, besides the time-outs of its last requests. */
+/** A call may exceed its deadline by this much, in addition to the timeouts of its last requests. */
 const SETTLE_MS = 250;
 
 /** Calls for the lock. @returns undefined if it was not granted */

@@ -292,7 +292,7 @@ export class HandOverWatch {
   }
 
   #violated(property: string, text: string): void {
-    // Old scripts leave the marks of others as they are.
+    // Old scripts do not change the marks of other clients.
     if (property !== "S1" && this.#world.setup.oldProcess !== undefined) return;
     this.#world.judge.violated(property, text);
   }

@@ -48,7 +48,7 @@ export async function release(scene: Scene, lease: Lease, views: readonly View[]
   };
   try {
     const outcome = await lease.release();
-    // Who hands on does not ask the server, and does not know yet what somebody has taken from it by force.
+    // A holder that passes the lock on does not ask the server, and does not know yet of a forced release.
     const isInDoubt = views.some(
       (view) => judge.leases.isTaken(view) && !hasHeard(scene, view, "given back", startedMs),
     );

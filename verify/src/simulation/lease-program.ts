@@ -18,7 +18,7 @@ export interface Leased<Held extends Lease> {
     readonly limit: number;
     readonly own?: Lease;
   }[];
-  /** What the kind can do besides, while the lease is held. */
+  /** Additional operations of the kind while the lease is held. */
   meanwhile?(lease: Held, views: readonly View[], scene: Scene): Promise<void>;
   forceRelease?(whose: Whose): Promise<boolean>;
   readonly canMove: boolean;

@@ -53,7 +53,7 @@ export class Network {
     const owner = String(args[script.args.indexOf("owner")] ?? "");
     if (/\/(?:release|resign|leave)$/.test(script.name)) this.#heard.set(`given back ${owner}`, nowMs);
     const outcome = outcomeOf(script.replies, reply);
-    // What a failover has lost, and its holder has put back, is extended as well.
+    // A lease that a failover lost and its holder put back counts as extended too.
     if (outcome === "extended" || outcome === "reclaimed") this.#heard.set(`extended ${owner}`, nowMs);
   }
 

@@ -13,7 +13,7 @@ import { labelIn } from "./owners.js";
 import type { SimulatedProcess } from "./process.js";
 import type { World } from "./world.js";
 
-/** Longest pause between two requests to leave, by the slowest clock, and the trips of the last. */
+/** The longest pause between two leave requests, by the slowest clock, plus the round trip of the last one. */
 const LEAVE_MS = 10_000 * 1.0092 + 100;
 
 /** How long a word to leave is under way where nothing is lost, and how often that is looked at. */

@@ -12,7 +12,7 @@ export interface Host {
   turned(process: SimulatedProcess): void;
 }
 
-/** How the clocks of a process go, against true time. */
+/** How the clocks of a process run, relative to true time. */
 export interface Clocks {
   /** Milliseconds of both clocks per true millisecond, to begin with. */
   readonly rate: number;
@@ -38,7 +38,7 @@ export class SimulatedProcess {
   readonly #held: (() => void)[] = [];
   #rate: number;
   #suspendedMs = 0;
-  /** What the monotonic clock has gained by other rates than the present one. */
+  /** How far the monotonic clock has advanced under earlier rates. */
   #gainedMs = 0;
   #wallStepMs = 0;
   #clientCount = 0;

@@ -97,7 +97,7 @@ export class QueueWatch {
   ran({ script, keys, args }: Call): void {
     if (script.name !== "permits/resize") return;
     const size = Number(args[script.args.indexOf("size")]);
-    // Whoever wants more than there are is sent away, and if that changes again, stands behind those who stayed.
+    // A claim for more permits than exist is rejected. If the number grows again, it queues behind the claims that stayed.
     this.#excuse(
       ({ lockName, operation }) => keys[0]?.includes(`{${lockName}}`) === true && (operation?.args.permits ?? 1) > size,
     );

@@ -137,7 +137,7 @@ export class Recorder {
 
   /** How long the server may keep a lease from now on, at most. */
   longestMs(draft: Draft): number {
-    // A lease that was handed on goes on with what the first of its claim, and all since, have asked for.
+    // A lease that was passed on keeps the requests of the first lease of its claim and of all later ones.
     const asked = this.#operations.filter(
       (other) => (other.verb === "extend" || other.verb === "acquire") && claimOf(other) === claimOf(draft),
     );
@@ -182,7 +182,7 @@ export class Recorder {
   /** The library gives a claim back by itself too, as when its lease was lost. */
   #givenBack(process: SimulatedProcess, call: Call): void {
     const owner = ownerOf(call);
-    // About no lease: whoever relied on one goes by what the library said, and not by what it sent.
+    // Not attributed to a lease, because callers rely on what the library reported, not on what it sent.
     const name = this.#nameOf.get(owner) ?? owner;
     const draft = this.called({ process, lockName: lockOf(call), verb: "release", owner: name });
     if (this.#operations.some((other) => other.verb === "release" && other.owner === name && other !== draft))

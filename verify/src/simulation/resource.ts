@@ -31,7 +31,7 @@ export class Resource {
   #sequence = 0;
   #arrived = 0;
 
-  /** @param checksTokens  false is a mistake on purpose */
+  /** @param checksTokens  false is a deliberate mistake */
   constructor(lockName: string, checksTokens: boolean) {
     this.#name = `guarded by ${lockName}`;
     this.#checksTokens = checksTokens;

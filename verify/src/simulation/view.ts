@@ -1,4 +1,4 @@
-/** What the judge keeps of a lease, and what it says of a run. */
+/** The data that the judge keeps about a lease, and its verdict on a run. */
 import type { Lease } from "holdfast";
 import type { Attempt } from "./attempt.js";
 import type { Draft } from "./draft.js";

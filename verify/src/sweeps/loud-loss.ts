@@ -15,7 +15,8 @@ export interface LoudLossOptions {
  * S4: a lease that is over says so at once, and never again the contrary.
  *
  * (a) no sample is true at or after what was known as `validUntilMs`; (b) the samples of a lease are true, then false;
- * (c) the signal comes no later than the end of the first turn that began past its mark and was not interrupted; (d) after a pause, or a turn,
+ * (c) the signal comes no later than the end of the first turn that began past its mark and was not interrupted; (d)
+ * after a pause, or a turn,
  * longer than the lease the first sample is false.
  */
 export function loudLoss(history: History, options: LoudLossOptions): SweepResult {
@@ -101,7 +102,7 @@ function firstFrom(turns: readonly Turn[], markMs: number): Turn | undefined {
   return turns[low];
 }
 
-/** What a process did not run in, or what kept it from running anything else, for longer than `moreThanMs`. */
+/** Intervals longer than `moreThanMs` in which a process did not run, or ran a single task. */
 function pausesOf(turns: readonly Turn[], moreThanMs: number): { readonly pause: Turn; readonly turn: Turn }[] {
   return turns
     .flatMap((turn, index) => {

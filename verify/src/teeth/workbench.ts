@@ -57,7 +57,7 @@ export function patched(text: string, { file, from, to }: Patch): string {
   return parts.join(to);
 }
 
-/** A source of the checkout, from its root. */
+/** A source file of the checkout, relative to its root. */
 export function sourceOf(file: string): string {
   return readFileSync(join(ROOT, file), "utf8");
 }

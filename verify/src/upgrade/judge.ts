@@ -105,7 +105,7 @@ export function judge(log: readonly LogEntry[]): Verdict {
   return { violations, fares, grants: sections.size, timeouts, lost, handedOver };
 }
 
-/** Whether two may not use the resource at once. */
+/** Whether the resource excludes simultaneous use. */
 function excludes(one: Entry, other: Entry): boolean {
   return one.kind !== "semaphore" && (one.mode === "write" || other.mode === "write");
 }

@@ -54,7 +54,7 @@ export interface Ungranted {
   readonly build: Build;
   readonly callMs: number;
   readonly endMs: number;
-  /** `timeout` of a caller that was not patient, or `stopped` with the run; everything else is a failure. */
+  /** `timeout` of a caller with a short timeout, or `stopped` at the end of the run. Everything else is a failure. */
   readonly why: "timeout" | "stopped" | "starved";
 }
 

@@ -13,7 +13,7 @@ const NOISE = `for n = 1, 50 do
   redis.call('SET', '${PROBE}noise:' .. ARGV[1] .. ':' .. n, string.rep('x', 2000), 'PX', 60000)
 end`;
 
-/** J36: memory is short, and the policy lets keys with an end go; the check at the start is off. */
+/** J36: memory is short, and the policy evicts keys with an expiry. The eviction check is off. */
 export const eviction: Injection = {
   row: "J36",
   mutations: ["allow-eviction"],

@@ -11,7 +11,7 @@ const WAIT_MS = 20_000;
 /** Connections and caches settle before anything is counted. */
 const WARM_UP_MS = 2_000;
 const BEFORE_MS = 6_000;
-/** After so long the others have to be back at their earlier rate. */
+/** The time after which the others must have reached their earlier rate again. */
 const RECOVERED_AFTER_MS = 10_000;
 const AFTER_MS = 10_000;
 const LEAST_SHARE = 90;

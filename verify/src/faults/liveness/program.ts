@@ -26,7 +26,7 @@ let contending: Promise<void> = Promise.resolve();
 // Whoever started this process is gone, and cannot end it.
 process.on("disconnect", () => process.exit(1));
 process.on("warning", ({ name, message }) => tell("warning", "", `${name}: ${message}`));
-// What a process cannot do on a line that is black-holed rejects where nobody may look any more.
+// Requests on a black-holed connection may reject after nobody awaits them any more.
 process.on("unhandledRejection", () => {});
 process.on("message", (asked: Asked) => void answer(asked));
 say({ type: "answer", number: 0 });

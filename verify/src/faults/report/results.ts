@@ -23,9 +23,9 @@ export interface PartResult {
 }
 
 /**
- * Every result in these directories; one that does not exist has none, and a file that is no result is passed over.
+ * Returns every result in these directories. Missing directories and files without a result are skipped.
  *
- * @throws SyntaxError  a file says that it is a result and lacks what one has
+ * @throws SyntaxError  a file claims to be a result and lacks required fields
  */
 export function readResults(directories: readonly string[]): PartResult[] {
   const found = new Map<string, PartResult>();

@@ -6,8 +6,9 @@ import type { Reach } from "../stage.js";
 const RECONNECT_MS = 20;
 const RECONNECT_MOST_MS = 200;
 /**
- * A client of a cluster is told when a slot is elsewhere, and does not ask besides: its timer for that outlives a client that
- * is closed while it asks, and a client on one side of a split would hear of the other.
+ * A cluster client learns of moved slots from redirections only and does not refresh periodically. Its refresh timer
+ * outlives a client that is closed during a refresh, and a client on one side of a split would learn of the other
+ * side.
  */
 const NO_REFRESH = 0;
 

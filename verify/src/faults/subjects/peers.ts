@@ -31,7 +31,7 @@ export function peerFenceKey(peer: string): string {
   throw new RangeError(`${peer} has no tokens`);
 }
 
-/** What a peer says of a lease of its own; nothing else is held against it. */
+/** What a peer reports about its own lease. Only this is judged. */
 export interface Words {
   /** Whether it can be asked if a lease is held. */
   readonly held: boolean;

@@ -58,7 +58,7 @@ const asked = new Map<number, number>();
 export async function freePort(below?: number): Promise<number> {
   const { from, below: end } = below === undefined ? FREE_FOR_ALL : { from: LOWEST_PORT, below };
   const { VITEST_POOL_ID: pool } = process.env;
-  // Those of a test run have the first half.
+  // Test runs use the first half.
   const worker = (pool === undefined ? WORKERS / 2 : 0) + (Number(pool ?? process.pid) % (WORKERS / 2));
   const size = Math.floor((end - from) / WORKERS);
   for (let tries = 0; tries < size; tries += 1) {

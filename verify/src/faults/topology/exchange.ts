@@ -15,7 +15,7 @@ export interface Exchange {
   readonly connection: number;
   /** The request as scripts are named, e.g. `EVALSHA mutex/acquire 3 hf:mutex:{a} …`; of a message, its channel and text. */
   readonly words: readonly string[];
-  /** When the whole request had come in; of a message, when the server had sent it. */
+  /** When the whole request had arrived. For a message, when the server had sent it. */
   readonly receivedMs: number;
   /** When it was passed on to the server; absent if it never was. The last time, of a request passed on twice. */
   forwardedMs?: number;

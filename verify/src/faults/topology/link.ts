@@ -123,7 +123,7 @@ export class Link {
     this.#server.on("data", (bytes: Buffer) => {
       for (const frame of replyParser.push(bytes)) this.#answer(frame);
     });
-    // What was sent before the end of a connection is still on its way, as it is on a real line.
+    // Data that was sent before a connection ended still arrives, as on a real network.
     client.on("close", () => this.#isSilent || this.#requests.whenEmpty(() => this.#end()));
     this.#server.on("close", () => this.#isSilent || this.#replies.whenEmpty(() => this.#end()));
   }

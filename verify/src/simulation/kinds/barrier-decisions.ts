@@ -23,7 +23,7 @@ interface Decision {
   readonly why: number | undefined;
 }
 
-/** What the server decided of one barrier, by generation. */
+/** The decisions of the server about one barrier, by generation. */
 export class BarrierDecisions {
   readonly #decisions = new Map<number, Decision>();
   #resetCount = 0;

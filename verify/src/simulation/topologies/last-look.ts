@@ -1,4 +1,4 @@
-/** L2: in the end each lock is free, and is granted to who asks. What is asked for to see that, of each kind. */
+/** L2: at the end each lock is free, and is granted to the next caller. Defines the final request for each kind. */
 import { begin } from "../progress.js";
 import { Random } from "../random.js";
 import type { Kind } from "../scene.js";

@@ -114,7 +114,8 @@ export class SimulatedServer {
   }
 
   /**
-   * Whether it was started again, and as far as it has been told nobody has asked the other servers of its quorum since how long
+   * Whether it was started again, and as far as it has been told nobody has asked the other servers of its quorum
+   * since how long
    * leases are.
    */
   get isAlone(): boolean {
@@ -171,7 +172,7 @@ export class SimulatedServer {
       const cause = new Error("NOSCRIPT No matching script. Please use EVAL.");
       return Promise.reject(new StoreError(script.name, { mayHaveRun: false, transient: true, cause }));
     }
-    // Here and now, so that a mistake that cannot be made ends the run.
+    // Done immediately, so that a mistake that cannot be made ends the run.
     return this.#play(link, this.#ground.scriptOf({ ...script, source: known.source }), keys, args);
   }
 
