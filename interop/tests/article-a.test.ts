@@ -40,7 +40,7 @@ function lock(): { name: string; key: string } {
 
 const nowS = (): number => Math.floor(Date.now() / 1_000);
 
-test("it excludes another, and lets it in when it gives the lock back", async () => {
+test("a holder excludes another client, which gets the lock after the release", async () => {
   const { name } = lock();
   const [one, other] = [article(), article()];
   expect(await one.call("tryLock", { name })).toBe(true);
@@ -50,7 +50,7 @@ test("it excludes another, and lets it in when it gives the lock back", async ()
   expect(await waiting).toBe(true);
 });
 
-test("A1: what a holder that crashed leaves has no expiry", async () => {
+test("A1: the lock of a crashed holder has no expiry", async () => {
   const { name, key } = lock();
   const one = article();
   await one.call("tryLock", { name });
@@ -58,14 +58,14 @@ test("A1: what a holder that crashed leaves has no expiry", async () => {
   expect(await redis.command("PTTL", key)).toBe(-1);
 });
 
-test("A2: a waiter that asks in the second of expiry makes the lease begin anew, and has lost", async () => {
+test("A2: a waiter that asks in the second of expiry restarts the lease, and does not get it", async () => {
   const { name, key } = lock();
   await redis.command("SET", key, AT_S);
   expect(await article({ clockAtMs: AT_MS }).call("tryLock", { name })).toBe(false);
   expect(await redis.command("GET", key)).toBe(`${AT_S + LEASE_S}`);
 });
 
-test("A3: of two that see an expired lock one wins, and the other one overwrites its deadline", async () => {
+test("A3: of two clients that see an expired lock one wins, and the other one overwrites its deadline", async () => {
   const { name, key } = lock();
   const proxy = await startProxy(redis.port);
   await redis.command("SET", key, AT_S - 1);
@@ -81,7 +81,7 @@ test("A3: of two that see an expired lock one wins, and the other one overwrites
   await proxy.close();
 });
 
-test("A4, A7: whoever stays longer than its lease is beside the next one, and deletes that one's lock", async () => {
+test("A4, A7: a holder that overruns its lease works beside the next holder, and deletes its lock", async () => {
   const { name, key } = lock();
   const [late, next, third] = [article(), article(), article()];
   await late.call("tryLock", { name });
@@ -106,21 +106,21 @@ test.each([
   },
 );
 
-test("A6: two of one second write one value, which says nothing of who wrote it", async () => {
+test("A6: two clients write the same value in one second, which does not identify the writer", async () => {
   const [one, other] = [lock(), lock()];
   await article({ clockAtMs: AT_S * 1_000 }).call("tryLock", { name: one.name });
   await article({ clockAtMs: AT_S * 1_000 + 999 }).call("tryLock", { name: other.name });
   expect(await redis.command("GET", one.key)).toBe(await redis.command("GET", other.key));
 });
 
-test("A8: what is no number counts as long expired", async () => {
+test("A8: a value that is not a number counts as expired", async () => {
   const { name, key } = lock();
   await redis.command("SET", key, "held by somebody");
   expect(await article().call("tryLock", { name })).toBe(true);
   expect(await redis.command("GET", key)).toMatch(/^\d+$/);
 });
 
-test("A9: a waiter whose predecessor leaves just before its takeover holds the lock", async () => {
+test("A9: a waiter whose predecessor releases just before its takeover holds the lock", async () => {
   const { name, key } = lock();
   const proxy = await startProxy(redis.port);
   await redis.command("SET", key, nowS() - 5);
@@ -133,7 +133,7 @@ test("A9: a waiter whose predecessor leaves just before its takeover holds the l
   await proxy.close();
 });
 
-test("A10: before Redis 6.2 its takeover is a syntax error, and it throws; ours needs no such command", async () => {
+test("A10: before Redis 6.2 its takeover is a syntax error, and it throws; Holdfast needs no such command", async () => {
   const old = await startOldServer(redis.port);
   const { name, key } = lock();
   await redis.command("SET", key, AT_S);

@@ -48,7 +48,7 @@ const nowS = (): number => Math.floor(Date.now() / 1_000);
 const HELD = { isHeld: true, codes: [0] };
 const REFUSED = { isHeld: false, codes: [2, 2, 2] };
 
-test("B1: a lock that is given back at once stays until its expiry", async () => {
+test("B1: a lock that is released immediately stays until its expiry", async () => {
   const name = lock();
   const one = article();
   expect(await one.call<Attempt>("lock", { name })).toEqual(HELD);
@@ -57,7 +57,7 @@ test("B1: a lock that is given back at once stays until its expiry", async () =>
   expect(Number(await redis.command("PTTL", name))).toBeLessThanOrEqual((LEASE_S + 1) * 1_000);
 });
 
-test("B2, B3: three attempts in all, and the pause between them is rounded to none", async () => {
+test("B2, B3: three attempts in all, and the pause between them is rounded to zero", async () => {
   const name = lock();
   await redis.command("SET", name, nowS() + 1_000);
   const one = article();
@@ -67,7 +67,7 @@ test("B2, B3: three attempts in all, and the pause between them is rounded to no
   expect(one.complaints).toContain("Implicit conversion from float 0.3 to int");
 });
 
-test("B4, B8: a takeover from one that stays too long writes a deadline that the key does not live to see", async () => {
+test("B4, B8: a takeover from a holder that overruns writes a deadline after the expiry of the key", async () => {
   const name = lock();
   await article({ clockAtMs: AT_S * 1_000 }).call("lock", { name });
   await redis.command("SET", name, AT_S - 10);
@@ -76,7 +76,7 @@ test("B4, B8: a takeover from one that stays too long writes a deadline that the
   expect(Number(await redis.command("TTL", name))).toBeLessThanOrEqual(LEASE_S + 1);
 });
 
-test("B5: a value that is no number makes it throw", async () => {
+test("B5: it throws if the value is not a number", async () => {
   const name = lock();
   await redis.command("SET", name, "held by somebody");
   await expect(article().call("lock", { name })).rejects.toMatchObject({ kind: "RedisException" });
@@ -93,7 +93,7 @@ test.each([
   expect(await other.call<Attempt>("lock", { name })).toMatchObject({ isHeld });
 });
 
-test("B7: as long as an expired key is still there, anybody's unlock deletes it and anybody may take it", async () => {
+test("B7: while an expired key still exists, any client may delete it with an unlock or take it", async () => {
   const [name, other] = [lock(), lock()];
   for (const each of [name, other]) await redis.command("SET", each, AT_S, "PX", 500_000);
   expect(await article({ clockAtMs: AT_S * 1_000 }).call("unlock", { name })).toBe(true);
@@ -101,7 +101,7 @@ test("B7: as long as an expired key is still there, anybody's unlock deletes it 
   expect(await article({ clockAtMs: AT_S * 1_000 }).call<Attempt>("lock", { name: other })).toEqual(HELD);
 });
 
-test("B9: two of one second write one value", async () => {
+test("B9: two clients write the same value in one second", async () => {
   const [one, other] = [lock(), lock()];
   await article({ clockAtMs: AT_S * 1_000 }).call("lock", { name: one });
   await article({ clockAtMs: AT_S * 1_000 + 999 }).call("lock", { name: other });
@@ -115,7 +115,7 @@ test("B10: with a hash tag it is another lock", async () => {
   expect(await article().call<Attempt>("lock", { name: `{lock_goods}:${number}` })).toEqual(HELD);
 });
 
-test("B11: a script is one step, so nobody is ever told that the key went away or was taken meanwhile", async () => {
+test("B11: a script is one step, so it never reports that the key disappeared or was taken meanwhile", async () => {
   const name = lock();
   const contenders = [article(), article(), article()];
   const codes = new Set<number>();
@@ -128,14 +128,14 @@ test("B11: a script is one step, so nobody is ever told that the key went away o
   expect(codes).toEqual(new Set([0, 2]));
 });
 
-test("B12: its unlock deletes what an expired lock of another protocol has left", async () => {
+test("B12: its unlock deletes an expired lock of another protocol", async () => {
   const name = lock();
   await redis.command("SET", name, nowS() - 10);
   await article().call("unlock", { name });
   expect(await redis.command("EXISTS", name)).toBe(0);
 });
 
-test("its acquire script tells the log of the server what it does, its release script nothing", async () => {
+test("its acquire script writes to the log of the server, and its release script does not", async () => {
   const name = lock();
   const one = article({ clockAtMs: AT_S * 1_000 });
   await one.call("lock", { name });

@@ -60,7 +60,7 @@ function account(): { name: string; key: string } {
   return { name: `account:${count}`, key: `account:${count}_lock` };
 }
 
-test("it excludes another, and lets it in when it gives the lock back", async () => {
+test("a holder excludes another client, which gets the lock after the release", async () => {
   const { name } = account();
   const one = await object(name);
   const other = await object(name, { waitMs: 10_000 });
@@ -74,7 +74,7 @@ test("it excludes another, and lets it in when it gives the lock back", async ()
   expect(await third.lock()).toBe(false);
 });
 
-test("C1: what a holder that crashed leaves has no expiry", async () => {
+test("C1: the lock of a crashed holder has no expiry", async () => {
   const { name, key } = account();
   const crashed = startJedis();
   await crashed.call("create", { name, port: redis.port });
@@ -83,7 +83,7 @@ test("C1: what a holder that crashed leaves has no expiry", async () => {
   expect(await redis.command("PTTL", key)).toBe(-1);
 });
 
-test("C2: of two that see an expired lock one wins, and the other one overwrites its deadline", async () => {
+test("C2: of two clients that see an expired lock one wins, and the other one overwrites its deadline", async () => {
   const { name, key } = account();
   await redis.command("SET", key, AT_MS - 1);
   const winner = await object(name, { clockAtMs: AT_MS });
@@ -97,7 +97,7 @@ test("C2: of two that see an expired lock one wins, and the other one overwrites
   expect(await redis.command("GET", key)).toBe(`${AT_MS + 2_000 + LEASE_MS + 1}`);
 });
 
-test("C3: a holder that leaves just before a takeover leaves a lock that nobody has and nobody passes", async () => {
+test("C3: a release just before a takeover leaves a lock that nobody holds and nobody can take", async () => {
   const { name, key } = account();
   await redis.command("SET", key, AT_MS - 1);
   const waiter = await object(name, { clockAtMs: AT_MS, port: proxy.port });
@@ -111,7 +111,7 @@ test("C3: a holder that leaves just before a takeover leaves a lock that nobody 
   expect(await waiter.lock()).toBe(false);
 });
 
-test("C4: a waiter that was paused before its takeover makes what expired meanwhile valid again", async () => {
+test("C4: a waiter that was paused before its takeover revives a lock that expired meanwhile", async () => {
   const { name, key } = account();
   await redis.command("SET", key, AT_MS - 100);
   const waiter = await object(name, { clockAtMs: AT_MS, port: proxy.port });
@@ -124,7 +124,7 @@ test("C4: a waiter that was paused before its takeover makes what expired meanwh
   expect(await redis.command("GET", key)).toBe(`${AT_MS + LEASE_MS + 1}`);
 });
 
-test("C5, C17: whoever stays longer than its lease is beside the next one, and deletes that one's lock", async () => {
+test("C5, C17: a holder that overruns its lease works beside the next holder, and deletes its lock", async () => {
   const { name, key } = account();
   const [late, next, third] = [await object(name), await object(name), await object(name)];
   await late.lock();
@@ -134,7 +134,7 @@ test("C5, C17: whoever stays longer than its lease is beside the next one, and d
   expect(await third.lock()).toBe(true);
 });
 
-test("C6: a thread that did not get the lock gives back that of another thread with the same object", async () => {
+test("C6: a thread without the lock releases the lock of another thread with the same object", async () => {
   const { name, key } = account();
   const shared = await object(name);
   expect(await shared.lock("first")).toBe(true);
@@ -143,7 +143,7 @@ test("C6: a thread that did not get the lock gives back that of another thread w
   expect(await redis.command("EXISTS", key)).toBe(0);
 });
 
-test("C7: while one thread waits with the object, the holder cannot give the lock back", async () => {
+test("C7: while one thread waits with the object, the holder cannot release the lock", async () => {
   const { name } = account();
   const shared = await object(name, { waitMs: 1_000 });
   expect(await shared.lock("first")).toBe(true);
@@ -156,7 +156,7 @@ test("C7: while one thread waits with the object, the holder cannot give the loc
   await leaving;
 });
 
-test("C8: without a serializer of keys the lock is never given back", async () => {
+test("C8: without a serializer of keys the lock is never released", async () => {
   const { name, key } = account();
   const misconfigured = await object(name, { keySerializer: "java" });
   await misconfigured.lock();
@@ -177,7 +177,7 @@ test.each([
   expect((await setnxCalls()) - before).toBe(asked);
 });
 
-test("C10: a lock whose grant was lost on the way is held by nobody for all of its lease", async () => {
+test("C10: if the reply to a grant is lost, nobody holds the lock for its whole lease", async () => {
   const { name, key } = account();
   const waiter = await object(name, { port: proxy.port });
   const lost = proxy.cutBeforeReply(/^SETNX/);
@@ -203,21 +203,21 @@ test.each([
   expect(await (await object(name, { clockAtMs: AT_MS + aheadMs })).lock()).toBe(isIn);
 });
 
-test("C14: two of one millisecond write one value, so it does not say whose it is", async () => {
+test("C14: two clients write the same value in one millisecond, so it does not identify the holder", async () => {
   const [one, other] = [account(), account()];
   await (await object(one.name, { clockAtMs: AT_MS })).lock();
   await (await object(other.name, { clockAtMs: AT_MS })).lock();
   expect(await redis.command("GET", one.key)).toBe(await redis.command("GET", other.key));
 });
 
-test("C15: whoever holds it and asks again waits for itself", async () => {
+test("C15: a holder that acquires again waits for itself", async () => {
   const { name } = account();
   const one = await object(name, { waitMs: 300 });
   expect(await one.lock()).toBe(true);
   expect(await one.lock()).toBe(false);
 });
 
-test("C16: whoever asks in the pause of one that has waited for long goes before it, each time; callers of ours are served in turn", async () => {
+test("C16: a client that asks during the pause of an earlier waiter overtakes it each time; callers of Holdfast are served in turn", async () => {
   const { name } = account();
   const early = await object(name, { waitMs: 400, port: proxy.port });
   let [holder, late] = [await object(name), await object(name)];

@@ -38,7 +38,7 @@ function lock(): string {
 
 const nowS = (): number => Math.floor(Date.now() / 1_000);
 
-test("it excludes another, and lets it in when it gives the lock back", async () => {
+test("a holder excludes another client, which gets the lock after the release", async () => {
   const name = lock();
   const [one, other] = [article({ clockAtMs: AT_MS }), article({ clockAtMs: AT_MS })];
   expect(await one.call("tryLock", { name })).toBe(true);
@@ -47,7 +47,7 @@ test("it excludes another, and lets it in when it gives the lock back", async ()
   expect(await other.call("tryLock", { name })).toBe(true);
 });
 
-test("D1: what a holder that crashed leaves has no expiry", async () => {
+test("D1: the lock of a crashed holder has no expiry", async () => {
   const name = lock();
   const one = article();
   await one.call("tryLock", { name });
@@ -55,7 +55,7 @@ test("D1: what a holder that crashed leaves has no expiry", async () => {
   expect(await redis.command("PTTL", name)).toBe(-1);
 });
 
-test("D2: a holder that leaves just before a takeover leaves a lock that nobody has", async () => {
+test("D2: a release just before a takeover leaves a lock that nobody holds", async () => {
   const name = lock();
   await redis.command("SET", name, AT_S - 1);
   const takeover = proxy.hold(/^GETSET/);
@@ -67,7 +67,7 @@ test("D2: a holder that leaves just before a takeover leaves a lock that nobody 
   expect(await redis.command("GET", name)).toBe(`${AT_S + LEASE_S}`);
 });
 
-test("D3: of two that see an expired lock one wins, and the other one overwrites its deadline", async () => {
+test("D3: of two clients that see an expired lock one wins, and the other one overwrites its deadline", async () => {
   const name = lock();
   await redis.command("SET", name, AT_S - 1);
   const takeover = proxy.hold(/^GETSET/);
@@ -79,7 +79,7 @@ test("D3: of two that see an expired lock one wins, and the other one overwrites
   expect(await redis.command("GET", name)).toBe(`${AT_S + 2 + LEASE_S}`);
 });
 
-test("D4, D9: whoever stays longer than its lease is beside the next one, and deletes that one's lock", async () => {
+test("D4, D9: a holder that overruns its lease works beside the next holder, and deletes its lock", async () => {
   const name = lock();
   const [late, next, third] = [article(), article(), article()];
   await late.call("tryLock", { name });
@@ -112,7 +112,7 @@ test.each([
   expect(await article({ clockAtMs: AT_MS + aheadS * 1_000 }).call("tryLock", { name })).toBe(isIn);
 });
 
-test("D7: two of one second write one value, and the real lease is up to a second shorter", async () => {
+test("D7: two clients write the same value in one second, and the real lease is up to a second shorter", async () => {
   const [one, other] = [lock(), lock()];
   await article({ clockAtMs: AT_S * 1_000 }).call("tryLock", { name: one });
   await article({ clockAtMs: AT_S * 1_000 + 999 }).call("tryLock", { name: other });
@@ -120,7 +120,7 @@ test("D7: two of one second write one value, and the real lease is up to a secon
   expect(await redis.command("GET", other)).toBe(`${AT_S + LEASE_S}`);
 });
 
-test("D8: in the second of the deadline it waits, as this reading of the text has it", async () => {
+test("D8: in the second of the deadline it waits, according to this reading of the article", async () => {
   const name = lock();
   await redis.command("SET", name, AT_S);
   expect(await article({ clockAtMs: AT_MS }).call("tryLock", { name })).toBe(false);

@@ -85,7 +85,7 @@ async function proxied(): Promise<TcpProxy> {
   return proxy;
 }
 
-test("either excludes the other, renewed for longer than a lease, and lets it in with its release", async () => {
+test("each side excludes the other while it renews, and its release lets the other in", async () => {
   const { name, theirs, ours } = await shared();
   expect(await theirs.tryLock()).toBe(true);
   await expect(ours.acquire({ waitMs: LEASE_MS + 1_000 })).rejects.toMatchObject({
@@ -101,7 +101,7 @@ test("either excludes the other, renewed for longer than a lease, and lets it in
   await theirs.unlock();
 });
 
-test("who of either side dies is followed when its lease is over, not before", async () => {
+test("each side gets the lock of a dead holder of the other when its lease is over, not before", async () => {
   const dying = startJedis();
   const { ours } = await shared();
   const dead = await shared({ peer: dying });
@@ -121,7 +121,7 @@ test("who of either side dies is followed when its lease is over, not before", a
   await gone.close();
 });
 
-test("by force a lock of theirs is ended by its value; its thread is interrupted, and makes it not again", async () => {
+test("a forced release ends a lock of theirs by its value; its thread is interrupted, and does not restore it", async () => {
   const { name, theirs, ours } = await shared();
   expect(await theirs.tryLock()).toBe(true);
   const working = theirs.sleep(PATIENCE_MS);
@@ -157,7 +157,7 @@ test("a counter that only the lock protects loses no update, with both sides at 
   }
 });
 
-test("E1: a thread that asks again has it by its own count alone, though the lock is lost; ours asks the clock, and the server", async () => {
+test("E1: a nested acquire succeeds by a local count although the lock is lost; Holdfast checks the clock and the server", async () => {
   const { name, theirs, ours } = await shared({ renewMs: LONG_LEASE_MS });
   expect(await theirs.tryLock()).toBe(true);
   await client.del(name);
@@ -170,7 +170,7 @@ test("E1: a thread that asks again has it by its own count alone, though the loc
   expect(() => lease.assertHeld()).toThrow(LeaseLostError);
 });
 
-test("E2: a renewal that throws is the last one, and nobody is told; ours is tried again, and told in time if it must be", async () => {
+test("E2: a renewal that throws is the last one, and nobody is notified; Holdfast retries, and reports a loss in time", async () => {
   const proxy = await proxied();
   const { name, theirs } = await shared({ port: proxy.port });
   expect(await theirs.tryLock()).toBe(true);
@@ -201,7 +201,7 @@ test("E2: a renewal that throws is the last one, and nobody is told; ours is tri
   cutHere.disconnect();
 });
 
-test("E3: an unlock that throws leaves its renewal behind, so that the lock never ends; that of ours ends first", async () => {
+test("E3: after an unlock that throws, the renewal continues and the lock never ends; Holdfast ends its renewal first", async () => {
   const proxy = await proxied();
   const { name, theirs, ours } = await shared({ port: proxy.port });
   expect(await theirs.tryLock()).toBe(true);
@@ -223,7 +223,7 @@ test("E3: an unlock that throws leaves its renewal behind, so that the lock neve
   cutHere.disconnect();
 });
 
-test("E4: a thread that ends without unlocking is renewed for as long as its JVM lives; a lease of ours ends with `run`", async () => {
+test("E4: the lock of a thread that ends without unlocking is renewed as long as its JVM lives; a lease of Holdfast ends with `run`", async () => {
   const forgetful = startJedis();
   closers.push(() => forgetful.kill());
   const { theirs, ours } = await shared({ peer: forgetful });
@@ -240,7 +240,7 @@ test("E4: a thread that ends without unlocking is renewed for as long as its JVM
   expect(await client.exists(ours.key)).toBe(0);
 });
 
-test("E5: a renewal that runs just after the delete interrupts a thread that has released; ours signals nothing after that", async () => {
+test("E5: a renewal just after the delete interrupts a thread that has released; Holdfast signals nothing after a release", async () => {
   const proxy = await proxied();
   const { theirs } = await shared({ port: proxy.port });
   expect(await theirs.tryLock()).toBe(true);
@@ -269,7 +269,7 @@ test("E5: a renewal that runs just after the delete interrupts a thread that has
   cutHere.disconnect();
 });
 
-test("E6: two objects of one name know nothing of each other, though one thread uses both; to ours each lease is its own", async () => {
+test("E6: two objects of one name do not know each other, even in one thread; with Holdfast each lease is separate", async () => {
   const { name, theirs, ours } = await shared();
   const again = await objectOf(name, {}, "one thread");
   const first = await objectOf(name, {}, "one thread");
@@ -284,7 +284,7 @@ test("E6: two objects of one name know nothing of each other, though one thread 
   expect(await lease.release()).toBe("released");
 });
 
-test("E7: an unlock without a lock says nothing; a release of ours that comes too late says so", async () => {
+test("E7: an unlock without a lock reports nothing; a late release of Holdfast reports it", async () => {
   const { name, theirs, ours } = await shared();
   expect(await theirs.unlock()).toBe(true);
   const lease = await ours.acquire();
@@ -292,7 +292,7 @@ test("E7: an unlock without a lock says nothing; a release of ours that comes to
   await expect(lease.release()).rejects.toBeInstanceOf(LeaseLostError);
 });
 
-test("E8: a master that dies before it has replicated leaves two holders; with `replicas` ours is not granted without them", async () => {
+test("E8: a master that crashes before it has replicated leaves two holders; with `replicas` Holdfast is not granted without replication", async () => {
   const replica = await startRedis();
   closers.push(() => replica.stop());
   await replica.command("REPLICAOF", "127.0.0.1", String(redis.port));
@@ -315,7 +315,7 @@ test("E8: a master that dies before it has replicated leaves two holders; with `
   cautious.disconnect();
 });
 
-test("E9, F1: a JVM that stands still for longer than a lease goes on as if it held; a resource that checks tokens refuses", async () => {
+test("E9, F1: a JVM that freezes for longer than a lease continues as if it held the lock; a resource that checks tokens refuses it", async () => {
   const paused = startJedis();
   closers.push(() => paused.kill());
   const { theirs, ours } = await shared({ peer: paused });

@@ -25,7 +25,7 @@ test.each(peers)("%s refuses a verb that it does not have, and ends with its inp
   await expect(peer.call("juggle")).rejects.toThrow("has ended");
 });
 
-test("a call to a peer that is killed meanwhile is told so", async () => {
+test("a call to a peer that is killed meanwhile rejects", async () => {
   await redis.command("SET", "your_lock_prefix_taken", `${Math.floor(Date.now() / 1_000) + 1_000}`);
   const peer = startArticleA({ port: redis.port });
   expect(await peer.call("tryLock", { name: "taken" })).toBe(false);
@@ -34,7 +34,7 @@ test("a call to a peer that is killed meanwhile is told so", async () => {
   await waiting;
 });
 
-test("a frozen peer answers when it goes on", async () => {
+test("a frozen peer answers when it resumes", async () => {
   const peer = startArticleD({ port: redis.port });
   expect(await peer.call("tryLock", { name: "frozen" })).toBe(true);
   peer.freeze();
@@ -46,7 +46,7 @@ test("a frozen peer answers when it goes on", async () => {
   await peer.stop();
 });
 
-test("a program that is not there says so", async () => {
+test("a missing program is reported", async () => {
   const path = process.env.PATH;
   process.env.PATH = "";
   const peer = startShell(redis.port);

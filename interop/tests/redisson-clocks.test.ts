@@ -53,7 +53,7 @@ describe.each([
     javaSide: javaSide(there, (name) => ({ type: "fair", name })),
   });
 
-  test("dates its place in the fair queue by that clock, and ours by the server's", async () => {
+  test("dates its place in the fair queue by its own clock, and Node by the clock of the server", async () => {
     const name = fresh();
     const first = await here.fairLock(name).acquire({ leaseMs: LONG_LEASE_MS });
     const waitMs = 30_000;
@@ -88,7 +88,7 @@ describe.each([
       .toBe(0);
   });
 
-  test("changes nothing of an RLock: its end is the server's", async () => {
+  test("does not affect an RLock, which expires by the clock of the server", async () => {
     const name = fresh();
     const holder = freshThread(there);
     await holder.call("lock", { name, leaseMs: 2_000 });
@@ -101,7 +101,7 @@ describe.each([
     expect(await lease.release()).toBe("released");
   });
 
-  test("takes permits of ours back too early if it is ahead, which their holder is told; and not at all if it is behind", async () => {
+  test("reclaims permits of Node too early if its clock is ahead, and notifies their holder; never if its clock is behind", async () => {
     const name = fresh();
     const seats = here.permitExpirableSemaphore(name);
     await seats.trySetPermits(1);

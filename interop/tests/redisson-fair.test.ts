@@ -118,7 +118,7 @@ test.each([
   expect(await must(await hold).release()).toBe(true);
 });
 
-test("a waiter of Java that dies holds up Node until its place runs out, and no longer", async () => {
+test("a dead waiter of Java delays Node only until its place expires", async () => {
   const name = fresh();
   const dying = await connect(java, { port: server.port });
   const first = must(await onNode().tryHold(name, DEAD_WAIT_MS));
@@ -135,7 +135,7 @@ test("a waiter of Java that dies holds up Node until its place runs out, and no 
   expect(await next.release()).toBe(true);
 });
 
-test("a waiter of Node that dies holds up Java until its place runs out, and no longer", async () => {
+test("a dead waiter of Node delays Java only until its place expires", async () => {
   const name = fresh();
   const dying = new Redis(server.url);
   const dead = createHoldfast({ redis: dying });
@@ -161,7 +161,7 @@ async function expectServed(placeEndsAtMs: number): Promise<void> {
   expect(nowMs).toBeLessThan(placeEndsAtMs + PATIENCE_MS / 2);
 }
 
-test("a holder of Java whose lease has ended is told nothing, and the next of Node keeps what it has", async () => {
+test("a holder of Java is not notified when its lease ends, and the next holder of Node keeps the lock", async () => {
   const name = fresh();
   const late = must(await onJava().tryHold(name, 500));
   const next = must(await onNode().waitFor(name, PATIENCE_MS, LONG_LEASE_MS));

@@ -87,14 +87,14 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     expect(await wokenBy(name, type, PATIENCE_MS, () => lease.release())).toBe(true);
   });
 
-  test("wakes a reader of Java when a writer of Node goes on as a reader", async () => {
+  test("wakes a reader of Java when a writer of Node is downgraded to a reader", async () => {
     const name = fresh();
     const here = redisson(holdfast, { watchdogMs: LONG_LEASE_MS });
     const lease = await here.readWriteLock(name).write.acquire({ leaseMs: LONG_LEASE_MS });
     expect(await wokenBy(name, "read", PATIENCE_MS, () => lease.downgrade())).toBe(true);
   });
 
-  test("wakes a writer of Java when what a writer of Java holds is ended by Node", async () => {
+  test("wakes a writer of Java when Node ends the hold of another writer of Java", async () => {
     const name = fresh();
     await heldByJava(name, "write");
     const { write } = redisson(holdfast).readWriteLock(name);
@@ -102,7 +102,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     expect(await wokenBy(name, "write", PATIENCE_MS, () => write.forceRelease({ owner }))).toBe(true);
   });
 
-  test("is not told to a writer of Java when a writer of Java leaves; that of an RLock is", async () => {
+  test("does not reach a writer of Java when another writer of Java releases; that of an RLock does", async () => {
     const lock = fresh();
     const held = await heldByJava(lock, "lock");
     expect(await wokenBy(lock, "lock", PATIENCE_MS, () => held.release())).toBe(true);

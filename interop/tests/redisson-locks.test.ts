@@ -119,7 +119,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     }
 
     describe.each(ways)("%s", (way, sides) => {
-      test("is refused, also after a wait, and what waited leaves nothing behind", async () => {
+      test("is refused, also after a wait, and the waiter leaves nothing behind", async () => {
         const [x, y] = sides();
         const name = fresh();
         const hold = must(await x.tryHold(name, LONG_LEASE_MS));
@@ -133,7 +133,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
         await expectLeft(name, []);
       });
 
-      test("wakes who waits, long before its lease would end", { timeout: WAKES * 500 + 110_000 }, async () => {
+      test("wakes a waiter, long before its lease would end", { timeout: WAKES * 500 + 110_000 }, async () => {
         const [x, y] = sides();
         const name = fresh();
         let late = 0;
@@ -170,7 +170,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
         expect(await next.release()).toBe(true);
       });
 
-      test("is over when its lease ends, and what its holder does then is of no account", async () => {
+      test("ends with its lease, and later calls of its holder have no effect", async () => {
         const [x, y] = sides();
         const name = fresh();
         const hold = must(await x.tryHold(name, SHORT_LEASE_MS));
@@ -181,7 +181,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
       });
     });
 
-    test("a Java service that dies is followed by Node when its lease is over, not before", async () => {
+    test("Node gets the lock of a dead Java service when its lease is over, not before", async () => {
       const name = fresh();
       const dying = await connect(java, { port: server.port, watchdogMs: WATCHDOG_MS });
       must(await onJava(kind, dying).tryHold(name));
@@ -192,7 +192,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
       expect(await next.release()).toBe(true);
     });
 
-    test("a Node service that dies is followed by Java when its lease is over, not before", async () => {
+    test("Java gets the lock of a dead Node service when its lease is over, not before", async () => {
       const name = fresh();
       const dying = new Redis(server.url);
       const dead = createHoldfast({ redis: dying });

@@ -82,15 +82,15 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
   const real = realJava(() => java);
 
   describe.each(NAME_SHAPES)("of a name such as %s", (_label, shape) => {
-    test.each(LOCK_TYPES)("%s: held and given back, as the model has it", async (type) => {
+    test.each(LOCK_TYPES)("%s: acquired and released as in the model", async (type) => {
       expect(await told(real, type, givesBack, shape)).toEqual(await told(JAVA_MODEL, type, givesBack, shape));
     });
 
-    test.each(LOCK_TYPES)("%s: taken away by force, as the model has it", async (type) => {
+    test.each(LOCK_TYPES)("%s: force-released as in the model", async (type) => {
       expect(await told(real, type, isRobbed, shape)).toEqual(await told(JAVA_MODEL, type, isRobbed, shape));
     });
 
-    test("read: two together, as the model has it", async () => {
+    test("read: two readers together as in the model", async () => {
       expect(await told(real, "read", readTogether, shape)).toEqual(
         await told(JAVA_MODEL, "read", readTogether, shape),
       );

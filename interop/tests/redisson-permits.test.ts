@@ -76,7 +76,7 @@ describe("a semaphore", () => {
     expect(await there.call("semaphore.drainPermits", { name: other })).toBe(0);
   });
 
-  test("wakes who waits on the other side", { timeout: 120_000 }, async () => {
+  test("wakes a waiter of the other side", { timeout: 120_000 }, async () => {
     const name = fresh();
     const semaphore = here.semaphore(name, { recheckMs: RECHECK_MS });
     await semaphore.trySetPermits(1);
@@ -120,7 +120,7 @@ describe("a semaphore", () => {
     expect(await semaphore.availablePermits()).toBe(0);
   });
 
-  test("permits of a Node service that dies come back; those of Java do not, which the format has no way to tell", async () => {
+  test("permits of a dead Node service come back; those of Java do not, because the format does not record them", async () => {
     const name = fresh();
     const [dyingThere, dyingHere] = [await connect(java, { port: server.port }), new Redis(server.url)];
     const dead = createHoldfast({ redis: dyingHere });
@@ -136,7 +136,7 @@ describe("a semaphore", () => {
     await dead.close();
   });
 
-  test("never more are inside than there are permits, with both sides at random", {
+  test("there are never more holders than permits, with both sides at random", {
     timeout: CONTENTION_MS + 60_000,
   }, async () => {
     const name = fresh();
@@ -199,7 +199,7 @@ describe("a semaphore of expirable permits", () => {
     expect(await there.call("permit.availablePermits", { name })).toBe(2);
   });
 
-  test("several at a time, on either side, and given back on the other", async () => {
+  test("either side acquires several permits at once, and the other side releases them", async () => {
     const name = fresh();
     const semaphore = here.permitExpirableSemaphore(name);
     await semaphore.trySetPermits(5);
@@ -212,7 +212,7 @@ describe("a semaphore of expirable permits", () => {
     expect(await there.call("permit.availablePermits", { name })).toBe(5);
   });
 
-  test("a permit of Java whose lease is over comes back to Node, one of Node that is renewed does not to Java", async () => {
+  test("Node gets an expired permit of Java, and Java does not get a renewed permit of Node", async () => {
     const name = fresh();
     const semaphore = here.permitExpirableSemaphore(name);
     await semaphore.trySetPermits(2);
@@ -225,7 +225,7 @@ describe("a semaphore of expirable permits", () => {
     expect(await next.release()).toBe("released");
   });
 
-  test("a permit of a Node service that dies comes back to Java when its lease is over, not before", async () => {
+  test("Java gets a permit of a dead Node service when its lease is over, not before", async () => {
     const name = fresh();
     const dying = new Redis(server.url);
     const dead = createHoldfast({ redis: dying });
@@ -242,7 +242,7 @@ describe("a semaphore of expirable permits", () => {
     await dead.close();
   });
 
-  test("wakes who waits on the other side", { timeout: 120_000 }, async () => {
+  test("wakes a waiter of the other side", { timeout: 120_000 }, async () => {
     const name = fresh();
     const semaphore = here.permitExpirableSemaphore(name, { recheckMs: RECHECK_MS });
     await semaphore.trySetPermits(1);
@@ -269,7 +269,7 @@ describe("a semaphore of expirable permits", () => {
     expect(late).toBeLessThanOrEqual(1);
   });
 
-  test("either side moves the end of a permit of the other, and 'never' is never on both", async () => {
+  test("each side changes the end of a permit of the other, and 'never' means never on both", async () => {
     const name = fresh();
     const semaphore = here.permitExpirableSemaphore(name);
     await semaphore.trySetPermits(2);
@@ -323,7 +323,7 @@ describe("a count-down latch", () => {
     expect(await redis.exists(name)).toBe(0);
   });
 
-  test("deleted by Node lets the waiters of both sides go on", async () => {
+  test("deleted by Node opens for the waiters of both sides", async () => {
     const name = fresh();
     const latch = here.countDownLatch(name);
     await latch.trySetCount(2);
@@ -336,7 +336,7 @@ describe("a count-down latch", () => {
     expect(await Promise.all(waiting)).toEqual([true, true]);
   });
 
-  test("deleted by Java lets the waiters of Node go on when they look again", async () => {
+  test("deleted by Java opens for the waiters of Node when they ask again", async () => {
     const name = fresh();
     const latch = here.countDownLatch(name, { recheckMs: 200 });
     await latch.trySetCount(2);
@@ -346,7 +346,7 @@ describe("a count-down latch", () => {
     await waiting;
   });
 
-  test("can be set again by either side when it is through", async () => {
+  test("can be set again by either side when it is open", async () => {
     const name = fresh();
     const latch = here.countDownLatch(name);
     await latch.trySetCount(1);

@@ -91,7 +91,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     },
   );
 
-  test("three holds of one Java reader and one of Node: each unlock takes one, and none takes ours", async () => {
+  test("three holds of one Java reader and one of Node: each unlock of Java removes one of its own", async () => {
     const read = { type: "read", name: fresh() };
     const thread = freshThread(client);
     const lease = await node(read.name).read.acquire({ leaseMs: READ_LEASE_MS });
@@ -152,7 +152,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     }
   });
 
-  test("readers of Java are told when a writer of Node goes on as a reader", async () => {
+  test("readers of Java are notified when a writer of Node is downgraded to a reader", async () => {
     const name = fresh();
     const lease = await node(name).write.acquire({ leaseMs: READ_LEASE_MS });
     const waiting = javaReader().waitFor(name, PATIENCE_MS, READ_LEASE_MS);
@@ -164,7 +164,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     expect(await leftOver(name)).toEqual([]);
   });
 
-  test("readers of Node come in when a writer of Java goes on as a reader, which tells nobody", async () => {
+  test("readers of Node get the lock when a writer of Java is downgraded to a reader, which notifies nobody", async () => {
     const name = fresh();
     const thread = freshThread(client);
     await thread.call("lock", { type: "write", name, leaseMs: READ_LEASE_MS });

@@ -183,7 +183,7 @@ describe("on a cluster", () => {
 
   const addresses = (): string[] => cluster.ports.map((port) => `redis://127.0.0.1:${port}`);
 
-  test("a lock is told of by the master, also through a client that reads from replicas", async () => {
+  test("the state of a lock comes from the master, even through a client that reads from replicas", async () => {
     const reading = new Cluster(
       cluster.ports.map((port) => ({ host: "127.0.0.1", port })),
       { scaleReads: "slave" },
@@ -231,7 +231,7 @@ describe("on a cluster", () => {
       }
     });
 
-    test("permits of all sorts and a latch go from one side to the other by messages, whatever their slots", () =>
+    test("permits of both kinds and a latch pass between Java and Node by messages, in any slot", () =>
       expectCounted(redisson(holdfast), there));
 
     test(
@@ -273,7 +273,7 @@ describe.each(["4.7.0", "3.21.3"] as const)("behind Sentinel, Redisson %s", (ver
     await expectShared(`watched:${count}`, sidesOf(type, redisson(holdfast), there, master));
   });
 
-  test("permits of all sorts and a latch go from one side to the other by messages", () =>
+  test("permits of both kinds and a latch pass between Java and Node by messages", () =>
     expectCounted(redisson(holdfast), there));
 
   test(

@@ -46,7 +46,7 @@ async function listeners(name: string): Promise<number> {
   return Number(listening);
 }
 
-test("a name mapper there and the same one here mean one lock", async () => {
+test("the same name mapper on both sides leads to the same lock", async () => {
   const name = fresh();
   const mapped = await connect(java, { port: server.port, prefix: "shop:" });
   const ours = redisson(holdfast, { nameMapper: (plain) => `shop:${plain}` });
@@ -60,7 +60,7 @@ test("a name mapper there and the same one here mean one lock", async () => {
   expect(await ours.lock(name).tryAcquire()).toBeNull();
 });
 
-test("an acquire of Java whose reply is lost leaves a lock that nobody has; one of ours has it and holds once", async () => {
+test("an acquire of Java whose reply is lost leaves a lock without a holder; one of Node holds it, once", async () => {
   const [theirs, ours] = [fresh(), fresh()];
   const proxy = await startProxy(server.port);
   const cutThere = await connect(java, { port: proxy.port, watchdogMs: WATCHDOG_MS, timeoutMs: 1_000 });
@@ -85,7 +85,7 @@ test("an acquire of Java whose reply is lost leaves a lock that nobody has; one 
   await proxy.close();
 });
 
-test("an unlock whose reply is lost is known to have been done, and whoever came next is not harmed by its second copy", async () => {
+test("an unlock whose reply is lost succeeds, and its second copy does not harm the next holder", async () => {
   const [ours, theirs] = [fresh(), fresh()];
   const proxy = await startProxy(server.port);
   const cutHere = new Redis(`redis://127.0.0.1:${proxy.port}`);
@@ -133,7 +133,7 @@ test("scripts that the server has forgotten are sent again by both sides", async
   }
 });
 
-test("whoever waits hears again after its connection was lost", async () => {
+test("a waiter receives messages again after its connection was lost", async () => {
   const name = fresh();
   const lease = await here.lock(name).acquire({ leaseMs: LONG_LEASE_MS });
   const javaWaits = freshThread(there).call("tryLock", { name, waitMs: PATIENCE_MS, leaseMs: LONG_LEASE_MS });
@@ -154,7 +154,7 @@ test("whoever waits hears again after its connection was lost", async () => {
   expect(await (await nodeWaits).release()).toBe("released");
 });
 
-test("an RLock of Java that waits for a spin lock is woken by ours, whose Java counterpart says nothing", async () => {
+test("a spin lock of Node wakes an RLock of Java that waits for it; a spin lock of Java does not", async () => {
   const name = fresh();
   const lease = await here.spinLock(name).acquire({ leaseMs: LONG_LEASE_MS });
   const waiting = freshThread(there).call("tryLock", { name, waitMs: PATIENCE_MS, leaseMs: LONG_LEASE_MS });
@@ -170,7 +170,7 @@ test("an RLock of Java that waits for a spin lock is woken by ours, whose Java c
   expect(await (await nodeWaits).release()).toBe("released");
 });
 
-test("a name that is something else there is refused here, and nothing of it is touched", async () => {
+test("a name that Java uses for another type is refused, and its key stays unchanged", async () => {
   const [plain, shared, counted] = [fresh(), fresh(), fresh()];
   await there.call("lock", { name: plain, leaseMs: LONG_LEASE_MS });
   await there.call("lock", { type: "read", name: shared, leaseMs: LONG_LEASE_MS });
@@ -185,7 +185,7 @@ test("a name that is something else there is refused here, and nothing of it is 
   expect(await Promise.all([redis.hgetall(plain), redis.hgetall(shared), redis.get(counted)])).toEqual(before);
 });
 
-test("the loss of a lock is told to our holder; that of Java finds out when it unlocks", async () => {
+test("a holder of Node is notified of the loss of its lock; one of Java notices when it unlocks", async () => {
   const [ours, theirs] = [fresh(), fresh()];
   const lease = await here.lock(ours).acquire({ leaseMs: 1_000 });
   await there.call("forceUnlock", { name: ours });
@@ -226,7 +226,7 @@ test.each([
   expect(await lock.tryAcquire()).toBeNull();
 });
 
-test("several at once in opposite orders on both sides: nobody waits for longer than it is willing to, and nothing is lost", async () => {
+test("multi-locks in opposite orders on both sides: every wait ends in time, and no update is lost", async () => {
   const [a, b] = [fresh(), fresh()];
   const counter = `counter of ${a}`;
   await redis.set(counter, 0);

@@ -73,14 +73,14 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     await expect(one.call("unlock", lock)).rejects.toMatchObject({ kind: "IllegalMonitorStateException" });
   });
 
-  test("RLock: whoever acquires again with a shorter lease shortens the one it has", async () => {
+  test("RLock: a nested acquire with a shorter lease shortens the lease", async () => {
     const lock = { name: fresh("reentry") };
     await one.call("lock", { ...lock, leaseMs: LEASE_MS });
     await one.call("lock", { ...lock, leaseMs: 5_000 });
     expect(await redis.pttl(lock.name)).toBeLessThanOrEqual(5_000);
   });
 
-  test("RLock: a force-unlock deletes it and says 0, and the holder finds out only when it unlocks", async () => {
+  test("RLock: a force-unlock deletes the lock and publishes 0, and the holder notices only when it unlocks", async () => {
     const lock = { name: fresh("forced") };
     await one.call("lock", { ...lock, leaseMs: LEASE_MS });
     expect(await other.call("forceUnlock", lock)).toBe(true);
@@ -89,7 +89,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     await expect(one.call("unlock", lock)).rejects.toMatchObject({ kind: "IllegalMonitorStateException" });
   });
 
-  test("a name mapper puts its prefix before the name, within the braces of the channel", async () => {
+  test("a name mapper adds its prefix before the name, inside the braces of the channel", async () => {
     const mapped = await connect(java, { port: server.port, prefix: "svc:" });
     const name = fresh("mapped");
     await mapped.call("lock", { name, leaseMs: LEASE_MS });
@@ -122,7 +122,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     await other.call("unlock", fair);
   });
 
-  test("a fair lock: to unlock what has expired is no error", async () => {
+  test("a fair lock: unlocking an expired lock is not an error", async () => {
     const fair = { type: "fair", name: fresh("fair") };
     await one.call("lock", { ...fair, leaseMs: LEASE_MS });
     await redis.del(fair.name);
@@ -167,7 +167,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     expect(await listener.heard()).toEqual([{ channel, message: "1" }]);
   });
 
-  test("the known trap: the hash field of a reader without a hold key goes with the next reader of Java", async () => {
+  test("the known trap: the next reader of Java removes the hash field of a reader without a hold key", async () => {
     const read = { type: "read", name: fresh("trap") };
     await one.call("lock", { ...read, leaseMs: LEASE_MS });
     await redis.hset(read.name, "0c4f6c1e-5f3f-4d0b-9d59-0f2b8b6f5a01:1", "1");
@@ -175,7 +175,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     expect(await redis.exists(read.name)).toBe(0);
   });
 
-  test("a fenced lock: a counter without expiry, which counts every acquire, also of what is held", async () => {
+  test("a fenced lock: a counter without expiry, which also counts nested acquires", async () => {
     const fenced = { type: "fenced", name: fresh("fenced") };
     const token = `redisson_lock_token:{${fenced.name}}`;
     expect(await one.call("lockAndGetToken", fenced)).toBe(1);
@@ -189,7 +189,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     expect(await one.call("getToken", fenced), "that of the world, not its own").toBe(3);
   });
 
-  test("a spin lock: the hash of an RLock, and nobody is told of its unlock", async () => {
+  test("a spin lock: the hash of an RLock, and its unlock publishes nothing", async () => {
     const spin = { type: "spin", name: fresh("spin") };
     await listener.heard();
     await one.call("lock", { ...spin, leaseMs: LEASE_MS });
@@ -249,7 +249,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     expect(await redis.get(name), "although it has been given back").toBe("3");
   });
 
-  test("a count-down latch: a number, 0 on its channel when it is through, and braces whatever the name", async () => {
+  test("a count-down latch: a number, 0 on its channel when it opens, and always braces around the name", async () => {
     const name = fresh("latch:{x}:");
     await listener.heard();
     expect(await one.call("latch.trySetCount", { name, count: 2 })).toBe(true);
@@ -265,7 +265,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     expect(await one.call("latch.await", { name, waitMs: 0 })).toBe(true);
   });
 
-  test("the watchdog renews as long as the client lives, and not for longer", async () => {
+  test("the watchdog renews only as long as the client lives", async () => {
     const name = fresh("renewed");
     const renewing = await connect(java, { port: server.port, watchdogMs: 6_000 });
     await renewing.call("lock", { name });

@@ -78,7 +78,7 @@ describe.each([
     return one;
   }
 
-  test("what is held there is waited for here, and taken after its release", async () => {
+  test("a waiter of Holdfast gets the lock after the other client releases it", async () => {
     const { key, mutex } = shared();
     const there = client();
     expect(await there.tryAcquire(key, LONG_LEASE_MS)).toBe(true);
@@ -90,7 +90,7 @@ describe.each([
     expect(await lease.release()).toBe("released");
   });
 
-  test("what is held here is waited for there, and taken after its release", async () => {
+  test("a waiter of the other client gets the lock after Holdfast releases it", async () => {
     const { key, mutex } = shared();
     const there = client();
     const lease = await mutex.acquire({ leaseMs: LONG_LEASE_MS });
@@ -104,7 +104,7 @@ describe.each([
     expect(await next.release()).toBe("released");
   });
 
-  test("a holder that crashes there is followed here when its lease is over", async () => {
+  test("Holdfast gets the lock of a crashed holder of the other client when its lease is over", async () => {
     const { key, mutex } = shared();
     const there = client();
     expect(await there.tryAcquire(key, SHORT_LEASE_MS)).toBe(true);
@@ -115,7 +115,7 @@ describe.each([
     expect(await lease.release()).toBe("released");
   });
 
-  test("a holder that crashes here is followed there when its lease is over, and finds out", async () => {
+  test("the other client gets the lock of a crashed holder of Holdfast when its lease is over, and the old holder notices", async () => {
     const { key, mutex } = shared();
     const there = client();
     const lease = await mutex.acquire({ leaseMs: SHORT_LEASE_MS, renew: false });
@@ -126,7 +126,7 @@ describe.each([
     expect(await there.release(key, LONG_LEASE_MS)).toBe(true);
   });
 
-  test("a holder there that comes too late gives back nothing of ours", async () => {
+  test("a late holder of the other client does not release a lock of Holdfast", async () => {
     const { key, mutex } = shared();
     const there = client();
     expect(await there.tryAcquire(key, SHORT_LEASE_MS)).toBe(true);
@@ -135,7 +135,7 @@ describe.each([
     expect(await lease.release()).toBe("released");
   });
 
-  test("a renewed lease here outlives its length, and stays refused there", async () => {
+  test("a renewed lease of Holdfast outlives its length, and the other client stays refused", async () => {
     const { key, mutex } = shared();
     const there = client();
     const lease = await mutex.acquire({ leaseMs: 2 * SHORT_LEASE_MS });
@@ -146,7 +146,7 @@ describe.each([
     expect(await lease.release()).toBe("released");
   });
 
-  test("a force-release here frees what is held there, and its holder finds out", async () => {
+  test("a forced release by Holdfast frees a lock of the other client, whose holder notices", async () => {
     const { key, mutex } = shared();
     const there = client();
     expect(await there.tryAcquire(key, LONG_LEASE_MS)).toBe(true);

@@ -92,7 +92,7 @@ describe.each(ARTICLES.map((article) => [article.title, article] as const))("%s"
   });
 });
 
-test("article E in Java loses no update either, and excludes and is excluded", {
+test("article E in Java loses no update, and each side excludes the other", {
   timeout: 2 * ELSEWHERE_MS + 90_000,
 }, async () => {
   const lock = timestampLock(holdfast, "source:{7}", javaUuid);

@@ -67,7 +67,7 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
   /** As a client would have written it, ending so long from now. */
   const ending = (inMs: number): string => String(Math.floor((Date.now() + inMs) / unitMs));
 
-  test("what is held there is refused here, and taken after its release", async () => {
+  test("Holdfast is refused a lock that the other client holds, and gets it after the release", async () => {
     const { name, lock } = shared();
     const there = await client();
     expect(await there.tryLock(name)).toBe(true);
@@ -81,7 +81,7 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
     expect(await lease.release()).toBe("released");
   });
 
-  test("what is held here is refused there, and taken after its release", async () => {
+  test("the other client is refused a lock that Holdfast holds, and gets it after the release", async () => {
     const { name, lock } = shared();
     const there = await client();
     const lease = await lock.acquire({ leaseMs: LONG_LEASE_MS });
@@ -92,7 +92,7 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
     expect(await lock.tryAcquire()).toBeNull();
   });
 
-  test("a lease that is renewed here outlives its length, and stays refused there", async () => {
+  test("a lease that Holdfast renews outlives its length, and the other client stays refused", async () => {
     const { name, lock } = shared();
     const there = await client();
     const leaseMs = 4 * SHORT_LEASE_MS;
@@ -106,7 +106,7 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
     await lockAtLast(there, name);
   });
 
-  test("a holder there that dies is followed here when its time is over, not before", async () => {
+  test("Holdfast gets the lock of a dead holder of the other client when its time is over, not before", async () => {
     const { name, lock } = shared();
     const dying = await client();
     expect(await dying.tryLock(name)).toBe(true);
@@ -121,7 +121,7 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
     expect(await lease.release()).toBe("released");
   });
 
-  test("a holder here that dies is followed there when its time is over, not before", async () => {
+  test("the other client gets the lock of a dead holder of Holdfast when its time is over, not before", async () => {
     const { name, lock } = shared();
     const there = await client();
     const dying = new Redis(server.url);
@@ -137,7 +137,7 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
     await dead.close();
   });
 
-  test("what is held there can be ended here, and nobody else's hold is meant by it", async () => {
+  test("a forced release ends the hold of the other client, and no other hold", async () => {
     const { name, lock } = shared();
     const there = await client();
     await there.tryLock(name);
@@ -150,7 +150,7 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
     expect(await lease.release()).toBe("released");
   });
 
-  test("whoever overruns there and then unlocks may delete our lock: we are told, and do not make it again", async () => {
+  test("a client that overruns and then unlocks may delete a lock of Holdfast, which is notified and does not restore it", async () => {
     const { name, lock } = shared();
     const late = await client();
     await late.tryLock(name);
@@ -168,7 +168,7 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
     expect(await redis.exists(lock.key)).toBe(0);
   });
 
-  test("a clock there that is ahead by more than the lease takes our lock, and we are told", async () => {
+  test("a client whose clock is ahead by more than the lease takes a lock of Holdfast, which is notified", async () => {
     const { name, lock } = shared();
     const lease = await lock.acquire({ leaseMs: 5_000 });
     const ahead = await client({ clockAheadMs: 60_000 });
@@ -177,7 +177,7 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
     expect(lease.signal.aborted).toBe(true);
   });
 
-  test("of both sides that want an expired lock at the same moment one has it", {
+  test("only one side gets an expired lock that both want at the same time", {
     timeout: RACES * 500 + 60_000,
   }, async () => {
     const there = await client();
@@ -242,7 +242,7 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
   if (article.takeover === undefined) return;
   const takeover = article.takeover;
 
-  test("a client there that comes too late to take over writes over our value: our hold goes on, and ends well", async () => {
+  test("a client that loses a takeover overwrites the value of Holdfast, whose hold continues and ends normally", async () => {
     const { name, lock } = shared();
     const proxy = await startProxy(server.port);
     const late = await client({ port: proxy.port });
@@ -262,7 +262,7 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
     await proxy.close();
   });
 
-  test("a lock that a client there has left behind without holding it is waited for", async () => {
+  test("Holdfast waits for a lock that another client left behind without holding it", async () => {
     const { name, lock } = shared();
     const proxy = await startProxy(server.port);
     const late = await client({ port: proxy.port });
