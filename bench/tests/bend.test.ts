@@ -7,23 +7,23 @@ function load(x: number, rate: number, serverPercent = 10, callersPercent = 10, 
 }
 
 describe("a line", () => {
-  it("falls where it first comes below 0.8 of the best so far", () => {
+  it("falls at the first size with less than 0.8 of the best rate so far", () => {
     const loads = [load(10, 100), load(100, 120), load(1_000, 97), load(10_000, 95)];
     expect(fallOf(loads)).toEqual({ before: loads[1], at: loads[3] });
   });
 
-  it("does not fall when it only stays behind a little", () => {
+  it("does not fall if it is only slightly below the best", () => {
     expect(fallOf([load(10, 100), load(100, 85)])).toBeUndefined();
   });
 
-  it("has its knee where it no longer grows with what it is drawn over", () => {
+  it("has its knee at the size at which it stops growing", () => {
     const loads = [load(1, 100), load(2, 190), load(4, 250), load(8, 250)];
     expect(kneeOf(loads)).toEqual({ before: loads[1], at: loads[2] });
   });
 });
 
 describe("what limits a point", () => {
-  it("is the server when its thread is used up, also where cores are left", () => {
+  it("is the server if its thread is used up, even if cores are left", () => {
     expect(limitOf(load(1, 1, 95, 50), 8)).toContain("the server's one thread is the limit");
   });
 
@@ -46,7 +46,7 @@ describe("what limits a point", () => {
     expect(limitOf(load(1, 1, 20, 30), 2)).toContain("neither is used up");
   });
 
-  it("is left open where others had much of the machine", () => {
+  it("is left open if other programs used much of the machine", () => {
     expect(limitOf(load(1, 1, 20, 30, 120), 2)).toContain("this machine was not quiet");
   });
 });

@@ -19,7 +19,7 @@ function conditions(): Conditions {
 }
 
 describe("a crowd", () => {
-  it("is told of every section, by process and caller", async () => {
+  it("records every section, by process and caller", async () => {
     const { sections, shares, fromMs, untilMs } = await runCrowd(
       { ...CROWD, name: "holdfast", sectionMs: 0 },
       conditions(),

@@ -54,7 +54,7 @@ const REPORT: Report = {
 };
 
 describe("the document of the benchmark", () => {
-  it("says of everybody what was measured, or why nothing was", () => {
+  it("shows a measurement for each library, or why there is none", () => {
     writeReport(folder, REPORT);
     const text = readFileSync(join(folder, "benchmarks.md"), "utf8");
     expect(text).toContain("| ours | 1,234 (1,000 – 2,000) |");
@@ -75,13 +75,13 @@ describe("the document of the benchmark", () => {
     expect(picture.match(/h2/g)).toHaveLength(10);
   });
 
-  it("follows from the numbers alone, so that both can be compared", () => {
+  it("depends only on the numbers, so that both can be compared", () => {
     writeReport(folder, REPORT);
     expect(documentOf(folder)).toBe(readFileSync(join(folder, "benchmarks.md"), "utf8"));
     expect(readFileSync(join(folder, "benchmarks/results.json"), "utf8")).not.toContain('sections":');
   });
 
-  it("shows each curve as a picture, with what is said of it", () => {
+  it("shows each curve as a picture, with its text", () => {
     const points = [1, 2].map((x) => ({ x, y: 10 * x, cells: [`${10 * x}`] }));
     const lines = [
       { name: "ours", points },
@@ -100,7 +100,7 @@ describe("the document of the benchmark", () => {
     expect(documentOf(folder)).toBe(text);
   });
 
-  it("keeps the curves that were not measured again, and says where each was", () => {
+  it("keeps the curves that were not measured again, and says where each was measured", () => {
     const figures = { x: "leases", y: "%", columns: ["%"] };
     const { machine, autoPipelining, leaseMs, repetitions } = REPORT;
     const here = { machine, autoPipelining, leaseMs, repetitions };
@@ -121,14 +121,14 @@ describe("the document of the benchmark", () => {
     expect(waiters).toContain("| ours | 1 | 4 |");
   });
 
-  it("is, in this repository, the one that its numbers have", () => {
+  it("matches its numbers in this repository", () => {
     const file = join(DOCS, "benchmarks.md");
     // Before the first results there is neither of them.
     expect(existsSync(file)).toBe(existsSync(join(DOCS, "benchmarks")));
     if (existsSync(file)) expect(readFileSync(file, "utf8")).toBe(documentOf(DOCS));
   });
 
-  it("is not written with a part of the results", () => {
+  it("is not written from incomplete results", () => {
     expect(() => parseArguments(["--write-docs", "--only", "hot"])).toThrow("leave out --only");
     expect(() => parseArguments(["--write-docs", "--profile", "--only", "gap"])).toThrow("leave out --only");
     expect(parseArguments(["--write-docs", "--curves", "--only", "masters"]).writeDocs).toBe(true);

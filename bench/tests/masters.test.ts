@@ -46,7 +46,7 @@ describe("a cluster", () => {
     }
   });
 
-  it("can be reached where it is of one master, whom nobody has told its address", async () => {
+  it("with one master that does not know its address can be reached", async () => {
     const alone = await startCluster(1);
     try {
       const clusterPorts = alone.map(({ port }) => port);
@@ -100,7 +100,7 @@ describe("a contestant in a cluster", () => {
 });
 
 describe("a run of free locks", () => {
-  it("tells what it cost each process and what all masters together", async () => {
+  it("reports the cost of each process and of all masters together", async () => {
     const options = { name: "raw", connection: connection(), servers, processes: 2, parallel: 8, seconds: 0.3 };
     const load = await runPairs(options);
     expect(load).toMatchObject({ servers: MASTERS, processes: 2 });
@@ -111,7 +111,7 @@ describe("a run of free locks", () => {
     expect(load.readsPerPair).toBeLessThan(2.5);
   }, 60_000);
 
-  it("uses each name of its prefix and no other, also where the time is over before", async () => {
+  it("uses each name of its prefix and no other, even if the time ends early", async () => {
     const used = new Set<string>();
     const contestant: Contestant = {
       async acquire(name) {
@@ -148,7 +148,7 @@ function told(loads: readonly MastersLoad[], cores: number): string {
 }
 
 describe("what is said of masters", () => {
-  it("is that cores are used up, where clients and masters share them", () => {
+  it("says that cores are used up, if clients and masters share them", () => {
     const words = told([load(1, 19_000, 70, 30), load(2, 19_500, 70, 30)], 2);
     expect(words).toContain("stops growing with the masters between 1 and 2 (1.03 × for 2 × the masters)");
     expect(words).toContain("all that 2 cores have");
@@ -176,7 +176,7 @@ describe("what is said of masters", () => {
     expect(told([first, load(6, 10_000, 90, 60, 0.9)], 2)).toContain("read 0.90 times a pair");
   });
 
-  it("is doubted where others had much of the machine", () => {
+  it("is marked as doubtful if other programs used much of the machine", () => {
     const disturbed = { ...load(1, 14_000, 70, 30), othersPercent: 60 };
     expect(told([disturbed], 2)).toContain("This machine was not quiet");
     expect(told([load(1, 14_000, 70, 30)], 2)).not.toContain("not quiet");

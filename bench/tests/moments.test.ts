@@ -27,7 +27,7 @@ it("finds in a hand-over the release, its answer, and the message that woke the 
   expect(momentsText([{ name: "holdfast", everyMs: 8, ...followed }])).toContain("1,000");
 });
 
-it("notes what goes through sockets, tells messages from answers, and leaves sockets as they were", async () => {
+it("records the traffic of sockets, distinguishes messages from replies, and restores the sockets", async () => {
   let peer: Socket | undefined;
   const server = createServer((accepted) => {
     peer = accepted;
@@ -59,7 +59,7 @@ it("notes what goes through sockets, tells messages from answers, and leaves soc
   expect(socket.push).toBe(untracedPush);
 });
 
-it("follows real hand-overs, ours and those of bare messages", async () => {
+it("traces real hand-overs, those of Holdfast and those of plain messages", async () => {
   const server = await startServer();
   try {
     const connection = { port: server.port, autoPipelining: false, leaseMs: 30_000 };
@@ -86,7 +86,7 @@ it("follows real hand-overs, ours and those of bare messages", async () => {
   }
 });
 
-it("is one run of its own", () => {
+it("runs as a separate command", () => {
   expect(parseArguments(["--moments"])).toMatchObject({ moments: true, measurements: [], curves: [], profiles: [] });
   expect(() => parseArguments(["--moments", "--profile"])).toThrow("--profile and --moments");
   for (const option of ["--only", "--adapters"])

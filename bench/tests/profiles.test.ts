@@ -11,7 +11,7 @@ function node(id: number, functionName: string, url = ""): Parameters<typeof sum
 }
 
 describe("a profile", () => {
-  it("goes by whose code was at work, and leaves out who was idle", () => {
+  it("attributes time to the code that ran, and leaves out idle time", () => {
     const nodes = [
       node(1, "(idle)"),
       node(2, "(program)"),
@@ -34,7 +34,7 @@ describe("a profile", () => {
     });
   });
 
-  it("is taken of what really runs", async () => {
+  it("is taken of the real program", async () => {
     const { result, profile } = await profiled(async () => {
       const untilMs = performance.now() + 50;
       let count = 0;
@@ -58,7 +58,7 @@ describe("a table of profiles", () => {
     { name: "holdfast", spent: spent(250) },
   ]);
 
-  it("counts for each operation, and holds all of it against the first line", () => {
+  it("counts per operation, relative to the first line", () => {
     expect(table.lines.map(cellsOf)).toEqual([
       ["5.0", "0.0", "10.0", "0.0", "0.0", "0.0", "15.0", "5.0", "1.00 ×"],
       ["25.0", "0.0", "10.0", "0.0", "0.0", "0.0", "35.0", "5.0", "2.00 ×"],
@@ -66,14 +66,14 @@ describe("a table of profiles", () => {
     expect(profileText(table)).toContain("Most of holdfast's own: acquire lock.js 25.0.");
   });
 
-  it("says nothing of functions where none was profiled", () => {
+  it("lists no functions if none was profiled", () => {
     const onServer = tableOf(workload, [{ name: "raw", spent: { operations: 10, profiles: [], serverUs: 50 } }]);
     expect(onServer.lines.map(cellsOf)).toEqual([["0.0", "0.0", "0.0", "0.0", "0.0", "0.0", "0.0", "5.0", "1.00 ×"]]);
     expect(profileText(onServer)).not.toContain("Most of");
   });
 });
 
-it("is one run of its own, of all workloads or some", () => {
+it("runs as a separate command, for all workloads or some", () => {
   expect(parseArguments(["--profile"])).toMatchObject({ profiles: WORKLOADS, measurements: [], curves: [] });
   expect(parseArguments(["--profile", "--only", "gap"]).profiles.map(({ name }) => name)).toEqual(["gap"]);
   expect(() => parseArguments(["--profile", "--curves"])).toThrow("--curves and --profile");

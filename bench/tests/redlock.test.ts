@@ -47,7 +47,7 @@ async function open(name: string, leaseMs = LEASE_MS): Promise<Contestant> {
 }
 
 describe("a raw lock on several servers", () => {
-  it("is taken on all of them, and given back on all of them", async () => {
+  it("is acquired on all of them, and released on all of them", async () => {
     const raw = await open("raw");
     const held = await raw.acquire("free");
     expect(await serversWith("raw:{free}")).toBe(servers.length);
@@ -56,7 +56,7 @@ describe("a raw lock on several servers", () => {
     await raw.close();
   });
 
-  it("is held with a majority, and by nobody with less", async () => {
+  it("is held with a majority, and never with less", async () => {
     const raw = await open("raw");
     const others = servers.slice(0, MAJORITY);
     await Promise.all(others.map(({ control }) => control.set("raw:{taken}", "somebody else")));
@@ -82,7 +82,7 @@ describe("a raw lock on several servers", () => {
 });
 
 describe("a contestant on several servers", () => {
-  it.each(ON_SEVERAL)("holds on a majority of them what it has acquired: %s", async (name) => {
+  it.each(ON_SEVERAL)("holds an acquired lock on a majority of them: %s", async (name) => {
     const contestant = await open(name, SHORT_LEASE_MS);
     const held = await contestant.acquire(`held:${name}`);
     const found = await Promise.all(servers.map(({ control }) => control.keys(`*held:${name}*`)));
@@ -94,7 +94,7 @@ describe("a contestant on several servers", () => {
 });
 
 describe("Redlock on five servers", () => {
-  it("is measured for us and for five parallel raw pairs, and told as a ratio", async () => {
+  it("is measured for Holdfast and for five parallel raw pairs, and reported as a ratio", async () => {
     const adapters = [adapterNamed("raw"), adapterNamed("holdfast"), adapterNamed("verrou")];
     const measurement = { ...redlockQuorum, rounds: 1 };
     const { outcomes, targets } = await compare(measurement, adapters, conditions(LEASE_MS), () => {});

@@ -47,7 +47,7 @@ describe("a comparison", () => {
     expect(outcomes[1]?.summaries[0]).toEqual({ median: 100, lowest: 20, highest: 500, ratio: 1 });
   });
 
-  it("holds ours against the best of the peers", async () => {
+  it("compares Holdfast with the best peer", async () => {
     const entries = [
       entry("ours", "own", [30, 30, 30]),
       entry("slow", "peer", [1, 1, 1]),
@@ -57,7 +57,7 @@ describe("a comparison", () => {
     expect(targets[0]).toMatchObject({ measured: "3 ×", bound: "≥ 2 ×", reached: true });
   });
 
-  it("goes on without a peer that fails, and says why", async () => {
+  it("continues without a peer that fails, and says why", async () => {
     const entries = [
       entry("ours", "own", [30, 30, 30]),
       entry("broken", "peer", [99]),
@@ -68,13 +68,13 @@ describe("a comparison", () => {
     expect(targets[0]).toMatchObject({ measured: "1.5 ×", reached: false });
   });
 
-  it("counts a target as missed when it is ours that fails", async () => {
+  it("counts a target as missed if Holdfast fails", async () => {
     const entries = [entry("ours", "own", [30]), entry("fast", "peer", [1, 1, 1])];
     const { targets } = await compare(measurement(entries, ratioToBest), [], CONDITIONS, () => {});
     expect(targets[0]).toMatchObject({ measured: "ours failed: exclusion was broken", reached: false });
   });
 
-  it("leaves a target open that cannot be told without the peers", async () => {
+  it("leaves a target open that cannot be decided without the peers", async () => {
     const entries = [
       entry("ours", "own", [30, 30, 30]),
       { name: "fast", role: "peer", prepare: { absent: "not run" } } as const,
@@ -84,7 +84,7 @@ describe("a comparison", () => {
     expect(targets[0]).toMatchObject({ reached: null });
   });
 
-  it("closes what it has prepared also when somebody else cannot be prepared", async () => {
+  it("closes prepared libraries even if another one cannot be prepared", async () => {
     let isClosed = false;
     const entries: readonly Entry[] = [
       {

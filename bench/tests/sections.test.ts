@@ -10,7 +10,7 @@ function section(process: number, startedAtMs: number, endedAtMs: number): Secti
 }
 
 describe("sections that were written down", () => {
-  it("are refused when one began before the other ended, by however little", () => {
+  it("are refused if one began before the other ended, even slightly", () => {
     expect(() => checkExclusion([section(0, 1, 2), section(1, 1.999, 3)])).toThrow("exclusion was broken");
   });
 
@@ -18,7 +18,7 @@ describe("sections that were written down", () => {
     expect(() => checkExclusion([section(0, 1, 2), section(1, 2, 3), section(1, 3, 3)])).not.toThrow();
   });
 
-  it("have a gap only where the lock went to another process", () => {
+  it("have a gap only if the lock went to another process", () => {
     const sections = [section(0, 0, 1), section(0, 1.5, 2), section(1, 2.25, 3), section(0, 3.75, 4)];
     expect(gapsBetweenProcesses(sections)).toEqual([0.25, 0.75]);
   });
@@ -34,11 +34,11 @@ describe("sections that were written down", () => {
 });
 
 describe("statistics", () => {
-  it("take the middle of an even number of values between the two in the middle", () => {
+  it("use the mean of the two middle values as the median of an even number of values", () => {
     expect(quantile([4, 1, 3, 2], 0.5)).toBe(2.5);
   });
 
-  it("call it even when all have the same, and 1/n when one has all", () => {
+  it("give a fairness of 1 if all have the same, and of 1/n if one has all", () => {
     expect(jain([3, 3, 3])).toBe(1);
     expect(jain([9, 0, 0])).toBeCloseTo(1 / 3);
   });

@@ -4,7 +4,7 @@ import { serversNamed } from "../../scripts/bench-servers.mjs";
 import type { Report } from "../src/report.js";
 import { sideBySide } from "../src/side-by-side.js";
 
-it("a family means its newest server, and each server is measured once", () => {
+it("a family stands for its newest server, and each server is measured once", () => {
   const [newest = "", ...others] = serversNamed("valkey");
   expect(newest).toMatch(/^valkey-\d/);
   expect(others).toEqual([]);

@@ -37,7 +37,7 @@ it("says which targets were missed", () => {
   expect(text).toMatch(/reached {2}mutex, strict:/);
 });
 
-it("is one run of its own", () => {
+it("runs as a separate command", () => {
   expect(parseArguments(["--timeouts"])).toMatchObject({ timeouts: true, measurements: [], curves: [], profiles: [] });
   expect(() => parseArguments(["--timeouts", "--moments"])).toThrow("--moments and --timeouts");
   expect(() => parseArguments(["--timeouts", "--only", "hot"])).toThrow("leave out --only and --adapters");

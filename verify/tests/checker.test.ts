@@ -82,7 +82,7 @@ const SIZES = [1, 2, 3, 4, 5, 6].flatMap((total) =>
   Array.from({ length: Math.floor(total / 2) + 1 }, (_, second) => [total - second, second] as const),
 );
 
-describe("on every history of two clients the checker says what trying all orders says", () => {
+describe("on every history of two clients the checker agrees with a search of all orders", () => {
   it.each(SIZES)("%i and %i operations", (...sizes) => {
     expect(disagreements(LOCK, LOCK_VERBS, sizes, [])).toBe(0);
     expect(disagreements(CELL, CELL_VERBS, sizes, [])).toBe(0);
@@ -94,13 +94,13 @@ describe("on every history of two clients the checker says what trying all order
     if (sizes[0] + sizes[1] <= 5) expect(disagreements(CELL, CELL_VERBS, sizes, [0, 1])).toBe(0);
   });
 
-  it("unless one of the two is broken: a cache that takes all states for one is found out", () => {
+  it("a broken cache that confuses all states is found", () => {
     const broken = { ...CELL, key: () => "" };
     expect(disagreements(CELL, CELL_VERBS, [2, 2], [], broken)).toBeGreaterThan(0);
   });
 });
 
-it("on random histories of any width, with a nondeterministic model, the checker says what trying all orders says", () => {
+it("on random histories of any width, with a nondeterministic model, the checker agrees with a search of all orders", () => {
   const operation = fc.record({
     callMs: fc.nat(8),
     lengthMs: fc.oneof({ weight: 5, arbitrary: fc.nat(4) }, { weight: 1, arbitrary: fc.constant(Infinity) }),
@@ -154,18 +154,18 @@ describe("a verdict", () => {
     expect(check(LOCK, [step(0, "acquire", 0, 1)], { timeoutMs: 0 }).verdict).toBe("unknown");
   });
 
-  it("of nothing is ok", () => {
+  it("of an empty history is ok", () => {
     expect(check(LOCK, [])).toMatchObject({ verdict: "ok", partials: [[]] });
   });
 });
 
-it("what touches may have happened in either order", () => {
+it("operations that touch may have happened in either order", () => {
   const first = step(0, "acquire", 0, 1);
   expect(check(LOCK, [first, step(1, "acquire", 3, 4), step(0, "release", 4, 5)]).verdict).toBe("ok");
   expect(check(LOCK, [first, step(1, "acquire", 3, 4), step(0, "release", 5, 6)]).verdict).toBe("violation");
 });
 
-it("an operation of unknown outcome takes effect where that helps, and never where it does not", () => {
+it("an operation of unknown outcome takes effect only if that makes the history legal", () => {
   const lost = step(0, "release", 2, Number.POSITIVE_INFINITY);
   const before = [step(0, "acquire", 0, 1), lost];
   expect(check(LOCK, [...before, step(1, "acquire", 5, 6)]).verdict).toBe("ok");
@@ -173,7 +173,7 @@ it("an operation of unknown outcome takes effect where that helps, and never whe
   expect(check(LOCK, [...before, step(1, "acquire", 5, 6), step(0, "release", 7, 8)]).verdict).toBe("violation");
 });
 
-it("each thing is judged by itself", () => {
+it("each name is judged separately", () => {
   const good = [step(0, "acquire", 0, 1), step(0, "release", 2, 3)];
   const bad = [step(0, "acquire", 0, 1), step(1, "acquire", 2, 3)];
   const results = checkPartitions(
@@ -189,7 +189,7 @@ it("each thing is judged by itself", () => {
   ]);
 });
 
-it("the cache keeps a wide history from costing every order of it", () => {
+it("the cache avoids searching every order of a wide history", () => {
   // Each of twelve drops or writes the same value in any order: 12! orders, and 2^12 sets with at most two states.
   const writes = Array.from({ length: 12 }, () => ({ callMs: 0, returnMs: 10, value: { write: 1 } }));
   const { verdict, visited } = check(LOSSY, [...writes, { callMs: 20, returnMs: 21, value: { read: 2 } }]);
@@ -197,7 +197,7 @@ it("the cache keeps a wide history from costing every order of it", () => {
   expect(visited).toBeLessThanOrEqual(2 ** 12);
 });
 
-it("a long history of few at once is decided in one pass", () => {
+it("a long history with little concurrency is decided in one pass", () => {
   const history = Array.from({ length: 20_000 }, (_, index) =>
     step(0, index % 2 === 0 ? "acquire" : "release", index * 10, index * 10 + 5),
   );

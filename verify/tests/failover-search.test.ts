@@ -32,7 +32,7 @@ test.each(CLUSTER_CASES.map((one) => [one.id, one] as const))(
   120_000,
 );
 
-test("in a cluster, with all of them it breaks none, while the slot stays", async () => {
+test("in a cluster, with all rules, nothing is violated while the slot stays", async () => {
   const [first] = CLUSTER_WORLDS;
   expect(first?.id).toBe("K1");
   const { verdict, violation } = await searchCluster(first?.setting ?? never(), 200_000);

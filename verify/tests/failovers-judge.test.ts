@@ -29,7 +29,7 @@ function judged(records: readonly HistoryRecord[], failovers: readonly Failover[
   return judge(crew, failovers, LEASE_MS, true);
 }
 
-test("two leases that are valid at once are a double grant, and two masters are said to be its reason", () => {
+test("two leases that are valid at once are a double grant, and the reason names two masters", () => {
   const records = [grant(1, 900, 5_900), grant(2, 2_100, 7_100)];
   expect(judged(records, [failover(null)])).toMatchObject({ doubleGrants: 1, doubleGrantsOfTwoMasters: 0 });
   expect(judged(records, [failover(null, 2_200)])).toMatchObject({ doubleGrants: 0, doubleGrantsOfTwoMasters: 1 });
@@ -38,7 +38,7 @@ test("two leases that are valid at once are a double grant, and two masters are 
   });
 });
 
-test("a lease that the successor does not know is lost; put back if it says later that it was released", () => {
+test("a lease that the successor does not know is lost; it is put back if the successor later reports its release", () => {
   const lease = grant(1, 900, 5_900);
   const next = { ...grant(3, 7_500, 12_500), callMs: 950 };
   const kept = judged([lease, release(2, lease, 4_000), next], [failover(null)]);
@@ -50,7 +50,7 @@ test("a lease that the successor does not know is lost; put back if it says late
   expect(judged([lease], [failover(null)], new Map([[1, "expired"]]))).toMatchObject({ tooLate: 1, refused: 0 });
 });
 
-test("a token that comes twice, or after a higher one, is counted", () => {
+test("a token that appears twice, or after a higher one, is counted", () => {
   const first = grant(1, 100, 5_100, 9);
   const records = [first, release(2, first, 200), grant(3, 300, 5_300, 8)];
   expect(judged(records, [failover(null)]).tokensThatFell).toBe(1);

@@ -45,7 +45,7 @@ describe("the judge of barriers", () => {
     expect(checked.S1).toBe(2);
   });
 
-  test("finds somebody who passed alone, though somebody else was refused before it arrived", () => {
+  test("finds a party that passed alone, even if another one was refused before it arrived", () => {
     expect(found(arrival(1, 0, 12, passed(1, 0)))).toEqual(["S1"]);
     expect(found(arrival(1, 0, 12, passed(1, 0)), arrival(2, 1, 2, { outcome: "no" }))).toEqual(["S1"]);
   });

@@ -101,7 +101,7 @@ describe("when the last fault is over", () => {
     },
   );
 
-  test("a name that nobody is granted any more is found, whatever its kind", async () => {
+  test("a name that is no longer granted to anyone is found, for each kind", async () => {
     for (const cell of ["J10/1n/w", "J03/1n/s", "J01/1n/m"]) {
       const calm = await look(cell, { grants: ({ lockName }) => (lockName === "used" ? undefined : AT_ONCE) });
       expect(found(calm), cell).toEqual(["L2 used"]);
@@ -121,14 +121,14 @@ describe("when the last fault is over", () => {
     }
   });
 
-  test("an answer that does not come once is no lock that is dead", async () => {
+  test("a single missing answer does not count as a dead lock", async () => {
     let refusals = 0;
     const grants = ({ lockName }: Take): number | undefined =>
       lockName !== "used" || refusals++ > 0 ? AT_ONCE : undefined;
     expect(found(await look("J01/1n/m", { grants, isAnswered: false }))).toEqual([]);
   });
 
-  test("a waiter that nobody tells is found, though it finds out by itself", async () => {
+  test("a waiter that is not notified is found, even if it notices by itself", async () => {
     for (const cell of ["J10/1n/w", "J03/1n/s", "J01/1n/m"]) {
       let waiters = 0;
       const calm = await look(cell, {
@@ -143,7 +143,7 @@ describe("when the last fault is over", () => {
     expect(found(latch)).toEqual(["L3 new"]);
   });
 
-  test("a signal that is lost is found, and one that its waiter was not told of", async () => {
+  test("a lost signal is found, and so is one without a message to its waiter", async () => {
     const signalled = async (outcome: Outcome, afterMs: number): Promise<string[]> =>
       found(await look("J10/1n/c", { awaits: () => ({ outcome, afterMs }) }));
     expect(await signalled("no", 15_000)).toEqual(["L3 new"]);
@@ -151,7 +151,7 @@ describe("when the last fault is over", () => {
     expect(await signalled("ok", 3)).toEqual([]);
   });
 
-  test("a waiter that is passed by one behind it, for which there is room, is found", async () => {
+  test("a waiter that is overtaken although there is room for it is found", async () => {
     for (const cell of ["J10/1n/w", "J03/1n/s"]) {
       // The last wants the least, and the one before it all there is.
       const calm = await look(cell, { tokenOf: ({ mode, permits }) => (permits === 1 && mode === "read" ? 2 : 3) });
@@ -159,7 +159,7 @@ describe("when the last fault is over", () => {
     }
   });
 
-  test("where the server's clock was bent, what its keys still hold is not asked for", async () => {
+  test("after a fault of the clock of the server, its remaining keys are not judged", async () => {
     const scan = (owners: readonly string[]): HistoryRecord => ({
       type: "key-scan",
       atMs: 20,

@@ -30,7 +30,7 @@ describe("the matrix", () => {
     }
   });
 
-  it("lets every kind meet every class of faults that its servers can have", () => {
+  it("combines every kind with every class of faults that its servers can have", () => {
     for (const letter of "mrwsfktal") {
       const classes = MATRIX.filter(({ cells }) => cells.some((cell) => cell.letter === letter)).map(
         ({ faultClass }) => faultClass,
@@ -43,7 +43,7 @@ describe("the matrix", () => {
     }
   });
 
-  it("judges tokens and effects in the rows that speak of them", () => {
+  it("judges tokens and effects in the rows about them", () => {
     const judged = (row: string): string[] => [...new Set(rowNamed(row).cells.map((cell) => cell.judged))];
     expect(judged("J38-plain")).toEqual(["tokens"]);
     expect(judged("J25")).toEqual(["leases"]);
@@ -54,7 +54,7 @@ describe("the matrix", () => {
     expect(SINGLE_CELLS).toHaveLength(110);
   });
 
-  it("has cells of ours beside it: of kinds that it has not in its rows, and in rows of ours", () => {
+  it("has additional cells: for kinds that its rows lack, and in additional rows", () => {
     expect(new Set([...CELLS, ...BESIDE].map(({ id }) => id)).size).toBe(CELLS.length + BESIDE.length);
     const own = new Set(OWN.flatMap(({ cells }) => cells));
     const ofItsRows = BESIDE.filter((cell) => !own.has(cell));
@@ -86,13 +86,13 @@ describe("the matrix", () => {
     ).toBe(true);
   });
 
-  it("plays the one kind that a quorum has, whatever the reference has there", () => {
+  it("plays redlock on a quorum, whatever kind the reference has there", () => {
     const letters = [...CELLS, ...BESIDE].filter(({ column }) => column.startsWith("Q")).map(({ letter }) => letter);
     expect(new Set(letters)).toEqual(new Set("mta"));
     expect(CELLS.find(({ id }) => id === "J01/Q3/k")?.letter).toBe("m");
   });
 
-  it("refuses a row that it does not have", () => {
+  it("refuses an unknown row", () => {
     expect(() => rowNamed("J99")).toThrow(RangeError);
   });
 });

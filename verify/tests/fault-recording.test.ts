@@ -9,7 +9,7 @@ function fault(id: string, beganMs: number, endedMs: number, target = "server"):
 }
 
 describe("the guarded resource", () => {
-  test("takes no lower token than before, and answers what is sent again as before", async () => {
+  test("accepts no lower token, and repeats its answer to a repeated request", async () => {
     const resource = await GuardedResource.open();
     try {
       const write = (value: string, token: number, isFenced = true): boolean =>
@@ -45,19 +45,19 @@ describe("a recording", () => {
   };
   const text = (...lines: readonly object[]): string => lines.map((line) => `${JSON.stringify(line)}\n`).join("");
 
-  test("takes what was killed for something that may have happened", () => {
+  test("treats operations of a killed process as unknown", () => {
     const { records } = leftOf(`${text(begin, { line: "owner", id: 1, owner: "me" })}{"line":"end","id":1,"outc`);
     expect(records).toEqual([
       expect.objectContaining({ outcome: "info", returnMs: Number.POSITIVE_INFINITY, owner: "me" }),
     ]);
   });
 
-  test("does not take a broken file for a short one", () => {
+  test("distinguishes a broken file from a short one", () => {
     expect(() => leftOf(`${text(begin)}{"line":\n${text(begin)}`)).toThrow(SyntaxError);
     expect(() => leftOf(text({ line: "end", id: 9 }))).toThrow(SyntaxError);
   });
 
-  test("gives a fault to the process that ran when it began", () => {
+  test("assigns a fault to the process that ran when the fault began", () => {
     const incarnations = [
       { name: "c1", process: "c1#1", sinceMs: 0 },
       { name: "c1", process: "c1#2", sinceMs: 100 },

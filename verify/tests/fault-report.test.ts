@@ -69,7 +69,7 @@ function unbalanced(text: string): string[] {
 }
 
 describe("the report", () => {
-  it("shows a violation with its words, its picture and the command that plays it again", () => {
+  it("shows a violation with its text, its picture and the command that repeats it", () => {
     const svg = twoHolders();
     const breaches = [{ property: "S2", lockName: "orders", message: "two hold it", picture: svg }];
     const text = pageOf([verdict("J10/1n/w", { outcome: "violation", breaches })]);
@@ -80,7 +80,7 @@ describe("the report", () => {
     expect(Buffer.from(data, "base64").toString("utf8")).toBe(svg);
   });
 
-  it("escapes whatever a run has said", () => {
+  it("escapes all output of a run", () => {
     const breaches = [{ property: "S2", lockName: HOSTILE, message: HOSTILE, picture: twoHolders() }];
     const parts = [
       {
@@ -100,7 +100,7 @@ describe("the report", () => {
     expect(unbalanced(text)).toEqual([]);
   });
 
-  it("needs nothing from anywhere", () => {
+  it("is self-contained", () => {
     const text = pageOf([verdict("J10/1n/w"), verdict("J29/1n/s")]);
     expect(text).not.toMatch(/(?:src|href)="(?!data:|#)/);
     expect(text).not.toMatch(/https?:|@import|url\(/);
@@ -115,7 +115,7 @@ describe("the report", () => {
     expect(text).toContain("shown: the violation that had to appear");
   });
 
-  it("links each mark to the section that it stands for", () => {
+  it("links each mark to its section", () => {
     const text = pageOf([
       verdict("J10/1n/w"),
       verdict("J01-unfenced/1n/m"),
@@ -133,7 +133,7 @@ describe("the report", () => {
     expect(text).toContain("2 runs");
   });
 
-  it("shows a peer beside us, with its version and settings", () => {
+  it("shows a peer next to Holdfast, with its version and settings", () => {
     const breaches = [{ property: "S2", lockName: "a", message: "two hold it" }];
     const peer = verdict("J01/1n/m", { subject: "redlock", outcome: "violation", breaches });
     const text = pageOf([verdict("J01/1n/m"), peer]);
@@ -152,7 +152,7 @@ describe("results of other parts", () => {
   afterEach(() => rmSync(directory, { recursive: true }));
   const put = (file: string, value: unknown): void => writeFileSync(join(directory, file), JSON.stringify(value));
 
-  it("are read from JSON files, and other JSON is passed over", () => {
+  it("are read from JSON files, and other JSON is skipped", () => {
     put("simulation.json", { part: "simulation", title: "Seeds", passed: 2_000, failed: 0, tookMs: 5 });
     put("list.json", [{ part: "teeth", title: "Teeth", passed: 25, failed: 0, columns: ["id"], rows: [["B01"]] }]);
     put("verdicts.json", { verdicts: [] });
@@ -163,7 +163,7 @@ describe("results of other parts", () => {
     ]);
   });
 
-  it("are read of the simulation as it writes them", () => {
+  it("of the simulation are read in the form in which it writes them", () => {
     const byKind = { mutex: { seeds: 10, grants: 70, failed: 1 } };
     put("simulation.json", {
       seeds: 10,
@@ -179,12 +179,12 @@ describe("results of other parts", () => {
     ]);
   });
 
-  it("that say less than they have to are refused", () => {
+  it("that lack required fields are refused", () => {
     put("simulation.json", { part: "simulation", title: "Seeds", passed: "all" });
     expect(() => readResults([directory])).toThrow("simulation.json");
   });
 
-  it("stand in the report that is written beside them", () => {
+  it("appear in the report that is written next to them", () => {
     put("simulation.json", { part: "simulation", title: "Simulated seeds", passed: 2_000, failed: 0 });
     const file = writeReport(directory, [verdict("J10/1n/w")], FACTS);
     expect(readFileSync(file, "utf8")).toContain("Simulated seeds");

@@ -13,12 +13,12 @@ import { cellNamed, EXCLUSION, type Fake, KEPT, run } from "./run-of-a-cell.js";
 describe("the sum of many runs", () => {
   const verdict = async (fake: Fake): Promise<CellVerdict> => (await run(fake)).verdict;
 
-  it("counts a cell as failed when one of its runs was", async () => {
+  it("counts a cell as failed if one of its runs failed", async () => {
     const verdicts = [await verdict({}), await verdict({ proof: null }), await verdict({ cell: "J24/1e/m" })];
     expect(totalsOf(verdicts)).toMatchObject({ passed: 1, failed: 1, runs: 3 });
   });
 
-  it("names what failed, why, and how to see it again, and ends with the count", async () => {
+  it("names each failure, its reason and the command that repeats it, and ends with the count", async () => {
     const text = summary([await verdict({ judgement: { breaches: [EXCLUSION] } })], 8_000);
     expect(text).toContain("VIOLATION J10/1n/w");
     expect(text).toContain("S2: two hold it");
@@ -32,7 +32,7 @@ describe("the sum of many runs", () => {
     expect(text.split("\n").at(-1)).toBe("0 passed, 0 failed");
   });
 
-  it("holds nothing against a peer, unless nothing at all was seen of it", async () => {
+  it("does not fail for a peer, unless the peer did nothing at all", async () => {
     const any = await verdict({});
     const peer = (outcome: CellVerdict["outcome"], id: string): CellVerdict => ({
       ...any,
@@ -67,7 +67,7 @@ describe("the pool", () => {
     return verdicts;
   }
 
-  it("hands on what the process of a cell says", async () => {
+  it("passes on the output of the process of a cell", async () => {
     const verdicts = await pooled(
       "const { seed, cell } = JSON.parse(process.argv[2]); process.send({ type: 'verdict', verdict: { seed, cell } }, () => process.exit(0));",
       10_000,
@@ -75,13 +75,13 @@ describe("the pool", () => {
     expect(new Set(verdicts.map(({ seed }) => seed))).toEqual(new Set([1, 2]));
   });
 
-  it("counts a process as void that ends without a verdict, and says what it said last", async () => {
+  it("counts a process that ends without a verdict as void, and shows its last output", async () => {
     const [verdict] = await pooled("throw new Error('out of wits')", 10_000);
     expect(verdict?.outcome).toBe("void");
     expect(verdict?.notes.join()).toContain("out of wits");
   });
 
-  it("ends a process that does not come to an end, with what it started", async () => {
+  it("kills a process that does not end, with its children", async () => {
     const grandchild = "setInterval(() => {}, 1e6)";
     const verdicts = await pooled(
       `import { spawn } from "node:child_process"; spawn(process.execPath, ["-e", ${JSON.stringify(grandchild)}], { stdio: "inherit" }); setInterval(() => {}, 1e6);`,

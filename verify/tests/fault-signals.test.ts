@@ -29,19 +29,19 @@ const found = (...calls: readonly Operation[]): string[] =>
   lostSignals(historyOf(calls)).found.map(({ property }) => property);
 
 describe("the judge of signals", () => {
-  test("finds one that reached somebody who did not go on", () => {
+  test("finds a signal whose waiter did not continue", () => {
     expect(found(call("signal", "ok", 1), call("wait", "no"))).toEqual(["L3"]);
     expect(found(call("signal", "ok", 2), call("wait", "ok"), call("wait", "no"))).toEqual(["L3"]);
   });
 
-  test("finds nothing where all went on, where nobody was reached, and where nobody knows", () => {
+  test("finds nothing if all continued, if no waiter was reached, and if the outcome is unknown", () => {
     expect(found(call("signal", "ok", 1), call("wait", "ok"))).toEqual([]);
     expect(found(call("signal", "ok", 0), call("wait", "no"))).toEqual([]);
     expect(found(call("signal", "ok", 1), call("wait", "info"))).toEqual([]);
     expect(found(call("signal", "info"), call("wait", "no"))).toEqual([]);
   });
 
-  test("says how many signals it has counted", () => {
+  test("reports the number of counted signals", () => {
     expect(lostSignals(historyOf([call("signal", "ok", 2), call("wait", "ok"), call("wait", "ok")])).checked).toBe(2);
   });
 });

@@ -75,7 +75,7 @@ function granted({ operations }: History): number {
 }
 
 describe("client processes on a real server", () => {
-  test("keep what is promised when one is killed at work, and leave nothing", async () => {
+  test("keep their promises when one is killed at work, and leave nothing behind", async () => {
     const { judgement, history, left } = await play(
       "f",
       // A process that freezes for longer than its lease loses its turn. This test cannot distinguish that from being skipped.
@@ -96,7 +96,7 @@ describe("client processes on a real server", () => {
     expect(left).toEqual([]);
   });
 
-  test.each(["m", "r"] as const)("of letter %s hand leases on among callers that share a claim", async (letter) => {
+  test.each(["m", "r"] as const)("of letter %s pass leases on among callers that share a claim", async (letter) => {
     const { judgement, history, left } = await play(
       letter,
       { work: { names: 1, sessions: 6 } },
@@ -117,7 +117,7 @@ describe("client processes on a real server", () => {
     expect(left).toEqual([]);
   });
 
-  test("are found out when they take a lock that another has", async () => {
+  test("are caught when they take a lock that another client holds", async () => {
     const mutations = ["acquire-ignores-the-holder"];
     const { judgement } = await play("m", { mutations }, nothing, (seen) => granted(seen) > 40);
     const found = judgement.breaches.map(({ property }) => property);
@@ -125,7 +125,7 @@ describe("client processes on a real server", () => {
     expect(found).toContain("S2");
   });
 
-  test("are found out when they serve who came last, and count by one with the mutation for it", async () => {
+  test("are caught when they serve the last caller first, and count one by one with that mutation", async () => {
     const mutations = ["newest-waiter-first", "plain-counter"];
     const { judgement, history } = await play("f", { mutations }, nothing, (seen) => granted(seen) > 60);
     expect(judgement.breaches.map(({ property }) => property)).toContain("X3");
@@ -134,7 +134,7 @@ describe("client processes on a real server", () => {
     expect(Math.min(...tokens)).toBeGreaterThan(0);
   });
 
-  test("refuse a mutation that nobody knows", async () => {
+  test("refuse an unknown mutation", async () => {
     expect(MUTATIONS).not.toContain("none");
     await expect(play("m", { mutations: ["none"] }, nothing, () => true)).rejects.toThrow(/there is no mutation none/);
   });

@@ -84,14 +84,14 @@ describe("a history as text", () => {
   });
 });
 
-it("records are sorted by what they are, each once", () => {
+it("records are grouped by type, each once", () => {
   const history = historyOf(ONE_OF_EACH);
   expect(Object.values(history).flat()).toHaveLength(ONE_OF_EACH.length);
   expect(history.operations).toHaveLength(3);
   expect(Object.values(history).every((list) => list.length > 0)).toBe(true);
 });
 
-describe("what a holder relies on", () => {
+describe("the validity that a holder relies on", () => {
   const claims = (lines: readonly string[], ...more: readonly HistoryRecord[]) =>
     leasesOf(historyOf([...operations(lines), ...more])).map((lease) =>
       lease.claims.map(({ startMs, endMs, mode }) => [startMs, endMs, ...(mode ? [mode] : [])]),
@@ -145,13 +145,13 @@ describe("what a holder relies on", () => {
     expect(claims(lines)).toEqual(expected);
   });
 
-  it("is longer by a sample that says so", () => {
+  it("is extended by a later sample", () => {
     expect(claims(["A acquire 0-5 ok valid=100"], held)).toEqual([[[5, 130]]]);
   });
 });
 
 describe("a lock name", () => {
-  it("lets no more begin than the caps allow", () => {
+  it("allows no more operations than its caps", () => {
     const open = new OpenOperations({ concurrent: 2, openInfo: 2 });
     open.began();
     open.began();
@@ -160,7 +160,7 @@ describe("a lock name", () => {
     expect(open.mayBegin).toBe(true);
   });
 
-  it("is worn out by unknown outcomes for good", () => {
+  it("is used up permanently by unknown outcomes", () => {
     const open = new OpenOperations({ concurrent: 9, openInfo: 2 });
     for (const outcome of ["info", "no", "info"] as const) {
       open.began();

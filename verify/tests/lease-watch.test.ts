@@ -67,14 +67,14 @@ function watched() {
   };
 }
 
-test("a lease that is extended while a forced release is under way says how long it is valid", () => {
+test("a lease that is extended during a forced release reports its validity", () => {
   const { watch, view, extend, lastValidUntilMs } = watched();
   watch.taken(view);
   extend(300);
   expect(lastValidUntilMs()).toBe(300);
 });
 
-test("a lease ends with its signal, also while a forced release is under way", () => {
+test("a lease ends with its signal, even during a forced release", () => {
   const { watch, view, pass, violations } = watched();
   watch.taken(view);
   pass(99);
@@ -86,7 +86,7 @@ test("a lease ends with its signal, also while a forced release is under way", (
   ]);
 });
 
-test("a lease that its holder has released is asked nothing more", () => {
+test("a released lease is not queried any more", () => {
   const { watch, view, pass, violations } = watched();
   watch.taken(view);
   watch.over(view);

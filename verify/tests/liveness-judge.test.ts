@@ -69,7 +69,7 @@ describe("the judge of a liveness cell", () => {
     ]);
   });
 
-  it("fails two holders and a token that falls, however fast everybody was served", () => {
+  it("fails two holders and a falling token, however fast the callers were served", () => {
     const both = operations(["A acquire 0-2 ok valid=100 token=1", "B acquire 10-12 ok valid=100 token=2"]);
     expect(outcomeOf([...both, STRUCK], [GRANTED])).toBe("violation");
     const falls = operations(["A acquire 0-2 ok valid=5 token=2", "B acquire 10-12 ok valid=100 token=1"]);
@@ -83,7 +83,7 @@ describe("the judge of a liveness cell", () => {
     expect(breaches.map(({ property }) => property)).toEqual(["X1"]);
   });
 
-  it("takes a run without a strike, and one without leases, for void", () => {
+  it("counts a run without a fault, and one without leases, as void", () => {
     expect(outcomeOf([...apart.slice(0, -1), { ...STRUCK, proof: null }], [GRANTED])).toBe("void");
     expect(outcomeOf([STRUCK], [GRANTED])).toBe("void");
   });
@@ -104,7 +104,7 @@ describe("rates and waits", () => {
     expect(grantsIn(records, { process: "B", lockName, fromMs: 0, untilMs: 100 })).toBe(0);
   });
 
-  it("counts a wait that is not over until the end, and only what lies in the time", () => {
+  it("counts an unfinished wait until the end, and only the part inside the measured time", () => {
     const lockName = records[0]?.type === "operation" ? records[0].lockName : "";
     expect(longestWaitMs(records, { lockName, fromMs: 0, untilMs: 25 })).toBe(15);
     expect(longestWaitMs(records, { lockName, fromMs: 0, untilMs: 100 })).toBe(80);
@@ -154,7 +154,7 @@ describe("the liveness cells", () => {
     expect(whyNotPlayed(cellOf("L01/1n/m"), "redlock", "glide")).toContain("brings");
   });
 
-  it("are taken by peers as far as these have what is struck", async () => {
+  it("run for peers that have what the fault strikes", async () => {
     const rowsOf = async (name: string): Promise<string[]> => [
       ...new Set(peerCells(await subjectOf(name), LIVENESS_CELLS).map(({ row }) => row)),
     ];
@@ -162,7 +162,7 @@ describe("the liveness cells", () => {
     expect(await rowsOf("simple-redis-mutex")).toEqual(["L01", "L02", "L03", "L04", "L05", "L07"]);
   });
 
-  it("are played by all peers only if they are named", () => {
+  it("run for all peers only if the peers are named", () => {
     expect(readOptions(["--peers"]).cells.filter(isLiveness)).toEqual([]);
     expect(readOptions(["--peers", "--rows", "L01"]).cells.every(isLiveness)).toBe(true);
     expect(readOptions(["--peers", "--cells", "L01/1n/m"]).cells).toEqual([cellOf("L01/1n/m")]);

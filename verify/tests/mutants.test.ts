@@ -10,7 +10,7 @@ function score(file: string, killed: number, survived: number): FileScore {
 }
 
 describe("the score of a file", () => {
-  test("counts what was noticed in all that could have been, and nothing that could not", () => {
+  test("is the share of noticed mutants among those that a test could notice", () => {
     const statuses = [
       "Killed",
       "Timeout",
@@ -30,29 +30,29 @@ describe("the score of a file", () => {
     ]);
   });
 
-  test("is not read from anything but a report", () => {
+  test("is read only from a report", () => {
     expect(() => scoresOf({ part: "teeth" })).toThrow(SyntaxError);
   });
 
-  test("is the newer one where there are two", () => {
+  test("is the newer one of two", () => {
     expect(merged([score("b.ts", 1, 1), score("a.ts", 1, 0)], [score("b.ts", 3, 1)])).toEqual([
       score("a.ts", 1, 0),
       score("b.ts", 3, 1),
     ]);
   });
 
-  test("of several files weighs every mutant the same", () => {
+  test("of several files gives every mutant the same weight", () => {
     expect(total([score("a.ts", 1, 0), score("b.ts", 1, 2)])).toEqual({ ...score("together", 2, 2), score: 50 });
   });
 });
 
-test("a file with less than the least score fails", () => {
+test("a file below the minimum score fails", () => {
   const scores = [score("a.ts", LEAST_SCORE, 100 - LEAST_SCORE), score("b.ts", LEAST_SCORE - 1, 101 - LEAST_SCORE)];
   expect(tooLow(scores).map(({ file }) => file)).toEqual(["b.ts"]);
   expect(kept(scores)).toMatchObject({ part: "mutants", passed: 1, failed: 1, scores });
 });
 
-test("what is kept reads as what it was, with a row a line", () => {
+test("stored scores are read back unchanged, with one row per line", () => {
   const result = kept([score("a.ts", 3, 1)]);
   expect(JSON.parse(laidOut(result))).toEqual(result);
   expect(laidOut(result)).toContain('["a.ts", "3", "0", "1", "0", "75.0 %"]');

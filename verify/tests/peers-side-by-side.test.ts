@@ -8,7 +8,7 @@ import { peerCells, peerKey, STAND_INS } from "../src/faults/subjects/peers.js";
 import type { CellVerdict } from "../src/faults/verdict.js";
 
 describe("a request that is struck", () => {
-  it("is of a lock, of this library by name and of a peer as it sends it", () => {
+  it("concerns a lock: by name for this library, by its key for a peer", () => {
     expect(isOfALock(["EVALSHA", "mutex/acquire", "1", "hf:mutex:{a}"])).toBe(true);
     expect(isOfALock(["EVALSHA", "mutex/inspect", "1", "hf:mutex:{a}"])).toBe(false);
     expect(isOfALock(["EVALSHA", "client-record/write", "1", "hf:client"])).toBe(false);
@@ -19,7 +19,7 @@ describe("a request that is struck", () => {
     expect(isOfALock(["get", "a"])).toBe(false);
   });
 
-  it("is about the key in which the peer keeps that lock, and no other", () => {
+  it("concerns the key of that lock of the peer, and no other", () => {
     const keyPrefix = (name: string): string => peerKey("verrou", "m", name);
     const matches = isAbout({ peer: "verrou", keyPrefix }, "J01-1", "acquire");
     expect(matches(["set", "J01-1", "me", "PX", "600", "NX"])).toBe(true);
@@ -31,7 +31,7 @@ describe("a request that is struck", () => {
 });
 
 describe("the same cells", () => {
-  it("can be played one by one, also those that the matrix has of no mutex", () => {
+  it("can be run one by one, even those without a mutex in the matrix", () => {
     expect(new Set(STAND_INS.map(({ letter }) => letter))).toEqual(new Set(["m"]));
     const [standIn] = STAND_INS;
     const id = standIn?.id ?? "";
@@ -41,7 +41,7 @@ describe("the same cells", () => {
     expect(readOptions([]).cells).toEqual(expect.not.arrayContaining([standIn]));
   });
 
-  it("are written of only when they are played side by side", () => {
+  it("appear in the document only if they run side by side", () => {
     expect(() => readOptions(["--write-docs"])).toThrow(RangeError);
     expect(readOptions(["--peers"]).subjects).toEqual([
       "holdfast",
@@ -87,19 +87,19 @@ describe("the document", () => {
   };
   const text = peerDocument([report]);
 
-  it("shows versions and settings, and what each came to in the same cell", () => {
+  it("shows versions, settings, and the result of each library in the same cell", () => {
     expect(text).toContain("| verrou | 9.8.7 | m | its defaults |");
     expect(text).toContain("| J01 | holder stands still for 0.5 to 3 leases | 0 | m none | m S2 3/41 |");
   });
 
-  it("holds apart what nobody promises, and what shows nothing, with its reason and nothing of this machine", () => {
+  it("separates cells without a promise and void cells, with the reason and without data of this machine", () => {
     expect(text).toContain("1 cell in which nothing is promised by anybody: violations in 1.");
     expect(text).toContain("| m none | m void |");
     expect(text).toContain("- verrou J03/1n/m: void, # of # faults did not strike");
     expect(text).not.toContain("/a/b");
   });
 
-  it("says how to play it again", () => {
+  it("names the command that repeats the run", () => {
     expect(text).toContain("--peers --columns 1n --seconds 8 --seed 1 --jobs 2 --write-docs");
   });
 });

@@ -66,14 +66,14 @@ describe.concurrent.each(Object.keys(PEERS))("%s", (name) => {
     return heldOf(await connection.acquire(request, kind));
   }
 
-  it("says its version and settings", () => {
+  it("reports its version and settings", () => {
     expect(subject.name).toBe(name);
     expect(subject.version).toMatch(/^\d+\.\d+\.\d+/);
     expect(subject.settings).not.toBe("");
     expect(subject.letters).toContain("m");
   });
 
-  it("is held by one at a time, in each of its kinds, and by the next after a release", async () => {
+  it("has one holder at a time, for each kind, and the next one after a release", async () => {
     for (const letter of subject.letters) {
       const kind = KINDS[letter] as Kind;
       const request = asked({ renew: letter === "a" });
@@ -88,14 +88,14 @@ describe.concurrent.each(Object.keys(PEERS))("%s", (name) => {
     }
   });
 
-  it("knows its owner as the server does", async () => {
+  it("reports the same owner as the server", async () => {
     const request = asked();
     const held = await granted(request, "mutex");
     expect(await server.command("GET", keyOf(request))).toBe(held.owner);
     await held.release();
   });
 
-  it("extends what it holds, and says no longer validity than the server gives", async () => {
+  it("extends its lease, and reports no longer validity than the server grants", async () => {
     const request = asked();
     const held = await granted(request, "mutex");
     const key = keyOf(request);
@@ -109,7 +109,7 @@ describe.concurrent.each(Object.keys(PEERS))("%s", (name) => {
     await held.release();
   });
 
-  it("waits for a release, and gives up at the end of its time", async () => {
+  it("waits for a release, and gives up when its time is over", async () => {
     const request = asked();
     const held = await granted(request, "mutex");
     expect(await connection.acquire({ ...request, waitMs: 20 }, "mutex")).toMatchObject({ outcome: "no" });
@@ -120,7 +120,7 @@ describe.concurrent.each(Object.keys(PEERS))("%s", (name) => {
     expect(await next.release()).toBeUndefined();
   });
 
-  it("leaves alone what another holds, and says so if it ever says anything", async () => {
+  it("does not touch the lock of another holder, and reports that if its API can", async () => {
     const request = asked();
     const held = await granted(request, "mutex");
     const key = keyOf(request);
@@ -130,7 +130,7 @@ describe.concurrent.each(Object.keys(PEERS))("%s", (name) => {
     expect(await server.command("GET", key)).toBe("another");
   });
 
-  it("does what its letters say", async () => {
+  it("supports what its letters say", async () => {
     const expected: Partial<Record<Letter, () => Promise<void>>> = { a: renews, k: takesAll, s: counts, t: numbers };
     for (const letter of subject.letters) await expected[letter]?.();
   });
@@ -174,7 +174,7 @@ describe.concurrent.each(Object.keys(PEERS))("%s", (name) => {
     await second.release();
   }
 
-  it("takes cells of its own letters only, each of them once", () => {
+  it("accepts only cells of its own letters, each of them once", () => {
     const cells = peerCells(subject);
     expect(new Set(cells.map(({ letter }) => letter))).toEqual(new Set(subject.letters));
     expect(new Set(cells.map(({ id }) => id)).size).toBe(cells.length);

@@ -51,13 +51,13 @@ function isWellFormed(svg: string): boolean {
   return open.length === 0 && !rest.includes("<") && !/&(?!amp;|lt;|gt;|quot;|#39;)/.test(rest);
 }
 
-it("the test of what is well-formed finds what is not", () => {
+it("the check for well-formed XML finds malformed XML", () => {
   for (const broken of ["<a>", "<a><b></a></b>", '<a b="&"/>', "<a>&</a>", '<a b="<"/>'])
     expect(isWellFormed(broken)).toBe(false);
 });
 
 describe("a picture", () => {
-  it("is well-formed, needs nothing from elsewhere and is the same each time", () => {
+  it("is well-formed, self-contained and reproducible", () => {
     const draw = (): string => picture(historyOf(all), { title: "all" });
     const svg = draw();
     expect(isWellFormed(svg)).toBe(true);
@@ -81,7 +81,7 @@ describe("a picture", () => {
       expect(svg).toContain(`>${text}</text>`);
   });
 
-  it("shows what may not happen in red, in its words, and nothing else", () => {
+  it("shows violations in red, with their text, and nothing else in red", () => {
     const history = historyOf(all);
     const [violation] = leaseExclusion(history).violations;
     const svg = picture(history, { title: "S2", ...(violation && { violation }) });
@@ -97,7 +97,7 @@ describe("a picture", () => {
     expect(svg.match(/class="order">\d+\./g)).toEqual(['class="order">1.', 'class="order">2.', 'class="order">1.']);
   });
 
-  it("takes any name for a name", () => {
+  it("accepts any name", () => {
     const [first] = operations(["A acquire 0-5 ok"]);
     const evil = { ...first, process: `"><script>alert(1)</script>&\u0000\ud800`, lockName: "]]>" } as HistoryRecord;
     const svg = picture(historyOf([evil]), { title: "<&>" });
@@ -105,7 +105,7 @@ describe("a picture", () => {
     expect(svg).not.toContain("<script");
   });
 
-  it("of one lock shows no other, and of a window no more than it", () => {
+  it("of one lock shows no other lock, and of a window nothing outside it", () => {
     const other = operations(["Z acquire 0-5 ok"], "mutex", "other");
     const history = historyOf([...all, ...other]);
     expect(picture(history, { title: "one", lockName: "orders" })).not.toContain(">Z<");
@@ -114,7 +114,7 @@ describe("a picture", () => {
     expect(late).not.toContain("acquire ✓");
   });
 
-  it("of nothing is a picture too", () => {
+  it("of an empty history is a picture too", () => {
     expect(isWellFormed(picture(historyOf([]), { title: "empty" }))).toBe(true);
   });
 });
@@ -126,7 +126,7 @@ it("instants on the axis are round, and stay within the window", () => {
   ]);
 });
 
-it("what would touch gets another row", () => {
+it("items that would touch get another row", () => {
   const extents = [
     { left: 0, right: 10 },
     { left: 12, right: 20 },
@@ -136,7 +136,7 @@ it("what would touch gets another row", () => {
   expect(rowsOf(extents, 5)).toEqual([0, 1, 0, 0]);
 });
 
-it("a text is cut to its room between characters, and escaped", () => {
+it("a text is cut between characters to fit, and escaped", () => {
   expect(fit("lock 🔒🔒🔒", widthOf("lock 🔒🔒"))).toBe("lock 🔒…");
   expect(escapeXml(`<a b="c">&'`)).toBe("&lt;a b=&quot;c&quot;&gt;&amp;&#39;");
 });

@@ -55,7 +55,7 @@ function grants({ operations }: History): number {
 }
 
 describe("client processes on a quorum", () => {
-  test("hold one after the other, by answers of a majority and by tokens that rise", async () => {
+  test("hold one after the other, by replies of a majority and rising tokens", async () => {
     const { judgement, history } = await play([], (seen) => grants(seen) >= 40);
     expect(grants(history)).toBeGreaterThanOrEqual(40);
     expect(judgement.breaches.map(({ property, message }) => `${property}: ${message}`)).toEqual([]);
@@ -64,7 +64,7 @@ describe("client processes on a quorum", () => {
     expect(ends.every(({ answeredMs }) => typeof answeredMs === "number")).toBe(true);
   }, 60_000);
 
-  test("are seen to hold at once when voters grant what they have granted", async () => {
+  test("are found to hold at once when voters grant a lock twice", async () => {
     const { judgement } = await play(["voter-ignores-the-holder"], (seen) => grants(seen) >= 40);
     expect(judgement.breaches.map(({ property }) => property)).toContain("S2");
   }, 60_000);

@@ -45,7 +45,7 @@ describe("the large bound", () => {
     expect(states).toBeGreaterThan(BEGINNING);
   });
 
-  test("is told apart by how far it was searched", () => {
+  test("is distinguished by how far it was searched", () => {
     const ran = [
       { id: "W1", verdict: "holds", states: 7 },
       { id: "W2", verdict: "capped", states: 9 },
@@ -55,7 +55,7 @@ describe("the large bound", () => {
   });
 });
 
-test("alike clients that change places make fewer states, and the same verdict", { timeout: LONG_MS }, async () => {
+test("symmetric clients reduce the number of states, with the same verdict", { timeout: LONG_MS }, async () => {
   const server = new Server(await productionScripts());
   const smaller = { kind: mutexKind, enqueue: true, clients: [[1], [1]], budget: { crashes: 1, delays: 0 } } as const;
   const apart = await explore(new PlainWorld(smaller, server), STATES);

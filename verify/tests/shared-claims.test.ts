@@ -35,7 +35,7 @@ function begin(lease: { token: number; callMs?: number; validForMs?: number; own
 }
 
 describe("leases of one claim", () => {
-  test("are told apart, and may follow each other until the batch is over", () => {
+  test("are distinct, and may follow each other until the batch is over", () => {
     for (let nth = 0; nth < BLOCK; nth += 1) expect(begin({ token: TOKEN + nth })).toBe(nth);
     expect(found).toEqual([]);
     expect(begin({ owner: "p0-0-id/2/1000/32/s1", token: 1 })).toBe(0);
@@ -54,7 +54,7 @@ describe("leases of one claim", () => {
     expect(found).toEqual([property]);
   });
 
-  test("violate L6 if they are more than the grant is good for", () => {
+  test("violate L6 if there are more than the grant allows", () => {
     for (let nth = 0; nth <= BLOCK; nth += 1) begin({ token: TOKEN + nth });
     expect(found).toEqual(["L6"]);
   });
@@ -74,7 +74,7 @@ describe("a release without an answer", () => {
   });
 });
 
-test("crowds change nothing else of a plan, and hand leases on", async () => {
+test("crowds change nothing else in a plan, and pass leases on", async () => {
   let handedOn = 0;
   let crowds = 0;
   for (let seed = 1; seed <= 12; seed += 1) {

@@ -9,7 +9,7 @@ import { runPlan } from "../src/simulation/run.js";
 const SEARCHED = 100;
 
 describe("a run that once failed", () => {
-  test.each(REGRESSION_SEEDS)("passes as it was: seed $seed, $was", async ({ seed, kind, profile }) => {
+  test.each(REGRESSION_SEEDS)("passes unchanged: seed $seed, $was", async ({ seed, kind, profile }) => {
     const plan = choose(seed, kind, profile);
     const ids = [...plan.sessions, ...plan.faults].map(({ id }) => id);
     const { violations } = await runPlan(reduced(plan, new Set(ids.filter(isOfOld))));
@@ -27,14 +27,14 @@ describe("clocks of different speed", () => {
   const drifting = (rate: number) => (process: number, id: number) =>
     ({ id, atMs: 0, process, what: "drift", rate }) as const;
 
-  test.each([0.99, 1.01])("break nothing at the end of what is assumed: %d", async (rate) => {
+  test.each([0.99, 1.01])("break nothing at the limit of the assumption: %d", async (rate) => {
     for (let seed = 1; seed <= 5; seed += 1) {
       const { violations } = await runPlan(onlyWith(seed, drifting(rate)));
       expect(violations, `seed ${seed}`).toEqual([]);
     }
   });
 
-  test("let two hold at once beyond it", async () => {
+  test("allow two holders beyond it", async () => {
     for (let seed = 1; seed <= SEARCHED; seed += 1) {
       const { violations } = await runPlan(onlyWith(seed, drifting(0.9)));
       if (violations.some(({ property }) => property === "S2")) return;
@@ -44,7 +44,7 @@ describe("clocks of different speed", () => {
 });
 
 describe("a connection that is given up", () => {
-  test("brings what was sent over it after what came over the next, and nothing breaks", async () => {
+  test("delivers its requests after those of the next connection, and nothing breaks", async () => {
     let overtaken = 0;
     for (let seed = 1; seed <= 8; seed += 1) {
       const plan = onlyWith(seed, (process, id) => ({

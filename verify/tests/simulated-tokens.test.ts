@@ -21,19 +21,19 @@ function verdict(tokensUntilMs: number, lines = FALLING, exclusionUntilMs = NEVE
   return linearizability(history, circumstances, 10_000).violations.map(({ property }) => property);
 }
 
-test("tokens count where the server forgot none", () => {
+test("tokens are judged if the server forgot none", () => {
   expect(verdict(Number.POSITIVE_INFINITY)).toEqual(["S1"]);
 });
 
-test("tokens count where it forgot them only after the last grant", () => {
+test("tokens are judged if the server forgot them only after the last grant", () => {
   expect(verdict(51)).toEqual(["S1"]);
 });
 
-test("tokens do not count where it forgot them before the last grant", () => {
+test("tokens are not judged if the server forgot them before the last grant", () => {
   expect(verdict(45)).toEqual([]);
 });
 
-test("a claim keeps others out from its grant on, although who is served by it has called later", () => {
+test("a claim excludes others from its grant on, even if the served caller called later", () => {
   const joined = (grantedMs: number): string[] => [
     "A acquire 0-1 ok lease=100 token=5",
     "A release 2-3 ok",

@@ -30,7 +30,7 @@ describe("a simulated system", () => {
     }
   }
 
-  test("goes on to the trip behind a holder that was killed, and past a waiter that was", async () => {
+  test("grants the lock after a killed holder, and skips a killed waiter", async () => {
     const decided = { holders: 0, waiters: 0 };
     for (let seed = 1; seed <= KILLED_SEEDS; seed += 1) {
       const { violations, checked } = await runPlan(withOnlyKills(planOf(seed, "mutex", "none")));
@@ -55,7 +55,7 @@ describe("a simulated system", () => {
     expect(decided).toBeGreaterThan(FAIR_SEEDS / 10);
   });
 
-  test("does the same again for the same seed", async () => {
+  test("does the same for the same seed", async () => {
     const plan = planOf(7, "mutex", "promised");
     const withoutProcessId = ({ trace }: { trace: readonly string[] }): string[] =>
       trace.filter((line) => !line.includes("client-record"));
@@ -65,7 +65,7 @@ describe("a simulated system", () => {
     expect(withoutProcessId(second)).toEqual(withoutProcessId(first));
   });
 
-  test("has no other time and chance than its own", async () => {
+  test("uses only its own clocks and random numbers", async () => {
     const runtime = { monotonicMs: () => performance.now() };
     const { violations } = await runPlan(planOf(1, "mutex", "none"), { runtime: (own) => ({ ...own, ...runtime }) });
     expect(violations.map(({ property }) => property)).toContain("determinism");
@@ -79,8 +79,8 @@ describe("a run that once failed", () => {
   });
 });
 
-describe("where nothing is promised", () => {
-  test.each(["forgets", "clock-forward"] as const)("two hold what only one may: %s", async (profile) => {
+describe("without a promise", () => {
+  test.each(["forgets", "clock-forward"] as const)("two holders are found: %s", async (profile) => {
     for (let seed = 1; seed <= SEARCHED; seed += 1) {
       const { excused } = await runPlan(planOf(seed, "mutex", profile));
       if (excused.some(({ property }) => property === "S2")) return;
@@ -103,7 +103,7 @@ describe("a mistake", () => {
     },
   );
 
-  test("is made small", async () => {
+  test("is reduced to a small run", async () => {
     const [mutation] = MUTATIONS;
     if (mutation === undefined) throw new Error("there is no mistake");
     const plan = planOf(mutation.seed, mutation.kind, "promised");

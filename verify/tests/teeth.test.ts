@@ -14,7 +14,7 @@ const document = readFileSync(fileURLToPath(new URL("../docs/teeth.md", import.m
 /** So many are asked for; those that come with several servers do not count. */
 const FEWEST_BUGS = 25;
 
-test("every id is used once, and every bug that a tooth names is one of the reference", () => {
+test("every id is unique, and every bug that a tooth names is in the reference", () => {
   expect(new Set(TEETH.map(({ id }) => id)).size).toBe(TEETH.length);
   expect(new Set(BUGS.map(({ id }) => id)).size).toBe(BUGS.length);
   const known = BUGS.map(({ id }) => id);
@@ -40,7 +40,7 @@ describe("a mistake can still be made:", () => {
   });
 });
 
-describe("who must notice it is there:", () => {
+describe("the check that must notice it exists:", () => {
   test.each(TEETH)("$id", ({ catcher }) => {
     switch (catcher.by) {
       case "simulation":

@@ -24,7 +24,7 @@ const cut = (atMs: number, process = 0): FaultEvent => ({
   goneInMs: 0,
 });
 
-test("where nothing goes wrong it is told at once", () => {
+test("without a fault, the waiter is notified immediately", () => {
   expect(toldWith()).toBe(3_000 + TOLD_MS);
 });
 

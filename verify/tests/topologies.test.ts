@@ -10,7 +10,7 @@ const SEEDS = 12;
 const SEARCHED = 60;
 
 describe.each(TOPOLOGIES)("a simulated %s", (topology) => {
-  test("keeps what is promised of it", async () => {
+  test("keeps its promises", async () => {
     let grants = 0;
     for (let seed = 1; seed <= SEEDS; seed += 1) {
       const { violations, grantCount } = await runTopology(topologyPlanOf(seed, topology));
@@ -20,7 +20,7 @@ describe.each(TOPOLOGIES)("a simulated %s", (topology) => {
     expect(grants).toBeGreaterThan(2 * SEEDS);
   });
 
-  test("does the same again for the same seed", async () => {
+  test("does the same for the same seed", async () => {
     const withoutProcessId = ({ trace }: { trace: readonly string[] }): string[] =>
       trace.filter((line) => !line.includes("client-record"));
     const first = await runTopology(topologyPlanOf(3, topology), {}, true);
@@ -29,7 +29,7 @@ describe.each(TOPOLOGIES)("a simulated %s", (topology) => {
     expect(withoutProcessId(second)).toEqual(withoutProcessId(first));
   });
 
-  test("plays a part of a run by itself", async () => {
+  test("can play a part of a run", async () => {
     const plan = topologyPlanOf(5, topology);
     const [first] = plan.sessions;
     const { violations, grantCount } = await runTopology(topologyReduced(plan, new Set([first?.id ?? 0])));
@@ -41,7 +41,7 @@ describe.each(TOPOLOGIES)("a simulated %s", (topology) => {
 const KINDS_BUT_THE_MUTEX = KINDS.map(({ name }) => name).filter((name) => name !== "mutex");
 
 describe.each(KINDS_BUT_THE_MUTEX)("a %s on a master that is failed over", (kind) => {
-  test("keeps what is promised of it", async () => {
+  test("keeps its promises", async () => {
     let grants = 0;
     for (let seed = 1; seed <= SEEDS / 2; seed += 1) {
       const { violations, grantCount } = await runTopology(topologyPlanOf(seed, "replicas", kind));

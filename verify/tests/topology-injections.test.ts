@@ -3,7 +3,7 @@ import { INJECTIONS, injectionOf } from "../src/faults/injections/table.js";
 import { CELLS, isLiveness, ROWS, SINGLE_CELLS } from "../src/faults/matrix.js";
 
 describe("the faults", () => {
-  it("are there for every row of the matrix that has a cell on it, but for the one that is simulated", () => {
+  it("exist for every row of the matrix with a cell, except the simulated row", () => {
     // The rows about liveness have scenarios of their own.
     const none = ROWS.flatMap(({ cells }) => cells)
       .filter((cell) => !isLiveness(cell))
@@ -13,7 +13,7 @@ describe("the faults", () => {
     );
   });
 
-  it("that no run can make on several servers say so, and those on one server are all made", async () => {
+  it("say so if no run can inject them on several servers, and all can be injected on one server", async () => {
     const missing = CELLS.filter(({ row, column }) => injectionOf(row, column)?.unavailable !== undefined);
     const onSeveral = missing
       .filter((cell) => !SINGLE_CELLS.includes(cell))
@@ -25,13 +25,13 @@ describe("the faults", () => {
     );
   });
 
-  it("belong to a row each, and to one only", () => {
+  it("belong to exactly one row each", () => {
     const rows = INJECTIONS.map(({ row }) => row);
     expect(new Set(rows).size).toBe(rows.length);
     expect(rows.filter((row) => !ROWS.some((line) => line.row === row))).toEqual([]);
   });
 
-  it("leave clients idle where two holders are directed", () => {
+  it("leave clients idle if two holders are directed", () => {
     const broken = SINGLE_CELLS.filter(({ expectation }) => expectation === "broken").map(({ row }) => row);
     const busy = broken.filter((row) => injectionOf(row)?.work !== undefined);
     // Promised in one column and not in another; it takes its own care.

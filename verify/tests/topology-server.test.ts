@@ -22,7 +22,7 @@ async function clock(server: OwnServer): Promise<number> {
 }
 
 describe("a server without a file", () => {
-  it("forgets everything when it is killed, and comes back as another", async () => {
+  it("forgets everything when it is killed, and returns with a new run id", async () => {
     const server = await start({ durability: "1n" });
     await server.command("SET", "a", "1");
     const before = await runId(server);
@@ -34,7 +34,7 @@ describe("a server without a file", () => {
 });
 
 describe("a server that syncs every write", () => {
-  it("keeps what it answered over a kill, a shutdown and a power loss", async () => {
+  it("keeps acknowledged writes across a kill, a shutdown and a power loss", async () => {
     const server = await start({ durability: "1a", hasSyncShim: true });
     await server.command("SET", "killed", "1");
     await server.kill();
@@ -67,7 +67,7 @@ describe("a server that syncs every write", () => {
 });
 
 describe("a server that syncs every second", () => {
-  it("keeps what it answered over a kill, and loses it when the power goes", async () => {
+  it("keeps acknowledged writes across a kill, and loses them in a power loss", async () => {
     const server = await start({ durability: "1e", hasSyncShim: true });
     await server.command("SET", "a", "1");
     await server.kill();
@@ -83,7 +83,7 @@ describe("a server that syncs every second", () => {
 });
 
 describe("a server whose clock is bent", () => {
-  it("steps forward and back, and stands still, beside a clock that runs", async () => {
+  it("steps forward and back, and stops, next to a clock that runs", async () => {
     const server = await start({ durability: "1n", hasClockShim: true });
     expect(Math.abs((await clock(server)) - Date.now())).toBeLessThan(1_000);
     server.stepClock(120_000);
@@ -98,7 +98,7 @@ describe("a server whose clock is bent", () => {
     expect(await clock(server)).not.toBe(frozen);
   });
 
-  it("loses a key of a minute at once when the clock steps over it", async () => {
+  it("loses a key with a minute to live immediately when the clock steps past its expiry", async () => {
     const server = await start({ durability: "1n", hasClockShim: true });
     await server.command("SET", "a", "1", "PX", 60_000);
     server.stepClock(120_000);

@@ -24,7 +24,7 @@ function violations(...log: LogEntry[]): readonly string[] {
 }
 
 describe("the judge", () => {
-  test("finds nothing where each holder leaves before the next one enters", () => {
+  test("finds nothing if each holder leaves before the next one enters", () => {
     const [first, second] = [grant(10), grant(20, { build: "new" })];
     expect(violations(first, exit(first, 19), second, exit(second, 30))).toEqual([]);
   });
@@ -43,7 +43,7 @@ describe("the judge", () => {
     expect(violations(first, { type: "still", id, untilMs: 40 }, second)).not.toEqual([]);
   });
 
-  test("lets readers and permits be shared, up to their number", () => {
+  test("allows shared readers and permits, up to their number", () => {
     const reader = (ms: number): Entry => grant(ms, { kind: "read-write-lock", mode: "read" });
     expect(violations(reader(10), reader(20))).toEqual([]);
     expect(violations(reader(10), grant(20, { kind: "read-write-lock" }))).not.toEqual([]);
@@ -52,14 +52,14 @@ describe("the judge", () => {
     expect(violations(holder(10, 1), holder(20, 2))).not.toEqual([]);
   });
 
-  test("finds tokens that fall or come twice", () => {
+  test("finds tokens that fall or appear twice", () => {
     const [first, second] = [grant(10, { token: 9 }), grant(20, { token: 8 })];
     expect(violations(first, exit(first, 11), second).join()).toContain('tokens of "long" fell');
     const [one, twin] = [grant(10, { token: 9 }), grant(20, { token: 9 })];
     expect(violations(one, exit(one, 11), twin).join()).toContain("came twice");
   });
 
-  test("finds a lease that the server ended early, and lets one end that nobody renewed", () => {
+  test("finds a lease that the server ended early, and accepts the end of one that was not renewed", () => {
     const first = grant(10);
     expect(violations(first, exit(first, 20, "server-lost"))).not.toEqual([]);
     expect(violations(first, exit(first, 20, "expired"))).toEqual([]);
@@ -112,7 +112,7 @@ describe("on a real server", () => {
     expect(verdict.grants).toBeGreaterThan(0);
   });
 
-  test("a hand-over that grants less than a waiter counts on is caught", { timeout: 120_000 }, async () => {
+  test("a hand-over that grants less than the waiter relies on is caught", { timeout: 120_000 }, async () => {
     const options = { seconds: 3, seed: 1, mistake: "brief-hand-off", json: undefined } as const;
     const { verdict } = await play(mixed, 1, builds, options);
     expect(verdict.violations.join()).toMatch(/two holders/);

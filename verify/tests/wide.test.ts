@@ -28,10 +28,10 @@ function crowded(rounds: number, lostEvery: number): Operation[] {
   return operations(lines);
 }
 
-describe("a lock name with as much at once as the caps allow", () => {
+describe("a lock name with as many simultaneous operations as the caps allow", () => {
   const history = crowded(400, 21);
 
-  it("is that wide", () => {
+  it("has that width", () => {
     const [width] = widths(history);
     expect(width?.openInfo).toBeGreaterThan(CAPS.openInfo - 3);
     expect(width?.openInfo).toBeLessThanOrEqual(CAPS.openInfo);
@@ -44,7 +44,7 @@ describe("a lock name with as much at once as the caps allow", () => {
   });
 });
 
-describe("what the history says of a lease's end spares work and changes no verdict", () => {
+describe("recorded ends of leases save work and change no verdict", () => {
   const instant = fc.integer({ min: 0, max: 40 });
   const drawn = fc.array(
     fc.record({
