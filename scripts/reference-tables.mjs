@@ -168,7 +168,7 @@ export function documents() {
       title,
       ["| error | code | meaning |", "|---|---|---|", ...paths.flatMap(errorRows)],
     ]),
-    "docs/recipes/telemetry.md": [
+    "docs/metrics.md": [
       ["metrics", ["| metric | type | label | meaning |", "|---|---|---|---|", ...metricRows()]],
     ],
   };

@@ -104,6 +104,7 @@ export const ENGLISH = [
       "errors",
       "errors-more",
       "error-index",
+      "metrics",
       "outcomes",
       "warnings",
       "fencing",

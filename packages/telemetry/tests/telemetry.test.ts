@@ -760,7 +760,9 @@ test.each([
 });
 
 test("the documentation describes every metric and warning", () => {
-  const page = readFileSync(new URL("../../../docs/recipes/telemetry.md", import.meta.url), "utf8");
+  const page = ["recipes/telemetry.md", "metrics.md"]
+    .map((name) => readFileSync(new URL(`../../../docs/${name}`, import.meta.url), "utf8"))
+    .join("\n");
   for (const code of ["HOLDFAST_TELEMETRY_GROUPS", "HOLDFAST_TELEMETRY_FAILED"]) expect(page).toContain(code);
   return import("../src/definitions.js").then(({ COMMAND, COUNTERS, GAUGES, HISTOGRAMS }) => {
     for (const { name } of [COUNTERS, GAUGES, HISTOGRAMS, { COMMAND }].flatMap((all) => Object.values(all))) {
