@@ -110,7 +110,10 @@ function packagesOf(file) {
   return JSON.parse(readFileSync(file, "utf8")).packages;
 }
 
-/** Writes the generated Lua constants, compiles all workspaces and builds the console's pages, or stops. All are incremental. */
+/**
+ * Writes the generated Lua constants, compiles all workspaces and builds the console's pages, or stops. All are
+ * incremental.
+ */
 export async function build() {
   if ((await node([tools.buildLua])) !== 0) stop("the Lua scripts were refused, see above");
   if ((await node([tools.tsc, "-b"])) !== 0) stop("the build failed, see above");
@@ -143,8 +146,8 @@ async function installRedis() {
 }
 
 /**
- * PostgreSQL, for the example that checks tokens there: installed where CI=true, asked for elsewhere, since that is much for one
- * test. Where it is missing in CI, the test fails by itself.
+ * PostgreSQL, for the example that checks tokens in it. It is large for one test, so it is installed only if CI=true;
+ * elsewhere a message asks for it. If it is missing in CI, the test fails.
  */
 export async function postgres() {
   if (hasPostgres()) return;

@@ -2,7 +2,8 @@
 /**
  * npm run verify:…: what tests cannot show, on the production scripts.
  *
- * `verify:sim`, `verify:search`, `verify:faults`, `verify:failovers` and `verify:upgrade` are one command each, with their own arguments. `verify:pr`,
+ * `verify:sim`, `verify:search`, `verify:faults`, `verify:failovers` and `verify:upgrade` are one command each, with
+ * their own arguments. `verify:pr`,
  * `verify:nightly` and `verify:release` are several in a row, bounded in time, with one report. They close with
  * `N passed, N failed`: the sum of what each part counts.
  */
@@ -21,7 +22,8 @@ import { build, dependencies, node, redisServer, root } from "./setup.mjs";
  * @property {string} part  folder under verify/src
  * @property {string[]} args
  * @property {string} [program]  of that folder, if it is not its main one
- * @property {string} [folder]  of its own within the report, or what its results are called there, where a run has two of a part
+ * @property {string} [folder]  of its own within the report, or what its results are called there, where a run has two
+ * of a part
  */
 
 /** The simulation computes, so a process for each core but the one on which the search does. */
@@ -193,7 +195,7 @@ async function faults(args, report) {
 }
 
 /**
- * Test files with nothing left out, with more patience, since they share the machine.
+ * Runs test files without a selection, and with longer timeouts because they share the machine.
  *
  * @param {string[]} args
  * @returns {Promise<Counts>}

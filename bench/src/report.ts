@@ -20,7 +20,7 @@ export interface Report {
   readonly comparisons: readonly Comparison[];
 }
 
-/** Who took part, as which version and with which settings. */
+/** The measured libraries, with their versions and settings. */
 export interface Contestant {
   readonly name: string;
   readonly version: string;

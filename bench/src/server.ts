@@ -15,7 +15,7 @@ const PORTS = 65_536;
 const PORT_TRIES = 1_000;
 const START_TIMEOUT_MS = 10_000;
 
-/** How a server is started that is not just any server. */
+/** Options of a server that differs from the default. */
 export interface ServerOptions {
   /** More arguments of redis-server. */
   readonly args?: readonly string[];

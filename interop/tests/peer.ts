@@ -68,7 +68,7 @@ export interface ClockedSettings {
 /**
  * Java with Redisson: any number of clients, made by the verb `connect`.
  *
- * @param clockAheadMs  how wrong the clock of that machine is, as far as Java can tell; below 0: behind
+ * @param clockAheadMs  how far the clock of that machine is ahead, from the view of Java; below 0: behind
  */
 export function startRedisson(version: RedissonVersion = "4.7.0", clockAheadMs = 0): Peer {
   return startJava(version, "peers.RedissonPeer", clockAheadMs);

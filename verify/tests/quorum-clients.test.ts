@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => topology.stop());
 
-/** Three processes contend for two locks of three servers, until the history shows what it has to. */
+/** Three processes contend for two locks on three servers, until the history contains the expected records. */
 async function play(
   mutations: readonly string[],
   shows: (history: History) => boolean,

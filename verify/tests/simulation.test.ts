@@ -12,7 +12,7 @@ const SEEDS_PER_KIND = 3;
 const KILLED_SEEDS = 12;
 /** Few of these seeds have several that wait when a count comes to zero. */
 const FAIR_SEEDS = 30;
-/** So many seeds find every mistake, with some to spare. */
+/** This many seeds find every mistake, with some margin. */
 const SEARCHED = 100;
 
 describe("a simulated system", () => {

@@ -26,7 +26,7 @@ export interface Adapter {
   open(connection: Connection): Promise<Contestant>;
   /** Like `open`, for a lock on a majority of the independent servers at these ports. Absent if the library has none. */
   openQuorum?(connection: Connection, ports: readonly number[]): Promise<Contestant>;
-  /** As `open`, for a lock in the cluster that has nodes at these ports; absent where it is not measured. */
+  /** Like `open`, for a lock in the cluster with nodes at these ports. Absent if it is not measured. */
   openCluster?(connection: Connection, ports: readonly number[]): Promise<Contestant>;
 }
 

@@ -1,4 +1,4 @@
-/** Thousands of waits of one process that end together: each run in a process of its own. */
+/** Thousands of waits of one process that time out together. Each run uses a new process. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";

@@ -14,7 +14,7 @@ export class Holdings {
     this.#contestant = contestant;
   }
 
-  /** @returns what the leases take of this process's memory, after a collection */
+  /** @returns the memory of this process that the leases use, after a garbage collection */
   async hold(leases: number): Promise<HoldDone> {
     const warm: Held[] = [];
     await this.#fill(warm, "warm", Math.min(leases, WARM_UP_LEASES));

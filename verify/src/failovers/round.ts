@@ -12,7 +12,10 @@ export interface Failover {
   readonly promotedAtMs: number;
   /** When the old master was started again. */
   readonly restartedAtMs: number;
-  /** When a second master was seen beside the one that took over; undefined if none was. Then nothing is promised. */
+  /**
+   * When a second master was seen next to the one that took over. In that case nothing is promised. Undefined if there
+   * was none.
+   */
   readonly rivalAtMs: number | undefined;
   /** Bytes of the master's writes that the replica which took over never got. */
   readonly lostBytes: number;
@@ -83,7 +86,10 @@ export async function failOver(stage: Stage, crew: Crew, chance: Chance, leaseMs
   return { names, cutAtMs, killedAtMs, promotedAtMs, restartedAtMs, rivalAtMs, lostBytes, holders, stuck };
 }
 
-/** Whether another server of the shard serves as a master: sentinels may choose twice. A cluster has a number for each choice. */
+/**
+ * Whether another server of the shard serves as a master: sentinels may choose twice. A cluster has a number for each
+ * choice.
+ */
 async function hasRival(stage: Stage, successor: Node): Promise<boolean> {
   if (stage.topology === "cluster") return false;
   const roles = await Promise.all(

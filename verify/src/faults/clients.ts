@@ -44,7 +44,7 @@ export interface Clients {
   stop(): Promise<void>;
 }
 
-/** How long a server is given to answer where nothing else is said; shorter than most leases of the runs. */
+/** The default time in which a server must answer. Shorter than most leases of the runs. */
 export const COMMAND_TIMEOUT_MS = 500;
 
 /** A crowd that starts all at once keeps every one of it from coming up in time. */

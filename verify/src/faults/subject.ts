@@ -104,7 +104,7 @@ export interface Held {
   /** Whether it continues a claim that was granted to an earlier caller, without a new lease on the server. */
   readonly isHandedOn?: boolean;
   readonly token: number | null;
-  /** Until when the subject says that it can be relied upon, read now; null if it says nothing. */
+  /** The current end of validity that the subject reports. Null if it reports none. */
   validUntilMs(): number | null;
   isHeld(): boolean;
   /** Calls once when the subject says that it is lost; never, if it does not say so. */

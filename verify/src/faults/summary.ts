@@ -24,7 +24,7 @@ export function isFailure({ outcome, subject }: CellVerdict): boolean {
   return subject === "holdfast" && outcome !== "ok" && outcome !== "unavailable";
 }
 
-/** Peers of which no run showed anything: then it is the runner that cannot drive them, and that is ours. */
+/** Peers without any valid run. Then our runner cannot drive them, which is our mistake. */
 export function silentPeers(verdicts: readonly CellVerdict[]): string[] {
   const of = groupBy(
     verdicts.filter(({ subject }) => subject !== "holdfast"),

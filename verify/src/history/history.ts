@@ -66,7 +66,7 @@ export function historyOf(records: Iterable<HistoryRecord>): History {
   };
 }
 
-/** Puts what has the same key together, in the order of first appearance. */
+/** Groups items with the same key, in the order of first appearance. */
 export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {

@@ -1,4 +1,4 @@
-/** What each kind of lock may do when it is asked one operation at a time. */
+/** The sequential model of each kind of lock: its legal replies to one operation at a time. */
 export type { Exclusive, Holding } from "./exclusive.js";
 export { fenced } from "./fenced.js";
 export { type Fifo, fifo, fifoOperations } from "./fifo.js";

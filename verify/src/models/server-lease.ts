@@ -14,8 +14,8 @@ export interface Unbounded {
   readonly beganMs: number;
   readonly endedMs: number;
   /**
-   * `early`: what was held may vanish at any time within (clock step forward, eviction, flush, failover).
-   * `late`: what was held may stay for ever after (clock step backward, frozen clock).
+   * `early`: a hold may vanish at any time during the fault (clock step forward, eviction, flush, failover). `late`: a
+   * hold may stay forever after the fault (clock step backward, frozen clock).
    */
   readonly expiry: "early" | "late";
 }

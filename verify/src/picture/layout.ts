@@ -6,7 +6,7 @@ export interface Scale {
   readonly untilMs: number;
   readonly left: number;
   readonly right: number;
-  /** Where the instant lies; what is outside of the window lies at its edge. */
+  /** The position of the instant. Instants outside the window lie at its edge. */
   x(atMs: number): number;
   /** Whether any of the span is in the window. */
   shows(beganMs: number, endedMs: number): boolean;

@@ -10,7 +10,7 @@
 
 /** One step of time, in ms. All that happens between two steps happens in less than one ms. */
 export const TICK_MS = 1_000;
-/** The length of a lease: over in the second tick after the one in which it began. */
+/** The length of a lease, which ends in the second tick after the one in which it began. */
 export const LEASE_MS = 1_500;
 /** A lease is good in the tick in which it begins and in the next one. */
 export const LEASE_TICKS = 2;

@@ -100,7 +100,7 @@ async function rules(wanted: readonly Rule[], hasTraces: boolean): Promise<Judge
   return judged;
 }
 
-/** Says where the documents say something else. */
+/** Reports where the documents differ from the results. */
 function check(judged: readonly Judged[] | undefined): void {
   const document = readFileSync(WORLDS_DOCUMENT, "utf8");
   for (const [id, , bound, verdict, states] of rows.filter(([, what]) => !what.startsWith("without "))) {

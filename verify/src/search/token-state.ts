@@ -19,7 +19,7 @@ export interface Attempt {
 /** What a server is to an attempt that writes back: not of the decided set, at the token already, below it, or raised. */
 export type Part = "none" | "standing" | "behind" | "raised";
 
-/** What is under way between one attempt and one server. */
+/** The messages in flight between one attempt and one server. */
 export interface Link {
   /** Copies of the request to acquire that have not come. */
   asks: number;

@@ -14,7 +14,7 @@ const FASTEST = 1.0101;
 
 /** See the file header. */
 export function circumstancesOf({ setup, judge, network, recorder }: World): Circumstances {
-  // By how much the server's clock is late by then, as far as it was set back or stood still.
+  // How far the clock of the server is behind by then, because it was set back or stopped.
   let lateMs = 0;
   const slowClock = setup.faults
     .toSorted((a, b) => a.atMs - b.atMs)

@@ -1,4 +1,4 @@
-/** What is on record of an operation while it may still change. */
+/** The record of an operation while it may still change. */
 import type { Arguments, Operation, Verb } from "../history/index.js";
 import type { SimulatedProcess } from "./process.js";
 

@@ -1,7 +1,8 @@
 /**
  * The library as it was before grants by message had to be confirmed, for a process among others of today.
  *
- * The build that is kept in `verify/baseline`, with its own scripts and its own reckoning of leases. It shares the errors of the present
+ * The build that is kept in `verify/baseline`, with its own scripts and its own reckoning of leases. It shares the
+ * errors of the present
  * build, which have not changed, so that whoever tells one from another need not know two.
  */
 import { execFile } from "node:child_process";
@@ -40,7 +41,10 @@ export function oldProcessOf(seed: number, kind: string, processCount: number): 
   return KINDS.has(kind) && random.chance(0.12) ? random.whole(0, processCount - 1) : undefined;
 }
 
-/** Whether a history of processes of both sorts is held to that property: how late an old one asks, the sweeps do not know. */
+/**
+ * Whether that property is judged in a history with processes of both versions. The sweeps do not know how late an old
+ * process asks.
+ */
 export function isPromisedBeside(property: string): boolean {
   return !/^L[1236]$/.test(property);
 }

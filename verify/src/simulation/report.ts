@@ -49,7 +49,7 @@ function ofKind({ byKind }: Total, kind: string): Total["byKind"][string] {
   return own;
 }
 
-/** Adds what another process has counted. */
+/** Adds the counts of another process. */
 export function addTotal(total: Total, other: Total): void {
   for (const field of ["seeds", "grants", "events", "operations", "failed", "unknown", "excused"] as const)
     total[field] += other[field];

@@ -22,11 +22,14 @@ export interface Scene {
 /** How one kind is driven. A new kind is one more file that exports one, and a line in kinds/table.ts. */
 export interface Kind {
   readonly name: string;
-  /** Whoever waits here may wait for somebody who never comes: it gives up after so long at most. Absent: somebody always comes. */
+  /**
+   * Whoever waits here may wait for somebody who never comes: it gives up after so long at most. Absent: somebody
+   * always comes.
+   */
   readonly patienceMs?: number;
   /** Does what the session says, in its process. */
   run(scene: Scene): Promise<void>;
-  /** A script has run, with that answer. */
+  /** Called after a script has run, with its reply. */
   ran?(world: World, process: SimulatedProcess, call: Call, outcome: string | undefined, reply: Reply): void;
   /** What is left to judge when all is over. */
   finish?(world: World): void;

@@ -76,12 +76,13 @@ interface Passed {
 }
 
 /**
- * For each waiter how many were granted within its wait of those that asked after it was in the queue.
+ * For each waiter, the number of later waiters that were granted during its wait.
  *
- * Its turn is its grant, whose token tells when the server made it: a waiter that stood still meanwhile was served, and
- * has to queue once more if it took no notice until the lease was over. Without tokens the returns tell.
+ * Its turn is its grant, whose token shows when the server made it. A waiter that froze meanwhile was served, and must
+ * queue again if its lease ended before it noticed. Without tokens, the returns show the order.
  *
- * Waiters are few against grants when a queue works, and each looks only at the grants that were called in its wait.
+ * If a queue works, there are few waiters compared with grants, and each waiter looks only at the grants that were
+ * called during its wait.
  */
 function passedBy(
   waiters: readonly Operation[],

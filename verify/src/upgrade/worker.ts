@@ -167,7 +167,7 @@ async function stop(): Promise<void> {
   exit(0);
 }
 
-/** In the middle of what it does, but for the locks that would be out of use for too long. */
+/** At an arbitrary moment, except while it holds locks that would be unavailable for too long. */
 async function die(): Promise<void> {
   dying.abort();
   await Promise.all(working.filter(({ lane }) => lane.leaseMs > LONGEST_KILLED_MS).map(({ done }) => done));

@@ -67,7 +67,7 @@ export const frozenHolder: Injection = {
   },
 };
 
-/** Somebody stands still in the middle of whatever it does, and is told nothing before. */
+/** A process freezes at an arbitrary moment, without notice. */
 export async function freezeAnywhere(stage: Stage): Promise<void> {
   const client = stage.random.pick(stage.clients);
   const beganMs = stage.nowMs();

@@ -134,7 +134,7 @@ export const killedCommands: Injection = {
   strike: (stage) => killConnections(stage, "J15", "normal"),
 };
 
-/** J16: the server ends the connections that listen. */
+/** J16: the server closes the subscriber connections. */
 export const killedSubscribers: Injection = {
   row: "J16",
   work: contention,

@@ -140,7 +140,7 @@ const FORGED = [
   "ERR something that nobody has heard of",
 ];
 
-/** J22: the server answers errors, of its own and made up, to scripts that then did not run. */
+/** J22: the server replies with errors, real and made up, to scripts that it does not run. */
 export const errorReplies: Injection = {
   row: "J22",
   work: contention,

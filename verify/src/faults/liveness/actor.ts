@@ -51,7 +51,7 @@ export class Actor {
     return this.#answerTo(0).then(() => undefined);
   }
 
-  /** Asks it to do something that takes as long as it takes. */
+  /** Requests an operation without a time limit. */
   call(call: Call): Promise<unknown> {
     this.#asked += 1;
     const asked: Asked = { number: this.#asked, call };

@@ -43,7 +43,7 @@ export async function loadBuild(subject: string): Promise<HoldfastModule> {
   return (await import(pathToFileURL(join(folder, "package/dist/index.js")).href)) as HoldfastModule;
 }
 
-/** Several processes may do this at once: each unpacks into a folder of its own, and the first to finish names it. */
+/** Several processes may do this at once: each unpacks to its own folder, and the first to finish renames it. */
 async function unpacked(archive: string, build: string): Promise<string> {
   const digest = createHash("sha256")
     .update(await readFile(archive))

@@ -101,7 +101,7 @@ function halfOpen(row: string, closesServerSide: boolean): Scenario {
 /** L03: the server still counts the subscriber. */
 export const silentSubscriber: Scenario = halfOpen("L03", false);
 
-/** L04: the server has closed its side, and the client has not noticed. */
+/** L04: the server has closed its side of the connection, and the client has not noticed. */
 export const closedSubscriber: Scenario = halfOpen("L04", true);
 
 /** L05: subscriptions succeed, also new ones, and deliver nothing. */

@@ -156,7 +156,7 @@ export class Sessions {
     }
   }
 
-  /** Adds one value to what the lock guards. @returns false if it was refused, or nobody answered */
+  /** Adds one value to the guarded resource. @returns false if it was refused or not answered */
   async write(lease: Lease, isFenced: boolean): Promise<boolean> {
     const { effects, recorder, settings } = this.#tools;
     const [place] = lease.places;

@@ -84,7 +84,7 @@ function restartsWhole(node: Node): void {
   };
 }
 
-/** By commands to the nodes, which takes half the time of the tool for it. */
+/** Sends commands to the nodes, which takes half as long as the tool for it. */
 async function form(nodes: readonly Node[]): Promise<void> {
   const [first, ...others] = nodes as [Node, ...Node[]];
   for (const [index, node] of nodes.entries()) {

@@ -23,9 +23,9 @@ process.on("exit", () => {
 });
 
 /**
- * Path of the compiled library; compiled once in a process, and gone with it.
+ * Path of the compiled library. It is compiled once per process, and deleted when the process ends.
  *
- * @throws Error  there is no C compiler, or it did not like the source; the message says which
+ * @throws Error  there is no C compiler, or the source does not compile; the message says which
  */
 export function shim(name: ShimName): Promise<string> {
   let path = built.get(name);

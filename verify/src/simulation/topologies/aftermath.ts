@@ -20,12 +20,12 @@ import type { Judge } from "../judge.js";
 import { PERMITS } from "../kinds/semaphore.js";
 import type { TopologyPlan } from "./plan.js";
 
-/** A lease that was lost is told by a timer: late by whole milliseconds of its clock, and on a loop that is not busy. */
+/** A timer reports a lost lease, so the report may be late by whole milliseconds of its clock. The event loop is idle here. */
 const TIMER_MS = 4.1;
 /** And found by a look where clocks came apart. */
 const LOOK_MS = 1_020;
 
-/** @returns what must not happen and did, and how many cases each property was decided in */
+/** @returns the violations, and the number of decided cases for each property */
 export function judgeTopology(
   history: History,
   judge: Judge,

@@ -18,7 +18,7 @@ export class LateTakes {
     } else if (script.name === "redlock/acquire" && this.#givenBack.has(key)) this.#taken.add(key);
   }
 
-  /** Whether that server holds for that owner by such a copy. */
+  /** Whether that server holds the lock for that owner because of such a copy. */
   has(server: number, owner: string): boolean {
     return this.#taken.has(`${server} ${owner}`);
   }

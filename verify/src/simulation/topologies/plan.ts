@@ -166,7 +166,7 @@ function callersAround(
     leaseMs: leaseMs ?? random.pick(LEASES),
     renew: random.chance(0.7),
     abortAfterMs: random.chance(0.1) ? random.whole(0, 1_000) : null,
-    // Many of them for longer than the others need to find the new master.
+    // Many of them last longer than the others need to find the new master.
     holdMs: random.chance(0.4) ? random.whole(0, 20) : random.whole(200, 3_000),
     extendMs: null,
     end: "release" as const,
