@@ -16,6 +16,9 @@ const DOCUMENTS = [
   "docs/interop-timestamps.md",
   "docs/interop-leaving.md",
   "docs/pausing.md",
+  "docs/looking.md",
+  "docs/redisson.md",
+  "docs/redisson-permits.md",
   ...FOLDERS.flatMap((folder) =>
     readdirSync(new URL(`../../${folder}`, import.meta.url)).flatMap((file) =>
       file === "README.md" ? [] : [`${folder}${file}`],
