@@ -4,7 +4,7 @@ import { createHoldfast } from "holdfast";
 
 const [a, b, c] = [embedded(), embedded(), embedded()];
 // Servers that were just started grant nothing for one lease, so it is short here.
-const holdfast = createHoldfast({ redlock: [a, b, c], leaseMs: 300 });
+const holdfast = createHoldfast({ redlock: [a, b, c], leaseMs: 2_000 });
 let booked = 0;
 
 // holdfast is createHoldfast({ redlock: [a, b, c] }), with clients of three servers.
