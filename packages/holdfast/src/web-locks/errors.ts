@@ -1,7 +1,14 @@
 /** The errors of the Web Locks specification. */
+import { show } from "../core/keys.js";
 
 /** The reason of the loss, as the former holders of a stolen lock get it. */
 export const STOLEN = "a request with steal took the lock";
+
+/** The error of a request that stole the lock and lost it before its callback began. */
+export function lostBeforeUse(lockName: string): DOMException {
+  const message = `${show(lockName)} was stolen for this request, and lost again before it knew; the callback is not called.`;
+  return domException(message, "AbortError");
+}
 
 /** Creates a DOMException. @param cause  the error behind it */
 export function domException(message: string, name: "AbortError" | "NotSupportedError", cause?: unknown): DOMException {

@@ -8,7 +8,7 @@ import { onAbort } from "../core/options.js";
 import type { Holdfast } from "../holdfast.js";
 import { type Internals, internalsOf } from "../internals.js";
 import { type Asked, readArguments } from "./arguments.js";
-import { domException } from "./errors.js";
+import { domException, lostBeforeUse } from "./errors.js";
 import { type Entrant, Line } from "./line.js";
 import { lockNameOf } from "./names.js";
 import { requestProtocol } from "./protocol.js";
@@ -51,7 +51,13 @@ function managerOf(holdfast: Holdfast, internals: Internals): WebLockManager {
   return Object.freeze({
     async request(...args: readonly unknown[]): Promise<never> {
       const asked = readArguments(args);
-      const lease = await leaseFor(asked, internals, lines);
+      let lease = await leaseFor(asked, internals, lines);
+      // A lease can end before its callback begins, for example if the process was paused. Then the request waits again, as one
+      // whose grant was taken back does. A steal is not repeated, because that would end the holds of others a second time.
+      while (lease !== null && lease.validForMs() <= 0) {
+        if (asked.steal) throw lostBeforeUse(lease.name);
+        lease = await leaseFor(asked, internals, lines);
+      }
       // The result has whatever type the callback returns.
       return (await (lease === null ? asked.callback(null, null) : whileHeld(asked, lease))) as never;
     },

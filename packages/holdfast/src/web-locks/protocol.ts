@@ -1,12 +1,12 @@
 /** The lock protocol of one request: that of the read-write lock, or the script that steals the lock. */
 import { call } from "../core/call.js";
 import { forcedNote } from "../core/inbox.js";
-import { lockKeys, show } from "../core/keys.js";
+import { lockKeys } from "../core/keys.js";
 import type { AcquireReply, Claim, LockProtocol } from "../core/protocol.js";
 import type { Session } from "../core/session.js";
 import { webLocksSteal } from "../generated/web-locks.js";
 import { readWriteLockProtocol } from "../read-write-lock/read-write-lock.js";
-import { domException, STOLEN } from "./errors.js";
+import { lostBeforeUse, STOLEN } from "./errors.js";
 
 /** A request, and what it tells the line of its name. */
 export interface Watched {
@@ -45,8 +45,7 @@ export function requestProtocol(
     const args = { owner, leaseMs, weight: all, inbox: inner.inbox ?? "", note };
     const reply = await call({ store, name: lockName }, webLocksSteal, places, args, timeoutMs);
     if (reply.outcome !== "over") return reply;
-    const message = `${show(lockName)} was stolen for this request, and lost again before it knew; the callback is not called.`;
-    throw domException(message, "AbortError");
+    throw lostBeforeUse(lockName);
   };
   return {
     amount: mode === "shared" ? 1 : all,
