@@ -1,4 +1,4 @@
-import { type ArgumentsHost, Catch, HttpException, type HttpServer, Logger } from "@nestjs/common";
+import { type ArgumentsHost, Catch, HttpException, type HttpServer, Logger, Optional } from "@nestjs/common";
 import { BaseExceptionFilter } from "@nestjs/core";
 import { AcquireTimeoutError, ClosedError, LockError, PausedError, StoreError } from "holdfast";
 
@@ -58,6 +58,8 @@ export class HoldfastExceptionFilter extends BaseExceptionFilter<LockError> {
 }
 
 Catch(LockError)(HoldfastExceptionFilter);
+// Otherwise Nest 12 warns that nothing says what to inject.
+Optional()(HoldfastExceptionFilter, undefined, 0);
 
 interface Answer {
   readonly status: number;
