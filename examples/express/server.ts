@@ -1,0 +1,55 @@
+/**
+ * An Express service that closes invoices. Two requests never close one invoice at the same time, not even in two copies of the
+ * service.
+ *
+ *     npm start                                                 in this folder, after `npm run build` in the checkout
+ *     curl -X POST http://127.0.0.1:3000/invoices/7/close
+ *
+ * With REDIS_URL, all copies share the locks. Without it, the locks are in this process.
+ */
+import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { embedded } from "@holdfast/embedded";
+import express, { type ErrorRequestHandler } from "express";
+import { AcquireTimeoutError, closeOnSignal, createHoldfast, type Lease } from "holdfast";
+import { Redis } from "ioredis";
+
+const { REDIS_URL, PORT = "3000" } = process.env;
+const redis = REDIS_URL === undefined ? undefined : new Redis(REDIS_URL);
+const holdfast = createHoldfast(redis === undefined ? { store: embedded() } : { redis });
+
+/** Stands for a database: the closed invoices, each with the fencing token of the request that closed it. */
+const closed = new Map<string, number>();
+
+/** Charges the customer unless the invoice is closed already. Only the lock makes these two steps one. */
+async function closeInvoice(id: string, lease: Lease): Promise<{ invoice: string; charged: boolean }> {
+  if (closed.has(id)) return { invoice: id, charged: false };
+  await sleep(50, undefined, { signal: lease.signal }); // the payment; stops if the lock is lost
+  lease.assertHeld();
+  closed.set(id, lease.token);
+  return { invoice: id, charged: true };
+}
+
+const app = express();
+
+app.post("/invoices/:id/close", async (request, response) => {
+  const { id } = request.params;
+  const mutex = holdfast.mutex(`invoice:${id}`);
+  response.json(await mutex.run((lease) => closeInvoice(id, lease), { waitMs: 5_000 }));
+});
+
+/** A request that waited too long may be sent again. Express reports all other errors. */
+const answerBusy: ErrorRequestHandler = (error, _request, response, next) => {
+  if (!(error instanceof AcquireTimeoutError)) return next(error);
+  response.status(503).set("retry-after", "1").json({ error: "the invoice is being closed" });
+};
+app.use(answerBusy);
+
+const server = app.listen(Number(PORT), "127.0.0.1", () => {
+  const address = server.address();
+  if (typeof address === "object") console.log(`listening on http://127.0.0.1:${address?.port}`);
+});
+
+// After SIGTERM, requests that hold a lock may end; the next copy gets each lock as soon as it is free.
+process.once("SIGTERM", () => server.close());
+closeOnSignal(holdfast, ["SIGTERM"], { onClosed: () => redis?.disconnect() });

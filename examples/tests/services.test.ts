@@ -1,0 +1,135 @@
+/** Each example with a `package.json` does what it says when it is started as `npm start` does, from its folder. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { createHoldfast, type Holdfast } from "holdfast";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
+
+let server: RedisServer;
+let redis: Redis;
+let holdfast: Holdfast;
+let started: ChildProcess[] = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis({ port: server.port });
+  holdfast = createHoldfast({ redis });
+});
+beforeEach(() => redis.flushall());
+afterEach(() => {
+  for (const child of started) child.kill("SIGKILL");
+  started = [];
+});
+afterAll(async () => {
+  await holdfast.close();
+  redis.disconnect();
+  await server.stop();
+});
+
+/** A script of an example that was started. */
+interface Started {
+  readonly child: ChildProcess;
+  /** The lines that it prints. */
+  readonly lines: AsyncIterator<string>;
+}
+
+/** Starts a script of an example. @param where  "on a server", or with locks in the process itself */
+function start(example: string, where: string, script = "start"): Started {
+  const folder = new URL(`../${example}/`, import.meta.url);
+  const { scripts } = JSON.parse(readFileSync(new URL("package.json", folder), "utf8")) as {
+    readonly scripts: Readonly<Record<string, string>>;
+  };
+  const { REDIS_URL: _, ...inherited } = process.env;
+  // The program takes the place of the shell, so that a signal reaches it.
+  const child = spawn("sh", ["-c", `exec ${scripts[script]}`], {
+    cwd: fileURLToPath(folder),
+    env: { ...inherited, PORT: "0", ...(where === "on a server" && { REDIS_URL: server.url }) },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  started.push(child);
+  return { child, lines: createInterface({ input: child.stdout as Readable })[Symbol.asyncIterator]() };
+}
+
+/** Resolves with the address that a service prints. */
+async function addressOf({ lines }: Started): Promise<string> {
+  const { value } = await lines.next();
+  const [, address] = /^listening on (http:.+)$/.exec(value ?? "") ?? [];
+  if (address === undefined) throw new Error(`no address: ${value}`);
+  return address;
+}
+
+/** Resolves with all lines that a script prints until it ends without an error. */
+async function outputOf({ child, lines }: Started): Promise<string[]> {
+  const ended = once(child, "exit");
+  const printed: string[] = [];
+  for (let line = await lines.next(); line.done !== true; line = await lines.next()) printed.push(line.value);
+  expect(await ended).toEqual([0, null]);
+  return printed;
+}
+
+const post = (address: string, path: string): Promise<Response> => fetch(`${address}${path}`, { method: "POST" });
+
+describe.each(["in its process", "on a server"])("%s,", (where) => {
+  test.each(["express", "nestjs/service"])("%s charges an invoice once and ends at SIGTERM", async (example) => {
+    const service = start(example, where);
+    const address = await addressOf(service);
+    const answers = await Promise.all(Array.from({ length: 4 }, () => post(address, "/invoices/7/close")));
+    // On a slow machine, a request may have waited too long.
+    const closed = answers.filter(({ status }) => status !== 503);
+    const texts = await Promise.all(closed.map((answer) => answer.text()));
+    expect(texts.filter((text) => text.includes("true"))).toEqual(['{"invoice":"7","charged":true}']);
+    const ended = once(service.child, "exit");
+    service.child.kill("SIGTERM");
+    // Nest ends with the signal itself.
+    expect([0, "SIGTERM"]).toContain((await ended).find((end) => end !== null));
+  });
+
+  test("nextjs makes a report", async () => {
+    const address = await addressOf(start("nextjs", where));
+    const made = await post(address, "/reports/june");
+    expect([made.status, await made.json()]).toEqual([200, { report: "june" }]);
+  });
+
+  test("cron makes a report", async () => {
+    expect(await outputOf(start("cron", where))).toEqual(["made a report of 12 pages"]);
+  });
+});
+
+test("nextjs answers 409 while the report is made", async () => {
+  const address = await addressOf(start("nextjs", "on a server"));
+  const lease = await holdfast.mutex("report:june").acquire();
+  const refused = await post(address, "/reports/june");
+  expect(refused.status).toBe(409);
+  expect(await refused.json()).toEqual({ error: "the report is being made" });
+  await lease.release();
+  expect((await post(address, "/reports/june")).status).toBe(200);
+});
+
+test("cron: of several hosts, one makes the report", async () => {
+  const hosts = Array.from({ length: 3 }, () => start("cron", "on a server"));
+  const printed = (await Promise.all(hosts.map(outputOf))).flat().sort();
+  expect(printed).toEqual(["made a report of 12 pages", "skipped (already-done)", "skipped (already-done)"]);
+});
+
+test("shell: of several hosts, one makes the report", async () => {
+  const hosts = [start("shell", "on a server"), start("shell", "on a server")];
+  const printed = (await Promise.all(hosts.map(outputOf))).flat();
+  expect(printed).toEqual([expect.stringMatching(/^report made with token \d+$/)]);
+});
+
+test("shell: a script holds the lock for all its steps, after the holder before it", async () => {
+  const mutex = holdfast.mutex("deploy");
+  const lease = await mutex.acquire();
+  const output = outputOf(start("shell", "on a server", "deploy"));
+  await expect.poll(async () => (await mutex.inspect()).waiterCount).toBe(1);
+  await lease.release();
+  const [first = "", ...rest] = await output;
+  expect(Number(/^migrating the database with token (\d+)$/.exec(first)?.[1])).toBeGreaterThan(lease.token);
+  expect(rest).toEqual(["replacing the servers"]);
+  expect(await mutex.inspect()).toMatchObject({ holders: [], waiterCount: 0 });
+});
