@@ -2,7 +2,8 @@
  * The original and the drop-in contend for the same resources, in processes that are killed. On three servers, one of them is killed
  * and restarted too. No two are inside together, and no update of the counters is lost.
  *
- * A short run kills once. `npm run test:long -- redlock-compat` goes on for 60 seconds, or HOLDFAST_CONTENTION_SECONDS.
+ * A short run kills once. `npm run test:long -- redlock-compat` goes on for 15 seconds, and
+ * `HOLDFAST_CONTENTION_SECONDS=60 npm test -- redlock-compat/tests/contention` for 60.
  */
 import { env } from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
