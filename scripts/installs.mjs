@@ -34,7 +34,7 @@ const MANAGERS = [
 ];
 
 /** The packages that each project installs. `http` depends on `recipes`, and each expects `holdfast` in the same version. */
-const PACKAGES = ["holdfast", "recipes", "interop", "telemetry", "http"];
+const PACKAGES = ["holdfast", "recipes", "interop", "telemetry", "http", "redlock-compat"];
 
 /** Packages of versions that Holdfast has no integration for. @type {Record<string, Record<string, string>>} */
 const NEIGHBORS = {
@@ -107,25 +107,32 @@ async function main() {
   const refused = await mutex.tryAcquire();
   await taken.release();
   const answer = await once(holdfast, "answer", async () => 7);
+  const redlock = new Redlock([redis]);
+  const drop = await redlock.acquire(["drop-in"], 5_000);
+  await drop.release();
   await holdfast.close();
   redis.disconnect();
-  console.log(token > 0 && refused === null && answer.value === 7 ? "locked" : "not locked");
+  console.log(token > 0 && refused === null && answer.value === 7 && drop.attempts.length === 1 ? "locked" : "not locked");
 }
 main();
 `;
-const AS_MODULE = `import { once } from "@holdfast/recipes";\nimport { createHoldfast } from "holdfast";\nimport { Redis } from "ioredis";\n${BODY}`;
-const AS_COMMONJS = `const { once } = require("@holdfast/recipes");\nconst { createHoldfast } = require("holdfast");\nconst Redis = require("ioredis");\n${BODY}`;
+const AS_MODULE = `import { once } from "@holdfast/recipes";\nimport Redlock from "@holdfast/redlock-compat";\nimport { createHoldfast } from "holdfast";\nimport { Redis } from "ioredis";\n${BODY}`;
+const AS_COMMONJS = `const { once } = require("@holdfast/recipes");\nconst { default: Redlock } = require("@holdfast/redlock-compat");\nconst { createHoldfast } = require("holdfast");\nconst Redis = require("ioredis");\n${BODY}`;
 const AS_TYPESCRIPT = `
 import { redisson } from "@holdfast/interop/redisson";
 import { type OnceResult, once } from "@holdfast/recipes";
+import Redlock, { type Lock } from "@holdfast/redlock-compat";
 import { createHoldfast, type Lease } from "holdfast";
 import { clients } from "holdfast/admin";
+import { lockManager } from "holdfast/web-locks";
 import type { Redis } from "ioredis";
 declare const redis: Redis;
 const holdfast = createHoldfast({ redis });
 export const list: unknown = clients;
 export const java: Promise<Lease> = redisson(holdfast).lock("orders").acquire();
 export const answer: Promise<OnceResult<number>> = once(holdfast, "answer", async () => 7);
+export const drop: Promise<Lock> = new Redlock([redis]).acquire(["first"], 5_000);
+export const report: Promise<string> = lockManager(holdfast).request("report", (lock) => lock?.mode ?? "none");
 export const taken: Promise<Lease> = holdfast.mutex("first").acquire({ waitMs: 5_000 });
 `;
 

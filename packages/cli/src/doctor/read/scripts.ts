@@ -1,11 +1,15 @@
 /** Whether the server takes every script of the library. */
 import { scripts as ofInterop } from "@holdfast/interop/internal";
 import { scripts as ofRecipes } from "@holdfast/recipes/internal";
+import { scripts as ofRedlockCompat } from "@holdfast/redlock-compat/internal";
 import { type ScriptSample, samplesOf, scriptSamples } from "holdfast/diagnosis";
 import type { ScriptFacts } from "../facts.js";
 import { isReply, type Link, wordsOf } from "./link.js";
 
-const SAMPLES: readonly ScriptSample[] = [...scriptSamples, ...samplesOf(ofInterop), ...samplesOf(ofRecipes)];
+const SAMPLES: readonly ScriptSample[] = [
+  ...scriptSamples,
+  ...[ofInterop, ofRecipes, ofRedlockCompat].flatMap((generated) => samplesOf(generated)),
+];
 const CALLED = "-- called by the doctor\nreturn 1";
 
 /** Loads them all, and calls one of its own. @throws Error  no answer */
