@@ -85,7 +85,7 @@ export function historyColumns({ withName }: { readonly withName: boolean }): re
     { heading: "WHEN", cell: ({ atMs }) => formatInstant(atMs) },
     ...(withName ? [{ heading: "NAME", cell: ({ name }: HistoryEntry) => name }] : []),
     { heading: "HOLDER", cell: whoDid },
-    { heading: "WAITED", cell: ({ waitedMs }) => durationText(waitedMs) },
+    { heading: "WAITED", cell: ({ waitedMs }) => durationText(waitedMs || undefined) },
     { heading: "HELD", cell: ({ heldMs }) => durationText(heldMs) },
     { heading: "OUTCOME", cell: ({ outcome }) => outcome, style: ({ outcome }) => STYLES[outcome] },
     { heading: "REASON", cell: reasonText },

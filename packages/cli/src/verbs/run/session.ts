@@ -125,9 +125,10 @@ export class Session {
     waiting.throwIfAborted();
     const waited = new Stopwatch();
     const sought = { ...chosen, serverNowMs: () => serverNowMs(connection) };
-    const lease = await obtain(sought, this.#plan, this.#report, waiting).finally(() => {
+    const { lease, hasWaited } = await obtain(sought, this.#plan, this.#report, waiting).finally(() => {
       this.#waitedMs = Math.round(waited.elapsedMs());
     });
+    if (!hasWaited) this.#waitedMs = 0;
     this.#held = new Stopwatch();
     const facts = this.#granted(chosen, lease);
     const renewals = new Renewals(lease, ({ validForMs, error }) => {

@@ -26,6 +26,13 @@ const LONGEST_GRACE_SLEEP_MS = 1_000;
 /** A person at a terminal begins to wonder. */
 const NOTICE_AFTER_MS = 2_000;
 
+/** A lease, and whether it had to be waited for. */
+export interface Obtained {
+  readonly lease: Lease;
+  /** False if the first request was granted: the time of that request is no wait. */
+  readonly hasWaited: boolean;
+}
+
 /**
  * Waits as long as the plan says.
  *
@@ -33,16 +40,35 @@ const NOTICE_AFTER_MS = 2_000;
  * @throws Refusal     busy, wait over, paused, or failover grace; nothing is held
  * @throws StoreError  Redis was away until the wait was over, or refuses
  */
-export async function obtain(chosen: SoughtLock, plan: RunPlan, report: Report, signal: AbortSignal): Promise<Lease> {
+export async function obtain(
+  chosen: SoughtLock,
+  plan: RunPlan,
+  report: Report,
+  signal: AbortSignal,
+): Promise<Obtained> {
   const notice = new WaitNotice(chosen, report);
+  // Locks in other formats do not publish waits, so their wait counts from the first request.
+  let hasWaited = chosen.isForeign;
+  const onWait = (): void => {
+    hasWaited = true;
+  };
+  subscribe("holdfast:wait", onWait);
   try {
-    return await attempts(chosen, plan, report, signal);
+    const lease = await attempts(chosen, plan, report, signal, onWait);
+    return { lease, hasWaited };
   } finally {
+    unsubscribe("holdfast:wait", onWait);
     notice.close();
   }
 }
 
-async function attempts(chosen: SoughtLock, plan: RunPlan, report: Report, signal: AbortSignal): Promise<Lease> {
+async function attempts(
+  chosen: SoughtLock,
+  plan: RunPlan,
+  report: Report,
+  signal: AbortSignal,
+  onWait: () => void,
+): Promise<Lease> {
   const startedAtMs = performance.now();
   const leftMs = (): number => Math.max(0, plan.waitMs - (performance.now() - startedAtMs));
   for (let pauseMs = FIRST_RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_RETRY_MS)) {
@@ -50,6 +76,7 @@ async function attempts(chosen: SoughtLock, plan: RunPlan, report: Report, signa
       return await attempt(chosen, plan, leftMs(), signal);
     } catch (error) {
       signal.throwIfAborted();
+      onWait();
       const resumesInMs = error instanceof StoreError ? error.resumesInMs : undefined;
       const mayPass = error instanceof StoreError && error.transient && plan.waitMs > 0 && leftMs() > 0;
       if (!mayPass) return await verdict(chosen, plan, error, signal);
