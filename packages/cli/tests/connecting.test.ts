@@ -1,4 +1,5 @@
 /** What a URL says that the servers cannot do is told before anything is done elsewhere. */
+import { leastPrivilege } from "holdfast/diagnosis";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type RedisSentinel, startSentinel } from "../../../tests/support/redis-sentinel.js";
 import { type RedisServer, startRedis } from "../../../tests/support/redis-server.js";
@@ -49,5 +50,30 @@ describe("a quorum", () => {
 
   it("of three ports is one", () => {
     expect(urlsOf(["redis://a:1", "redis://a:2", "redis://a:3"])).toHaveLength(3);
+  });
+});
+
+describe("a user without the right to INFO", () => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis?.stop());
+
+  it("is warned by Holdfast, and not by the client library or Node", async () => {
+    const rules = leastPrivilege("hf").server;
+    await redis.command("ACL", "SETUSER", "blind", "on", ">secret", "resetchannels", ...rules, "-info");
+    const { code, stderr } = await holdfast([
+      "run",
+      "a",
+      "-r",
+      `redis://blind:secret@127.0.0.1:${redis.port}`,
+      ...PATIENT,
+      "--",
+      "true",
+    ]);
+    expect(code).toBe(0);
+    expect(stderr).toContain("holdfast: Holdfast cannot see whether this server took over from another");
+    expect(stderr).not.toMatch(/ready check|ioredis|\(node:|--trace-warnings/);
   });
 });
