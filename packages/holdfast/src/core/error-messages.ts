@@ -214,7 +214,7 @@ export function timeoutMessage(
 ): string {
   const waited = waitMs === 0 ? "immediately" : `within ${waitMs} ms`;
   const hint = isOwn
-    ? " The holder is a lease of this same Holdfast: check that the caller does not wait for itself."
+    ? " That holder is a lease of this same Holdfast: another task of this process has it, or the caller waits for itself."
     : "";
   const ahead = waitersAhead ? `, with ${waitersAhead} ${waitersAhead === 1 ? "waiter" : "waiters"} ahead` : "";
   const paused = pause === undefined ? "" : `: ${describePause(pause)}`;
