@@ -6,7 +6,7 @@
  * needed, so that the second time is quick and needs no network.
  */
 import { spawn, spawnSync } from "node:child_process";
-import { accessSync, constants, existsSync, readdirSync, readFileSync } from "node:fs";
+import { accessSync, chmodSync, constants, existsSync, readdirSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { env, execPath, exit, getuid } from "node:process";
 import { fileURLToPath } from "node:url";
@@ -117,6 +117,8 @@ function packagesOf(file) {
 export async function build() {
   if ((await node([tools.buildLua])) !== 0) stop("the Lua scripts were refused, see above");
   if ((await node([tools.tsc, "-b"])) !== 0) stop("the build failed, see above");
+  // `npx holdfast` runs it as a program, and the compiler writes no program.
+  chmodSync(join(root, "packages/cli/dist/main.js"), 0o755);
   if ((await node([tools.buildConsole])) !== 0) stop("the pages of the console could not be built, see above");
 }
 

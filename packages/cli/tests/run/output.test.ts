@@ -49,6 +49,14 @@ describe("a command is told of its lock", () => {
     expect(stdout).not.toContain("HOLDFAST_SLOT");
   });
 
+  it("of no wait if the lock was free, and the history lists none", async () => {
+    const patient = ["run", "uncontended", "--command-timeout", "30s"];
+    const { stdout } = await holdfast([...patient, "-c", "echo $HOLDFAST_WAITED_MS"], env);
+    expect(stdout).toBe("0\n");
+    const past = await holdfast(["history", "uncontended"], env);
+    expect(past.stdout).toMatch(/^WHEN +HOLDER +WAITED .*\n\S+ \S+ +\S+ \S+ +- .* released /);
+  });
+
   it("of its slot, and of the side that it has", async () => {
     const lease = await locks.semaphore("slots", { permits: 3 }).acquire();
     const slot = holdfast(["run", "slots", "-N", "3", "-c", "echo $HOLDFAST_KIND $HOLDFAST_SLOT"], env);
@@ -88,6 +96,7 @@ describe("--json", () => {
     expect(new Set(events.map(({ event }) => event))).toEqual(
       new Set(["waiting", "granted", "signalled", "child-exited", "released", "result"]),
     );
+    expect(ran.events.find(({ event }) => event === "granted")?.waitedMs).toBeGreaterThan(0);
     expect(isValid({ ...ran.events.at(-1), outcome: "fine" })).toBe(false);
     for (const line of `${busy.stderr}${ran.stderr}`.trim().split("\n")) expect(line).toMatch(/^\{"v":1,.*\}$/);
   });
@@ -147,4 +156,12 @@ it("--min-hold keeps it for so long after the grant, and the process is gone at 
 
 it("no terminal is needed, and no output is made without one", async () => {
   expect(await holdfast(["run", "silent", "--", "true"], env)).toMatchObject({ code: 0, stdout: "", stderr: "" });
+});
+
+it("npm run build writes a program, which npx starts in a checkout", async () => {
+  const child = spawn(MAIN, ["--version"]);
+  let output = "";
+  child.stdout.on("data", (data) => (output += String(data)));
+  const [code] = await once(child, "close");
+  expect([code, output]).toEqual([0, expect.stringMatching(/^holdfast \d+\.\d+\.\d+\n$/)]);
 });
