@@ -14,7 +14,7 @@ import { CliError, EXIT, usageError } from "./exit-codes.js";
 import { isRefusal } from "./failures.js";
 import type { CommonFlags } from "./flags.js";
 import { type ServerUrl, serverUrls } from "./server-url.js";
-import { fileOf, firstLineOf, tlsHint, tlsOf } from "./tls.js";
+import { fileOf, firstLineOf, tlsHint } from "./tls.js";
 import type { Connection, ConnectOptions } from "./verb.js";
 
 /** A client, whatever the topology. */
@@ -33,7 +33,7 @@ function backoff(times: number): number {
 /** As `Call.connect`. */
 export async function connect(verb: string, common: CommonFlags, options: ConnectOptions): Promise<Connection> {
   const urls = serverUrls(verb, common);
-  const clients = clientsFor(urls, common, options);
+  const clients = await clientsFor(urls, common, options);
   try {
     await ready(clients, common, options);
   } catch (error) {
@@ -70,11 +70,11 @@ function userName(): string {
   }
 }
 
-function clientsFor(
+async function clientsFor(
   urls: readonly ServerUrl[],
   common: CommonFlags,
   { isBrokenToo = false }: ConnectOptions,
-): Client[] {
+): Promise<Client[]> {
   const [first] = urls as [ServerUrl];
   const password = passwordOf(common);
   const credentials = ({ username, password: own }: ServerUrl): { username?: string; password?: string } => {
@@ -83,7 +83,8 @@ function clientsFor(
     return { ...(user === undefined ? {} : { username: user }), ...(secret === undefined ? {} : { password: secret }) };
   };
   const isSecure = urls.some((url) => url.isSecure);
-  const files = tlsOf(common, isSecure);
+  const hasTls = isSecure || Object.values(common.tls).some((file) => file !== undefined);
+  const files = hasTls ? (await import("./tls-files.js")).tlsOf(common, isSecure) : {};
   const tls = isSecure ? { tls: files } : {};
   const plain = {
     lazyConnect: true,

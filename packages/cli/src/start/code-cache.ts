@@ -6,6 +6,7 @@
  * could change the command as well, or this process, and only where nobody else can write. In a folder that the group or all
  * may write to, and in one that we may not, everything is compiled each time.
  */
+import { isAscii } from "node:buffer";
 import { createHash } from "node:crypto";
 import {
   accessSync,
@@ -40,17 +41,18 @@ const OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
  * @param file  absolute, with its links resolved
  */
 export function loadWithCache(file: string): void {
-  const source = readFileSync(file, "utf8");
+  const bytes = readFileSync(file);
   const isWanted = process.env.NODE_DISABLE_COMPILE_CACHE === undefined;
   const place = `${file}.${process.version}-${process.arch}.cache`;
-  const cachedData = isWanted ? compiledBefore(place, file, source) : undefined;
+  const cachedData = isWanted ? compiledBefore(place, file, bytes) : undefined;
+  const source = bytes.toString(isAscii(bytes) ? "latin1" : "utf8");
   // As Node does it; the line that names a program is none to run.
   const code = `(function (exports, require, module, __filename, __dirname) {${source.replace(/^#!/, "//")}\n})`;
   const script = new Script(code, { filename: file, ...(cachedData === undefined ? {} : { cachedData }) });
   if (isWanted && (cachedData === undefined || script.cachedDataRejected === true)) {
     process.once("exit", (exitCode) => {
       // What failed may have left something to do for those that listen after us.
-      if (exitCode === 0 && performance.now() < LONGEST_LIFE_MS) keep(place, source, script);
+      if (exitCode === 0 && performance.now() < LONGEST_LIFE_MS) keep(place, bytes, script);
     });
   }
   const module = new Module(file);
@@ -62,7 +64,7 @@ export function loadWithCache(file: string): void {
 }
 
 /** Undefined if there is none, or if it is not whole, of another text, or of somebody who is not trusted. */
-function compiledBefore(place: string, file: string, source: string): Buffer | undefined {
+function compiledBefore(place: string, file: string, source: Buffer): Buffer | undefined {
   try {
     const descriptor = openSync(place, OPEN);
     try {
@@ -94,7 +96,7 @@ function isOpenToOthers(folder: string): boolean {
 }
 
 /** By name in one step, since others may be reading or writing it. Never throws. */
-function keep(place: string, source: string, script: Script): void {
+function keep(place: string, source: Buffer, script: Script): void {
   const draft = `${place}.${process.pid}`;
   try {
     accessSync(dirname(place), constants.W_OK);
@@ -115,6 +117,6 @@ function keep(place: string, source: string, script: Script): void {
   }
 }
 
-function digestOf(source: string, compiled: Buffer): Buffer {
+function digestOf(source: Buffer, compiled: Buffer): Buffer {
   return createHash("sha256").update(source).update(compiled).digest();
 }
