@@ -168,9 +168,7 @@ export function documents() {
       title,
       ["| error | code | meaning |", "|---|---|---|", ...paths.flatMap(errorRows)],
     ]),
-    "docs/metrics.md": [
-      ["metrics", ["| metric | type | label | meaning |", "|---|---|---|---|", ...metricRows()]],
-    ],
+    "docs/metrics.md": [["metrics", ["| metric | type | label | meaning |", "|---|---|---|---|", ...metricRows()]]],
   };
   return new Map(
     Object.entries(tables).map(([document, all]) => {

@@ -25,8 +25,11 @@ const REFUSED =
  */
 const REFUSES_ALL_WRITES = /^(?:READONLY|MISCONF|NOREPLICAS|OOM)\b/i;
 
-/** Another node serves the slot. A cluster client follows the redirect, and rejects only if it was redirected too many times. */
-const ELSEWHERE = /^(?:MOVED|ASK)\b/;
+/**
+ * Another node serves the slot. A cluster client follows the redirect, and rejects only if it was redirected too many times.
+ * GLIDE writes `Moved` and `Ask`.
+ */
+const ELSEWHERE = /^(?:MOVED|ASK)\b/i;
 const NOT_HERE = { mayHaveRun: false, transient: true };
 
 /** A slot may move to another node while a script runs. The next call is sent to the new node. */
@@ -63,7 +66,7 @@ export function refusesForGood(cause: unknown): boolean {
 
 /** True if the server is a replica or became one. */
 export function isReadOnly(cause: unknown): boolean {
-  return /\bREADONLY\b/.test(messageOf(cause));
+  return /\bREADONLY\b/i.test(messageOf(cause));
 }
 
 /**

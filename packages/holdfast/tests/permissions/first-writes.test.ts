@@ -14,6 +14,7 @@ import type { Script } from "../../src/core/store.js";
 import * as pausing from "../../src/generated/pausing.js";
 import * as kinds from "../../src/generated/scripts.js";
 import { createHoldfast, type Holdfast } from "../../src/holdfast.js";
+import { hashesOn } from "../failover/shared-scripts.js";
 import { shown, tour } from "./tour.js";
 
 vi.setConfig({ testTimeout: 150_000 });
@@ -55,7 +56,8 @@ test("no script that renews or releases begins with a write that needs memory", 
   const scripts = [kinds, pausing, recipes, redisson, timestamp].flatMap((module) =>
     Object.values(module).filter(isScript),
   );
-  const nameOf = new Map(scripts.map(({ sha1, name }) => [sha1, name]));
+  const hashOf = await hashesOn(server);
+  const nameOf = new Map(scripts.flatMap((one) => [one.sha1, hashOf(one)].map((sha1) => [sha1, one.name] as const)));
   const runs: { readonly name: string; readonly calls: string[] }[] = [];
   for (const [command, word = ""] of lines) {
     if (command === "lua") runs.at(-1)?.calls.push(word);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { failureOf, isUnknownScript, lackOf, missingPermission } from "../../src/stores/failure.js";
+import { failureOf, isReadOnly, isUnknownScript, lackOf, missingPermission } from "../../src/stores/failure.js";
 
 const SHA = "0123456789abcdef0123456789abcdef01234567";
 const REFUSED_FOR_NOW = { mayHaveRun: false, transient: true };
@@ -65,13 +65,15 @@ test.each([undefined, null, "text", 7, { message: "LOADING" }, Object.create(nul
   },
 );
 
-test.each(["MOVED 866 127.0.0.1:7001", "ASK 866 127.0.0.1:7001"])(
-  "too many redirections are transient for a cluster client and permanent for a plain one: %s",
-  (message) => {
-    expect(failureOf(new Error(message), false, true)).toMatchObject(REFUSED_FOR_NOW);
-    expect(failureOf(new Error(message), false)).toMatchObject(REFUSED);
-  },
-);
+test.each([
+  "MOVED 866 127.0.0.1:7001",
+  "ASK 866 127.0.0.1:7001",
+  "An error was signalled by the server: - Moved: 866 127.0.0.1:7001",
+  "An error was signalled by the server: - Ask: 866 127.0.0.1:7001",
+])("too many redirections are transient for a cluster client and permanent for a plain one: %s", (message) => {
+  expect(failureOf(new Error(message), false, true)).toMatchObject(REFUSED_FOR_NOW);
+  expect(failureOf(new Error(message), false)).toMatchObject(REFUSED);
+});
 
 test.each([
   [
@@ -101,3 +103,11 @@ test.each([
 ])("%j names the permission %s, without the other subcommands", (message, rule) => {
   expect(missingPermission(new Error(message), {})).toBe(rule);
 });
+
+test.each(["READONLY You can't write", "An error was signalled by the server: - ReadOnly: You can't write"])(
+  "%j says that the server is a replica",
+  (message) => {
+    expect(isReadOnly(new Error(message))).toBe(true);
+    expect(isReadOnly(new Error("MASTERDOWN Link with MASTER is down"))).toBe(false);
+  },
+);
