@@ -25,6 +25,8 @@ export class PermitsModel {
   queue: Claim[] = [];
   /** Messages to clients since the last comparison. */
   messages: string[] = [];
+  /** Owners of the last claims that stole everything, as the server stores them. */
+  #steals = "";
   readonly #grants = new Map<string, ModelGrant>();
   readonly #listens: (claim: Claim) => boolean;
   readonly #numbered: number;
@@ -78,6 +80,26 @@ export class PermitsModel {
     const [first] = this.grants;
     const restMs = first === undefined ? -1 : Math.ceil((first.endsAtUs - this.nowUs) / 1_000);
     return { outcome: enqueue ? "waiting" : "refused", restMs, nowUs: this.nowUs };
+  }
+
+  /** Ends all grants, and grants to the claim before the queue. Returns the token; `[0]` if it has stolen before and lost it. */
+  steal(claim: Claim): number | [0] {
+    this.capacity ??= claim.amount;
+    this.known.add(this.capacity);
+    const held = this.grantOf(claim);
+    if (held !== undefined) {
+      held.endsAtUs = Math.max(held.endsAtUs, this.nowUs + claim.leaseMs * 1_000);
+      return held.token;
+    }
+    if (this.#steals.includes(`${claim.owner},`)) {
+      this.grantHeads();
+      return [0];
+    }
+    const ended = this.grants;
+    this.#grants.clear();
+    for (const grant of ended) if (this.#listens(grant.claim)) this.messages.push(`-${grant.claim.number}`);
+    this.#steals = `${claim.owner},${this.#steals}`.slice(0, 500);
+    return this.#grant(claim).token;
   }
 
   release(claim: Claim, token: number): "released" | Lost {

@@ -10,6 +10,7 @@ import { CapacityMismatchError } from "../../src/core/errors.js";
 import { lockKeys } from "../../src/core/keys.js";
 import type { Claim } from "../../src/core/protocol.js";
 import { newClaim } from "../../src/core/protocol.js";
+import { webLocksSteal } from "../../src/generated/web-locks.js";
 import { type PermitsProtocol, permitsProtocol } from "../../src/permits/protocol.js";
 import { PermitsModel } from "./permits-model.js";
 import { RUNS } from "./runs.js";
@@ -17,6 +18,7 @@ import { RUNS } from "./runs.js";
 /** One step. `pick` is an index into the claims so far, latest first. */
 export type Step =
   | { readonly verb: "acquire"; client: number; weight: number; leaseMs: number; enqueue: boolean; declared: number }
+  | { readonly verb: "steal"; client: number; leaseMs: number }
   | { readonly verb: "again"; pick: number; enqueue: boolean }
   | { readonly verb: "release" | "force"; pick: number; isOld: boolean }
   | { readonly verb: "leave" | "adopt"; pick: number }
@@ -33,6 +35,9 @@ export interface Subject {
   /** Programs that once failed. They run every time. */
   readonly known?: readonly (readonly Step[])[];
 }
+
+/** What a writer of a read-write lock takes. */
+export const EVERYTHING = 1_000_000;
 
 const pick = fc.nat({ max: 6 });
 const isOld = fc.boolean();
@@ -58,6 +63,11 @@ export function reweighStep(weight: fc.Arbitrary<number>): fc.Arbitrary<Step> {
   return fc.record({ verb: fc.constant("reweigh"), pick, weight, isOld, isLate: fc.boolean() });
 }
 
+/** A request of Web Locks with `steal`. */
+export function stealStep(): fc.Arbitrary<Step> {
+  return fc.record({ verb: fc.constant("steal"), client: fc.nat({ max: 2 }), leaseMs });
+}
+
 /** Asserts that random programs of this kind do the same on the server as in the model. */
 export async function holdsFor({ kind, numbered, steps, known = [] }: Subject): Promise<void> {
   const program = fc.array(steps, { minLength: 1, maxLength: 25 });
@@ -70,13 +80,24 @@ export async function holdsFor({ kind, numbered, steps, known = [] }: Subject): 
   );
 }
 
+/** A claim, and what its client knows about it. */
+interface Known {
+  readonly claim: Claim;
+  readonly declared: number;
+  token: number;
+  firstToken: number;
+  change: number;
+  readonly isSteal: boolean;
+}
+
 class Run {
   readonly #keyspaceClock: { us: number };
   readonly #keyspace: Keyspace;
   readonly #stepsOf: (declared: number) => PermitsProtocol;
   readonly #model: PermitsModel;
   readonly #heard: string[] = [];
-  readonly #claims: { claim: Claim; declared: number; token: number; firstToken: number; change: number }[] = [];
+  readonly #steal: (claim: Claim) => Promise<unknown>;
+  readonly #claims: Known[] = [];
   readonly #network: { under: number };
   #resizes = 0;
   #last = 0;
@@ -107,6 +128,9 @@ class Run {
     });
     const store = embedded({ keyspace: this.#keyspace });
     const keys = lockKeys("hf", kind, "a");
+    const stealKeys = ["", ":fence", ":holders", ":slots", ":queue", ":pause", ":steals"].map((end) => keys.base + end);
+    this.#steal = ({ owner, leaseMs, amount }) =>
+      store.run(webLocksSteal, stealKeys, [owner, leaseMs, amount, "in:", ""], 1_000);
     this.#stepsOf = (declared) => permitsProtocol({ store, kind, name: "a", keys, inbox: "in:", declared, numbered });
     this.#model = new PermitsModel(clock.us, numbered, ({ owner }) => !owner.startsWith("client2"));
   }
@@ -142,8 +166,13 @@ class Run {
     }
     if (step.verb === "acquire") {
       const claim = this.#newClaim(`client${step.client}`, step.leaseMs, step.weight);
-      this.#claims.unshift({ claim, declared: step.declared, token: 1, firstToken: 1, change: 0 });
+      this.#claims.unshift({ claim, declared: step.declared, token: 1, firstToken: 1, change: 0, isSteal: false });
       return this.#acquire(0, step.enqueue);
+    }
+    if (step.verb === "steal") {
+      const claim = this.#newClaim(`client${step.client}`, step.leaseMs, EVERYTHING);
+      this.#claims.unshift({ claim, declared: EVERYTHING, token: 1, firstToken: 1, change: 0, isSteal: true });
+      return [await this.#steal(claim), model.steal(claim)];
     }
     const known = this.#claims[step.pick];
     if (known === undefined) return [0, 0];
@@ -153,6 +182,7 @@ class Run {
     const grant = { claim, token, slots: [] };
     switch (step.verb) {
       case "again":
+        if (known.isSteal) return [await this.#steal(claim), model.steal(claim)];
         return this.#acquire(step.pick, step.enqueue);
       case "release":
         return [await protocol.release(grant, 1_000), model.release(claim, token)];
@@ -165,7 +195,7 @@ class Run {
       case "adopt": {
         const to = this.#newClaim("client1", claim.leaseMs, claim.amount);
         const outcome = await protocol.adopt(claim.owner, { claim: to, token, slots: [] }, 1_000);
-        this.#claims.unshift({ ...known, claim: to, change: 0 });
+        this.#claims.unshift({ ...known, claim: to, change: 0, isSteal: false });
         return [outcome, model.adopt(claim, to, token)];
       }
       case "reweigh": {
