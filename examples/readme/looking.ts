@@ -29,7 +29,7 @@ async function everyNight(): Promise<string> {
   const readAtMs = await serverTimeMs(holdfast, nightly.name); // before waiting
   return await nightly.run(async (lease) => {
     const start = await startOfPeriod(holdfast, lease, { every: 86_400_000, readAtMs }); // or "day", by the calendar
-    if (start.outcome === "already") return `ran at ${new Date(start.lastRun.startedAtMs)}`;
+    if (start.outcome === "already") return `ran at ${new Date(start.lastRun.startedAtMs).toISOString()}`;
     await report();
     await start.end(0);
     return "ran now";
