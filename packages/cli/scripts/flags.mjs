@@ -26,7 +26,8 @@ export function flagsOf(options, help) {
     // A letter that is another name of a flag has no long form of its own.
     const name = option.length === 1 ? "" : option;
     const at = lines.findIndex((line) => FLAG_LINE.exec(line)?.[1] === name);
-    const [, , placed = "", said = ""] = FLAG_LINE.exec(lines[at] ?? "") ?? [];
+    const [, , placed = "", first = ""] = FLAG_LINE.exec(lines[at] ?? "") ?? [];
+    const said = at < 0 ? "" : [first, ...continued(lines.slice(at + 1))].join(" ").trim();
     const inline = new RegExp(`--${option}[ =](\\[?[A-Za-z][^\\s,;()]*)`).exec(help)?.[1] ?? "";
     const value = (placed || inline).replace(/[[\]]/g, "");
     // One of a list that the line goes on to give: `--kind K   only this kind: mutex semaphore`.
@@ -42,10 +43,18 @@ export function flagsOf(options, help) {
       placeholder: value.includes("|") || value === "" ? name.toUpperCase() : value,
       words: spec.type === "string" ? listed.filter((word) => /^[a-z-]+$/.test(word)) : [],
       isFile,
-      description:
-        at < 0 ? (isFile ? "a file" : option.replaceAll("-", " ")) : firstWords(said || (lines[at + 1] ?? "")),
+      description: at < 0 ? (isFile ? "a file" : option.replaceAll("-", " ")) : firstWords(said),
     };
   });
+}
+
+/**
+ * The lines that go on with a description.
+ * @param {readonly string[]} lines
+ */
+function continued(lines) {
+  const end = lines.findIndex((line) => !/^ {17,}\S/.test(line));
+  return lines.slice(0, end < 0 ? lines.length : end).map((line) => line.trim());
 }
 
 /**
@@ -54,5 +63,9 @@ export function flagsOf(options, help) {
  */
 function firstWords(text) {
   const [first = ""] = text.trim().split(/[;:.](?:\s|$)/);
-  return first.replace(/^\((.*)\)$/, "$1").trim();
+  // Not half a parenthesis.
+  return first
+    .replace(/^\((.*)\)$/, "$1")
+    .replace(/ \([^)]*$/, "")
+    .trim();
 }

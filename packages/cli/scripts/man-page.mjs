@@ -16,7 +16,7 @@ export function manPage({ version, general, verbs, common }) {
     ...verbs.flatMap(({ usage }) => usage.split("\n")).flatMap((line) => [".br", `.B ${text(line)}`]),
     ".SH DESCRIPTION",
     text(
-      "Runs commands under a lock that other hosts and programs share, shows who holds what and who waits, and does what an operator needs in the night. Locks are those of the library holdfast for Node.js, by the same names.",
+      "Runs commands under locks that other hosts and programs share, shows holders and waiters, and lets operators release and pause locks. The locks are those of the Node.js library holdfast, with the same names.",
     ),
     ...verbs.flatMap(({ name, summary, help }) => [
       `.SH ${name.toUpperCase()}`,
@@ -25,12 +25,12 @@ export function manPage({ version, general, verbs, common }) {
       ...block(help),
     ]),
     ".SH COMMON FLAGS",
-    ...block(common.split("\n").slice(1).join("\n")),
+    ...block(common.slice(common.indexOf(":\n") + 2)),
     ".SH EXIT STATUS",
     ...block(codes),
     ".SH ENVIRONMENT",
     text(
-      "Each common flag has a variable HOLDFAST_<FLAG>, with underscores for dashes; the flag wins. HOLDFAST_REDIS, else REDIS_URL, is where Redis is. NO_COLOR switches colour off. What a command under a lock finds in its environment is told with run.",
+      "Each common flag has a variable HOLDFAST_<FLAG>, with underscores for dashes; the flag wins. HOLDFAST_REDIS, or else REDIS_URL, is the URL of Redis. NO_COLOR turns colors off. RUN lists the variables that a command under a lock gets.",
     ),
     ".SH SEE ALSO",
     text("flock(1), timeout(1), redis-server(1)"),
@@ -43,7 +43,7 @@ export function manPage({ version, general, verbs, common }) {
  * @param {string} lines
  */
 function block(lines) {
-  return [".PP", ".nf", ...lines.replace(/^\n+/, "").trimEnd().split("\n").map(text), ".fi"];
+  return [".PP", ".in 3", ".nf", ...lines.replace(/^\n+/, "").trimEnd().split("\n").map(text), ".fi", ".in"];
 }
 
 /**

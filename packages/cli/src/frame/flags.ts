@@ -67,17 +67,20 @@ export const COMMON_OPTIONS: Options = {
 };
 
 /** What `help` prints below the flags of a verb. */
-export const COMMON_HELP = `Common flags (each has a variable HOLDFAST_<FLAG>, dashes as underscores; the flag wins):
-  -r, --redis URL         redis:// or rediss://, repeatable; else HOLDFAST_REDIS (several: with spaces), else
-                          REDIS_URL. There is no default: a missing one is 64
+export const COMMON_HELP = `Common flags, before or after the verb. Each has a variable HOLDFAST_<FLAG>
+(with underscores for dashes); the flag wins:
+  -r, --redis URL         redis:// or rediss://, repeatable. Default:
+                          HOLDFAST_REDIS (several: with spaces), then
+                          REDIS_URL. Without any of them the exit code is 64
       --sentinel NAME     the URLs are Sentinels of NAME
       --cluster           the URLs are seeds of a cluster
-      --redlock           the URLs are independent servers, 3 or more and an odd number
+      --redlock           the URLs are independent servers; 3 or more, odd
       --user U, --password-file F, --tls-ca F, --tls-cert F, --tls-key F
-      --prefix P          first part of every key (hf); programs share locks only if it is the same
+      --prefix P          first part of every key (hf). Programs share locks
+                          only if they have the same prefix
       --client-name N     shown as the holder (user, host and pid)
       --protocol native|redisson|timestamp:DIALECT
-                          whose format the lock is in (run, show and release only)
+                          format of the lock (run, show and release only)
       --connect-timeout D (5s), --command-timeout D (2s)
       --json              machine output
   -q, --quiet, -v, --verbose, --color auto|always|never, -h, --help

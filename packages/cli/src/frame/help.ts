@@ -13,21 +13,23 @@ export function generalHelp(): string {
   holdfast run NAME [flags] -- command [args]
 
 ${verbs.join("\n")}
-  help VERB   the flags of a verb; --version
+  help VERB  print the flags of a verb; --version: print the version
 
 ${COMMON_HELP}
 
 Exit codes:
-  child's own  the command ran under the lock from start to end (run, elect)
+  command's    the command ran under the lock from start to end (run, elect)
   0 / 1        done / the answer is no
-  64           usage
-  65           the name is in use as another kind or with another number of permits
-  69           Redis cannot be reached, or the outcome is unknown; never "busy"
-  75           the command did not run: busy, wait over, paused, already done, failover grace
-  77           refused by Redis: authentication or ACL
-  123          the lock was lost while the command ran, whatever the command's own code
+  64           wrong usage
+  65           NAME is in use as another kind, or with other permits
+  69           Redis cannot be reached or the outcome is unknown, never busy
+  75           the command did not run: busy, wait over, paused, already
+               done, failover grace
+  77           Redis refuses the user: authentication or ACL
+  123          the lock was lost while the command ran; replaces the code of
+               the command
   124          ended by --max-hold
-  125          a failure of holdfast itself
+  125          internal error of holdfast
   126 / 127    the command cannot be executed / was not found
   128+n        ended by signal n
 `;

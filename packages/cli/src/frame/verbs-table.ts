@@ -14,42 +14,42 @@ export interface VerbEntry {
 /** By name. */
 export const VERBS: Readonly<Record<string, VerbEntry>> = {
   run: {
-    summary: "run a command while holding a lock",
+    summary: "run a command while it holds a lock",
     load: async () => (await import("../verbs/run/run.js")).run,
   },
 
   ls: {
-    summary: "list locks, who holds them and who waits",
+    summary: "list locks with their holders and waiters",
     load: async () => (await import("../verbs/ls/ls.js")).ls,
   },
 
   show: {
-    summary: "everything about one lock",
+    summary: "show one lock with holders, waiters and history",
     load: async () => (await import("../verbs/show/show.js")).show,
   },
 
   clients: {
-    summary: "list clients with what they hold and wait for, and which are gone",
+    summary: "list clients, their locks, and which are gone",
     load: async () => (await import("../verbs/clients.js")).clientsVerb,
   },
 
   release: {
-    summary: "take a lock away from the holder that you have seen",
+    summary: "force-release a lock from a specific holder",
     load: async () => (await import("../verbs/release.js")).release,
   },
 
   top: {
-    summary: "the busiest locks, live",
+    summary: "show the busiest locks, live",
     load: async () => (await import("../verbs/top/top.js")).top,
   },
 
   history: {
-    summary: "who held what, and how it ended",
+    summary: "show who held which lock, and how it ended",
     load: async () => (await import("../verbs/history.js")).history,
   },
 
   pause: {
-    summary: "keep a lock from everybody for a while",
+    summary: "stop grants of a lock for a time",
     load: async () => (await import("../verbs/pause.js")).pause,
   },
 
@@ -59,17 +59,17 @@ export const VERBS: Readonly<Record<string, VerbEntry>> = {
   },
 
   elect: {
-    summary: "campaign for leadership, follow it, or run a command as the leader",
+    summary: "campaign, follow the leader, or run a command as it",
     load: async () => (await import("../verbs/elect/elect.js")).elect,
   },
 
   doctor: {
-    summary: "look for what may go wrong with the locks on this Redis",
+    summary: "check this Redis for problems with locks",
     load: async () => (await import("../verbs/doctor.js")).doctor,
   },
 
   console: {
-    summary: "the web console",
+    summary: "serve the web console",
     load: async () => (await import("../verbs/console.js")).consoleVerb,
   },
 
@@ -79,7 +79,7 @@ export const VERBS: Readonly<Record<string, VerbEntry>> = {
   },
 
   demo: {
-    summary: "workers that contend, on a store of their own",
+    summary: "show contending workers, without a Redis",
     load: async () => (await import("../verbs/demo.js")).demo,
   },
 };

@@ -12,14 +12,16 @@ import { onlyNative } from "../listing/native.js";
 import { serverNowMs } from "../listing/server-time.js";
 
 const HELP = `
-Lists the clients that hold or wait for locks, or did so a moment ago. A client is one Holdfast in
-one process.
+Lists clients that hold or wait for locks, or did so recently. A client is
+one Holdfast instance in one process.
 
-      --gone              only clients that are gone and still hold or wait for locks
+      --gone              only clients that are gone and still hold or wait
+                          for locks
 
-A client that holds or waits writes its record every 20s. If it has not done so for a minute, it
-has crashed or is disconnected: STATE is "gone", and its locks stay held until their leases end. To
-release all of them now: holdfast release --client ID
+A client that holds or waits writes its record every 20s. If it has not done
+so for a minute, it has crashed or is disconnected. Its STATE is then "gone",
+and its locks stay held until their leases end. To release all of them now:
+holdfast release --client ID
 
 Exit code 0. --json: {"v":1,"clients":[…]}.`;
 

@@ -10,7 +10,8 @@ export const completion: Verb = {
   name: "completion",
   usage: "holdfast completion bash|zsh|fish",
   help: `
-Prints the completions of verbs, flags, their values, and names of locks, which it takes from Redis.
+Prints shell completions for verbs, flags, their values, and names of locks,
+which it reads from Redis.
 
   bash   eval "$(holdfast completion bash)" in ~/.bashrc
   zsh    eval "$(holdfast completion zsh)" in ~/.zshrc, after compinit

@@ -19,24 +19,31 @@ const PORT = 8_087;
 export const consoleVerb: Verb = {
   name: "console",
   usage: "holdfast console -r URL [flags]",
-  help: `Serves the web console: who holds what, who waits, what happened, and how Redis is. It only shows, unless
---allow says what may be done from it. It starts without Redis too, says so, and heals by itself.
+  help: `Serves the web console: holders, waiters, the history, and the state of
+Redis. It is read-only unless --allow permits actions. If Redis is down, it
+starts anyway, shows the error, and recovers by itself.
 
-  -p, --port P            port to listen on (8087); 0: a free one
-      --host H            address to bind to (127.0.0.1); any other wants --token
-      --allow A,…         release, pause, resume, resize, resign, resolve: what may be done; the rest has no route at all
-      --token T           what people sign in with, and scripts send as Authorization: Bearer; at least 16
-                          characters. Better in HOLDFAST_CONSOLE_TOKEN, since ps shows flags. Without one a random
-                          token is printed with the address
-      --env NAME          word on the badge of every page, such as prod
+  -p, --port P            port to listen on (8087); 0: any free port
+      --host H            address to bind to (127.0.0.1); any other requires
+                          --token
+      --allow A,…         permitted actions: release, pause, resume, resize,
+                          resign, resolve. Others have no route
+      --token T           for sign-in, and for scripts as Authorization:
+                          Bearer; at least 16 characters. Prefer
+                          HOLDFAST_CONSOLE_TOKEN, because ps shows flags.
+                          Default: a random one, printed with the address
+      --env NAME          badge on every page, such as prod
       --base-path P       first part of every path, for a proxy: /ops/locks
-      --allow-host H      a name that the console is called by besides localhost; repeatable
-      --poll D            how often Redis is looked at while somebody watches (1s)
-      --open, --no-open   open the page in a browser (default: not)
-      --no-retry          give up with 69 if Redis cannot be reached at the start
-      --redact W,…        label, value: what nobody is to see
+      --allow-host H      host name of the console besides localhost;
+                          repeatable
+      --poll D            time between reads of Redis while a page is open
+                          (1s)
+      --open, --no-open   open the page in a browser (default: no)
+      --no-retry          exit with 69 if Redis cannot be reached at start
+      --redact W,…        hide these: label, value
 
-Each has a variable, HOLDFAST_CONSOLE_<FLAG>, and the flag wins. Ends on INT or TERM.`,
+Each flag has a variable, HOLDFAST_CONSOLE_<FLAG>; the flag wins. INT or TERM
+ends the console.`,
   options: {
     port: { type: "string", short: "p" },
     host: { type: "string" },

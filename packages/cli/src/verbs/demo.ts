@@ -14,22 +14,26 @@ import { onlyNative } from "../listing/native.js";
 import { listenForSignals } from "../live/interruption.js";
 
 const HELP = `
-Payments that must be settled once, customers who press again, and workers that contend: first without a lock,
-then with a mutex for each payment, a semaphore in front of the gateway and an election for the feed. One
-worker is killed with -9 in the middle of a payment, and another one finishes it. The console shows it meanwhile:
-its address is printed, and on a terminal it is opened in a browser.
+Workers settle payments that must be settled once, for customers who press
+the button again: first without a lock, then with a mutex for each payment, a
+semaphore for the gateway and an election for the feed. One worker is killed
+with -9 in the middle of a payment, and another one finishes it. The console
+shows it live: its address is printed, and opened on a terminal.
 
       --workers N         4; 1 to 50
       --for D             60s; at least 5s
-      --chaos             kills a worker every few seconds
-      --open              opens the console in a browser; the default where stdout is a terminal
-      --no-open           opens no browser
+      --chaos             kill a worker every few seconds
+      --open              open the console in a browser (default on a
+                          terminal)
+      --no-open           open no browser
 
-Without -r it runs in this process on an embedded store and needs no Redis (HOLDFAST_REDIS and REDIS_URL are
-not looked at). With -r the workers are processes, on keys that begin with ${PREFIX}: which must not be there
-before, and are removed at the end; look at them meanwhile: holdfast ls -r URL --prefix ${PREFIX} --watch.
+Without -r it runs in this process on an embedded store and needs no Redis
+(it ignores HOLDFAST_REDIS and REDIS_URL). With -r each worker is a process,
+and all keys begin with ${PREFIX}: and are removed at the end. Watch them with:
+holdfast ls -r URL --prefix ${PREFIX} --watch
 
-Exit code 0; 1 if ${PREFIX} is in use, or if a payment was settled twice or never.`;
+Exit code 0; 1 if ${PREFIX} is in use, or if a payment was settled twice or
+never.`;
 
 /** For processes that begin late, and what is cleared away at the end. */
 const MARKER_SPARE_MS = 600_000;
@@ -37,7 +41,7 @@ const MARKER_SPARE_MS = 600_000;
 /** The verb. */
 export const demo: Verb = {
   name: "demo",
-  usage: "holdfast demo [-r URL] [--workers N] [--for D] [--chaos] [--open | --no-open]",
+  usage: "holdfast demo [-r URL] [--workers N] [--for D] [--chaos] [--no-open]",
   help: HELP,
   options: {
     workers: { type: "string" },

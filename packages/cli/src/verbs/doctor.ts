@@ -11,27 +11,31 @@ import { isRefusal } from "../frame/failures.js";
 import { jsonLine, paintFor } from "../frame/output.js";
 import { durationOf, isGiven, textOf, type Values } from "../frame/values.js";
 import type { Call, Verb } from "../frame/verb.js";
+import { wrapped } from "../frame/wrapped.js";
 
 /** The verb. */
 export const doctor: Verb = {
   name: "doctor",
   usage: "holdfast doctor [--strict] [--only IDS] [--lease D] [--for D]",
-  help: `Looks for what may go wrong with the locks on this Redis, on every node of a cluster, of a
-Sentinel set or of a quorum, and says what to do about it. It takes no lock, and changes nothing
-but one key and one channel of its own below the prefix, which are gone at the end.
+  help: `Checks every node of this Redis (cluster, Sentinel set or quorum) for
+problems with locks, and says how to fix them. It takes no lock. It writes
+only one key and one channel below the prefix, and removes both at the end.
 
       --strict     a warning counts like a critical finding
-      --only IDS   some checks only, with commas: --only eviction,acl
-      --lease D    the shortest lease your programs use (30s): answers must come in time for it
-      --for D      how long to look at each node, at most (5s). What has not answered by then is
-                   unknown; a database of many keys needs more for "shared", "leftovers" and
-                   "lost-pauses"
+      --only IDS   only these checks: --only eviction,acl
+      --lease D    the shortest lease that your programs use (30s); replies
+                   must be quick enough for it
+      --for D      at most D for each node (5s). What has not replied by then
+                   is unknown. Databases with many keys need more time for
+                   "shared", "leftovers" and "lost-pauses"
 
-Checks: ${wrapped(CHECK_IDS)}
+${wrapped("Checks:", CHECK_IDS, 8)}
 
-What the server does not show (CONFIG is often forbidden) is reported as unknown, never as well.
--v shows what is well, too. Each check, and what to do at 3 a.m.: docs/doctor.md
-Exit: 0; 1 a critical finding, with --strict also a warning; 69 nobody answers; 77 refused.`,
+If the server does not show a setting (CONFIG is often forbidden), the
+finding is "unknown". -v also shows checks that passed. Each check is
+described in docs/doctor.md
+Exit code 0; 1 for a critical finding (with --strict: or a warning); 69 if no
+server replies; 77 if Redis refuses you.`,
   options: {
     strict: { type: "boolean" },
     only: { type: "string" },
@@ -84,15 +88,4 @@ function idsIn(values: Values): readonly string[] | undefined {
   const wrong = ids.find((id) => !CHECK_IDS.includes(id));
   if (wrong !== undefined) throw usageError(`--only must name checks of ${CHECK_IDS.join(", ")}; got "${wrong}"`);
   return ids;
-}
-
-/** In lines of the width of the help. */
-function wrapped(words: readonly string[]): string {
-  const lines = [""];
-  for (const word of words) {
-    const last = lines.at(-1) ?? "";
-    if (last.length + word.length > 84) lines.push(word);
-    else lines[lines.length - 1] = last === "" ? word : `${last} ${word}`;
-  }
-  return lines.join("\n        ");
 }

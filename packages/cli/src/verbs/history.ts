@@ -4,22 +4,23 @@ import { EXIT, usageError } from "../frame/exit-codes.js";
 import { jsonLine, paintFor, table } from "../frame/output.js";
 import { durationOf, nameOf, textOf, wholeOf, wordOf } from "../frame/values.js";
 import type { Verb } from "../frame/verb.js";
+import { wrapped } from "../frame/wrapped.js";
 import { onlyNative } from "../listing/native.js";
 import { historyColumns, historyJson, PAST_OUTCOMES } from "../listing/past.js";
 
 const HELP = `
-Who held what, how long they waited for it and held it, and how it ended; newest first. It has what
-somebody has told: holdfast run and elect, pauses and forced releases always, and programs that
-switch it on.
+Shows who held a lock, how long they waited for it and held it, and how it
+ended; newest first. run, elect, pauses and forced releases are always
+recorded. Programs are recorded if they call recordHistory.
 
   NAME                    only this lock
-      --name-part TEXT    only locks with TEXT in their name
+      --name-part TEXT    only locks whose name contains TEXT
       --since D           how far back (24h)
-      --outcome O         only what went so: ${PAST_OUTCOMES.join(" ")}
+      --outcome O         ${wrapped("only this outcome:", PAST_OUTCOMES)}
       --limit N           at most N entries (50)
 
-expired: its lease ended without a release, and its client is gone. skipped: a run that the lock did
-not allow. Exit code 0.`;
+expired: the lease ended without a release, and the client is gone.
+skipped: a run that was not granted the lock. Exit code 0.`;
 
 /** Matches the names that contain the text, whatever characters it has. */
 function patternOf(part: string | undefined): { readonly pattern?: string } {
@@ -31,7 +32,7 @@ const LONGEST_SINCE_MS = 31_536_000_000;
 /** The verb. */
 export const history: Verb = {
   name: "history",
-  usage: "holdfast history [NAME | --name-part TEXT] [--since D] [--outcome O] [--limit N]",
+  usage: "holdfast history [NAME | --name-part TEXT] [flags]",
   help: HELP,
   options: {
     "name-part": { type: "string" },

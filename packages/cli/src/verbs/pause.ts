@@ -17,17 +17,21 @@ import { serverNowMs } from "../listing/server-time.js";
 import { endOf } from "../text/instants.js";
 
 const HELP = `
-Keeps a lock from being granted until somebody resumes it. Whoever holds it goes on, and may renew, until it is
-released; whoever asks is refused at once with your message (a run: exit 75), unless it waits through pauses;
-whoever waited before keeps its place.
+Stops grants of a lock until you resume it. The present holder continues and
+can renew. New requests are refused immediately with your message (run exits
+with 75), unless they wait through pauses. Present waiters keep their place.
 
-  -m, --message WHY       required: shown to everybody who is refused, in lists and in the history
+  -m, --message WHY       required: shown in refusals, lists and the history
       --for D             ends by itself after D
-      --until T           ends by itself at T: 18:30, 2026-11-23T18:30 (local; with Z: UTC)
+      --until T           ends by itself at T: 18:30, 2026-11-23T18:30 (local
+                          time; with Z: UTC)
 
-The name is paused as what it is used as now, and as a mutex if it is not in use.
-With --redlock nothing can be paused, because its servers are independent: hold it, with holdfast run NAME --hold.
-Exit code 0; 1 if it is paused already, which stays as it is; 65 if it is of a kind that cannot be paused.`;
+The name is paused as the kind that it is in use as, or as a mutex if it is
+not in use. A Redlock cannot be paused, because its servers are independent.
+Hold it instead: holdfast run NAME --redlock --hold
+
+Exit code 0; 1 if it is already paused (that pause stays); 65 if its kind
+cannot be paused.`;
 
 /** The kinds that can be paused, as `Holdfast.pause` names them. */
 type PauseKind = NonNullable<Parameters<Holdfast["pause"]>[1]["kind"]>;

@@ -16,22 +16,26 @@ import { serverNowMs } from "../listing/server-time.js";
 import { confirmed } from "../live/confirmation.js";
 
 const HELP = `
-Takes a lock away from a holder. Name the holder as show, ls or a refusal has named it: what was
-named is compared in the same step, so whoever holds it next can never be hit.
+Releases a lock by force. Name the holder as show, ls or a refusal shows it.
+The release compares that holder in the same step, so it never hits the next
+holder.
 
-      --token T           from whoever was granted this fencing token
-      --owner ID          from this owner
-      --force             from whoever holds it now: shows the holder and asks
-      --client ID         every lock of a client that is gone (holdfast clients): shows them, and
-                          asks for their number; with --force also of one that is not gone
-      --yes               does not ask; still releases only from the holder that it has read
-  -m, --message WHY       required: goes to the history, and into the error that the victim gets
+      --token T           from the holder with this fencing token
+      --owner ID          from the holder with this owner id
+      --force             from the present holder: shows it and asks
+      --client ID         every lock of a client that is gone (see holdfast
+                          clients): shows them and asks for their number.
+                          With --force also of a client that is not gone
+      --yes               do not ask; still releases only from the holder
+                          that it has read
+  -m, --message WHY       required: for the history and the victim's error
 
-The victim's signal aborts at once if it can be reached (a run: TERM to its command, exit 123), and
-at the end of its lease otherwise. Until then it may go on working beside the next holder: only a
-resource that checks the token keeps it out.
+The victim's signal aborts immediately if the victim can be reached (run
+sends TERM to its command and exits with 123), and at the end of its lease
+otherwise. Until then it may work beside the next holder. Only a resource
+that checks the token prevents that.
 
-Exit code 0; 1 if it is not held, or by somebody else, or you said no.
+Exit code 0; 1 if the lock is not held, has another holder, or you said no.
 --json: {"v":1,"released":…,"holder":…,"next":…}.`;
 
 /** The verb. */

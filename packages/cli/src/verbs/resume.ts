@@ -15,9 +15,10 @@ import { whoAmI } from "../listing/people.js";
 import { quoted } from "../listing/sentences.js";
 
 const HELP = `
-Ends a pause, whoever began it. Those who wait are served in their order, the first at once.
+Ends a pause, no matter who began it. Waiters are served in order, the first
+one immediately.
 
-  -m, --message TEXT      goes to the history
+  -m, --message TEXT      for the history
 
 Exit code 0; 1 if it is not paused.`;
 

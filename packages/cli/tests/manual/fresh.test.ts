@@ -6,6 +6,7 @@ import { flagsOf } from "../../scripts/flags.mjs";
 import { COMMON_HELP, COMMON_OPTIONS } from "../../src/frame/flags.js";
 import { generalHelp, helpOf } from "../../src/frame/help.js";
 import { VERBS } from "../../src/frame/verbs-table.js";
+import { HELP_COLUMNS } from "../../src/frame/wrapped.js";
 
 // Every verb is imported, which takes its time on a machine that does something else as well.
 vi.setConfig({ testTimeout: 120_000 });
@@ -22,6 +23,21 @@ describe("what is generated from the table of verbs", () => {
     for (const [path, text] of await generated()) {
       expect(readFileSync(new URL(path, PACKAGE), "utf8"), `${path} is stale; repair it with: npm run fix`).toBe(text);
     }
+  });
+
+  it("fits a terminal of 80 columns, in the help and in the manual page", async () => {
+    const tooLong = (text: string, most: number): readonly string[] =>
+      text.split("\n").filter((line) => [...line].length > most);
+    expect(tooLong(generalHelp(), HELP_COLUMNS)).toEqual([]);
+    expect(tooLong(COMMON_HELP, HELP_COLUMNS)).toEqual([]);
+    for (const { load } of Object.values(VERBS)) {
+      const verb = await load?.();
+      if (verb === undefined) continue;
+      expect(tooLong(await helpOf(verb), HELP_COLUMNS), verb.name).toEqual([]);
+      expect(tooLong(`usage: ${verb.usage}`.replaceAll("\n", "\n       "), 80), verb.name).toEqual([]);
+    }
+    // The manual page indents these texts by three, and fills all others.
+    expect((await generated()).find(([path]) => path.startsWith("man/"))?.[1]).toContain("\n.in 3\n.nf\n");
   });
 
   it("knows every flag of every verb, each with what the help says of it", async () => {

@@ -9,25 +9,33 @@ import { listen, resign, who } from "./follow.js";
 import { lead } from "./lead.js";
 
 const HELP = `
-Stands for election until it is won, leads until INT or TERM, and then resigns, so that the next candidate leads
-at once. With a command: runs it while leading, with its signals, its exit code and its end before the lock ends as
-in holdfast run; the command finds the term in HOLDFAST_TERM, to hand to whatever must refuse a leader of the past.
+Campaigns until it is elected, leads until INT or TERM, and then resigns, so
+that the next candidate leads immediately. With a command, it runs the
+command while it leads, as holdfast run does: signals, exit code, and the end
+before the lease ends. The command finds its term in HOLDFAST_TERM. Let the
+resource refuse a lower term than one it has seen.
 
-      --value V           what the leader stands for, such as its address: shown to everybody who follows
-      --lease D           30s; how long a leader that died is still taken for one
-      --delay D           2s; waits a random time below D before standing, so that the fastest starter of a
-                          restart is not always elected
-      --rejoin            stands again after a loss, instead of ending with 123
-      --through-pause     stands while the election is paused (default: 75 at once)
-  -m, --message TEXT      the candidate's label, shown in lists; with --resign the reason
+      --value V           published with the leader, such as its address
+      --lease D           30s; how long a crashed leader still counts as one
+      --delay D           2s; first sleep a random time below D, so that the
+                          same host does not win after every restart
+      --rejoin            campaign again after a loss; do not exit with 123
+      --through-pause     campaign while the election is paused (default:
+                          exit 75)
+  -m, --message TEXT      the label, shown in lists; with --resign the reason
 
-      --who               who leads now, what for, since when, and how often that changed in the last day
-      --listen            one line for each change, the present state first, until it is interrupted
-      --resign            steps the leader down whose term is --token T; whoever leads next cannot be hit
+      --who               print the leader, its value and term, since when it
+                          leads, and the number of changes in the last day
+      --listen            print the present state and then each change, until
+                          interrupted
+      --resign            remove the leader whose term is --token T, and no
+                          later leader
       --token T           the term, as --who shows it
 
-Exit codes: as run; 123 if it was lost. --who: 1 if nobody leads. --resign: 1 if nobody leads with that term.
---json: events candidate, elected, renewed, at-risk, lost, resigned, one line each; on stderr if there is a command.`;
+Exit codes: as run; 123 if the lead was lost. --who: 1 if there is no leader.
+--resign: 1 if no leader has that term.
+--json: events candidate, elected, renewed, at-risk, lost, resigned, one line
+each; on stderr if there is a command.`;
 
 /** Of a leader that is alive, and a minute for an election to settle: too short loses it to a pause of the host. */
 const SHORTEST_LEASE_MS = 3_000;

@@ -7,6 +7,7 @@ import { EXIT, usageError } from "../../frame/exit-codes.js";
 import { jsonLine, notify, paintFor, table } from "../../frame/output.js";
 import { durationOf, isGiven, textOf, textsOf, wholeOf, wordOf } from "../../frame/values.js";
 import type { Call, Connection, Verb } from "../../frame/verb.js";
+import { wrapped } from "../../frame/wrapped.js";
 import { COLUMN_NAMES, columnsOf, type LockColumn, type Row, USUAL_COLUMNS } from "../../listing/columns.js";
 import { goneCount, isLate } from "../../listing/gone.js";
 import { lockJson } from "../../listing/json.js";
@@ -19,32 +20,40 @@ import { USUAL_WATCH, type View, watch } from "../../live/watch.js";
 import { inOrder, SORTS, type Sort } from "./order.js";
 
 const HELP = `
-Lists the locks that are held, awaited or paused, of every kind. It asks in pages (SCAN), never all
-at once.
+Lists locks of every kind that are held, waited for or paused. It reads them
+in pages (SCAN), never all in one request.
 
-  PATTERN                 only names like it: order:* (quote it), with * ? [a-z] as SCAN has them
-      --kind K            only this kind, repeatable: ${LOCK_KINDS.join(" ")}
-      --holder TEXT       only what somebody holds whose host, app, owner or label has TEXT in it
-      --waiting           only where somebody waits
-      --held-over D       only what somebody has held for longer than D
-      --gone              only where the client of a holder is gone, and its lease still runs
-      --late              only where a renewal is late: less than half of a lease is left
-      --deadlocks         instead: clients that wait for each other's locks, and what to release
-      --all               also what is free, as far as it is still on record
+  PATTERN                 only matching names: order:* (quote it). * ? [a-z]
+      --kind K            ${wrapped("only this kind, repeatable:", LOCK_KINDS)}
+      --holder TEXT       only if the host, app, owner or label of a holder
+                          contains TEXT
+      --waiting           only with waiters
+      --held-over D       only if held for longer than D
+      --gone              only if the client of a holder is gone and its
+                          lease still runs
+      --late              only if a renewal is late: less than half of a
+                          lease is left
+      --deadlocks         instead: clients that wait for each other's locks,
+                          and what to release
+      --all               also free locks that still have a record
       --sort name|since|left|waiters
-                          the order (name); since: longest first, left: what ends first,
-                          waiters: most first. Reads all locks, then prints the first N; without
-                          it, one page by name
-  -o, --columns COLS      with commas, of: ${COLUMN_NAMES.join(" ")}
-      --no-headings       no first line
-      --raw               tabs between columns, names as they are, times in ms: for pipes, refused on a
-                          terminal
-      --limit N           at most N locks (200); without --sort, a page may have a few more, and the
-                          cursor for the next page is told
-      --cursor C          goes on where a page ended
-      --watch [D]         again every D (${USUAL_WATCH}) until it is interrupted; with --json one line each
+                          the order (name). since: longest hold first, left:
+                          first to end, waiters: most first. Reads all locks,
+                          then prints the first N; without it, one page by
+                          name
+  -o, --columns COLS      ${wrapped("separated by commas, of:", COLUMN_NAMES)}
+      --no-headings       no heading
+      --raw               tabs between columns, names unescaped, times in ms:
+                          for pipes, refused on a terminal
+      --limit N           at most N locks (200). Without --sort a page may
+                          have a few more, and the output ends with the
+                          cursor of the next page
+      --cursor C          continue where a page ended
+      --watch [D]         repeat every D (${USUAL_WATCH}) until interrupted; with --json
+                          one line each
 
-Exit code 0, also when there is none. --json: {"v":1,"locks":[…],"nextCursor":null}.`;
+Exit code 0, even if there are no locks.
+--json: {"v":1,"locks":[…],"nextCursor":null}.`;
 
 /** The verb. */
 export const ls: Verb = {

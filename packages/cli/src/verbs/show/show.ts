@@ -13,16 +13,19 @@ import { USUAL_WATCH, type View, watch } from "../../live/watch.js";
 import { pageLines } from "./page.js";
 
 const HELP = `
-Everything about one lock: its state, every holder with token and owner (for holdfast release), who waits, in
-the order in which they will be served, permits, a pause, and the last lines of its history.
+Shows one lock: its state, every holder with token and owner (for holdfast
+release), the waiters in the order in which they are served, permits, a
+pause, and the last lines of its history.
 
-  -q, --quiet             prints nothing, and answers: exit code 0 if somebody holds it, 1 if nobody does
-      --conditions        also who waits for conditions of the mutex: goes over all keys of the database
-                          (SCAN, which the Redis user must be permitted)
-      --watch [D]         again every D (${USUAL_WATCH}) until it is interrupted; with --json one line each
+  -q, --quiet             print nothing; exit code 0 if it is held, 1 if not
+      --conditions        also who waits for conditions of the mutex. Scans
+                          all keys of the database (the Redis user needs
+                          SCAN)
+      --watch [D]         repeat every D (${USUAL_WATCH}) until interrupted; with --json
+                          one line each
 
-Exit code 0. A name that is in use as several kinds (they do not exclude each other) is shown as each of them;
-with --json the others are in "alsoKinds".`;
+Exit code 0. If a name is in use as several kinds, which do not exclude each
+other, all of them are shown; with --json the others are in "alsoKinds".`;
 
 const HISTORY_LINES = 10;
 /** As long as anybody keeps a history by default. */

@@ -15,16 +15,18 @@ import { LiveTop } from "./live-top.js";
 import { Sampler } from "./sampler.js";
 
 const HELP = `
-The locks that most wait for, live: who holds each, the longest wait, in how much of the samples it was held, and
-from its history grants per second, refusals and losses of the last minute (- without one).
+Shows the busiest locks, live: the holder, the longest wait, the part of the
+samples in which each lock was held, and from its history the grants per
+second, refusals and losses of the last minute (- without a history).
 
-  PATTERN                 only names like it, as of ls
-      --interval D        how often it looks (1s)
-      --once              one look, and ends
-  -n, --rows N            at most N locks (what fits; 20 elsewhere)
+  PATTERN                 only matching names, as in ls
+      --interval D        time between samples (1s)
+      --once              print one sample and exit
+  -n, --rows N            at most N locks (as many as fit; 20 without a
+                          terminal)
 
-Keys: s sort, / filter, p stop and go on, q quit. Where stdout is no terminal: JSON Lines, one snapshot each.
-Exit code 0.`;
+Keys: s sort, / filter, p pause and continue, q quit. If stdout is not a
+terminal: JSON Lines, one sample each. Exit code 0.`;
 
 const USUAL_ROWS = 20;
 
