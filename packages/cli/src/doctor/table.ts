@@ -1,4 +1,10 @@
-/** All checks, in the order in which docs/doctor.md tells of them. */
+/**
+ * All checks, in the order of docs/doctor.md.
+ *
+ * To add one: `read/` reads the facts of a node once, and a check in `checks/` is a function of facts without requests, so tests can give
+ * it any facts. Add it here, and write its section of the page with
+ * `npx vitest run packages/cli/tests/doctor/document.test.ts -u`.
+ */
 import type { Check } from "./check.js";
 import { acl, exposure } from "./checks/access.js";
 import { clientTimeouts } from "./checks/clients.js";

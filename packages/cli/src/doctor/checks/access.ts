@@ -16,9 +16,9 @@ function isOpenToNetwork({ config, isLocal }: NodeFacts): boolean | undefined {
 /** Whether a stranger gets in. */
 export const exposure: Check = {
   id: "exposure",
-  reads: "`protected-mode`, `bind`, `requirepass`, and whether somebody without a password gets in",
+  reads: "`protected-mode`, `bind`, `requirepass`, and whether a client without a password gets in",
   levels: "critical: open to a network without a password; info: protected mode turns other hosts away",
-  risk: "Anybody who reaches it can delete or seize locks, and read or change everything else.",
+  risk: "Every client that reaches the server can delete or take locks, and read or change all other data.",
   fix: "a password or ACL users, bind to the addresses that need it, TLS; never only `protected-mode no`",
   families: ["anonymous"],
   run(facts) {
@@ -29,7 +29,7 @@ export const exposure: Check = {
     if (anonymous === "denied") {
       return found("info", "protected mode turns this host away", {
         risk: "Clients of other hosts are refused (DENIED).",
-        fix: "a password, and then protected mode is of no account",
+        fix: "set a password; protected mode then has no effect",
       });
     }
     if (anonymous === undefined) {
@@ -49,8 +49,8 @@ export const exposure: Check = {
     }
     if (config.get("protected-mode") === "yes") {
       return found("info", `no password, ${bind}, protected-mode yes`, {
-        risk: "Clients of other hosts are refused (DENIED); and protected mode is all that keeps strangers out.",
-        fix: "a password or ACL users, and then protected mode is of no account",
+        risk: "Clients on other hosts are refused (DENIED), and only protected mode keeps strangers out.",
+        fix: "set a password or ACL users; protected mode then has no effect",
       });
     }
     const how = config.has("bind")
@@ -92,13 +92,13 @@ export const acl: Check = {
       ...(severe.length > 0 ? found("critical", refused(severe), { fix }) : []),
       ...(slower.length > 0
         ? found("warning", refused(slower), {
-            risk: "Without channels no grant is pushed, and waiters ask now and then; without INFO neither eviction nor a failover is noticed.",
+            risk: "Without channels, waiters poll instead of receiving grants. Without INFO, Holdfast sees neither eviction nor failovers.",
             fix,
           })
         : []),
       ...(inspecting.length > 0
         ? found("info", refused(inspecting), {
-            risk: "Locks work without it. SCAN is what listings need (ls, console, leftovers), XADD and XREVRANGE what keeps and shows a history; EVAL only other libraries.",
+            risk: "Locks work without it. Lists need SCAN (ls, console, leftovers), the history needs XADD and XREVRANGE, and only other libraries need EVAL.",
             fix: `nothing to do for locks; to list them: ACL SETUSER ${user} +scan +xadd +xrevrange`,
           })
         : []),

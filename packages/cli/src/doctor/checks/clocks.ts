@@ -8,8 +8,8 @@ export const clockSkew: Check = {
   id: "clock-skew",
   reads: "TIME at the middle of the round trip, of each node",
   levels: "warning: over 250 ms from this machine, over 100 ms between nodes; critical: over 2 s between nodes",
-  risk: "An expiry is a time on the server's wall clock: if a replica whose clock is off is promoted, leases become shorter or longer; and tokens rise over a failover only if the clocks differ by less than it took.",
-  fix: "NTP (chrony) on every machine, slewing and not stepping",
+  risk: "Leases expire by the server's wall clock. If a replica with a wrong clock is promoted, leases become shorter or longer, and tokens may not rise.",
+  fix: "run NTP (chrony) on every machine, and let it slew the clock, not step it",
   families: ["clock"],
   run(facts, { nodes }) {
     const { clock } = facts;
@@ -26,7 +26,7 @@ export const clockSkew: Check = {
           "warning",
           `${aside(clock.offsetMs)} this machine's clock (give or take ${millis(clock.uncertaintyMs)})`,
           {
-            risk: "Locks do not rest on it: each side counts with its own clock. But one of the two is wrong, and if it is the server's, the next correction may end leases early or late.",
+            risk: "Locks do not depend on it, because each side uses its own clock. But if the server's clock is wrong, its next correction may end leases early or late.",
           },
         ),
       );
@@ -73,8 +73,8 @@ export const clockRuns: Check = {
   id: "clock-runs",
   reads: "TIME twice, 200 ms apart",
   levels: "critical: it stands still or goes back",
-  risk: "Leases never end, or end at once: whoever died holds its lock for ever.",
-  fix: "restart the node, and mend the clock source of its machine (a virtual machine that was paused or restored?)",
+  risk: "Leases never end, or end immediately. A crashed client may hold its lock forever.",
+  fix: "restart the node, and fix the clock source of its machine (was a virtual machine paused or restored?)",
   families: ["clock"],
   run({ clock, hidden }) {
     if (clock === undefined)

@@ -10,8 +10,8 @@ export const deadlocks: Check = {
   id: "deadlocks",
   reads: "holders and waiters of all locks, twice, half a second apart",
   levels: "warning",
-  risk: "Each client waits for a lock that the next one holds, so none of them goes on until a wait ends. It is none if a client holds and waits in separate tasks.",
-  fix: "release one of the locks; in the program, acquire locks in one order everywhere, or together with multiLock",
+  risk: "Each client waits for a lock that the next one holds, so none continues until a wait ends. If a client holds and waits in separate tasks, it is not stuck.",
+  fix: "release one of the locks; in your program, acquire locks in the same order everywhere, or together with multiLock",
   families: [],
   run(facts, { nodes, deadlocks: seen }) {
     // Locks are read through the client and not from a node, so this is said once.

@@ -42,8 +42,8 @@ function alone({ nowMs, marker }: LineageFacts): Verdict[] {
     "warning",
     `quiet for ${formatMs(restMs)} more: it was restarted, and too few other servers have said how long leases are`,
     {
-      risk: "It has no vote until a majority of the servers that were not restarted can be asked.",
-      fix: "bring the servers back that are missing; an empty server in place of one that is gone for good will do",
+      risk: "It does not vote until a majority of the servers that were not restarted replies.",
+      fix: "start the missing servers; replace a server that is gone for good with an empty one",
     },
   );
 }
@@ -92,7 +92,7 @@ export const role: Check = {
   reads: "`ROLE` of what the URL gives, and whether it answers at all",
   levels:
     "critical: a replica, a Sentinel, or no answer; warning: one server of several, or a replica, gives no answer",
-  risk: "Every acquire answers READONLY, or goes to a primary that is none any more.",
+  risk: "Every acquire fails with READONLY, or goes to a server that is no longer the primary.",
   fix: "point the URL at the primary, or use --sentinel NAME or --cluster, which find it",
   families: [],
   run(facts) {
@@ -105,7 +105,7 @@ export const role: Check = {
       );
     }
     if (facts.role === "sentinel") {
-      return found("critical", "a Sentinel, which keeps no keys", { fix: "say --sentinel NAME" });
+      return found("critical", "a Sentinel, which keeps no keys", { fix: "pass --sentinel NAME" });
     }
     if (facts.info.get("loading") === "1") {
       return found("warning", "it is still reading its data from disk", {
@@ -131,7 +131,7 @@ function noAnswer({ isGiven, topology }: NodeFacts, why: string): Verdict[] {
       ? "A majority has to grant without it; if another one fails, that may be nobody."
       : "No lock that belongs there can be taken, and leases that it keeps cannot be renewed."
     : "It is not there to take over; or only from here it cannot be reached, and then nothing of it could be looked at.";
-  return found(severity, `no answer: ${why}`, { risk, fix: "start it, or repair the way to it" });
+  return found(severity, `no answer: ${why}`, { risk, fix: "start it, or repair the network path to it" });
 }
 
 /** Whether an isolated primary stops granting. */
@@ -140,7 +140,7 @@ export const replicas: Check = {
   reads: "connected replicas, `min-replicas-to-write`, `min-replicas-max-lag`",
   levels:
     "warning: replicas, and the minimum is 0, or the lag is not below the lease, or the server is older than Redis 7; info: none",
-  risk: "A failover forgets leases that were acknowledged; and a primary that is cut off goes on granting to whoever still reaches it.",
+  risk: "A failover loses leases that were acknowledged. A primary that is cut off continues to grant locks to clients that still reach it.",
   fix: "min-replicas-to-write 1 and min-replicas-max-lag of a few seconds; replicas: { atLeast } in the programs; fencing tokens; Redlock. It narrows the window, it does not close it",
   families: [],
   run(facts, examination) {
@@ -152,8 +152,8 @@ export const replicas: Check = {
     }
     if (count > 0) return followers(facts, count, examination);
     return found("info", "no replicas", {
-      risk: "While this server is away nobody is granted anything, and leases cannot be renewed.",
-      fix: "nothing to do, if that may be; else a replica and Sentinel, or a cluster",
+      risk: "While this server is down, no lock is granted and no lease is renewed.",
+      fix: "nothing, if you accept that; otherwise add a replica and Sentinel, or use a cluster",
     });
   },
 };
@@ -181,8 +181,8 @@ export const replicaLag: Check = {
   id: "replica-lag",
   reads: "`master_repl_offset` and each replica's `offset` and `lag`",
   levels: "warning: over 1 s or 1 MB behind, or not connected",
-  risk: "What a replica lacks, a failover forgets: grants of that time are known to their holders alone.",
-  fix: "look at network and disk of the replica; a larger repl-backlog-size spares it full copies",
+  risk: "A failover loses what the replica has not received: only the holders know of those grants.",
+  fix: "check the network and disk of the replica; a larger repl-backlog-size avoids full copies",
   families: [],
   run({ role: its, info }) {
     if (its === "slave") {

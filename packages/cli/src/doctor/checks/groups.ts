@@ -10,8 +10,8 @@ export const cluster: Check = {
   id: "cluster",
   reads: "`cluster_state`, coverage, slots on the move, a sharded inbox, and that all keys of a name are in one slot",
   levels: "critical: the state is not ok, or a slot has no server; warning: below 7.0, slots on the move",
-  risk: "CLUSTERDOWN or TRYAGAIN for the names in those slots: they cannot be taken, nor renewed.",
-  fix: "start what is down or give its slots to others (redis-cli --cluster check, --cluster fix); finish resharding",
+  risk: "Locks in those slots can be neither acquired nor renewed (CLUSTERDOWN, TRYAGAIN).",
+  fix: "start the nodes that are down, or move their slots (redis-cli --cluster check, --cluster fix); finish resharding",
   families: ["cluster", "inbox"],
   run(facts) {
     const { topology, cluster: its, info, inbox, role, hidden } = facts;
@@ -19,7 +19,7 @@ export const cluster: Check = {
       if (info.get("cluster_enabled") !== "1") return skipped("not a cluster");
       return found("critical", "a node of a cluster, and --cluster was not given", {
         risk: "Names in slots of other nodes answer MOVED.",
-        fix: "say --cluster",
+        fix: "pass --cluster",
       });
     }
     if (its === undefined) {
@@ -48,7 +48,7 @@ export const cluster: Check = {
     if (major < 7 || (role !== "slave" && inbox?.isSharded === false)) {
       verdicts.push(
         ...found("warning", `${measured}, without sharded channels`, {
-          risk: "Receivers are counted of one node only: a waiter that is gone is not passed over, and the others wait for the end of a lease that nobody uses.",
+          risk: "The server counts receivers on one node only. So it cannot skip a waiter that is gone, and the others wait until an unused lease ends.",
           fix: "upgrade all nodes to Redis 7 or later",
         }),
       );
@@ -62,7 +62,7 @@ export const redlock: Check = {
   id: "redlock",
   reads: "how many servers there are, their `run_id`, and who replicates whom",
   levels: "critical: the same server twice, or one replicates another; warning: an even number, or under 3",
-  risk: 'A "majority" of one machine: one failure decides, or two hold the lock.',
+  risk: 'A "majority" may be one machine: one failure stops all locks, or two clients hold the same lock.',
   fix: "3 or 5 independent servers without replicas among them, appendonly yes and appendfsync always on each",
   families: [],
   run(facts, { nodes }) {

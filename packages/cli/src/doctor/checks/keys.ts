@@ -12,7 +12,7 @@ export const shared: Check = {
   reads: "keys with other prefixes in this database, and which users may FLUSHDB or FLUSHALL",
   levels: "info",
   risk: "One FLUSHDB frees every lock.",
-  fix: "a database or better a Redis of its own for locks; users without FLUSHDB and FLUSHALL (ACL SETUSER … -flushall -flushdb)",
+  fix: "use a separate database, or better a separate Redis, for locks; and users without FLUSHDB and FLUSHALL (ACL SETUSER … -flushall -flushdb)",
   families: ["keys", "users"],
   run({ role, keys, flushers, hidden }) {
     if (role === "slave") return skipped("a replica");
@@ -49,7 +49,7 @@ export const leftovers: Check = {
   reads:
     "lock keys without an expiry, keys of unknown kind or form or of the wrong type, waiting claims without a client, names in use as several kinds",
   levels: "warning; info: a name of several kinds",
-  risk: "A name that can never be taken.",
+  risk: "A lock that can never be acquired.",
   fix: "holdfast show NAME, then holdfast release NAME --force",
   families: ["keys"],
   run({ role, keys, hidden }, { prefix, nodes }) {
@@ -66,13 +66,13 @@ export const leftovers: Check = {
         : []),
       ...(keys.strange.length > 0
         ? found("warning", `${counted(keys.strange.length, "key")} of unknown kind or form: ${few(keys.strange)}`, {
-            risk: "Another program uses this prefix, or another version of Holdfast: neither respects the other's locks.",
-            fix: "one prefix for each program that is not Holdfast; one version of Holdfast in all processes",
+            risk: "Another program or another version of Holdfast uses this prefix, and neither respects the other's locks.",
+            fix: "give other programs another prefix, and run one version of Holdfast in all processes",
           })
         : []),
       ...(keys.mistyped.length > 0
         ? found("warning", `${counted(keys.mistyped.length, "key")} of the wrong type: ${few(keys.mistyped)}`, {
-            risk: "Another program, or a hand, has written them: nobody gets these locks, and none of them can be released.",
+            risk: "Another program or a person has written them. These locks can be neither acquired nor released.",
             fix: `look at it (redis-cli TYPE), and if nobody needs it: ${keys.mistyped
               .slice(0, 3)
               .map((key) => `redis-cli UNLINK ${shellWord(key)}`)
@@ -81,13 +81,13 @@ export const leftovers: Check = {
         : []),
       ...(orphans.length > 0
         ? found("warning", `${counted(orphans.length, "waiting claim")} without a client: ${few(orphans)}`, {
-            risk: "None for long: it is passed over at the next hand-over. Many of them mean that processes die while they wait.",
+            risk: "None for long: the next hand-over skips it. Many of them mean that processes crash while they wait.",
             fix: "holdfast show NAME; it goes by itself within a minute",
           })
         : []),
       ...(keys.ofSeveralKinds !== undefined && keys.ofSeveralKinds.length > 0
         ? found("info", `in use as several kinds: ${few(keys.ofSeveralKinds)}`, {
-            risk: "A mutex and a semaphore of one name do not exclude each other: both are granted.",
+            risk: "Locks of different kinds with the same name do not exclude each other: both are granted.",
             fix: "one kind for each name",
           })
         : []),

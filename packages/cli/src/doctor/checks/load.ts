@@ -9,8 +9,8 @@ export const latency: Check = {
   id: "latency",
   reads: "200 round trips from here: p50, p99 and the longest, against `--lease`",
   levels: "warning: p99 over a twentieth of the lease; critical: over a sixth",
-  risk: "Renewals come late, and under load leases are lost that nobody gave up.",
-  fix: "a longer lease, a nearer Redis; look at SLOWLOG (busy), at the network, and whether this process was held up itself",
+  risk: "Renewals are late, and under load holders lose their leases.",
+  fix: "use a longer lease or a closer Redis; check SLOWLOG (busy), the network, and whether this process itself was blocked",
   families: ["latency"],
   run({ latency: facts, hidden }, { leaseMs }) {
     if (facts === undefined)
@@ -32,8 +32,8 @@ export const busy: Check = {
   id: "busy",
   reads: "`busy-reply-threshold` (`lua-time-limit` before 7.0), SLOWLOG, LATENCY LATEST",
   levels: "warning: a script or command took over a tenth of the lease within the last day",
-  risk: "While one long script or command runs the others wait, or are answered BUSY: renewals fail.",
-  fix: "find who sends it; a Redis of its own for locks",
+  risk: "While one long script or command runs, others wait or fail with BUSY, and renewals fail.",
+  fix: "find the client that sends it; use a separate Redis for locks",
   families: ["slow"],
   run({ slow, config, hidden, clock }, { leaseMs }) {
     if (slow === undefined)
@@ -67,7 +67,7 @@ export const connections: Check = {
   id: "connections",
   reads: "`maxclients`, `connected_clients`, `timeout`, `tcp-keepalive`",
   levels: "warning: over 80 %, or an idle `timeout` below 300 s; info: no `tcp-keepalive`",
-  risk: "At the next deploy, when old and new processes are connected, acquires are refused.",
+  risk: "Acquires are refused at the next deploy, when old and new processes are connected.",
   fix: "raise maxclients (and the open files of the server)",
   families: [],
   run({ info, config }) {
@@ -82,7 +82,7 @@ export const connections: Check = {
     if (idleS !== undefined && idleS > 0 && idleS < 300) {
       verdicts.push(
         ...found("warning", `timeout ${idleS} s: idle connections are closed after that`, {
-          risk: "A process that uses no lock for a while is cut off, and pays for a new connection at its next acquire.",
+          risk: "The server disconnects a process that uses no lock for a while. Its next acquire needs a new connection.",
           fix: "CONFIG SET timeout 0",
         }),
       );

@@ -8,8 +8,8 @@ export const eviction: Check = {
   id: "eviction",
   reads: "`maxmemory-policy`, `maxmemory`, `evicted_keys`",
   levels: "critical unless `noeviction`; info while there is no `maxmemory`",
-  risk: "A lock that is held is evicted, and granted to somebody else: lock keys have an expiry, so `volatile-*` takes them first, and `allkeys-*` takes them too.",
-  fix: "CONFIG SET maxmemory-policy noeviction (and in its configuration file), or a Redis of its own for locks",
+  risk: "The server may evict a held lock and grant it to another client. Lock keys have an expiry, so `volatile-*` evicts them first, and `allkeys-*` evicts them too.",
+  fix: "CONFIG SET maxmemory-policy noeviction (and in its configuration file), or a separate Redis for locks",
   families: [],
   run({ info, config }) {
     const policy = info.get("maxmemory_policy") ?? config.get("maxmemory-policy");
@@ -25,7 +25,7 @@ export const eviction: Check = {
     const measured = evicted === 0 ? settings : `${settings}, ${counted(evicted, "key")} evicted since it was started`;
     if (policy === "noeviction") return ok(measured);
     if (limit > 0) return found("critical", measured);
-    return found("info", measured, { risk: "As soon as somebody sets maxmemory, locks that are held may be evicted." });
+    return found("info", measured, { risk: "If maxmemory is set later, held locks may be evicted." });
   },
 };
 
@@ -34,7 +34,7 @@ export const memory: Check = {
   id: "memory",
   reads: "`used_memory` of `maxmemory`",
   levels: "warning over 80 %, critical over 95 %",
-  risk: "When it is full, every acquire is refused with OOM. Leases that are held are still renewed and released.",
+  risk: "When memory is full, every acquire fails with OOM. Held leases can still be renewed and released.",
   fix: "raise maxmemory, or move other data to another Redis",
   families: [],
   run({ info, config }) {

@@ -17,8 +17,8 @@ export const lostPauses: Check = {
   reads:
     "histories (`<prefix>:history:{…}`: up to 5 000 of each node, the last 1 000 events of each), and whether the last pause of each lock, if nobody resumed it and its end has not come, still stands",
   levels: "warning",
-  risk: "A failover, or a server that lost its memory, may have lost it: the lock is granted while somebody works on what it protects. Or somebody resumed it whose program keeps no history.",
-  fix: "holdfast pause NAME -m WHY, if the work goes on, and holdfast resume NAME when it is done: then the history has its end, too",
+  risk: "A failover or a restart may have lost the pause, so the lock is granted during the maintenance. Or a program without a history resumed it.",
+  fix: "holdfast pause NAME -m WHY, if the maintenance continues, then holdfast resume NAME, so that the history has its end",
   families: ["pauses"],
   run(facts, { nodes }) {
     const { role, topology, pauses, hidden } = facts;

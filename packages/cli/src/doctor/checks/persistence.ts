@@ -26,7 +26,7 @@ export const persistence: Check = {
   id: "persistence",
   reads: "`aof_enabled`, `appendfsync`, `save`, and how the last write went",
   levels: "critical: the last write failed; warning: none, snapshots only, or `everysec`; info: `always`",
-  risk: 'A restart forgets leases (all of them, or those of the last second or two): two may hold a lock, unless failoverGrace is "strict".',
+  risk: 'A restart loses all leases, or those of the last second or two. Two clients may then hold a lock, unless failoverGrace is "strict".',
   fix: 'appendonly yes and appendfsync always, or failoverGrace: "strict" in all programs',
   families: [],
   run(facts) {
@@ -60,8 +60,8 @@ export const restartWipe: Check = {
   id: "restart-wipe",
   reads: "no persistence, and replicas",
   levels: "critical",
-  risk: "A primary that is restarted comes back empty, and empties its replicas too: all locks are free at once.",
-  fix: "switch persistence on, or see to it that the server is not restarted by itself before a replica is promoted",
+  risk: "A restarted primary is empty, and empties its replicas too. All locks are then free immediately.",
+  fix: "turn persistence on, or prevent an automatic restart before a replica is promoted",
   families: [],
   run(facts) {
     if (facts.role === "slave") return skipped("a replica");
@@ -85,8 +85,8 @@ export const stopWrites: Check = {
   id: "stop-writes",
   reads: "`stop-writes-on-bgsave-error`, and how the last snapshot went",
   levels: "critical: it failed",
-  risk: "Every write is refused (MISCONF): nothing is granted, and what is held cannot be renewed.",
-  fix: "make room on the disk or repair its directory, then BGSAVE",
+  risk: "Redis refuses every write (MISCONF): no lock is granted, and no lease is renewed.",
+  fix: "free disk space or repair the directory, then run BGSAVE",
   families: [],
   run({ info, config }) {
     const status = info.get("rdb_last_bgsave_status");

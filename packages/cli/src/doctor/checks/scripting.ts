@@ -51,7 +51,7 @@ export const scripts: Check = {
   reads:
     "SCRIPT LOAD of every script of the library, then EVALSHA with a key and without, and each command that scripts call, in a script",
   levels: "critical; warning: PUBLISH, INFO and what else locks can do without, and scripts without keys",
-  risk: "Scripting is off or renamed, or the service refuses scripts or what they call: no lock can be taken.",
+  risk: "Scripting is off or renamed, or the service refuses scripts or the commands in them. No lock can be acquired.",
   fix: "permit SCRIPT LOAD and EVALSHA, or take an endpoint of the service that lets scripts through (docs/hosting.md)",
   families: ["scripts", "permissions"],
   run({ scripts: facts, permissions, hidden }) {
@@ -92,8 +92,8 @@ export const pubsub: Check = {
   reads: "a message to an inbox of our own, published by a script: how many receivers were counted, and when it came",
   levels:
     "critical: it came, and 0 were counted; warning: it did not come, took over 100 ms, or more than 1 were counted",
-  risk: "A release takes 0 receivers for a waiter that is dead and passes it over: the living are skipped. A grant that nobody hears costs a lease each.",
-  fix: "look for a proxy between; channel rights; in a cluster the sharded inbox (Redis 7); client-output-buffer-limit pubsub",
+  risk: "A release skips a waiter whose message has 0 receivers, so it skips live waiters. A grant without a receiver blocks the lock for one lease.",
+  fix: "check for a proxy, channel rights, client-output-buffer-limit pubsub, and in a cluster the sharded inbox (Redis 7)",
   families: ["inbox"],
   run({ role, inbox, hidden }) {
     if (role === "slave") return skipped("a replica");
