@@ -41,7 +41,7 @@ describe("over TLS", () => {
     const { checks } = JSON.parse(stdout) as {
       checks: { id: string; node: string; status: string; measured: string }[];
     };
-    expect(checks.find(({ id }) => id === "exposure")?.measured).toBe("nobody gets in without a certificate");
+    expect(checks.find(({ id }) => id === "exposure")?.measured).toBe("no access without a certificate");
     expect(checks.filter(({ status }) => status === "unknown")).toEqual([]);
     const well = checks.filter(({ status }) => status === "ok").map(({ id }) => id);
     expect(well).toEqual(expect.arrayContaining(["acl", "scripts", "role", "clock-runs"]));

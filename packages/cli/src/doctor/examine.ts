@@ -69,7 +69,7 @@ async function readAll(targets: readonly Target[], reading: ReadOptions): Promis
   const silent = given.flatMap(({ node, unreachable }) =>
     unreachable === undefined ? [] : [`${node}: ${unreachable}`],
   );
-  if (silent.length === given.length) throw new NobodyAnswersError(`nobody answers: ${silent.join("; ")}`);
+  if (silent.length === given.length) throw new NobodyAnswersError(`no server replies: ${silent.join("; ")}`);
   const known = new Set(targets.map(({ node }) => node));
   const met = targets.flatMap((target, at) =>
     replicasIn(given[at]?.info ?? new Map()).flatMap(({ host, port, address }) => {

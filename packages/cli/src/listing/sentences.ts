@@ -39,8 +39,8 @@ export function pauseSentence({ by, sinceAtMs, untilAtMs, label }: Pause, atMs: 
   return `${plain(by)} since ${formatMs(atMs - sinceAtMs)}, ${untilText(untilAtMs, atMs)}${quoted(label)}`;
 }
 
-/** `until 2026-11-22 18:00:00Z (2h10m)`, or `until somebody resumes it`. */
+/** `until 2026-11-22 18:00:00Z (2h10m)`, or `until you resume it`. */
 export function untilText(untilAtMs: number | undefined, atMs: number): string {
-  if (untilAtMs === undefined) return "until somebody resumes it";
+  if (untilAtMs === undefined) return "until you resume it";
   return `until ${formatInstant(untilAtMs)} (${formatMs(untilAtMs - atMs)})`;
 }

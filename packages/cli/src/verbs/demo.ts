@@ -128,7 +128,7 @@ async function playOnRedis(call: Call, facts: Omit<Play, "hire">): Promise<PlayS
     if (!(await takePrefix(client, connection.nodes(), 2 * facts.forMs + MARKER_SPARE_MS))) {
       throw new CliError(
         EXIT.no,
-        `${connection.address} has keys that begin with ${PREFIX}: another demo runs, or one was killed; nothing was changed. Remove them if nobody needs them`,
+        `${connection.address} has keys that begin with ${PREFIX}: another demo runs, or one was killed; nothing was changed. Remove them if they are not needed`,
       );
     }
     facts.say(`Each worker is a process, on ${connection.address}.`);

@@ -93,7 +93,7 @@ export const pause: Verb = {
       } else {
         const who = pauseSentence(standing, Math.max(atMs, standing.sinceAtMs));
         const lines = [`${plain(name)} (${kind}) is ${isNew ? "paused" : "paused already"} by ${who}`];
-        for (const holder of holders) lines.push(`  goes on: ${holderSentence(holder, atMs)}`);
+        for (const holder of holders) lines.push(`  still held by ${holderSentence(holder, atMs)}`);
         if (waiterCount > 0) lines.push(`  ${waiterCount} waiting keep their places`);
         streams.stdout.write(`${lines.join("\n")}\n`);
       }

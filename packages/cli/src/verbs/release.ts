@@ -191,7 +191,7 @@ async function publishForced(
 function nextText(next: Holder | undefined, after: readonly Found[]): string {
   if (next !== undefined) return `next is ${plain(whoIs(next))}${tokenText(next)}`;
   const isPaused = after.some(({ entry }) => entry.pause !== undefined);
-  return isPaused ? "it is paused, so nobody is next" : "nobody is next";
+  return isPaused ? "it is paused, so it is not granted" : "no client waits";
 }
 
 function tokenText({ token }: Holder): string {

@@ -92,6 +92,6 @@ function sentenceOf(name: string, ended: Ended | undefined): string {
   if (ended === undefined) return `${plain(name)} is not paused`;
   const { pause, pausedForMs, waiterCount, kind } = ended;
   const who = `by ${plain(pause.by)}${quoted(pause.label)}`;
-  const wakes = waiterCount === 0 ? "nobody waits" : `${waiterCount} waiting wake`;
+  const wakes = waiterCount === 0 ? "no waiters" : waiterCount === 1 ? "1 waiter wakes" : `${waiterCount} waiters wake`;
   return `resumed ${plain(name)} (${kind}) after ${formatMs(pausedForMs)}, paused ${who}; ${wakes}`;
 }

@@ -174,7 +174,7 @@ const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
     "ok: no password, but it listens to this machine",
   ],
   ["exposure", "turned away by protected mode", { anonymous: "denied" }, "info: protected mode turns this host away"],
-  ["exposure", "a user without rights", { anonymous: "restricted" }, "ok: without a password nobody may"],
+  ["exposure", "a user without rights", { anonymous: "restricted" }, "ok: no access to keys without"],
   [
     "acl",
     "no scripts",

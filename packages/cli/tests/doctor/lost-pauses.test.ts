@@ -63,11 +63,11 @@ const KINDS = ["mutex", "reentrant-mutex", "semaphore", "read-write-lock", "elec
 test.each(KINDS)("%s: a pause is no matter while it stands, and is told when the server has lost it", async (kind) => {
   await holdfast.pause("deploy", { ...WORDS, kind });
   await holdfast.pause("other", { ...WORDS, kind });
-  expect(await told()).toBe("ok: 2 histories: no pause is gone that nobody has ended");
+  expect(await told()).toBe("ok: 2 histories: no pause was lost");
   await forget(redis, "deploy");
   expect(await told()).toMatch(
     new RegExp(
-      `^warning: ${kind.replace("reentrant-", "")} deploy was paused by ana \\("db maintenance"\\) since 2\\d{3}-.*Z until somebody resumes, and is not paused any more$`,
+      `^warning: ${kind.replace("reentrant-", "")} deploy was paused by ana \\("db maintenance"\\) since 2\\d{3}-.*Z until resumed, and is not paused any more$`,
     ),
   );
 });
@@ -113,7 +113,7 @@ test("a pause that ended by itself is over; one whose end is to come is told wit
   const until = new Date(untilAtMs).toISOString();
   expect(finding?.measured).toContain(` until ${until.slice(0, 19).replace("T", " ")}Z, and is not`);
   expect(finding?.fix).toContain(`holdfast pause 'it'\\''s long' -m 'db maintenance' --until ${until}, if`);
-  expect(finding?.risk).toMatch(/failover.*lost its memory/);
+  expect(finding?.risk).toMatch(/failover.*lost the pause/);
 });
 
 test("a mutex with a key is looked at where its key is", async () => {
@@ -133,7 +133,7 @@ test("what happened counts in its own order, not in that in which it was written
 test("without any history it says that it cannot know, once", async () => {
   const findings = await found();
   expect(findings).toEqual([expect.objectContaining({ id: ID, status: "skipped" })]);
-  expect(findings[0]?.measured).toMatch(/^nobody keeps a history, so a lost pause could not be told/);
+  expect(findings[0]?.measured).toMatch(/^there is no history, so lost pauses cannot be found/);
   expect(findings[0]?.measured).toContain("recordHistory");
 });
 
@@ -182,13 +182,13 @@ test("in a cluster each node tells of its own", async () => {
     // The first is in the upper half of the slots, and the others are in the lower.
     for (const name of ["a", "b", "c"]) await spread.pause(name, WORDS);
     expect((await look()).toSorted()).toEqual([
-      "ok: 1 history: no pause is gone that nobody has ended",
-      "ok: 2 histories: no pause is gone that nobody has ended",
+      "ok: 1 history: no pause was lost",
+      "ok: 2 histories: no pause was lost",
     ]);
     await nodes.del("hf:mutex:{a}:pause");
     expect((await look()).toSorted()).toEqual([
       expect.stringMatching(/^finding: mutex a was paused by ana/),
-      "ok: 2 histories: no pause is gone that nobody has ended",
+      "ok: 2 histories: no pause was lost",
     ]);
   } finally {
     await recording?.stop();

@@ -91,15 +91,15 @@ test("a mutex with a key is one, whichever name its history is told under", asyn
   await redis.del("hf:mutex:mapped:{legacy:stock}:resumed");
   expect(await told()).toMatch(/^warning: mutex stock \(key legacy:stock\) was paused/);
   await appendHistory(quiet, { ...RESUMED, name: "legacy:stock", key: "legacy:stock" });
-  expect(await told()).toBe("ok: 2 histories: no pause is gone that nobody has ended");
+  expect(await told()).toBe("ok: 2 histories: no pause was lost");
 });
 
 test("where a history is longer than what is read of it, it says so", async () => {
   const fill = "for i = 1, tonumber(ARGV[1]) do redis.call('XADD', KEYS[1], '*', 'at', 1, 'entry', '{}') end";
   await redis.eval(fill, 1, "hf:history:{busy}", MOST_EVENTS - 1);
-  expect(await told()).toBe("ok: 1 history: no pause is gone that nobody has ended");
+  expect(await told()).toBe("ok: 1 history: no pause was lost");
   await redis.eval(fill, 1, "hf:history:{busy}", 1);
-  expect(await told()).toBe("ok: 1 history: no pause is gone that nobody has ended, in what the histories still tell");
+  expect(await told()).toBe("ok: 1 history: no pause was lost, in what the histories still have");
 });
 
 /** A server of so many histories, each with a pause that is gone. @param answer  of each script, in place of its own */
@@ -191,7 +191,7 @@ test("of a node that could not be read nobody says that it has no history", () =
   ]);
   const replica = { ...unread(""), role: "slave" };
   expect(judged(empty, replica)).toEqual([
-    expect.stringMatching(/^skipped: nobody keeps a history/),
+    expect.stringMatching(/^skipped: there is no history/),
     expect.stringMatching(/^skipped: a replica/),
   ]);
 });

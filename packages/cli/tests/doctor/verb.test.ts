@@ -72,7 +72,7 @@ test("a critical finding is 1, in JSON too, and no password is in either", async
         severity: "critical",
         status: "finding",
         measured: expect.stringContaining("volatile-ttl"),
-        risk: expect.stringContaining("granted to somebody else"),
+        risk: expect.stringContaining("grant it to another client"),
         fix: expect.stringContaining("noeviction"),
       },
       {

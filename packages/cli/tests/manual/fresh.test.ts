@@ -27,7 +27,7 @@ describe("what is generated from the table of verbs", () => {
 
   it("fits a terminal of 80 columns, in the help and in the manual page", async () => {
     const tooLong = (text: string, most: number): readonly string[] =>
-      text.split("\n").filter((line) => [...line].length > most);
+      text.split("\n").filter((line) => line.length > most);
     expect(tooLong(generalHelp(), HELP_COLUMNS)).toEqual([]);
     expect(tooLong(COMMON_HELP, HELP_COLUMNS)).toEqual([]);
     for (const { load } of Object.values(VERBS)) {

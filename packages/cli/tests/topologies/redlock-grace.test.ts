@@ -29,7 +29,7 @@ it("run ends with 75 and says until when they grant nothing, at once and after a
     place.say(...words, "-n", "--skip-ok", "--", "true"),
   ]);
   for (const { code, stderr } of [refused, waited]) {
-    expect([code, stderr]).toEqual([75, expect.stringMatching(/^holdfast: job is granted to nobody until .*Z \(in /)]);
+    expect([code, stderr]).toEqual([75, expect.stringMatching(/^holdfast: job is not granted until .*Z \(in /)]);
   }
   expect(skipped).toMatchObject({ code: 0, stdout: "", stderr: "" });
   const { stderr } = await place.say(...words, "-n", "--json", "--", "true");

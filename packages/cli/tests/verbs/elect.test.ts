@@ -43,9 +43,9 @@ describe("elect", () => {
 
     const present = await stage.ask("elect", "feed", "--who");
     const past = await stage.say("elect", "feed", "--resign", "--token", String(term));
-    expect(past).toMatchObject({ code: 1, stdout: expect.stringMatching(/nobody was stepped down\n$/) });
+    expect(past).toMatchObject({ code: 1, stdout: expect.stringMatching(/no leader was removed\n$/) });
     const down = await stage.say("elect", "feed", "--resign", "--token", String(present.term), "-m", "drain");
-    expect(down).toMatchObject({ code: 0, stdout: expect.stringMatching(/^stepped down .*; nobody leads now\n$/) });
+    expect(down).toMatchObject({ code: 0, stdout: expect.stringMatching(/^stepped down .*; it has no leader now\n$/) });
     // It was lost to it, and it was not told to stand again.
     const lost = await second.ended;
     expect(lost.code).toBe(123);
@@ -53,7 +53,7 @@ describe("elect", () => {
     const nobody = await stage.say("elect", "feed", "--who");
     expect(nobody).toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/^feed is led by nobody\n {2}changes {2}2 in /),
+      stdout: expect.stringMatching(/^feed has no leader\n {2}changes {2}2 in /),
     });
   });
 
@@ -146,7 +146,7 @@ describe("elect", () => {
 
   it("tells each change on a line of its own with --listen, the present state first", async () => {
     const going = stage.start("elect", "watched", "--listen");
-    await until(() => going.stdout() === "watched  nobody\n", "the present state");
+    await until(() => going.stdout() === "watched  no leader\n", "the present state");
     const leadership = await stage.holdfast.election("watched").campaign("x\x1b[2J");
     await until(() => going.stdout().split("\n").length === 3, "the change");
     expect(going.stdout().split("\n")[1]).toMatch(

@@ -13,7 +13,7 @@ describe("pause", () => {
     expect(stdout).toMatch(
       /^nightly \(mutex\) is paused by .*@.* since 0s, until .*Z \((59m5\ds|1h)\): "db maintenance"\n/,
     );
-    expect(stdout).toMatch(/goes on: .* tests since .*: "backup"\n$/);
+    expect(stdout).toMatch(/still held by .* tests since .*: "backup"\n$/);
     await lease.extend(30_000);
     await lease.release();
     await expect(stage.holdfast.mutex("nightly").acquire()).rejects.toThrow(PausedError);

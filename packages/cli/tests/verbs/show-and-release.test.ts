@@ -120,7 +120,7 @@ describe("release", () => {
     const done = await stage.say("release", "forced", "--force", "--yes", "-m", "why");
     expect(done).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^released forced from .*; nobody is next\n$/),
+      stdout: expect.stringMatching(/^released forced from .*; no client waits\n$/),
     });
   });
 

@@ -23,9 +23,9 @@ export const exposure: Check = {
   families: ["anonymous"],
   run(facts) {
     const { anonymous, config } = facts;
-    if (anonymous === "refused") return ok("nobody gets in without a password");
-    if (anonymous === "uncertified") return ok("nobody gets in without a certificate");
-    if (anonymous === "restricted") return ok("without a password nobody may look at keys");
+    if (anonymous === "refused") return ok("no access without a password");
+    if (anonymous === "uncertified") return ok("no access without a certificate");
+    if (anonymous === "restricted") return ok("no access to keys without a password");
     if (anonymous === "denied") {
       return found("info", "protected mode turns this host away", {
         risk: "Clients of other hosts are refused (DENIED).",
@@ -34,7 +34,7 @@ export const exposure: Check = {
     }
     if (anonymous === undefined) {
       return unknown(
-        `whether it lets somebody in without a password could not be tried (${facts.hidden.get("anonymous") ?? "no answer"})`,
+        `whether it gives access without a password could not be tried (${facts.hidden.get("anonymous") ?? "no answer"})`,
         "try it by hand: redis-cli -h HOST PING",
       );
     }

@@ -47,7 +47,7 @@ function noHistory(facts: NodeFacts, nodes: readonly NodeFacts[]): Verdict[] {
   if (facts !== nodes.find(({ pauses }) => pauses !== undefined)) return [];
   // Most never pause anything, and need not be told each time that the doctor would not know.
   return skipped(
-    "nobody keeps a history, so a lost pause could not be told; programs that pause keep one with recordHistory of holdfast/admin",
+    "there is no history, so lost pauses cannot be found; programs that pause keep one with recordHistory of holdfast/admin",
   );
 }
 
@@ -96,9 +96,7 @@ function verdictsOn(
   ];
   return verdicts.length > 0
     ? verdicts
-    : ok(
-        `${extent}: no pause is gone that nobody has ended${isCut === true ? ", in what the histories still tell" : ""}`,
-      );
+    : ok(`${extent}: no pause was lost${isCut === true ? ", in what the histories still have" : ""}`);
 }
 
 function nameOf({ kind, name, key }: RecordedPause): string {
@@ -108,7 +106,7 @@ function nameOf({ kind, name, key }: RecordedPause): string {
 function sentenceOf(pause: RecordedPause): string {
   const { by = "somebody", label, untilAtMs } = pause;
   const why = label === undefined ? "" : ` ("${label}")`;
-  const until = untilAtMs === undefined ? "until somebody resumes" : `until ${formatInstant(untilAtMs)}`;
+  const until = untilAtMs === undefined ? "until resumed" : `until ${formatInstant(untilAtMs)}`;
   return `${nameOf(pause)} was paused by ${by}${why} since ${formatInstant(startOf(pause))} ${until}, and is not paused any more`;
 }
 

@@ -113,7 +113,7 @@ export const pubsub: Check = {
         "warning",
         `a message to a ${sort} inbox did not come; ${counted(receivers ?? 0, "receiver")} counted`,
         {
-          risk: "A grant that nobody hears costs a lease each: it is held by somebody who does not know it.",
+          risk: "A grant without a receiver blocks the lock for one lease, because its holder does not know of it.",
         },
       );
     }
@@ -121,7 +121,7 @@ export const pubsub: Check = {
     if (receivers === 0) return found("critical", measured);
     if (receivers !== 1) {
       return found("warning", measured, {
-        risk: "Somebody else listens to inboxes by their name: a waiter that is dead looks alive, and is granted a lease that nobody uses.",
+        risk: "Another client subscribes to inboxes by their names. A crashed waiter then looks alive, and gets a lease that it does not use.",
         fix: "no SUBSCRIBE to <prefix>:in:…; watch with PSUBSCRIBE",
       });
     }

@@ -36,7 +36,7 @@ export async function who({ connect, common, streams }: Call, name: string): Pro
 }
 
 function linesOf(name: string, leader: Leader | null, atMs: number): string[] {
-  if (leader === null) return [`${plain(name)} is led by nobody`];
+  if (leader === null) return [`${plain(name)} has no leader`];
   const value = leader.value === "" ? "-" : plain(leader.value);
   return [
     `${plain(name)} is led by ${holderSentence(leader, atMs)}`,
@@ -83,7 +83,7 @@ export async function listen({ connect, common, streams }: Call, name: string): 
 }
 
 function changeLine(name: string, leader: Leader | null): string {
-  if (leader === null) return `${plain(name)}  nobody`;
+  if (leader === null) return `${plain(name)}  no leader`;
   const value = leader.value === "" ? "" : `  "${plain(leader.value)}"`;
   return `${plain(name)}  ${plain(whoIs(leader))}  term ${leader.term}${value}`;
 }
@@ -110,10 +110,10 @@ export async function resign(
       );
     } else if (isResigned) {
       const led = had?.sinceAtMs === undefined ? "" : `, who led for ${formatMs(atMs - had.sinceAtMs)}`;
-      const next = now === null ? "nobody leads now" : `now led by ${plain(whoIs(now))}, term ${now.term}`;
+      const next = now === null ? "it has no leader now" : `now led by ${plain(whoIs(now))}, term ${now.term}`;
       streams.stdout.write(`stepped down ${had === null ? "the leader" : plain(whoIs(had))}${led}; ${next}\n`);
     } else {
-      streams.stdout.write(`${linesOf(name, now, atMs)[0]}; nobody was stepped down\n`);
+      streams.stdout.write(`${linesOf(name, now, atMs)[0]}; no leader was removed\n`);
     }
     return isResigned ? EXIT.done : EXIT.no;
   } finally {

@@ -28,7 +28,7 @@ function inWords(lease: Lease, unconfirmedMs: number): string {
     case "unconfirmed":
       return silence;
     case "expired":
-      return `${silence}, and the lease is over: somebody else may hold it`;
+      return `${silence}, and the lease has ended: another client may hold it`;
     case "force-released":
       return `released by force${lease.signal.reason instanceof LeaseLostError ? byWhom(lease.signal.reason) : ""}`;
     case "server-lost":

@@ -17,14 +17,14 @@ export function processOf({
 
 /** Of a lock that has no holder and is not granted all the same, and the usual reason for that, if the kind has one. */
 export function ungrantedMessage(name: string, kind: string): string {
-  const message = `waiting for ${plain(name)}, which is granted to nobody now`;
+  const message = `waiting for ${plain(name)}, which has no holder and is not granted now`;
   if (kind !== "redlock") return message;
   return `${message}. A server of a Redlock that started a moment ago grants nothing until each lease from before is over`;
 }
 
 /** `nowMs`: by the server's clock, as all that is said of holders and pauses. `deploy is held by ci-7/4211 (api) since 3m12s, lease left 24s, token 1795198449998240: "release 4.2"` */
 export function heldMessage(name: string, holder: Holder | undefined, nowMs: number): string {
-  if (holder === undefined) return `${plain(name)} is held by somebody else`;
+  if (holder === undefined) return `${plain(name)} is held by another client`;
   const { sinceAtMs, leaseLeftMs, token, label } = holder;
   const facts = [
     ` since ${sinceAtMs === undefined ? "" : formatMs(Math.max(0, nowMs - sinceAtMs))}`,

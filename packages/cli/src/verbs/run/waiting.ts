@@ -153,7 +153,7 @@ function grace(name: string, resumesInMs: number, nowMs: number): Refusal {
   const at = new Date(resumesAtMs).toISOString().slice(11, 19);
   return new Refusal(
     "grace",
-    `${plain(name)} is granted to nobody until ${at}Z (in ${formatMs(resumesInMs)}): this Redis took over from another, and may not know of every lock that is held`,
+    `${plain(name)} is not granted until ${at}Z (in ${formatMs(resumesInMs)}): this Redis took over from another, and may not know every held lock`,
     { resumesAtMs },
   );
 }
