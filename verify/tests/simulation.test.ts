@@ -30,6 +30,19 @@ describe("a simulated system", () => {
     }
   }
 
+  test.each(["mutex", "reentrant-mutex", "semaphore", "read-write-lock"])(
+    "keeps what %s promises when run releases in the background and processes crash after it",
+    async (kind) => {
+      let decided = 0;
+      for (let seed = 1; seed <= SEEDS_PER_KIND; seed += 1) {
+        const { violations, checked } = await runPlan(choose(seed, kind, "background"));
+        expect(violations, `seed ${seed}`).toEqual([]);
+        decided += checked.get("L3 of a release in the background") ?? 0;
+      }
+      expect(decided).toBeGreaterThan(0);
+    },
+  );
+
   test("grants the lock after a killed holder, and skips a killed waiter", async () => {
     const decided = { holders: 0, waiters: 0 };
     for (let seed = 1; seed <= KILLED_SEEDS; seed += 1) {

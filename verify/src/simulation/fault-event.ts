@@ -13,6 +13,11 @@ export type FaultEvent = { readonly id: number; readonly atMs: number; readonly 
    */
   | { readonly what: "stall"; readonly from: "pushed" | "heard"; readonly lagMs: number; readonly forMs: number }
   | { readonly what: "kill"; readonly backInMs: number; readonly goneInMs: number }
+  /**
+   * Is killed when the next `run` in it has settled that released in the background. Unless `isSent`, what it sent in that
+   * instant has not left it yet.
+   */
+  | { readonly what: "crash-after-run"; readonly isSent: boolean; readonly backInMs: number; readonly goneInMs: number }
   | { readonly what: "step-wall"; readonly byMs: number }
   | { readonly what: "flush-scripts" }
   | { readonly what: "freeze-server"; readonly forMs: number }

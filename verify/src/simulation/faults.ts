@@ -30,6 +30,19 @@ export function watchStalls(world: World<Member>): void {
   });
 }
 
+/** Lets those processes crash that are to do so after their next release in the background. */
+export function watchRuns(world: World<Member>): void {
+  world.onRunSettled = (process) => {
+    const crash = world.crashes.get(process);
+    const member = world.members.find((one) => one.process === process);
+    if (crash === undefined || member === undefined) return;
+    world.crashes.delete(process);
+    const { id, backInMs, goneInMs, isSent } = crash;
+    if (!isSent) member.store.dropUnsent();
+    strike(world, { id, atMs: world.nowMs, process: crash.process, what: "kill", backInMs, goneInMs });
+  };
+}
+
 /** Lets a fault strike when its time comes. */
 export function schedule(world: World<Member>, fault: FaultEvent): void {
   if (fault.what === "restart-server" && fault.keeps === "some") {
@@ -49,8 +62,9 @@ function strike(world: World<Member>, fault: FaultEvent): void {
   const member = world.members[fault.process];
   if (member === undefined) return;
   const { process, store } = member;
-  // A clock that goes as it may hinders nobody; and a stall is noted when it begins.
-  if (fault.what !== "drift" && fault.what !== "stall") note(world, fault, historyName(process));
+  // A clock that goes as it may hinders nobody; a stall, and a crash after a run, is noted when it begins.
+  if (fault.what !== "drift" && fault.what !== "stall" && fault.what !== "crash-after-run")
+    note(world, fault, historyName(process));
   const inMs = (delayMs: number, what: string, happen: () => void): void =>
     void world.plan(world.nowMs + delayMs, `${what} (end of fault ${fault.id})`, happen);
   switch (fault.what) {
@@ -75,6 +89,12 @@ function strike(world: World<Member>, fault: FaultEvent): void {
       world.stalls.set(process, fault);
       inMs(ARMED_MS, "no stall any more", () => {
         if (world.stalls.get(process) === fault) world.stalls.delete(process);
+      });
+      return;
+    case "crash-after-run":
+      world.crashes.set(process, fault);
+      inMs(ARMED_MS, "no crash after a run any more", () => {
+        if (world.crashes.get(process) === fault) world.crashes.delete(process);
       });
       return;
     case "kill":
@@ -176,6 +196,7 @@ function isOfServer({ what }: FaultEvent): boolean {
 /** How long it lasts; what was late, or was held back, may come somewhat after the end. */
 function lastsMs(fault: FaultEvent): number {
   if (fault.what === "stall") return ARMED_MS + fault.lagMs + fault.forMs;
+  if (fault.what === "crash-after-run") return ARMED_MS + Math.max(fault.backInMs, fault.goneInMs);
   const forMs = "forMs" in fault ? fault.forMs : "backInMs" in fault ? fault.backInMs : 0;
   return forMs + lateAfterMs(fault);
 }

@@ -29,6 +29,11 @@ export class GivingBack {
     return calls === 1;
   }
 
+  /** Whether a request that gives it back was sent. */
+  wasSent(owner: string): boolean {
+    return this.#calls.has(owner);
+  }
+
   /** The server has carried it out. */
   ran(call: Call, outcome: string | undefined, atMs: number): void {
     if (outcome !== "released" || !GIVES_BACK.test(call.script.name)) return;

@@ -1,5 +1,5 @@
 /** The actions of a caller on its lease: inspect, extend, release. */
-import { type Lease, LeaseLostError, StoreError } from "holdfast";
+import { type Lease, LeaseLostError, type ReleaseOutcome, StoreError } from "holdfast";
 import type { Outcome } from "../history/index.js";
 import type { Draft } from "./draft.js";
 import type { Scene } from "./scene.js";
@@ -36,7 +36,12 @@ export async function extend(scene: Scene, lease: Lease, views: readonly View[],
 }
 
 /** Gives it back, and checks that nobody says it was lost who cannot know. @returns whether it is said to be given back */
-export async function release(scene: Scene, lease: Lease, views: readonly View[]): Promise<boolean> {
+export async function release(
+  scene: Scene,
+  lease: Lease,
+  views: readonly View[],
+  giveBack: () => Promise<ReleaseOutcome> = () => lease.release(),
+): Promise<boolean> {
   const { judge, world } = scene;
   const leftMs = lease.validForMs();
   if (scene.session.crowd !== undefined) judge.passMoment();
@@ -47,7 +52,7 @@ export async function release(scene: Scene, lease: Lease, views: readonly View[]
     for (const draft of drafts) judge.recorder.ended(draft, outcome, outcome === "no" ? "not-owner" : undefined);
   };
   try {
-    const outcome = await lease.release();
+    const outcome = await giveBack();
     // A holder that passes the lock on does not ask the server, and does not know yet of a forced release.
     const isInDoubt = views.some(
       (view) => judge.leases.isTaken(view) && !hasHeard(scene, view, "given back", startedMs),

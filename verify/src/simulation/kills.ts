@@ -28,6 +28,7 @@ export function withOnlyKills(plan: Plan): Plan {
 }
 
 /** Under which name the command plays it. */
-export function profileNameOf({ profile, faults }: Plan): string {
+export function profileNameOf({ profile, faults, sessions }: Plan): string {
+  if (sessions.some(({ way }) => way === "in-background")) return "background";
   return profile === "none" && faults.length > 0 ? "kills" : profile;
 }

@@ -1,7 +1,8 @@
 /** What a caller does with anything that is leased: get it, hold it, end it in some way. */
-import type { Lease } from "holdfast";
+import type { Lease, ReleaseOutcome } from "holdfast";
 import { call, claimOf, type Options, optionsOf } from "./calling.js";
 import { extend, hasHeard, holdFor, release } from "./holding.js";
+import { BackgroundHold, type Run } from "./in-background.js";
 import { force, forceAgain, moveOn, type Whose } from "./moving.js";
 import type { Scene } from "./scene.js";
 import type { View } from "./view.js";
@@ -10,6 +11,8 @@ import type { View } from "./view.js";
 export interface Leased<Held extends Lease> {
   acquire(options: Options & { readonly waitMs: number; readonly signal?: AbortSignal }): Promise<Held>;
   tryAcquire(options: Options): Promise<Held | null>;
+  /** Acquires, works and releases; absent for a kind that is not driven by it. */
+  readonly run?: Run<Held>;
   /** What the lease holds: of each lock so much of so much. */
   holds(lease: Held): readonly {
     readonly lockName: string;
@@ -28,11 +31,14 @@ export interface Leased<Held extends Lease> {
 export async function leaseProgram<Held extends Lease>(scene: Scene, leased: Leased<Held>): Promise<void> {
   const { session } = scene;
   const { waitMs, ...options } = optionsOf(scene);
+  const isRun = session.way === "in-background" && leased.run !== undefined;
+  const background = isRun ? new BackgroundHold(scene, leased.run) : undefined;
   const end = await call(
     scene,
     (signal) => {
       if (session.isTry) return leased.tryAcquire(options);
-      return leased.acquire({ ...options, waitMs, ...(signal === undefined ? {} : { signal }) });
+      const waiting = { ...options, waitMs, ...(signal === undefined ? {} : { signal }) };
+      return (background ?? leased).acquire(waiting);
     },
     session.isTry ? 0 : waitMs,
     claimOf(scene),
@@ -44,15 +50,20 @@ export async function leaseProgram<Held extends Lease>(scene: Scene, leased: Lea
     .map((held) =>
       scene.judge.granted(attempt, held.lease, held.lockName, held.weight, held.limit, held.own ?? held.lease),
     );
-  await holdProgram(scene, lease, views, leased);
+  await holdProgram(scene, lease, views, leased, background && (() => background.release(lease)));
 }
 
-/** Holds what was granted, and ends it as the session says. */
+/**
+ * Holds what was granted, and ends it as the session says.
+ *
+ * @param giveBack  how it is released, if not by the lease itself
+ */
 export async function holdProgram<Held extends Lease>(
   scene: Scene,
   lease: Held,
   views: readonly View[],
   leased: Pick<Leased<Held>, "meanwhile" | "forceRelease" | "canMove">,
+  giveBack?: () => Promise<ReleaseOutcome>,
 ): Promise<void> {
   const { session, judge, member } = scene;
   const half = session.holdMs / 2;
@@ -75,7 +86,7 @@ export async function holdProgram<Held extends Lease>(
     return;
   }
   const givenBackMs = scene.world.nowMs;
-  const isOver = await release(scene, lease, views);
+  const isOver = await release(scene, lease, views, giveBack);
   // Who was late knows that nobody was harmed; the server may still have to hear that it is over.
   const isOnRecord = views.every((view) => hasHeard(scene, view, "given back", givenBackMs));
   if (session.way === "by-token" && isOver && isOnRecord) await forceAgain(scene, lease.token, leased);

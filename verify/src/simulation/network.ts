@@ -99,6 +99,11 @@ export class NetworkStore implements Store {
     this.#requests.arriveLate(stalled, lingersMs);
   }
 
+  /** What the process sent in this instant never leaves it. */
+  dropUnsent(): void {
+    this.#requests.dropUnsent();
+  }
+
   /** The process is gone; the server notices after `goneInMs`. */
   abandon(goneInMs: number): void {
     this.#requests.abandon();

@@ -179,6 +179,11 @@ export class Recorder {
     this.#extensions.set(call, drafts);
   }
 
+  /** Whether its process has sent a request that gives it back. */
+  isGivenBack(owner: string): boolean {
+    return this.#givingBack.wasSent(owner);
+  }
+
   /** The library gives a claim back by itself too, as when its lease was lost. */
   #givenBack(process: SimulatedProcess, call: Call): void {
     const owner = ownerOf(call);

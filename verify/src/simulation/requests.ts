@@ -8,7 +8,12 @@ import type { Travel } from "./travel.js";
 interface Pending extends Call {
   readonly settle: (end: Reply | StoreError) => void;
   isSent: boolean;
+  /** It was written to a socket, and the process ended before the socket sent it. */
+  isDropped: boolean;
 }
+
+/** As long as an instant takes. */
+const INSTANT_MS = 0.01;
 
 /** Requests that were sent over a connection that lets nothing through. */
 export type Stalled = Pending[];
@@ -49,6 +54,7 @@ export class Requests {
         args,
         calledMs: this.#host.nowMs,
         isSent: false,
+        isDropped: false,
         settle: (end) => {
           if (!this.#pending.delete(id)) return;
           timeout.cancel();
@@ -102,6 +108,12 @@ export class Requests {
       );
   }
 
+  /** What was sent in this instant is still in the process. */
+  dropUnsent(): void {
+    const { nowMs } = this.#host;
+    for (const call of this.#pending.values()) if (nowMs - call.calledMs <= INSTANT_MS) call.isDropped = true;
+  }
+
   /** Nobody is there any more to take an answer. */
   abandon(): void {
     this.#generation += 1;
@@ -128,6 +140,7 @@ export class Requests {
   }
 
   #arrive(call: Pending, isCopy: boolean): void {
+    if (call.isDropped) return;
     if (this.#host.serverFrozenUntilMs > this.#host.nowMs) {
       this.#host.plan(this.#host.serverFrozenUntilMs, `#${call.id} waits for the server`, () =>
         this.#arrive(call, isCopy),

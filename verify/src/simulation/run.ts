@@ -1,9 +1,11 @@
 /** One run from its plan to its verdict. */
+import { channel } from "node:diagnostics_channel";
 import { loadInterpreter } from "@holdfast/embedded";
+import type { ReleaseEvent } from "holdfast";
 import { type History, type HistoryRecord, historyOf } from "../history/index.js";
 import { judgeHistory } from "./aftermath.js";
 import { circumstancesOf, scanKeys, withInterruptedTurns } from "./circumstances.js";
-import { describe, schedule, watchStalls } from "./faults.js";
+import { describe, schedule, watchRuns, watchStalls } from "./faults.js";
 import type { Finding } from "./finding.js";
 import { FreeWatch, stillHeld } from "./free-watch.js";
 import { Guard, realTurn } from "./guard.js";
@@ -23,6 +25,8 @@ import { Trespasser } from "./trespass.js";
 import type { Violation } from "./view.js";
 import { Witness } from "./witness.js";
 import { World } from "./world.js";
+
+const RELEASES = channel("holdfast:release");
 
 /** How a run ended. */
 export interface Verdict {
@@ -52,7 +56,11 @@ export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = fa
   const world = new World(plan, guard, tampering, traces, { join });
   const rejected = (reason: unknown): void =>
     world.judge.violated("L7", `a promise was rejected unseen: ${String(reason)}`);
+  const released = (event: unknown): void => world.releases.heard(event as ReleaseEvent);
   process.on("unhandledRejection", rejected);
+  // Only where a caller needs it: without a subscriber nothing is published.
+  const isHeard = plan.sessions.some(({ way }) => way === "in-background");
+  if (isHeard) RELEASES.subscribe(released);
   guard.start();
   const { stackTraceLimit } = Error;
   // Most errors of a run are expected, and their stacks would take a tenth of its time; a trace shows them.
@@ -63,6 +71,7 @@ export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = fa
     guard.stop();
     Error.stackTraceLimit = stackTraceLimit;
     process.off("unhandledRejection", rejected);
+    if (isHeard) RELEASES.unsubscribe(released);
     await new Promise<void>(realTurn);
   }
   const unreal = guard.found.map((text) => ({ property: "determinism", atMs: world.nowMs, text }));
@@ -106,6 +115,7 @@ async function play(world: World<Member>): Promise<void> {
     kind.ran?.(world, process, call, outcome, reply);
   };
   watchStalls(world);
+  watchRuns(world);
   const handOvers = new HandOverWatch(world, observer);
   judge.leases.losses.compare = (view, leftMs) => handOvers.compare(view, leftMs);
   for (const fault of setup.faults) schedule(world, fault);

@@ -7,6 +7,7 @@ import { Disk } from "./disk.js";
 import { historyName } from "./draft.js";
 import type { FaultEvent } from "./fault-event.js";
 import { type Guard, realTurn } from "./guard.js";
+import { ReleaseEvents } from "./in-background.js";
 import { Judge } from "./judge.js";
 import type { Home, Joined } from "./member.js";
 import { Network } from "./messages.js";
@@ -24,6 +25,7 @@ import { FAIR, type Weather } from "./weather.js";
 const MOMENT_MS = 1e-6;
 
 type Stall = FaultEvent & { readonly what: "stall" };
+type Crash = FaultEvent & { readonly what: "crash-after-run" };
 
 /** What differs if there are several servers. */
 export interface Layout<One extends Joined> {
@@ -69,6 +71,11 @@ export class World<One extends Joined = Joined> implements Home {
   readonly onMessage: ((process: SimulatedProcess, message: string, when: "pushed" | "heard") => void)[] = [];
   /** Which processes stall at their next grant by message, and how. */
   readonly stalls: Map<SimulatedProcess, Stall> = new Map();
+  /** Which processes crash after their next release in the background, and how. */
+  readonly crashes: Map<SimulatedProcess, Crash> = new Map();
+  /** Called when a `run` has settled that released in the background. */
+  onRunSettled: ((process: SimulatedProcess) => void) | undefined;
+  readonly releases: ReleaseEvents = new ReleaseEvents();
   isServerDown = false;
   serverFrozenUntilMs = 0;
   eventCount = 0;

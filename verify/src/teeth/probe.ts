@@ -6,8 +6,7 @@
 import { argv, exit, stdout } from "node:process";
 import { searchWith, searchWithout } from "../search/judge.js";
 import { RULES } from "../search/rules.js";
-import { kindOf } from "../simulation/kinds/table.js";
-import { planOf } from "../simulation/plan.js";
+import { choose } from "../simulation/choose.js";
 import { runPlan } from "../simulation/run.js";
 import { tamperingOf } from "./tampering.js";
 import type { BySearch, BySimulation } from "./tooth.js";
@@ -42,7 +41,7 @@ const CONTROL_STATES = 100_000;
 async function simulate({ catcher, tampering, seeds }: SimulationTask): Promise<Sighting> {
   const mistake = tampering === undefined ? {} : tamperingOf(tampering);
   for (let seed = 1; seed <= seeds; seed += 1) {
-    const { violations } = await runPlan(planOf(seed, kindOf(catcher.kind).name, catcher.profile), mistake);
+    const { violations } = await runPlan(choose(seed, catcher.kind, catcher.profile), mistake);
     const wanted = violations.find(({ property }) => catcher.finds.length === 0 || catcher.finds.includes(property));
     if (wanted !== undefined) return { property: wanted.property, text: wanted.text, count: seed };
   }

@@ -1,5 +1,5 @@
 /** What a tooth is: a mistake that somebody has made before, made in our code, and who must notice. */
-import type { Profile } from "../simulation/plan.js";
+import type { Choice } from "../simulation/choose.js";
 
 /** A change of one source file of the library, in the copy that a workbench has. */
 export interface Patch {
@@ -14,7 +14,7 @@ export interface Patch {
 export interface BySimulation {
   readonly by: "simulation";
   readonly kind: string;
-  readonly profile: Profile;
+  readonly profile: Choice;
   /** Ids of properties of which one must be violated. */
   readonly finds: readonly string[];
 }

@@ -7,6 +7,7 @@ export function exclusive<Held extends Lease>(lock: Lock<Held>, lockName: string
   return {
     acquire: (options) => lock.acquire(options),
     tryAcquire: (options) => lock.tryAcquire(options),
+    run: (work, options) => lock.run(work, options),
     holds: (lease) => [{ lockName, lease, weight: 1, limit: 1 }],
     forceRelease: (whose) => lock.forceRelease(whose),
     canMove: true,

@@ -14,6 +14,7 @@ export const readWriteLock: Kind = {
     return leaseProgram(scene, {
       acquire: (options) => side.acquire(options),
       tryAcquire: (options) => side.tryAcquire(options),
+      run: (work, options) => side.run(work, options),
       holds: (lease) => [{ lockName, lease, weight: lease.mode === "write" ? ALL : 1, limit: ALL }],
       async meanwhile(lease, [view]) {
         if (session.other % 2 === 0 || view === undefined || lease.validForMs() <= 0) return;

@@ -41,6 +41,7 @@ export const semaphore: Kind = {
     return leaseProgram(scene, {
       acquire: (options) => lock.acquire({ ...options, permits }),
       tryAcquire: (options) => lock.tryAcquire({ ...options, permits }),
+      run: (work, options) => lock.run(work, { ...options, permits }),
       holds: (lease) => [{ lockName, lease, weight: lease.permits, limit: PERMITS }],
       forceRelease: (whose) => lock.forceRelease(whose),
       canMove: true,

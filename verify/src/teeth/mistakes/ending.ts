@@ -37,6 +37,32 @@ export const ENDING: readonly Tooth[] = [
     ),
   },
   {
+    id: "background-release-not-sent",
+    bugs: [],
+    mistake: "a release in the background is lost: nobody sends it",
+    patches: [
+      patch(
+        "core/acquire.ts",
+        "const released = held.release();",
+        "const released = isAwaited || !wasHeld ? held.release() : Promise.resolve();",
+      ),
+    ],
+    catcher: { ...simulation("mutex", "L3"), profile: "background" },
+  },
+  {
+    id: "background-release-too-late",
+    bugs: [],
+    mistake: "a release in the background is sent in a later turn, so a crash right after `run` loses it",
+    patches: [
+      patch(
+        "core/acquire.ts",
+        "const released = held.release();",
+        "const released =\n    isAwaited || !wasHeld\n      ? held.release()\n      : new Promise((resolve) => session.runtime.startTimer(() => resolve(held.release()), 1, true));",
+      ),
+    ],
+    catcher: { ...simulation("mutex", "L3"), profile: "background" },
+  },
+  {
     id: "background-release-lost-at-close",
     bugs: [],
     mistake: "`close` does not await a release in the background, which is lost with its connection",
@@ -68,6 +94,15 @@ export const ENDING: readonly Tooth[] = [
       "unit/run-in-background.test.ts",
       "an error of a release that run does not reject with goes to onReleaseError and to the release event",
     ),
+  },
+  {
+    id: "background-release-is-awaited",
+    bugs: [],
+    mistake: "`run` awaits the reply to a release in the background",
+    patches: [
+      patch("core/acquire.ts", "session.inBackground(released.catch(report));", "await released.catch(report);"),
+    ],
+    catcher: { ...simulation("semaphore", "L4"), profile: "background" },
   },
   {
     id: "release-never-gives-up",
