@@ -5,7 +5,7 @@
  * They are made of the runs of the profile "promised", so a release in the background meets every fault of those. What is
  * changed is drawn from a stream of its own, for the same reason as in drawn-since.ts.
  */
-import { type AcquireOptions, type Lease, type ReleaseEvent, type ReleaseOutcome, StoreError } from "holdfast";
+import { type AcquireOptions, type Lease, type ReleaseOutcome, StoreError } from "holdfast";
 import type { FaultEvent } from "./fault-event.js";
 import { ARMED_MS } from "./hand-offs.js";
 import type { Plan } from "./plan.js";
@@ -57,27 +57,6 @@ function mayRun({ kind, oldProcess }: Plan, { end, way, amount, process }: Sessi
 function inBackground(session: Session): Session {
   const waitMs = session.isTry ? TRY_MS : session.waitMs;
   return { ...session, way: "in-background", isTry: false, waitMs };
-}
-
-/** What the releases of a run came to, by their events. */
-export class ReleaseEvents {
-  readonly #seen = new Map<string, ReleaseEvent["outcome"]>();
-  readonly #waiting = new Map<string, (outcome: ReleaseEvent["outcome"]) => void>();
-
-  /** Takes note of one. */
-  heard({ owner, token, outcome }: ReleaseEvent): void {
-    const key = `${owner} ${token}`;
-    this.#seen.set(key, outcome);
-    this.#waiting.get(key)?.(outcome);
-  }
-
-  /** Resolves to what became of the release of that lease. */
-  of({ owner, token }: Lease): Promise<ReleaseEvent["outcome"]> {
-    const key = `${owner} ${token}`;
-    const seen = this.#seen.get(key);
-    if (seen !== undefined) return Promise.resolve(seen);
-    return new Promise((resolve) => this.#waiting.set(key, resolve));
-  }
 }
 
 /** `run` of a lock, with the options that all sessions give. */
