@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 
 import type { Expectation } from "../src/faults/cell.js";
-import { graceOf } from "../src/faults/columns.js";
+import { graceOf, releasesOf } from "../src/faults/columns.js";
+import { injectionOf } from "../src/faults/injections/table.js";
 import { BESIDE, CELLS, LIVENESS_CELLS, MATRIX, OWN, rowNamed, SINGLE_CELLS } from "../src/faults/matrix.js";
 import { quickCells, readOptions } from "../src/faults/options.js";
 
@@ -84,6 +85,14 @@ describe("the matrix", () => {
         .cells.map(graceOf)
         .every((grace) => grace === "off"),
     ).toBe(true);
+  });
+
+  it("has rows whose clients release in the background, and all others await the release", () => {
+    const background = OWN.filter(({ cells }) => cells.some((cell) => releasesOf(cell) === "background"));
+    expect(background.map(({ row }) => row)).toEqual(["J03-background", "J10-background", "J24-background"]);
+    expect(injectionOf("J10-background")?.row).toBe("J10");
+    expect(injectionOf("J03-background")?.row).toBe("J03-background");
+    expect(CELLS.every((cell) => releasesOf(cell) === "awaited")).toBe(true);
   });
 
   it("plays redlock on a quorum, whatever kind the reference has there", () => {

@@ -9,7 +9,7 @@ import { type ClientProcess, startClient } from "./client-process.js";
 import { merge, readLeft } from "./recording.js";
 import { GuardedResource } from "./resource.js";
 import type { Reach } from "./stage.js";
-import type { Grace } from "./subject.js";
+import type { Grace, Releases } from "./subject.js";
 
 /** What to start. */
 export interface ClientsOptions {
@@ -22,6 +22,8 @@ export interface ClientsOptions {
   readonly reachOf?: (index: number) => Reach;
   /** @default "off" */
   readonly grace?: Grace;
+  /** @default "awaited" */
+  readonly releases?: Releases;
   readonly random: Random;
   readonly mutations?: readonly string[];
   /** How long a server is given to answer, in ms. @default 500 */
@@ -80,8 +82,8 @@ export async function openClients(options: ClientsOptions): Promise<Clients> {
       await rm(directory, { recursive: true, force: true });
     },
   };
-  const { reachOf = (): Reach => ({ by: "port" }), grace = "off" } = options;
-  const settings = { subject, letter, port, grace, resourcePort: resource.port };
+  const { reachOf = (): Reach => ({ by: "port" }), grace = "off", releases = "awaited" } = options;
+  const settings = { subject, letter, port, grace, releases, resourcePort: resource.port };
   const facts = { ...settings, commandTimeoutMs, mutations, clients: count };
   const start = (index: number): Promise<ClientProcess> => {
     const execPath = options.execPath?.(index);

@@ -1,6 +1,6 @@
 /** What the columns of the matrix that have several servers differ in, and what clients there are told of failovers. */
 import type { Cell, Column } from "./cell.js";
-import type { Grace } from "./subject.js";
+import type { Grace, Releases } from "./subject.js";
 
 /** Independent servers, of which a majority decides. */
 export function isQuorum(column: Column): boolean {
@@ -10,6 +10,11 @@ export function isQuorum(column: Column): boolean {
 /** Masters with replicas, one of which may take over. */
 export function hasReplicas(column: Column): boolean {
   return column === "T" || column === "C";
+}
+
+/** The rows that are there again with releases in the background say so at the end of their names. */
+export function releasesOf({ row }: Pick<Cell, "row">): Releases {
+  return row.endsWith("-background") ? "background" : "awaited";
 }
 
 /**

@@ -131,6 +131,13 @@ const QUORUM_LINES: readonly Line[] = [
   ["K8", "durability", "one voter forgets a long lease, others that know it are cut off", "· · · · · m0 m0"],
 ];
 
+/** With clients that hold by `run`, which does not await the release. */
+const BACKGROUND_LINES: readonly Line[] = [
+  ["J03-background", "client", "random kills on one hot name, releases in the background", "mf0 · s0 m0 m0 · ·"],
+  ["J10-background", "network", "reply lost after the script ran, releases in the background", "mw0 · · · · · ·"],
+  ["J24-background", "durability", "kill -9, restart on its files, releases in the background", "· · m0 · · · ·"],
+];
+
 /**
  * Directed scenarios with a measured bound each, see `liveness/`: what one frozen process, dead connection or vanished host
  * costs the others.
@@ -154,7 +161,9 @@ export const MATRIX: readonly Row[] = [
 ];
 
 /** Rows of ours, which the reference has not. */
-export const OWN: readonly Row[] = [...GRACE_LINES, ...QUORUM_LINES].map((line) => rowOf(line, "leases"));
+export const OWN: readonly Row[] = [...GRACE_LINES, ...QUORUM_LINES, ...BACKGROUND_LINES].map((line) =>
+  rowOf(line, "leases"),
+);
 
 /** Rows about liveness, each with its own scenario and judge. */
 export const LIVENESS: readonly Row[] = LIVENESS_LINES.map((line) => rowOf(line, "leases"));

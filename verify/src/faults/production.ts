@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { historyOf } from "../history/index.js";
 import type { Cell, Column, Letter } from "./cell.js";
 import { COMMAND_TIMEOUT_MS, openClients } from "./clients.js";
-import { graceOf, isQuorum } from "./columns.js";
+import { graceOf, isQuorum, releasesOf } from "./columns.js";
 import { injectionOf } from "./injections/table.js";
 import { judge } from "./judge.js";
 import { OperationCount } from "./operation-count.js";
@@ -63,6 +63,7 @@ async function open(opening: Opening): Promise<OpenStage> {
       letter,
       port,
       grace: graceOf(cell),
+      releases: releasesOf(cell),
       random: random.fork(),
       ...(topology.reachOf === undefined ? {} : { reachOf: topology.reachOf }),
       ...(mutations === undefined ? {} : { mutations }),

@@ -11,6 +11,9 @@ import type { Reach } from "./stage.js";
 /** What the library is told of failovers; of a quorum, which has no choice, `off` makes a mistake on purpose. */
 export type Grace = "auto" | "strict" | "off";
 
+/** How clients hold: by `acquire` and `release`, or by `run`, which does not await the release. */
+export type Releases = "awaited" | "background";
+
 /** How a subject reaches its server, and what it is told of time. */
 export interface SubjectSettings {
   readonly port: number;
@@ -18,6 +21,8 @@ export interface SubjectSettings {
   readonly reach: Reach;
   /** As the option `failoverGrace` of this library. */
   readonly grace: Grace;
+  /** How a lease is released; peers, which have one way, ignore it. */
+  readonly releases: Releases;
   /** How long the server is given to answer, in ms. */
   readonly commandTimeoutMs: number;
   /** How far its wall clock is off, in ms, asked again at every reading; for peers that read the real one, ignored. */

@@ -2,7 +2,7 @@
 
 import type { Injection } from "../injection.js";
 import { PATIENCE_MS } from "../judging/grounds.js";
-import type { Client, Stage } from "../stage.js";
+import type { Client, Stage, Work } from "../stage.js";
 import { letGo, takeAll, tryAfter, twoClients } from "./directed.js";
 import { contention, freezeFor, happens, isAbout, keysOf, pauseMs, strikeOver, untilGivenUp } from "./striking.js";
 
@@ -156,6 +156,58 @@ export const killedHolder: Injection = {
     strikeOver(stage, "J03", "client", beganMs, proof);
   },
 };
+
+/** One name that everybody wants, several callers in each process. */
+function hotName(stage: Stage): Work {
+  return { ...contention(stage), names: 1, sessions: 3 };
+}
+
+/**
+ * J03-background: processes are killed at any moment, one or two at once, and as soon as the proxy of the server has a
+ * release that they sent, whose `run` has settled by then. Others wait for that lock.
+ */
+export const killsOnAHotName: Injection = {
+  row: "J03-background",
+  clientCount: 4,
+  work: hotName,
+  async strike(stage) {
+    const [first, second] = twoClients(stage);
+    if (stage.random.chance(0.5)) return await killWhileReleasing(stage, first, second);
+    const killed = stage.random.chance(0.5) ? [first] : [first, second];
+    await Promise.all(killed.map((client) => killAnywhere(stage, client)));
+  },
+};
+
+async function killAnywhere(stage: Stage, client: Client): Promise<void> {
+  const beganMs = stage.nowMs();
+  const { pid } = client;
+  await client.kill();
+  await backOnHotName(stage, client, beganMs, `process ${pid} killed at any moment`);
+}
+
+async function killWhileReleasing(stage: Stage, client: Client, rival: Client): Promise<void> {
+  const { leaseMs } = stage;
+  const beganMs = stage.nowMs();
+  const { pid } = client;
+  const lockName = stage.newName();
+  const grip = await takeAll(stage, client, lockName, leaseMs);
+  const after = tryAfter(stage, rival, lockName, leaseMs, 2 * (leaseMs + PATIENCE_MS));
+  const armed = untilGivenUp(isAbout(stage, lockName, "release"));
+  const isMet = happens(stage, stage.topology.proxy.meet(armed.matches), 2 * leaseMs);
+  const released = letGo(grip).catch(() => {});
+  const isSent = await isMet;
+  armed.giveUp();
+  await client.kill();
+  await Promise.all([released, after.then((taken) => letGo(taken))]);
+  const proof = `process ${pid} killed with a release on its way`;
+  await backOnHotName(stage, client, beganMs, isSent ? proof : null);
+}
+
+async function backOnHotName(stage: Stage, client: Client, beganMs: number, proof: string | null): Promise<void> {
+  strikeOver(stage, "J03", client.name, beganMs, proof);
+  await client.start();
+  await client.work(hotName(stage));
+}
 
 /** J04: a process ends without giving anything back. */
 export const vanishedHolder: Injection = {

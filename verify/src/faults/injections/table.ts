@@ -28,6 +28,7 @@ export const INJECTIONS: readonly Injection[] = [
   client.frozenHolder,
   client.frozenWaiter,
   client.killedHolder,
+  client.killsOnAHotName,
   client.vanishedHolder,
   client.blockedLoop,
   client.steppedClient,
@@ -85,8 +86,8 @@ export const INJECTIONS: readonly Injection[] = [
 
 const BY_ROW: ReadonlyMap<string, Injection> = new Map(INJECTIONS.map((injection) => [injection.row, injection]));
 
-/** Rows that are another one with other clients, see `graceOf`. */
-const OTHER_CLIENTS = /-(?:grace|strict)$/;
+/** Rows that are another one with other clients, see `graceOf` and `releasesOf`. */
+const OTHER_CLIENTS = /-(?:grace|strict|background)$/;
 
 /** Cells that nobody can make, by row and column, and why. */
 function whyNot(row: string, column: Column): string | undefined {

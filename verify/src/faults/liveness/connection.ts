@@ -31,6 +31,7 @@ export async function connectSubject(settings: ActorSettings): Promise<ActorConn
     port,
     reach,
     grace: "off",
+    releases: "awaited",
     commandTimeoutMs,
     wallOffsetMs: () => 0,
     mutations: [],

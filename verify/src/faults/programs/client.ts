@@ -53,6 +53,7 @@ const connection = await subject.connect({
   port: settings.port,
   reach: settings.reach,
   grace: settings.grace,
+  releases: settings.releases,
   commandTimeoutMs: settings.commandTimeoutMs,
   wallOffsetMs: () => wallOffsetMs,
   mutations: settings.mutations,

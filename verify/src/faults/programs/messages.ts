@@ -2,7 +2,7 @@
 import type { Kind } from "../../history/records.js";
 import type { Letter } from "../cell.js";
 import type { Client, Reach, Taken, Work } from "../stage.js";
-import type { Grace } from "../subject.js";
+import type { Grace, Releases } from "../subject.js";
 
 /** What a client process is started with, as JSON in its first argument. */
 export interface ClientSettings {
@@ -18,6 +18,7 @@ export interface ClientSettings {
   readonly port: number;
   readonly reach: Reach;
   readonly grace: Grace;
+  readonly releases: Releases;
   /** Port of the guarded resource. */
   readonly resourcePort: number;
   readonly commandTimeoutMs: number;

@@ -1,5 +1,12 @@
 /** A lease of this library as the fault runs see one. */
-import { type Lease, LeaseLostError, type MultiLease, type ReadWriteLease, type ReentrantLease } from "holdfast";
+import {
+  type Lease,
+  LeaseLostError,
+  type MultiLease,
+  type ReadWriteLease,
+  type ReentrantLease,
+  type ReleaseOutcome,
+} from "holdfast";
 import { nameOfLease } from "../../history/lease-names.js";
 import type { Kind } from "../../history/records.js";
 import type { Held, Part, Refused, Renewal } from "../subject.js";
@@ -15,6 +22,8 @@ export interface HeldFacts {
   readonly turn: number;
   /** Whether others may follow on its claim, so that it may end without a request. */
   readonly isShared: boolean;
+  /** Releases it; absent where the lease itself does. */
+  readonly giveBack?: () => Promise<ReleaseOutcome>;
   /** Enters the hold of a re-entrant mutex once more. */
   readonly again?: (lease: ReentrantLease) => Promise<ReentrantLease>;
 }
@@ -100,7 +109,7 @@ export function hold(lease: Lease, facts: HeldFacts): Held {
         wasOver.add(trail);
         trail.extendedMs = null;
       }
-      return releaseEnd(lease);
+      return releaseEnd(lease, facts.giveBack);
     },
     ...(again === undefined ? {} : { again: () => enter(lease as ReentrantLease, facts, again) }),
     ...(kind === "read-write-lock" ? { downgrade: () => downgrade(lease as ReadWriteLease) } : {}),
@@ -125,9 +134,12 @@ function partOf(member: Lease, trail: Trail | undefined, answered: NonNullable<P
   };
 }
 
-async function releaseEnd(lease: Lease): Promise<undefined | Refused> {
+async function releaseEnd(
+  lease: Lease,
+  giveBack: () => Promise<ReleaseOutcome> = () => lease.release(),
+): Promise<undefined | Refused> {
   try {
-    const outcome = await lease.release();
+    const outcome = await giveBack();
     return outcome === "released" ? undefined : { outcome: "no", refusal: "not-owner", message: outcome };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
@@ -143,7 +155,8 @@ async function enter(
   again: (lease: ReentrantLease) => Promise<ReentrantLease>,
 ): Promise<Held | Refused> {
   try {
-    return hold(await again(lease), facts);
+    const { giveBack: _, ...rest } = facts;
+    return hold(await again(lease), rest);
   } catch (error) {
     if (error instanceof LeaseLostError) return notSent(error.message);
     return unanswered(error);

@@ -1,12 +1,21 @@
 /** This library on ioredis, as a user would set it up, with somebody at the door of its store. */
 import { channel } from "node:diagnostics_channel";
 import { readFileSync } from "node:fs";
-import { type AcquireEvent, AcquireTimeoutError, type Holdfast, type Lease, type Store } from "holdfast";
+import {
+  type AcquireEvent,
+  AcquireTimeoutError,
+  type Holdfast,
+  type Lease,
+  type ReleaseEvent,
+  type Store,
+} from "holdfast";
 import { chooseStores, createHoldfastOn, type Runtime, storeFor, systemRuntime } from "holdfast/simulation";
 import { nameOfCaller } from "../../history/lease-names.js";
 import type { Kind } from "../../history/records.js";
+import { ReleaseEvents } from "../../simulation/release-events.js";
 import { mutated } from "../mutations.js";
 import type { Connection, Grace, Refused, Request, Subject, SubjectSettings } from "../subject.js";
+import { BackgroundHold, type Run } from "./background-hold.js";
 import { barrierOf } from "./holdfast-barrier.js";
 import { type Clients, clientsFor } from "./holdfast-clients.js";
 import { conditionOf } from "./holdfast-condition.js";
@@ -37,7 +46,7 @@ function versionOf(): string {
 }
 
 function connect(settings: SubjectSettings): Connection {
-  const { port, reach, grace, commandTimeoutMs, wallOffsetMs, mutations } = settings;
+  const { port, reach, grace, releases, commandTimeoutMs, wallOffsetMs, mutations } = settings;
   const clients = clientsFor(port, reach);
   const runtime: Runtime = { ...systemRuntime, wallMs: () => Date.now() + wallOffsetMs() };
   const mistakes = mutations.filter((name) => name !== ALLOW_EVICTION);
@@ -53,6 +62,9 @@ function connect(settings: SubjectSettings): Connection {
   let told: ((owner: string) => void) | undefined;
   const onAcquire = (event: unknown): void => told?.((event as AcquireEvent).owner);
   channel("holdfast:acquire").subscribe(onAcquire);
+  const ends = releases === "background" ? new ReleaseEvents() : undefined;
+  const onRelease = (event: unknown): void => ends?.heard(event as ReleaseEvent);
+  if (ends !== undefined) channel("holdfast:release").subscribe(onRelease);
 
   return {
     async acquire(request, kind) {
@@ -64,14 +76,25 @@ function connect(settings: SubjectSettings): Connection {
         if (request.onQueued !== undefined) trail.onQueued.push(request.onQueued);
         request.onOwner?.(request.isShared === true ? nameOfCaller(owner, trail.callers) : owner);
       };
-      const asked = ask(holdfast, request, kind);
+      const run = ends && byRun(holdfast, request, kind);
+      const background = ends && run && new BackgroundHold(run, ends);
+      const asked = background?.acquire() ?? ask(holdfast, request, kind);
       told = undefined;
       try {
         const lease = await asked;
         if (lease === null) return { outcome: "no", refusal: "busy", message: "it is taken" };
         const { lockName, isShared = false } = request;
         const turn = isShared ? trails.of(lease.owner).leases++ : 0;
-        return hold(lease, { kind, lockName, trails, turn, isShared, ...reentry(holdfast, request, kind) });
+        const giveBack = background && { giveBack: () => background.release(lease) };
+        return hold(lease, {
+          kind,
+          lockName,
+          trails,
+          turn,
+          isShared,
+          ...giveBack,
+          ...reentry(holdfast, request, kind),
+        });
       } catch (error) {
         return refused(error, request);
       }
@@ -82,6 +105,7 @@ function connect(settings: SubjectSettings): Connection {
     async close() {
       await holdfast.close();
       channel("holdfast:acquire").unsubscribe(onAcquire);
+      channel("holdfast:release").unsubscribe(onRelease);
       clients.disconnect();
     },
   };
@@ -169,6 +193,33 @@ function ask(holdfast: Holdfast, request: Request, kind: Kind): Promise<Lease | 
     }
     default:
       throw new TypeError(`the fault runs do not acquire a ${kind}`);
+  }
+}
+
+/** `run` of the lock with what was requested; undefined for a kind that is not driven by it. */
+function byRun(holdfast: Holdfast, request: Request, kind: Kind): Run | undefined {
+  const {
+    leaseMs,
+    waitMs = Number.POSITIVE_INFINITY,
+    renew,
+    permits,
+    signal,
+    lockName,
+    limit,
+    mode = "write",
+  } = request;
+  const fairness = request.isShared === true ? ("cohort" as const) : ("strict" as const);
+  const options = { leaseMs, renew, waitMs, fairness, ...(signal === undefined ? {} : { signal }) };
+  switch (kind) {
+    case "mutex":
+      return (work, more) => holdfast.mutex(lockName).run(work, { ...options, ...more });
+    case "read-write-lock":
+      return (work, more) => holdfast.readWriteLock(lockName)[mode].run(work, { ...options, ...more });
+    case "semaphore":
+      return (work, more) =>
+        holdfast.semaphore(lockName, { permits: limit }).run(work, { ...options, permits, ...more });
+    default:
+      return undefined;
   }
 }
 
