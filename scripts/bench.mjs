@@ -10,6 +10,7 @@ import { argv, exit } from "node:process";
 
 import { serversNamed } from "./bench-servers.mjs";
 import { fetched } from "./matrix/fetch.mjs";
+import { BENCH_PEER_NAMES, benchPeers } from "./peers.mjs";
 import { build, dependencies, node, redisServer, stop } from "./setup.mjs";
 
 const MAIN = "bench/dist/main.js";
@@ -17,11 +18,20 @@ const MAIN = "bench/dist/main.js";
 const MISSED = 1;
 
 const words = argv.slice(2);
+/** Programs of peers in other languages, or why there are none; built only where they are measured. */
+function peers() {
+  const named = words.findIndex((word) => word === "--adapters" || word.startsWith("--adapters="));
+  const list = words[named] === "--adapters" ? words[named + 1] : words[named]?.slice("--adapters=".length);
+  const isOther = words.some((word) => /^--(?:help|curves|profile|moments|timeouts)$/.test(word));
+  const wanted = isOther ? [] : (list?.split(",") ?? BENCH_PEER_NAMES);
+  return { HOLDFAST_BENCH_PEERS: JSON.stringify(benchPeers(wanted)) };
+}
+
 const at = words.findIndex((word) => word === "--server" || word.startsWith("--server="));
 await dependencies();
 if (at < 0) {
   await build();
-  exit(await node([MAIN, ...words], { HOLDFAST_REDIS_SERVER: await redisServer() }));
+  exit(await node([MAIN, ...words], { HOLDFAST_REDIS_SERVER: await redisServer(), ...peers() }));
 }
 
 const [option = ""] = words.splice(at, 1);
@@ -36,7 +46,8 @@ try {
 if (words.includes("--write-docs")) stop("--write-docs is for the redis-server that is installed; leave out --server");
 const programs = names.map((name) => fetched(name));
 await build();
-if (programs.length === 1) exit(await node([MAIN, ...words], { HOLDFAST_REDIS_SERVER: programs[0] }));
+const foreign = peers();
+if (programs.length === 1) exit(await node([MAIN, ...words], { HOLDFAST_REDIS_SERVER: programs[0], ...foreign }));
 
 /** The worst exit code. */
 let code = 0;
@@ -47,7 +58,7 @@ for (const [i, program] of programs.entries()) {
   const file = join(folder, `${i}.json`);
   code = Math.max(
     code,
-    await node([MAIN, ...words, "--json"], { HOLDFAST_REDIS_SERVER: program }, openSync(file, "w")),
+    await node([MAIN, ...words, "--json"], { HOLDFAST_REDIS_SERVER: program, ...foreign }, openSync(file, "w")),
   );
   if (code > MISSED) break;
   reports.push(JSON.parse(readFileSync(file, "utf8")));

@@ -75,21 +75,21 @@ function missing() {
  * @property {(folder: string) => string[]} command
  */
 
+/**
+ * @param {string} version  of Redisson
+ * @param {string} folder
+ */
+function maven(version, folder) {
+  const settings = [`-Dredisson.version=${version}`, `-Dpeers.build=${folder}`];
+  return ["mvn", "-q", "-B", "-f", join(PEERS, "java/pom.xml"), ...settings, "process-classes"];
+}
+
 /** @type {readonly Recipe[]} */
 const RECIPES = [
   ...REDISSONS.map((version) => ({
     name: `java-${version}`,
     sources: "java",
-    command: (/** @type {string} */ folder) => [
-      "mvn",
-      "-q",
-      "-B",
-      "-f",
-      join(PEERS, "java/pom.xml"),
-      `-Dredisson.version=${version}`,
-      `-Dpeers.build=${folder}`,
-      "process-classes",
-    ],
+    command: (/** @type {string} */ folder) => maven(version, folder),
   })),
   {
     name: "cpp",
@@ -127,20 +127,101 @@ const RECIPES = [
 
 /** Builds what is not there or older than its sources, or stops. PHP and the shell need no building. */
 export async function buildPeers() {
-  for (const { name, sources, command } of RECIPES) {
-    const folder = join(BUILT, name);
-    const words = command(folder);
-    const recipe = digest(join(PEERS, sources), words);
-    const mark = join(folder, ".recipe");
-    if (existsSync(mark) && readFileSync(mark, "utf8") === recipe) continue;
-    console.log(`setup: building the peer ${name}`);
-    rmSync(folder, { recursive: true, force: true });
-    mkdirSync(folder, { recursive: true });
-    const [program = "", ...args] = words;
-    const { status, stdout, stderr } = spawnSync(program, args, { cwd: root, encoding: "utf8" });
-    if (status !== 0) stop(`the peer ${name} could not be built:\n${stdout}${stderr}`);
-    writeFileSync(mark, recipe);
+  for (const recipe of RECIPES) {
+    const trouble = built(recipe);
+    if (trouble !== "") stop(`the peer ${recipe.name} could not be built:\n${trouble}`);
   }
+}
+
+/**
+ * Builds a peer unless it is there as its sources are.
+ *
+ * @param {Recipe} recipe
+ * @returns {string} what went wrong; empty when nothing did
+ */
+function built({ name, sources, command }) {
+  const folder = join(BUILT, name);
+  const words = command(folder);
+  const recipe = digest(join(PEERS, sources), words);
+  const mark = join(folder, ".recipe");
+  if (existsSync(mark) && readFileSync(mark, "utf8") === recipe) return "";
+  console.error(`setup: building the peer ${name}`);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const [program = "", ...args] = words;
+  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd: root, encoding: "utf8" });
+  if (status !== 0) return `${stdout ?? ""}${stderr ?? ""}` || String(error);
+  writeFileSync(mark, recipe);
+  return "";
+}
+
+/**
+ * A peer of the benchmark: the program that carries out its orders, or why there is none.
+ *
+ * @typedef {{ program: readonly string[] } | { missing: string }} BenchPeer
+ */
+
+/** Where Go is put by its own installer, which does not add it to PATH. */
+const GO_OF_INSTALLER = "/usr/local/go/bin/go";
+
+/** @returns {string | undefined} */
+function go() {
+  return ["go", GO_OF_INSTALLER].find((command) => works(command, "version"));
+}
+
+/** @type {Record<string, () => BenchPeer>} */
+const BENCH_PEERS = {
+  redisson() {
+    const lacking = TOOLCHAINS.slice(0, 2).filter(({ isThere }) => !isThere());
+    if (lacking.length > 0) {
+      const packages = lacking.flatMap((each) => each.packages).join(" ");
+      const names = lacking.map(({ name }) => name).join(" and ");
+      return { missing: `it needs ${names}; on Debian run: sudo apt-get install ${packages}` };
+    }
+    const [version = ""] = REDISSONS;
+    const name = "java-bench";
+    const command = (/** @type {string} */ folder) => [...maven(version, folder), "-Dpeers.excluded=none"];
+    const trouble = built({ name, sources: "java", command });
+    if (trouble !== "") return { missing: `it could not be built: ${firstLine(trouble)}` };
+    const folder = join(BUILT, name);
+    return { program: ["java", "-cp", `${join(folder, "classes")}:${join(folder, "lib")}/*`, "peers.BenchPeer"] };
+  },
+  rueidislock() {
+    const compiler = go();
+    if (compiler === undefined) return { missing: "it needs Go 1.25 or later" };
+    const command = (/** @type {string} */ folder) => [
+      compiler,
+      "build",
+      "-C",
+      join(PEERS, "go"),
+      "-trimpath",
+      "-o",
+      join(folder, "peer"),
+      ".",
+    ];
+    const trouble = built({ name: "go", sources: "go", command });
+    if (trouble !== "") return { missing: `it could not be built: ${firstLine(trouble)}` };
+    return { program: [join(BUILT, "go/peer")] };
+  },
+};
+
+/**
+ * Builds the peers of the benchmark that are wanted and can be built. Nothing stops for one that cannot: it says why.
+ *
+ * @param {readonly string[]} wanted  names of contestants; others than these are passed over
+ * @returns {Record<string, BenchPeer>}
+ */
+export function benchPeers(wanted) {
+  const names = Object.keys(BENCH_PEERS).filter((name) => wanted.includes(name));
+  return Object.fromEntries(names.map((name) => [name, BENCH_PEERS[name]?.() ?? { missing: "it is not known" }]));
+}
+
+/** Those that there are. */
+export const BENCH_PEER_NAMES = Object.keys(BENCH_PEERS);
+
+/** @param {string} text */
+function firstLine(text) {
+  return text.trim().split("\n")[0] ?? "";
 }
 
 /**

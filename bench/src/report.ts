@@ -29,8 +29,8 @@ export interface Contestant {
 }
 
 /** What is said of each contestant. */
-export function contestantOf({ name, package: packageName, client, settings }: Adapter): Contestant {
-  return { name, version: packageName === undefined ? "" : versionOf(packageName), client, settings };
+export function contestantOf({ name, package: packageName, version = "", client, settings }: Adapter): Contestant {
+  return { name, version: packageName === undefined ? version : versionOf(packageName), client, settings };
 }
 
 /** The machine, versions and settings, a line each. */

@@ -22,6 +22,15 @@ export interface Adapter {
   readonly settings: string;
   /** Why it can only be measured where locks are free; absent if it can wait. */
   readonly onlyFree?: string;
+  /** Version that is shown of a contestant without an npm package. */
+  readonly version?: string;
+  /** Whether each of its grants has a token that rises. */
+  readonly hasToken?: true;
+  /**
+   * In another language, whose own program carries out the orders: the worker passes them on. Then `open` is never called, and
+   * only `hot`, `uncontended` and `parallel` measure it.
+   */
+  readonly isForeign?: true;
   /** Connects. What it opens is closed by `close`. */
   open(connection: Connection): Promise<Contestant>;
   /** Like `open`, for a lock on a majority of the independent servers at these ports. Absent if the library has none. */
@@ -31,7 +40,7 @@ export interface Adapter {
 }
 
 /** The client library that an adapter stands on. */
-export type Client = "ioredis" | "node-redis" | "glide" | "no client";
+export type Client = "ioredis" | "node-redis" | "glide" | "its own client" | "no client";
 
 /** How all contestants reach the server. */
 export interface Connection {

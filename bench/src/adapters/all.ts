@@ -1,5 +1,6 @@
 import type { Adapter } from "./adapter.js";
 import { asyncMutex } from "./async-mutex.js";
+import { redisson, rueidislock } from "./foreign.js";
 import { holdfast, holdfastBackground, holdfastGlide, holdfastNodeRedis, holdfastStrict } from "./holdfast.js";
 import { nodeRedisson } from "./node-redisson.js";
 import { raw, rawGlide, rawNodeRedis } from "./raw.js";
@@ -29,6 +30,8 @@ export const ADAPTERS: readonly Adapter[] = [
   simpleRedisMutex,
   redlockUniversal,
   nodeRedisson,
+  redisson,
+  rueidislock,
   asyncMutex,
 ];
 

@@ -62,7 +62,7 @@ export const holdfastNodeRedis: Adapter = adapter("holdfast/node-redis", "node-r
 /** On GLIDE, whose connections cannot be duplicated; it asks again in place of being told, as no row waits with it. */
 export const holdfastGlide: Adapter = adapter("holdfast/glide", "glide", "cohort", `${COHORT}, no subscriber`);
 
-type OwnClient = Exclude<Client, "no client">;
+type OwnClient = Exclude<Client, "no client" | "its own client">;
 
 function adapter(name: string, client: OwnClient, fairness: Fairness, settings: string): Adapter {
   const open = (connection: Connection): Promise<Contestant> => connect(connection, client, fairness);

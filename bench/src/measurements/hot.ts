@@ -37,6 +37,7 @@ export const hot: Measurement = {
         async close() {},
       }),
       onePerWayToWait,
+      true,
     ),
 
   targets: (results) => [

@@ -40,6 +40,7 @@ export const parallel: Measurement = {
         };
       },
       withoutFairness,
+      true,
     ),
 
   targets: (results) => [

@@ -2,7 +2,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Adapter, Connection, Contestant } from "../adapters/adapter.js";
 import { adapterNamed } from "../adapters/all.js";
+import { programOf } from "../adapters/foreign.js";
 import { crowd } from "./crowd.js";
+import { ForeignWorker } from "./foreign.js";
 import { openHop } from "./hop.js";
 import { Holdings } from "./leases.js";
 import type { Order } from "./orders.js";
@@ -18,7 +20,10 @@ const [name = "", words = ""] = process.argv.slice(2);
 // Written by crew.ts and by nobody else.
 const connection = JSON.parse(words) as Connection;
 const hop = name === HOP ? await openHop(connection) : undefined;
-const contestant: Contestant | undefined = hop === undefined ? await open(adapterNamed(name)) : undefined;
+const adapter = hop === undefined ? adapterNamed(name) : undefined;
+const foreign = adapter?.isForeign === true ? await startForeign(adapter) : undefined;
+const contestant: Contestant | undefined =
+  adapter === undefined || foreign !== undefined ? undefined : await open(adapter);
 const holdings = contestant === undefined ? undefined : new Holdings(contestant);
 
 process.on("message", (order: Order) => {
@@ -42,10 +47,17 @@ async function open(adapter: Adapter): Promise<Contestant> {
   return adapter.openQuorum(connection, quorumPorts);
 }
 
+async function startForeign(peer: Adapter): Promise<ForeignWorker> {
+  const found = programOf(peer);
+  if ("missing" in found) throw new Error(found.missing);
+  return ForeignWorker.start(found.program, connection);
+}
+
 async function obey(order: Order): Promise<unknown> {
   if (order.task === "profile") return profiled(() => obey(order.order));
   if (order.task === "trace") return traced(() => obey(order.order));
   if (order.task === "hop") return hop?.run(order);
+  if (foreign !== undefined) return foreign.obey(order);
   if (contestant === undefined) throw new Error(`${name} holds no locks`);
   switch (order.task) {
     case "one-at-a-time":

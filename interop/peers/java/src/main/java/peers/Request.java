@@ -37,6 +37,10 @@ final class Request {
     return has(name) ? number(name) : fallback;
   }
 
+  double decimal(String name) {
+    return Double.parseDouble(text(name));
+  }
+
   List<String> texts(String name) {
     List<String> values = new ArrayList<>();
     fields.getAsJsonArray(name).forEach(value -> values.add(value.getAsString()));

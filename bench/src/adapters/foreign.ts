@@ -1,0 +1,39 @@
+/** Peers in other languages. Their programs are in interop/peers and are built by `npm run bench`, which says where they are. */
+import type { Adapter } from "./adapter.js";
+
+/** A program that carries out orders, or why there is none. */
+export type ForeignProgram = { readonly program: readonly string[] } | { readonly missing: string };
+
+const ELSEWHERE = "only `npm run bench` builds it";
+
+/** The program of a peer. */
+export function programOf({ name }: Adapter): ForeignProgram {
+  // Written by scripts/bench.mjs and by nobody else.
+  const known = JSON.parse(process.env.HOLDFAST_BENCH_PEERS ?? "{}") as Readonly<Record<string, ForeignProgram>>;
+  return known[name] ?? { missing: ELSEWHERE };
+}
+
+/** Redisson, in Java. */
+export const redisson: Adapter = foreign({
+  name: "redisson",
+  version: "4.7.0",
+  settings: "Java, getFencedLock: lockAndGetToken and unlock, lockWatchdogTimeout is the lease, else its defaults",
+  hasToken: true,
+});
+
+/** rueidislock, in Go. */
+export const rueidislock: Adapter = foreign({
+  name: "rueidislock",
+  version: "1.0.79",
+  settings: "Go, one key (KeyMajority 1), NoLoopTracking, KeyValidity is the lease, else its defaults",
+});
+
+function foreign(facts: Pick<Adapter, "name" | "version" | "settings" | "hasToken">): Adapter {
+  return {
+    role: "peer",
+    client: "its own client",
+    isForeign: true,
+    ...facts,
+    open: () => Promise.reject(new Error(`${facts.name} is a program of its own`)),
+  };
+}
