@@ -32,6 +32,7 @@ export const scripts: Adapter = {
     const client = await newIoredis(connection);
     const learn = ({ script }: Call): Promise<unknown> => client.script("LOAD", script.source);
     await Promise.all([learn(acquire), learn(release)]);
+    const reserved = Number(acquire.args[acquire.script.args.indexOf("block")]);
     const owners = randomBytes(12).toString("base64url");
     let last = 0;
     const send = (call: Call, name: string, given: Readonly<Record<string, string | number>>): Promise<unknown> => {
@@ -43,9 +44,15 @@ export const scripts: Adapter = {
       async acquire(name) {
         last += 1;
         const owner = `${owners}/${last}/${connection.leaseMs}/1`;
-        const token = await send(acquire, name, { owner, leaseMs: connection.leaseMs });
-        if (typeof token !== "number") throw new Error(`${name} is held, which was to be free`);
-        return { release: () => send(release, name, { owner, token }) };
+        const first = await send(acquire, name, { owner, leaseMs: connection.leaseMs });
+        if (typeof first !== "number") throw new Error(`${name} is held, which was to be free`);
+        // An acquire answers the first token that it reserved, and a release compares the last one.
+        const token = first + reserved - 1;
+        return {
+          async release() {
+            if ((await send(release, name, { owner, token })) !== 1) throw new Error(`${name} was not released`);
+          },
+        };
       },
       async close() {
         await client.quit();
