@@ -3,7 +3,7 @@
  * npm run bench [-- arguments of the benchmark]: measured on a redis-server of its own, or on the servers of the matrix that
  * `--server` names, one after the other.
  */
-import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { argv, exit } from "node:process";
@@ -11,9 +11,11 @@ import { argv, exit } from "node:process";
 import { serversNamed } from "./bench-servers.mjs";
 import { fetched } from "./matrix/fetch.mjs";
 import { BENCH_PEER_NAMES, benchPeers } from "./peers.mjs";
-import { build, dependencies, node, redisServer, stop } from "./setup.mjs";
+import { build, dependencies, node, redisServer, root, stop } from "./setup.mjs";
 
 const MAIN = "bench/dist/main.js";
+/** The page for users, which has the table of `--goals`. */
+const PAGE = "docs/benchmarks.md";
 /** The exit code of the benchmark if a target was missed. */
 const MISSED = 1;
 
@@ -27,15 +29,36 @@ function peers() {
   return { HOLDFAST_BENCH_PEERS: JSON.stringify(benchPeers(wanted)) };
 }
 
+/**
+ * Takes an option with its value out of the arguments.
+ *
+ * @param {string} name
+ * @returns {string | undefined}
+ */
+function taken(name) {
+  const place = words.findIndex((word) => word === name || word.startsWith(`${name}=`));
+  if (place < 0) return undefined;
+  const [option = ""] = words.splice(place, 1);
+  return option === name ? words.splice(place, 1)[0] : option.slice(name.length + 1);
+}
+
 const at = words.findIndex((word) => word === "--server" || word.startsWith("--server="));
+if (at < 0 && words.includes("--goals")) stop("--goals needs --server, such as --server redis-7.0,valkey-9.1");
 await dependencies();
 if (at < 0) {
   await build();
   exit(await node([MAIN, ...words], { HOLDFAST_REDIS_SERVER: await redisServer(), ...peers() }));
 }
 
-const [option = ""] = words.splice(at, 1);
-const list = option === "--server" ? (words.splice(at, 1)[0] ?? "") : option.slice("--server=".length);
+const list = taken("--server") ?? "";
+const isGoals = words.includes("--goals");
+const runs = isGoals ? Number(taken("--runs") ?? 1) : 1;
+if (isGoals) words.splice(words.indexOf("--goals"), 1);
+if (!(Number.isInteger(runs) && runs > 0)) stop("--runs must be a whole number from 1");
+const isWritten = isGoals && words.includes("--write-docs");
+if (isWritten) words.splice(words.indexOf("--write-docs"), 1);
+if (isWritten && words.some((word) => /^--(?:only|adapters)\b/.test(word)))
+  stop("--write-docs writes all targets; leave out --only and --adapters");
 /** @type {readonly string[]} */
 let names = [];
 try {
@@ -47,15 +70,17 @@ if (words.includes("--write-docs")) stop("--write-docs is for the redis-server t
 const programs = names.map((name) => fetched(name));
 await build();
 const foreign = peers();
-if (programs.length === 1) exit(await node([MAIN, ...words], { HOLDFAST_REDIS_SERVER: programs[0], ...foreign }));
+if (programs.length === 1 && !isGoals)
+  exit(await node([MAIN, ...words], { HOLDFAST_REDIS_SERVER: programs[0], ...foreign }));
 
 /** The worst exit code. */
 let code = 0;
 const reports = [];
 const folder = mkdtempSync(join(tmpdir(), "holdfast-bench-"));
-for (const [i, program] of programs.entries()) {
-  console.error(`bench: ${names[i]} (${i + 1} of ${names.length})`);
-  const file = join(folder, `${i}.json`);
+const turns = Array.from({ length: runs }, () => [...programs.entries()]).flat();
+for (const [turn, [i, program]] of turns.entries()) {
+  console.error(`bench: ${names[i]} (${turn + 1} of ${turns.length})`);
+  const file = join(folder, `${turn}.json`);
   code = Math.max(
     code,
     await node([MAIN, ...words, "--json"], { HOLDFAST_REDIS_SERVER: program, ...foreign }, openSync(file, "w")),
@@ -67,6 +92,14 @@ rmSync(folder, { recursive: true });
 if (code > MISSED) exit(code);
 if (words.includes("--json")) {
   console.log(JSON.stringify({ servers: names, reports }));
+  exit(code);
+}
+if (isGoals) {
+  const { goalRunOf, goalsTable, withGoals } = await import("../bench/dist/goals.js");
+  const table = goalsTable(reports.map(goalRunOf));
+  console.log(table);
+  const page = join(root, PAGE);
+  if (isWritten) writeFileSync(page, withGoals(readFileSync(page, "utf8"), table));
   exit(code);
 }
 const { sideBySide } = await import("../bench/dist/side-by-side.js");

@@ -39,6 +39,9 @@ export interface Arguments {
 export const USAGE: string = `npm run bench -- [options]
   --server LIST       servers of the platform matrix, such as valkey or redis-7.0,valkey-9.1; valkey is the newest of its
                       name. Several are shown side by side (default: the redis-server that is installed)
+  --goals             with --server: a table of the targets, a line each, and whether each server reached them. With
+                      --write-docs it also replaces the table of docs/benchmarks.md
+  --runs N            with --goals: so many runs on each server, by turns; a target is reached if it is in all (default: 1)
   --only LIST         measurements: ${names(MEASUREMENTS)} (default: all);
                       with --curves: ${names(CURVES)}
                       with --profile: ${names(WORKLOADS)}

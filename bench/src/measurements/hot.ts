@@ -8,9 +8,10 @@ import type { Measurement } from "./measurement.js";
 const PROCESSES = 2;
 /** How much of the last run is kept for the picture of who held when. */
 const DRAWN_MS = 40;
-const LEAST_TIMES_BEST_PEER = 15;
-const LONGEST_WAIT_MS = 100;
-const SHARE_OF_BEST_WAIT = 1 / 20;
+const LEAST_TIMES_BEST_PEER = 20;
+const LONGEST_WAIT_MS = 20;
+/** In strict order each caller is served once in a round of the queue. */
+const LONGEST_STRICT_ROUNDS = 2;
 
 /** One hot name: empty sections, and each caller asks again immediately. */
 export const hot: Measurement = {
@@ -40,10 +41,16 @@ export const hot: Measurement = {
       true,
     ),
 
-  targets: (results) => [
+  targets: (results, { callers }) => [
     rate(results),
-    ...waits(results, "holdfast"),
-    ...waits(results, "holdfast/strict"),
+    target(
+      "hot key, longest wait, cohort",
+      results.median("holdfast", "longest wait"),
+      { atMost: LONGEST_WAIT_MS },
+      "ms",
+      1,
+    ),
+    strictWait(results, PROCESSES * callers),
     target("hot key, Jain's index, cohort", results.median("holdfast", "Jain's index"), { atLeast: 0.95 }, "", 3),
     target(
       "hot key, Jain's index, strict",
@@ -61,12 +68,9 @@ function rate(results: Results): Target {
   return target("hot key, sections/s", ratio, { atLeast: LEAST_TIMES_BEST_PEER }, `× ${peer ?? "the best peer"}`, 1);
 }
 
-function waits(results: Results, own: string): readonly Target[] {
-  const peer = results.bestPeer("longest wait");
-  const ratio = peer === undefined ? Number.NaN : results.ratio(own, peer, "longest wait");
-  const what = `hot key, longest wait, ${own === "holdfast" ? "cohort" : "strict"}`;
-  return [
-    target(what, results.median(own, "longest wait"), { atMost: LONGEST_WAIT_MS }, "ms", 1),
-    target(what, ratio, { atMost: SHARE_OF_BEST_WAIT }, `× ${peer ?? "the best peer"}`, 3),
-  ];
+/** The longest wait, in rounds: as many sections as there are callers, at the rate that was measured. */
+function strictWait(results: Results, callers: number): Target {
+  const [waitMs, rate] = ["longest wait", "rate"].map((figure) => results.median("holdfast/strict", figure));
+  const rounds = ((waitMs ?? Number.NaN) / 1_000) * ((rate ?? Number.NaN) / callers);
+  return target("hot key, longest wait, strict", rounds, { atMost: LONGEST_STRICT_ROUNDS }, "rounds of the queue");
 }

@@ -1,0 +1,75 @@
+/** The targets of several runs on several servers as one table: what was to be reached, what each server came to, and whether. */
+import type { Target } from "./measurements/entry.js";
+import { type Report, serverOf, verdict } from "./report.js";
+
+/** The targets of one run. */
+export interface GoalRun {
+  readonly server: string;
+  readonly targets: readonly Target[];
+}
+
+/** Targets that no measurement decides so far. */
+const NOT_MEASURED: readonly (readonly [what: string, bound: string])[] = [
+  ["a lease renewed by a native command, server time, Valkey 9 and Redis 8.4", "≤ 1.5 µs"],
+  ["one process acquires the same free name again and again, with `retainMs`", "≥ 500,000 acquires/s"],
+];
+
+/** Between these lines of a page stands the table. */
+const BEGIN = "<!-- goals: begin -->";
+const END = "<!-- goals: end -->";
+
+/** What a run came to, without its measurements. */
+export function goalRunOf({ machine, comparisons }: Report): GoalRun {
+  return { server: serverOf(machine), targets: comparisons.flatMap(({ targets }) => targets) };
+}
+
+/** The table, in Markdown: a line for each target, a column for each server. A target is reached if it is in every run. */
+export function goalsTable(runs: readonly GoalRun[]): string {
+  const servers = [...new Set(runs.map(({ server }) => server))];
+  const whats = [...new Set(runs.flatMap(({ targets }) => targets.map(({ what }) => what)))];
+  const lines = whats.map((what) => {
+    const found = servers.map((server) => targetsOf(runs, server, what));
+    return [what, boundsOf(servers, found), ...found.map(cellOf)];
+  });
+  const open = NOT_MEASURED.map(([what, bound]) => [what, bound, ...servers.map(() => "not measured")]);
+  const header = ["row", "target", ...servers.map((server) => `${server}, ${countOf(runs, server)}`)];
+  return [header, header.map((_, i) => (i === 0 ? "---" : "---:")), ...lines, ...open]
+    .map((cells) => `| ${cells.join(" | ")} |`)
+    .join("\n");
+}
+
+/** The page with that table in the place of the one it has. @throws RangeError  the page has no place for it */
+export function withGoals(page: string, table: string): string {
+  const from = page.indexOf(BEGIN);
+  const to = page.indexOf(END);
+  if (from < 0 || to < from) throw new RangeError(`the page has no ${BEGIN} and ${END}`);
+  return `${page.slice(0, from + BEGIN.length)}\n\n${table}\n\n${page.slice(to)}`;
+}
+
+function targetsOf(runs: readonly GoalRun[], server: string, what: string): readonly Target[] {
+  return runs
+    .filter((run) => run.server === server)
+    .flatMap(({ targets }) => targets.filter((target) => target.what === what));
+}
+
+/** One bound, or that of each server where they differ. */
+function boundsOf(servers: readonly string[], found: readonly (readonly Target[])[]): string {
+  // The best peer may be another one in each run.
+  const bounds = found.map((targets) => [...new Set(targets.map(({ bound }) => bound))].join(" or "));
+  const known = new Set(bounds.filter((bound) => bound !== ""));
+  if (known.size <= 1) return [...known][0] ?? "";
+  return servers.map((server, i) => `${bounds[i]} (${server})`).join(", ");
+}
+
+function cellOf(targets: readonly Target[]): string {
+  if (targets.length === 0) return "not measured";
+  const isReached = targets.some(({ reached }) => reached === false)
+    ? false
+    : targets.every(({ reached }) => reached === true) || null;
+  return `${targets.map(({ measured }) => measured).join(", ")}: ${verdict(isReached).toLowerCase()}`;
+}
+
+function countOf(runs: readonly GoalRun[], server: string): string {
+  const count = runs.filter((run) => run.server === server).length;
+  return count === 1 ? "1 run" : `${count} runs`;
+}

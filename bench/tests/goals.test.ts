@@ -1,0 +1,38 @@
+/** The table of targets of several runs on several servers. */
+import { expect, it } from "vitest";
+import { goalsTable, withGoals } from "../src/goals.js";
+import type { Target } from "../src/measurements/entry.js";
+
+const run = (
+  server: string,
+  bound: string,
+  measured: string,
+  reached: boolean | null,
+): { server: string; targets: Target[] } => ({
+  server,
+  targets: [{ what: "lone pair", bound, measured, reached }],
+});
+
+it("a target is reached on a server if it is in every run there, and open if a run could not tell", () => {
+  const runs = [
+    run("Redis 7.0", "≤ 1.35 × raw", "1.3 × raw", true),
+    run("Redis 7.0", "≤ 1.35 × raw", "1.4 × raw", false),
+    run("Valkey 9.1", "≤ 1.25 × raw", "1.2 × raw", true),
+    run("Valkey 9.1", "≤ 1.25 × raw", "1.1 × raw", true),
+    run("Redis 8.2", "≤ 1.35 × raw", "not measured", null),
+  ];
+  const [header, , line, ...open] = goalsTable(runs).split("\n");
+  expect(header).toBe("| row | target | Redis 7.0, 2 runs | Valkey 9.1, 2 runs | Redis 8.2, 1 run |");
+  expect(line).toBe(
+    "| lone pair | ≤ 1.35 × raw (Redis 7.0), ≤ 1.25 × raw (Valkey 9.1), ≤ 1.35 × raw (Redis 8.2) | 1.3 × raw, 1.4 × raw: missed | 1.2 × raw, 1.1 × raw: reached | not measured: open |",
+  );
+  for (const row of open) expect(row).toContain("| not measured | not measured | not measured |");
+});
+
+it("the table takes the place between its marks, and nothing else of the page changes", () => {
+  const page = "before\n<!-- goals: begin -->\nold\n<!-- goals: end -->\nafter\n";
+  const filled = withGoals(page, "| new |");
+  expect(filled).toBe("before\n<!-- goals: begin -->\n\n| new |\n\n<!-- goals: end -->\nafter\n");
+  expect(withGoals(filled, "| new |")).toBe(filled);
+  expect(() => withGoals("no marks", "")).toThrow(RangeError);
+});
