@@ -36,6 +36,7 @@ describe.concurrent.each(Object.keys(PEERS))("%s", (name) => {
       port: server.port,
       reach: { by: "port" },
       grace: "off",
+      releases: "awaited",
       commandTimeoutMs: 2_000,
       wallOffsetMs: () => 0,
       mutations: [],
