@@ -2,7 +2,9 @@
   mutex/renew: renew the leases of many mutexes, each as in mutex/extend.
 
   For a process with thousands of leases, one request per lease would cost the process far more than the server. Each
-  lease is extended or refused independently of the others. mutex/extend then reports why a lease was refused.
+  lease is extended or refused independently of the others. Only the usual case is extended here: the lock and the fence
+  are exactly those of the grant, and the lease becomes longer. Everything else is refused and left unchanged, and the
+  client then sends mutex/extend, which renews it or reports why it was lost (docs/adr/147).
 
   ARGV[1]   leases  for each mutex: id of the claim that was granted, last token of its block, and length of the lease,
                     counted from now; separated by spaces, which no id contains
@@ -11,23 +13,31 @@
 ]]
 local reply = {1}
 local place = 0
+local hasGt = true
+local lengthMs, fenceMs
 for owner, token, leaseMs in string.gmatch(ARGV[1], '(%S+) (%S+) (%S+)') do
   place = place + 1
+  local changed = 0
   -- For a key of another type, `pcall` returns a table. This lease is then refused, and the others are still renewed.
-  local last = redis.pcall('GET', KEYS[2 * place])
-  local isLater = type(last) == 'table' or (last and last - token ~= 0)
-  if redis.pcall('GET', KEYS[2 * place - 1]) ~= owner or isLater then
-    reply[#reply + 1] = place
-  else
-    local restMs = redis.call('PTTL', KEYS[2 * place - 1])
-    if restMs - leaseMs < 0 then
-      redis.call('PEXPIRE', KEYS[2 * place - 1], leaseMs)
-      restMs = leaseMs
-    else
-      -- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
-      redis.call('PEXPIRE', KEYS[2 * place], restMs + 600000)
+  if redis.pcall('GET', KEYS[2 * place - 1]) == owner and redis.pcall('GET', KEYS[2 * place]) == token then
+    if hasGt then
+      changed = redis.pcall('PEXPIRE', KEYS[2 * place - 1], leaseMs, 'GT')
+      hasGt = type(changed) == 'number'
     end
-    redis.call('SET', KEYS[2 * place], token, 'PX', restMs + 600000)
+    -- Redis 6.2 has no GT. Any other error is raised here.
+    if not hasGt then
+      changed = redis.call('PTTL', KEYS[2 * place - 1]) - leaseMs < 0
+        and redis.call('PEXPIRE', KEYS[2 * place - 1], leaseMs) or 0
+    end
+  end
+  if changed == 1 then
+    -- Most leases have one length, and Lua converts computed numbers to text slowly.
+    if leaseMs ~= lengthMs then
+      lengthMs, fenceMs = leaseMs, string.format('%.0f', leaseMs + 600000)
+    end
+    redis.call('PEXPIRE', KEYS[2 * place], fenceMs)
+  else
+    reply[#reply + 1] = place
   end
 end
 return reply
