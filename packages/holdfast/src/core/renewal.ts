@@ -129,6 +129,16 @@ export interface Renewable {
   open(): void;
 }
 
+/** Leases that wait for the same request. */
+interface Batch {
+  readonly leases: Renewable[];
+  /**
+   * Time on the monotonic clock when one of the leases has waited for a sixth of its length. Then there is still time for two
+   * separate requests.
+   */
+  lateAtMs: number;
+}
+
 /**
  * Renews many leases with few requests.
  *
@@ -142,14 +152,8 @@ export interface Renewable {
 export class BulkRenewal {
   readonly #runtime: Runtime;
   readonly #timeoutMs: number;
-  #waiting: Renewable[] = [];
-  /**
-   * For each waiting lease, the time on the monotonic clock when it has waited for a sixth of its length. Then there is still
-   * time for two separate requests.
-   */
-  #lateAtMs: number[] = [];
-  /** The earliest of these times. Until then no search is needed, which matters because tens of thousands may wait. */
-  #firstLateAtMs = Infinity;
+  /** Full batches, and then one that more leases may join. */
+  #waiting: Batch[] = [];
   #underWay = 0;
   #atATime = AT_A_TIME;
   #isPlanned = false;
@@ -166,12 +170,16 @@ export class BulkRenewal {
     return !this.#isRefused;
   }
 
-  /** Renews the lease together with others that are added in this turn. */
-  add(lease: Renewable): void {
-    this.#waiting.push(lease);
-    const lateAtMs = this.#runtime.monotonicMs() + (lease.renewed?.leaseMs ?? 0) / 6;
-    this.#lateAtMs.push(lateAtMs);
-    this.#firstLateAtMs = Math.min(this.#firstLateAtMs, lateAtMs);
+  /** Renews the lease together with others that are added in this turn. @param nowMs  the current monotonic time, in ms */
+  add(lease: Renewable, leaseMs: number, nowMs: number): void {
+    const lateAtMs = nowMs + leaseMs / 6;
+    const last = this.#waiting.at(-1);
+    if (last === undefined || last.leases.length === MOST) {
+      this.#waiting.push({ leases: [lease], lateAtMs });
+    } else {
+      last.leases.push(lease);
+      last.lateAtMs = Math.min(last.lateAtMs, lateAtMs);
+    }
     if (this.#isPlanned) return;
     this.#isPlanned = true;
     queueMicrotask(() => {
@@ -181,33 +189,21 @@ export class BulkRenewal {
   }
 
   #send(): void {
-    this.#openLate();
-    this.#atATime = Math.max(this.#atATime, Math.ceil(this.#waiting.length / MOST / ROUND_TRIPS));
-    while (this.#underWay < this.#atATime && this.#waiting.length > 0) {
+    const nowMs = this.#runtime.monotonicMs();
+    const late = this.#waiting.filter(({ lateAtMs }) => lateAtMs <= nowMs);
+    if (late.length > 0) this.#waiting = this.#waiting.filter((batch) => !late.includes(batch));
+    for (const { leases } of late) for (const lease of leases) lease.open();
+    this.#atATime = Math.max(this.#atATime, Math.ceil(this.#waiting.length / ROUND_TRIPS));
+    while (this.#underWay < this.#atATime) {
+      const batch = this.#waiting.shift();
+      if (batch === undefined) break;
       this.#underWay += 1;
-      void this.#renew(this.#take(MOST)).then(() => {
+      void this.#renew(batch.leases).then(() => {
         this.#underWay -= 1;
         this.#send();
       });
     }
     if (this.#waiting.length === 0) this.#atATime = AT_A_TIME;
-  }
-
-  #openLate(): void {
-    const nowMs = this.#runtime.monotonicMs();
-    if (nowMs < this.#firstLateAtMs) return;
-    const isLate = this.#lateAtMs.map((lateAtMs) => lateAtMs <= nowMs);
-    const late = this.#waiting.filter((_, i) => isLate[i]);
-    this.#waiting = this.#waiting.filter((_, i) => !isLate[i]);
-    this.#lateAtMs = this.#lateAtMs.filter((lateAtMs) => lateAtMs > nowMs);
-    this.#firstLateAtMs = this.#lateAtMs.reduce((first, lateAtMs) => Math.min(first, lateAtMs), Infinity);
-    for (const lease of late) lease.open();
-  }
-
-  /** Removes the first `count` waiting leases and returns them. */
-  #take(count: number): Renewable[] {
-    this.#lateAtMs.splice(0, count);
-    return this.#waiting.splice(0, count);
   }
 
   async #renew(leases: readonly Renewable[]): Promise<void> {
@@ -242,8 +238,8 @@ export class BulkRenewal {
     } catch (error) {
       this.#isRefused ||= !(error instanceof StoreError) || !error.transient;
       // The waiting leases would get the same error, each request after a timeout.
-      const rest = this.#take(this.#waiting.length);
-      for (const lease of [...leases, ...rest]) lease.open();
+      const rest = this.#waiting.splice(0);
+      for (const batch of [leases, ...rest.map((each) => each.leases)]) for (const lease of batch) lease.open();
     }
   }
 }

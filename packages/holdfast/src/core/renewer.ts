@@ -150,22 +150,22 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     const endsInMs = Math.min(leftMs, this.#options.maxHoldMs - this.validity.heldMs(at.monotonicMs));
     const dueInMs = this.#renewal.dueInMs(at.monotonicMs);
     if (Math.min(endsInMs, dueInMs) > NEAR_MS) return;
-    if (!(isCrowded && this.#leftToOthers(endsInMs, dueInMs))) this.#arm(at);
+    if (!(isCrowded && this.#leftToOthers(endsInMs, dueInMs, at.monotonicMs))) this.#arm(at);
   }
 
   /**
    * Whether the bulk renewal handles this lease, so that no timer is needed. Adds the lease to it if the renewal is
    * due.
    */
-  #leftToOthers(endsInMs: number, dueInMs: number): boolean {
+  #leftToOthers(endsInMs: number, dueInMs: number, nowMs: number): boolean {
     const { bulkRenewal } = this.#session;
-    if (!this.#options.renew || this.validity.leaseMs < BULK_LEASE_MS || this.#protocol.renewAll === undefined)
-      return false;
+    const { leaseMs } = this.validity;
+    if (!this.#options.renew || leaseMs < BULK_LEASE_MS || this.#protocol.renewAll === undefined) return false;
     if (endsInMs <= NEAR_MS || !bulkRenewal.isPossible || this.#provisionalMs !== undefined) return false;
     if (dueInMs <= EARLY_MS) {
       this.#renewal.begun();
-      this.validity.asked(this.validity.leaseMs);
-      bulkRenewal.add(this);
+      this.validity.asked(leaseMs);
+      bulkRenewal.add(this, leaseMs, nowMs);
     }
     return true;
   }

@@ -166,7 +166,7 @@ test("a lease that would wait too long behind slow bulk requests is renewed on i
       ends.open += 1;
     },
   };
-  for (let i = 0; i < 4_096; i += 1) bulk.add(lease);
+  for (let i = 0; i < 4_096; i += 1) bulk.add(lease, 15_000, runtime.monotonicMs());
   await runtime.advance(2_600);
   expect(ends).toEqual({ extended: 2 * 512, open: 4_096 - 2 * 512 });
 });
@@ -183,7 +183,7 @@ test("a short command timeout takes no lease out of the bulk queue", async () =>
     },
     open: () => expect.unreachable("all are through in time"),
   };
-  for (let i = 0; i < 20_000; i += 1) bulk.add(lease);
+  for (let i = 0; i < 20_000; i += 1) bulk.add(lease, 60_000, runtime.monotonicMs());
   await runtime.advance(300);
   expect(extended).toBe(20_000);
 });
@@ -203,7 +203,7 @@ test("20 000 leases are renewed within nine round trips, even if the server is f
     open: () => expect.unreachable("none is refused"),
   };
   const all = 20_000;
-  for (let i = 0; i < all; i += 1) bulk.add(lease);
+  for (let i = 0; i < all; i += 1) bulk.add(lease, 60_000, runtime.monotonicMs());
   await runtime.advance(9 * roundTripMs);
   expect(extended).toBe(all);
 });
