@@ -5,6 +5,7 @@ import { leases } from "./leases.js";
 import type { Measurement } from "./measurement.js";
 import { parallel } from "./parallel.js";
 import { redlockQuorum } from "./redlock.js";
+import { renewal } from "./renewal.js";
 import { serverTime } from "./server-time.js";
 import { uncontended } from "./uncontended.js";
 import { waiters } from "./waiters.js";
@@ -20,6 +21,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   waiting,
   waiters,
   leases,
+  renewal,
   redlockQuorum,
   imports,
 ];

@@ -59,6 +59,13 @@ export const leases: Measurement = {
       target(`${what}, memory of the process`, inProcess, atMost(1_500), "B per lease", 0),
       target(`${what}, memory of the server`, results.median("holdfast", "server"), atMost(1_500), "B per lease", 0),
       target(`${what}, renewal load`, results.median("holdfast", "renewal"), atMost(5), "% of a core", 1),
+      target(
+        `${what}, renewal load of the server`,
+        results.median("holdfast", "on the server"),
+        atMost(5),
+        "% of a core",
+        1,
+      ),
     ];
   },
 };

@@ -1,0 +1,150 @@
+/**
+ * What it costs to renew one lease, by each way there is, without the library: the script for one lease, the script for many,
+ * and the command that newer servers have. Server and client are measured apart, by the processor time that each of them used,
+ * because what one saves the other may spend.
+ */
+import type { Redis } from "ioredis";
+import { newIoredis } from "../adapters/client.js";
+import { type Renewals, renewalsOf } from "../adapters/renewals.js";
+import type { Call } from "../adapters/scripts.js";
+import { target } from "../results.js";
+import { processorOf } from "../server.js";
+import type { Entry, Run } from "./entry.js";
+import type { Measurement } from "./measurement.js";
+
+const LEASES = 20_000;
+/** So many leases are renewed at a time, however many requests that takes. */
+const AT_A_TIME = 1_280;
+/** What is left of a lease when it is renewed. */
+const LEFT_MS = 10_000;
+const US_PER_SECOND = 1e6;
+
+const ALONE = "mutex/extend";
+const TOGETHER = "mutex/renew";
+const COMMAND = "SET IFEQ";
+
+/** Sends what renews the leases from `first` on, and resolves to the replies. */
+type Send = (client: Redis, renewals: Renewals, first: number) => readonly Promise<unknown>[];
+
+/** Each way, and the reply to a lease that was renewed. */
+const WAYS: Readonly<Record<string, { readonly send: Send; readonly reply: unknown }>> = {
+  [ALONE]: {
+    send: (client, { alone }, first) => alone.slice(first, first + AT_A_TIME).map((call) => sent(client, call)),
+    reply: 1,
+  },
+  [TOGETHER]: {
+    send: (client, { together }, first) => among(together, first).map((call) => sent(client, call)),
+    reply: "1",
+  },
+  [COMMAND]: {
+    send: (client, { alone, leaseMs }, first) =>
+      alone
+        .slice(first, first + AT_A_TIME)
+        .map(({ lock, owner }) => client.call("SET", lock, owner, "IFEQ", owner, "PX", leaseMs)),
+    reply: "OK",
+  },
+};
+
+let renewals: Promise<Renewals> | undefined;
+
+/** See the file header. */
+export const renewal: Measurement = {
+  name: "renewal",
+  title: () => "processor time of one renewed lease, by the bare client",
+  seconds: 0,
+  figures: [
+    { name: "server", unit: "µs", digits: 2, better: "less" },
+    { name: "client", unit: "µs", digits: 2, better: "less", isDrawn: true },
+    { name: "both", unit: "µs", digits: 2, better: "less", isDrawn: true },
+  ],
+
+  entries: () => Object.keys(WAYS).map(entryOf),
+
+  targets: (results) => [
+    target("a lease renewed with others, server time", results.median(TOGETHER, "server"), { atMost: 1.5 }, "µs"),
+    target(
+      "a lease renewed with others, processor time of server and client",
+      results.ratio(TOGETHER, COMMAND, "both"),
+      { atMost: 1 },
+      `× ${COMMAND}`,
+    ),
+  ],
+};
+
+function entryOf(name: string): Entry {
+  return {
+    name,
+    role: name === COMMAND ? "raw" : "own",
+    ...(name === ALONE ? {} : { yardstick: ALONE }),
+    async prepare({ connection, server: { control } }) {
+      renewals ??= renewalsOf(LEASES);
+      const [known, client] = await Promise.all([renewals, newIoredis(connection)]);
+      const run = async (): Promise<Run> => {
+        await put(client, known);
+        const serverBefore = await processorOf(control);
+        const clientBefore = process.cpuUsage();
+        await renewAll(client, known, name);
+        const { user, system } = process.cpuUsage(clientBefore);
+        const serverUs = (await processorOf(control)) - serverBefore;
+        const each = [serverUs * US_PER_SECOND, user + system].map((us) => us / LEASES);
+        return { values: [...each, each.reduce((sum, us) => sum + us, 0)] };
+      };
+      try {
+        for (const { script } of [known.alone[0], known.together[0]].filter((call) => call !== undefined))
+          await client.script("LOAD", script.source);
+        if (name === COMMAND) await checkCommand(client);
+        await run(); // compiles what sends it
+      } catch (error) {
+        client.disconnect();
+        throw error;
+      }
+      return { run, close: async () => client.disconnect() };
+    },
+  };
+}
+
+/** @throws Error  the server has no such command */
+async function checkCommand(client: Redis): Promise<void> {
+  await client.call("SET", "renewal", "a", "IFEQ", "a", "PX", 1).catch((cause: unknown) => {
+    throw new Error(`this server has no ${COMMAND}: Valkey has it from 8.1 on, and Redis from 8.4 on`, { cause });
+  });
+}
+
+/** Writes the leases as they are shortly before their end, so that a renewal makes each of them longer. */
+async function put(client: Redis, { alone }: Renewals): Promise<void> {
+  const pipeline = client.pipeline();
+  for (const { lock, fence, owner, token } of alone) {
+    pipeline.set(lock, owner, "PX", LEFT_MS);
+    pipeline.set(fence, token, "PX", LEFT_MS + 600_000);
+  }
+  await pipeline.exec();
+}
+
+/** @throws Error  a lease was not renewed */
+async function renewAll(client: Redis, known: Renewals, name: string): Promise<void> {
+  const way = WAYS[name];
+  if (way === undefined) throw new Error(`there is no way ${name}`);
+  for (let first = 0; first < LEASES; first += AT_A_TIME) {
+    // In one write, as the library does with all requests of one turn.
+    client.stream.cork();
+    const replies = way.send(client, known, first);
+    client.stream.uncork();
+    for (const reply of await Promise.all(replies)) {
+      if (String(reply) !== String(way.reply)) throw new Error(`${name} did not renew a lease: ${String(reply)}`);
+    }
+  }
+}
+
+function sent(client: Redis, { script, keys, args }: Call): Promise<unknown> {
+  return client.evalsha(script.sha1, keys.length, ...keys, ...args);
+}
+
+/** The requests that begin with one of the leases from `first` on. */
+function among(calls: readonly Call[], first: number): readonly Call[] {
+  let lease = 0;
+  return calls.filter(({ keys }) => {
+    const isAmong = lease >= first && lease < first + AT_A_TIME;
+    lease += keys.length / 2;
+    return isAmong;
+  });
+}
