@@ -1,4 +1,4 @@
-/** What the library sends to renew leases; asked of it, so that it is always what is sent. */
+/** What the library sends to renew leases; asked of it, so that it is what is sent. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Reply, Script, Store } from "holdfast";
 import type { Call } from "./scripts.js";
@@ -25,18 +25,22 @@ export interface Renewals {
   readonly together: readonly Call[];
 }
 
-/** Holds so many leases on a store that only listens, until each was renewed alone and together with others. */
+/** Holds so many leases on a store that only listens, and renews each of them alone; how they are renewed together is overheard. */
 export async function renewalsOf(leases: number): Promise<Renewals> {
   const { createHoldfast } = await import("holdfast");
-  const alone: LeaseCall[] = [];
-  const together: Call[] = [];
+  const alone = new Map<string, LeaseCall>();
+  let largest: Call | undefined;
   const store: Store = {
     kind: "overheard",
     async run(script, keys, args): Promise<Reply> {
       if (script.name === "mutex/acquire") return TOKEN;
-      if (script.name === "mutex/renew") together.push({ script, keys, args });
-      if (script.name === "mutex/extend") alone.push(leaseCall(script, keys, args));
-      return script.name === "mutex/renew" ? [1] : 1;
+      if (script.name === "mutex/extend") {
+        const call = leaseCall(script, keys, args);
+        alone.set(call.lock, call);
+      }
+      if (script.name !== "mutex/renew") return 1;
+      if (largest === undefined || keys.length > largest.keys.length) largest = { script, keys, args };
+      return [1];
     },
     inbox: async () => ({ close: async () => {} }),
     onReconnect: () => () => {},
@@ -46,17 +50,34 @@ export async function renewalsOf(leases: number): Promise<Renewals> {
   const names = Array.from({ length: leases }, (_, i) => `held:${i}`);
   const held = await Promise.all(names.map((name) => holdfast.mutex(name).acquire()));
   const giveUpAtMs = performance.now() + GIVE_UP_MS;
-  const keysOf = (calls: readonly Call[]): number => calls.reduce((sum, { keys }) => sum + keys.length, 0);
-  while (keysOf(together) < 2 * leases && performance.now() < giveUpAtMs) await sleep(LOOK_MS);
-  together.splice(together.findIndex((_, i) => keysOf(together.slice(0, i + 1)) >= 2 * leases) + 1);
-  alone.splice(0);
+  while (largest === undefined && performance.now() < giveUpAtMs) await sleep(LOOK_MS);
   for (const lease of held) await lease.extend(LEASE_MS);
   await holdfast.close();
-  if (keysOf(together) !== 2 * leases || alone.length !== leases)
-    throw new Error(
-      `${leases} leases were to be renewed once each way, not ${alone.length} and ${keysOf(together) / 2}`,
-    );
-  return { leaseMs: LEASE_MS, alone, together };
+  if (largest === undefined || alone.size !== leases) throw new Error("the leases were not renewed as was expected");
+  const calls = [...alone.values()];
+  return { leaseMs: LEASE_MS, alone: calls, together: inRequests(calls, largest) };
+}
+
+/**
+ * The requests that renew all of these leases together, each as large as the one that was overheard.
+ *
+ * @throws Error  that one would have been another
+ */
+function inRequests(alone: readonly LeaseCall[], { script, keys, args }: Call): Call[] {
+  const requestFor = (leases: readonly LeaseCall[]): Call => ({
+    script,
+    keys: leases.flatMap(({ lock, fence }) => [lock, fence]),
+    args: [leases.map(({ owner, token }) => `${owner} ${token} ${LEASE_MS}`).join(" ")],
+  });
+  const overheard = new Set(keys);
+  const again = requestFor(alone.filter(({ lock }) => overheard.has(lock)));
+  const wordsOf = (call: Pick<Call, "keys" | "args">): string =>
+    [...call.keys, ...call.args].join(" ").split(" ").sort().join(" ");
+  if (wordsOf(again) !== wordsOf({ keys, args })) throw new Error(`${script.name} has other keys or arguments by now`);
+  const size = keys.length / 2;
+  return Array.from({ length: Math.ceil(alone.length / size) }, (_, i) =>
+    requestFor(alone.slice(i * size, (i + 1) * size)),
+  );
 }
 
 function leaseCall(script: Script, keys: readonly string[], args: readonly (string | number)[]): LeaseCall {
