@@ -7,8 +7,11 @@ import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { createHoldfast, type Holdfast } from "holdfast";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
+
+// Each test starts programs with frameworks, which takes many times as long on a busy machine.
+vi.setConfig({ testTimeout: 240_000 });
 
 let server: RedisServer;
 let redis: Redis;
@@ -126,7 +129,7 @@ test("shell: a script holds the lock for all its steps, after the holder before 
   const mutex = holdfast.mutex("deploy");
   const lease = await mutex.acquire();
   const output = outputOf(start("shell", "on a server", "deploy"));
-  await expect.poll(async () => (await mutex.inspect()).waiterCount).toBe(1);
+  await expect.poll(async () => (await mutex.inspect()).waiterCount, { timeout: 200_000 }).toBe(1);
   await lease.release();
   const [first = "", ...rest] = await output;
   expect(Number(/^migrating the database with token (\d+)$/.exec(first)?.[1])).toBeGreaterThan(lease.token);
