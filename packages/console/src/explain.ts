@@ -1,7 +1,7 @@
 /** Why the next waiter is not running, in one sentence for somebody who has just been woken up. */
 import type { LockEntry } from "holdfast/admin";
 import type { ExplainView, GraceView, HolderView, PauseView } from "./api.js";
-import { unreadableSentence } from "./text.js";
+import { serversSentence, unreadableSentence } from "./text.js";
 import { waitersOf } from "./views.js";
 
 /** What is known besides the lock. */
@@ -13,8 +13,16 @@ export interface Circumstances {
   readonly isDead: (clientId: string) => boolean | null;
 }
 
-/** See the file header. The most particular reason wins: what people can do differs. */
-export function explain(entry: LockEntry, { grace, pause, holders, isDead }: Circumstances): ExplainView {
+/** See the file header. */
+export function explain(entry: LockEntry, circumstances: Circumstances): ExplainView {
+  const reason = reasonOf(entry, circumstances);
+  return entry.servers === undefined
+    ? reason
+    : { ...reason, text: `${reason.text} It is ${serversSentence(entry.servers)}.` };
+}
+
+/** The most particular reason wins: what people can do differs. */
+function reasonOf(entry: LockEntry, { grace, pause, holders, isDead }: Circumstances): ExplainView {
   const waiters = waitersOf(entry);
   const [first] = holders;
   const unreadable = unreadableSentence(entry);

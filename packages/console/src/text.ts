@@ -32,6 +32,13 @@ export function redact(text: string): string {
   return shown;
 }
 
+/** `held on 2 of 3 servers, a majority; 1 did not reply. It is lost if one more fails`. */
+export function serversSentence({ holding, answered, total }: NonNullable<LockEntry["servers"]>): string {
+  const silent = answered < total ? `; ${total - answered} did not reply` : "";
+  const isLast = holding === Math.floor(total / 2) + 1 && total > 1;
+  return `held on ${holding} of ${total} servers, a majority${silent}${isLast ? ". It is lost if one more fails" : ""}`;
+}
+
 /** What is wrong with a lock that cannot be read, and what frees its name; undefined if it can be. */
 export function unreadableSentence({ unreadable }: Pick<LockEntry, "unreadable">): string | undefined {
   if (unreadable === undefined) return undefined;

@@ -112,6 +112,16 @@ describe("why the next waiter is not running", () => {
     ]);
   });
 
+  it("says on how many servers a Redlock is held", () => {
+    const redlock = { ...held, kind: "redlock", waiterCount: 0 } as const;
+    expect(said({ ...redlock, servers: { holding: 2, answered: 2, total: 3 } })[1]).toMatch(
+      /held on 2 of 3 servers, a majority; 1 did not reply\. It is lost if one more fails\.$/,
+    );
+    expect(said({ ...redlock, servers: { holding: 5, answered: 5, total: 5 } })[1]).toMatch(
+      /held on 5 of 5 servers, a majority\.$/,
+    );
+  });
+
   it("does not call a holder alive of whom that is not known", () => {
     expect(said(held)[1]).not.toContain("is there");
     expect(said(held, false)[1]).toContain("is there");

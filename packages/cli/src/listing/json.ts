@@ -30,6 +30,7 @@ export function lockJson(lock: ShownLock): { readonly [key: string]: Json } {
     ...(lock.unreadable === undefined ? {} : { unreadableKeys: lock.unreadable.keys }),
     ...(lock.unreadable?.reason === undefined ? {} : { unreadableReason: lock.unreadable.reason }),
     ...(lock.needsTopology === undefined ? {} : { needsTopology: lock.needsTopology }),
+    ...(lock.servers === undefined ? {} : { servers: lock.servers }),
     ...(lock.leader === undefined ? {} : { leader: { value: lock.leader.value, term: lock.leader.term } }),
     ...(lock.count === undefined ? {} : { count: { left: lock.count.left, initial: lock.count.initial } }),
     ...(lock.barrier === undefined

@@ -114,10 +114,11 @@ describe("on independent servers", () => {
     await servers[2]?.kill();
     // Each question waits so long for the one that is down.
     const patience = ["--command-timeout", "10s"];
-    const [listed, told, shown, after] = await Promise.all([
+    const [listed, told, shown, page, after] = await Promise.all([
       place.ask("ls", "still", ...patience),
       place.say("ls", "still", ...patience),
       place.ask("show", "still", ...patience),
+      place.say("show", "still", ...patience),
       place.ask("doctor", "--only", "role", "--for", "60s"),
     ]);
     expect(listed).toMatchObject({ locks: [{ name: "still" }], unreachable: 1 });
@@ -125,7 +126,14 @@ describe("on independent servers", () => {
       `holdfast: 1 server did not answer (127.0.0.1:${ports[2]}): what is on it is missing here\n`,
     );
     // On a machine that is slow enough for a second attempt, the servers' numbers may be past the token that was granted.
-    expect(shown).toMatchObject({ state: "held", holders: [{ token: expect.any(Number) }] });
+    expect(shown).toMatchObject({
+      state: "held",
+      holders: [{ token: expect.any(Number) }],
+      servers: { holding: 2, answered: 2, total: 3 },
+    });
+    expect(page.stdout).toContain(
+      "servers  held on 2 of 3 servers, a majority; 1 did not reply. It is lost if one more fails\n",
+    );
     expect(after.checks).toHaveLength(3);
     expect(after.checks.filter(({ status }) => status === "finding")).toMatchObject([
       { node: `127.0.0.1:${ports[2]}`, severity: "warning" },

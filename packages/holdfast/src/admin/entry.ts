@@ -138,4 +138,9 @@ export interface LockEntry {
    * - `single-server`: a lock on one of the servers of this Holdfast, without the others
    */
   readonly needsTopology?: "redlock" | "single-server";
+  /**
+   * Present for a Redlock that is held, on a Holdfast with all its servers: how many of them hold it for the holder, how
+   * many replied, and how many there are. It is held as long as more than half of all hold it.
+   */
+  readonly servers?: { readonly holding: number; readonly answered: number; readonly total: number };
 }

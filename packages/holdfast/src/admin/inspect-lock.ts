@@ -27,7 +27,7 @@ import { brokenEntry, mistypedKeys, refusedEntry } from "./unreadable.js";
 export type Whose = Pick<Trace, "kind" | "name" | "key">;
 
 /** The parts of the state that only some kinds have. */
-type Own = Partial<Pick<LockEntry, "permits" | "leader" | "count" | "barrier">>;
+type Own = Partial<Pick<LockEntry, "permits" | "leader" | "count" | "barrier" | "servers">>;
 
 interface Seen {
   readonly protocol: InspectProtocol;
@@ -154,6 +154,7 @@ async function readFrom(at: At, whose: Whose, identities: Identities, seen: Seen
     leader: own.leader,
     count: own.count,
     barrier: own.barrier,
+    ...(own.servers === undefined ? {} : { servers: own.servers }),
   };
   // The first key of a lock with the `key` option lacks the prefix of Holdfast, so lists find the lock by the key of
   // its token.
@@ -352,7 +353,12 @@ const SEE: { readonly [Kind in LockEntry["kind"]]: (at: At, whose: Whose) => Pro
 };
 
 /** What a majority of several independent servers knows of a Redlock. @throws QuorumError */
-async function seeRedlock({ holdfast, timeoutMs }: Place, { name }: Whose): Promise<Seen> {
+async function seeRedlock({ holdfast, stores, timeoutMs }: Place, { name }: Whose): Promise<Seen> {
   const { protocol } = Lock.partsOf(holdfast.redlock(name));
-  return { protocol, state: await protocol.inspect(undefined, timeoutMs), own: {} };
+  const state = await protocol.inspect(undefined, timeoutMs);
+  return {
+    protocol,
+    state,
+    own: state.votes === undefined ? {} : { servers: { ...state.votes, total: stores.length } },
+  };
 }

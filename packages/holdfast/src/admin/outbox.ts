@@ -1,11 +1,12 @@
 /**
- * Sends history events to the server: in batches, with a limited number of retries.
+ * Sends history events to the server: in batches, and again when the server is back if it was away.
  *
  * Invariants:
  * - The number of waiting events is bounded. The oldest are dropped first.
  * - Failures do not reach the caller. They are counted and published on the channel `holdfast:history`.
  */
 import { type Channel, channel } from "node:diagnostics_channel";
+import { StoreError } from "../core/errors.js";
 import { SharedTimer } from "../core/runtime.js";
 import { append, type HistoryEvent, type Keep, textOf } from "./history.js";
 import { eachOf, type Place } from "./place.js";
@@ -26,7 +27,7 @@ const trouble: Channel = channel("holdfast:history");
 
 /** Maximum number of waiting events, for all names together. */
 const MOST_WAITING = 10_000;
-/** The number of failed attempts after which the events of a name are dropped. */
+/** The number of attempts that a server has refused after which the events of a name are dropped. */
 const TRIES = 10;
 const AT_ONCE = 10;
 
@@ -139,7 +140,9 @@ export class Outbox {
       this.#failures.delete(name);
       this.appended += events.length;
     } catch (error) {
-      const failures = (this.#failures.get(name) ?? 0) + 1;
+      // While the server is away, the events wait, however long that takes: they say who lost a lease by that.
+      const isAway = error instanceof StoreError && error.transient;
+      const failures = (this.#failures.get(name) ?? 0) + (isAway ? 0 : 1);
       const isOver = failures >= TRIES || this.#isStopping || this.#place.session.isClosing;
       if (isOver) {
         this.#failures.delete(name);

@@ -228,6 +228,8 @@ export interface State {
   readonly isPlaceUnknown?: true | undefined;
   /** The pause of the lock, which prevents all grants; absent if there is none. */
   readonly pause?: Pause | undefined;
+  /** On several independent servers: how many hold it for the holder, and how many replied. Absent without a holder. */
+  readonly votes?: { readonly holding: number; readonly answered: number };
 }
 
 /** One hold on the server. */

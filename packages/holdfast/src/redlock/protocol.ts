@@ -178,7 +178,8 @@ function stateOf(seen: readonly ServerView[], majority: number): State {
   const token = mostFrequent(its.map((view) => view.token));
   // The lease ends when the leases on so many servers have ended that no majority is left.
   const ends = its.map(({ leaseLeftMs }) => leaseLeftMs).toSorted((a, b) => b - a);
-  return { ...free, holders: [{ owner, token, leaseLeftMs: ends[majority - 1] ?? 0, isUntimed: true }], token };
+  const holders = [{ owner, token, leaseLeftMs: ends[majority - 1] ?? 0, isUntimed: true as const }];
+  return { ...free, holders, token, votes: { holding: its.length, answered: seen.length } };
 }
 
 /** The token is the most frequent number, because a majority has it. A straggler may have another number. */

@@ -16,7 +16,7 @@ import {
 } from "../../src/admin/index.js";
 import { channels, type GrantEvent } from "../../src/core/events.js";
 import { createHoldfast, type Holdfast, LeaseLostError } from "../../src/index.js";
-import { LONG_MS } from "../../src/testing/delays.js";
+import { LONG_MS, until } from "../../src/testing/delays.js";
 
 let server: RedisServer;
 let redis: Redis;
@@ -257,6 +257,31 @@ test("a failed history write affects no lock, is retried, and is reported", asyn
     expect(troubles.at(-1)).toMatchObject({ name: "blocked", events: 1, dropped: true });
   } finally {
     unsubscribe("holdfast:history", listener);
+  }
+});
+
+test("an outage of any length loses no history: events are kept until the server is back", async () => {
+  const own = await startRedis();
+  const client = new Redis(own.port, { maxRetriesPerRequest: 0, retryStrategy: () => 20 });
+  client.on("error", () => {});
+  const holdfast = createHoldfast({ redis: client });
+  try {
+    const recorder = recordHistory(holdfast, { everyMs: 60_000 });
+    await holdfast.mutex("before").run(() => {});
+    await own.kill();
+    for (let attempt = 0; attempt < 12; attempt += 1) await recorder.flush();
+    expect(recorder.dropped).toBe(0);
+    await own.restart();
+    await until(async () => {
+      await recorder.flush();
+      return recorder.appended > 0;
+    }, "the history is written");
+    expect((await readHistory(holdfast, { name: "before" })).map(({ outcome }) => outcome)).toEqual(["released"]);
+    await recorder.stop();
+  } finally {
+    await holdfast.close();
+    client.disconnect();
+    await own.stop();
   }
 });
 

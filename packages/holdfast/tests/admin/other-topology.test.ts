@@ -76,6 +76,9 @@ test("locks on single servers are listed beside the Redlocks of a group, with th
       { name: "nightly", kind: "mutex", state: "held", needsTopology: "single-server" },
     ]),
   );
+  const [deploy] = await lookUp(quorum, "deploy");
+  expect(deploy?.servers).toMatchObject({ total: 3 });
+  expect(deploy?.servers?.holding, "a majority").toBeGreaterThanOrEqual(2);
   const [nightly] = await lookUp(quorum, "nightly");
   expect(nightly?.holders.map(({ owner }) => owner).toSorted()).toEqual([first.owner, second.owner].toSorted());
 });

@@ -1,6 +1,6 @@
 /** The page that `show` prints for people. */
 
-import { plain, unreadableSentence } from "@holdfast/console/text";
+import { plain, serversSentence, unreadableSentence } from "@holdfast/console/text";
 import { formatMs } from "../../frame/durations.js";
 import { type Paint, paintFor, table } from "../../frame/output.js";
 import type { Streams } from "../../frame/streams.js";
@@ -47,6 +47,7 @@ function lockLines(lock: ShownLock, atMs: number, paint: Paint): string[] {
   if (topology !== undefined) lines.push(`  ${topology}`);
   if (pause !== undefined) lines.push(`  paused   by ${pauseSentence(pause, atMs)}`);
   for (const holder of lock.holders) lines.push(...holderLines(lock, holder, atMs));
+  if (lock.servers !== undefined) lines.push(`  servers  ${serversSentence(lock.servers)}`);
   if (leader !== undefined) lines.push(`  value    ${leader.value === "" ? "-" : plain(leader.value)}`);
   if (permits !== undefined) lines.push(`  permits  ${permits.used} of ${permits.limit ?? "?"} in use`);
   if (waiterCount > 0) {
