@@ -70,7 +70,7 @@ export async function readRows(
     limit: kind === undefined ? most : MOST,
     ...(name === undefined ? {} : { name }),
     ...(part === undefined ? {} : { pattern: containing(part) }),
-    ...(outcome === undefined || !isKept(outcome) ? {} : { outcome }),
+    ...(outcome === undefined ? {} : { outcome }),
   });
   const wanted = kind === undefined ? entries : entries.filter((entry) => entry.kind === kind);
   return { rows: wanted.slice(0, limit).map((entry) => historyRow(entry, context)), isCut: wanted.length > limit };
@@ -127,10 +127,6 @@ function historyRow(entry: HistoryEntry, { redact }: ViewContext): HistoryRow {
     reason: entry.reason ?? null,
     by: entry.by ?? null,
   };
-}
-
-function isKept(outcome: HistoryOutcome): outcome is HistoryEntry["outcome"] {
-  return HISTORY_OUTCOMES.some((one) => one === outcome);
 }
 
 function sinceOf(text: string): number {

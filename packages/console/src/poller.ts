@@ -125,7 +125,7 @@ export class Poller {
       const found = await this.#link.use((backend) => this.#reader.at(backend, { topics, locks }, before));
       this.reads += 1;
       this.#last = found;
-      restMs = Math.max(this.#pollMs, REST * (performance.now() - begunMs));
+      restMs = found.isPartial ? 0 : Math.max(this.#pollMs, REST * (performance.now() - begunMs));
       if (this.#watchers.size > 0 && !this.#isClosed) {
         this.#snapshot = found;
         const change = changeOf(before, found);

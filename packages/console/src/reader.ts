@@ -1,5 +1,5 @@
 /** Reads the requested topics from Redis and makes their views. Remembers only what a single read cannot show. */
-import { type LockEntry, surveyAll } from "holdfast/admin";
+import { type LockEntry, type LockKind, type Surveyed, surveyAll } from "holdfast/admin";
 import type { ClientView, GraceView, LockRow, RedisAnswer, Topic } from "./api.js";
 import type { Backend } from "./backend.js";
 import { clientViews, deadIn, type KnownClients, readClients } from "./clients.js";
@@ -28,7 +28,24 @@ export interface Wanted {
 
 const RECORDS_EVERY_MS = 5_000;
 
-const NEED_ALL_LOCKS: readonly Topic[] = ["locks", "semaphores", "elections", "clients"];
+/** Pages of one kind read only that kind: it is less to read, and among many locks none of it is left out. */
+const KIND_OF: Partial<Record<Topic, LockKind>> = { semaphores: "semaphore", elections: "election" };
+
+/** What these topics need to know of all locks; undefined if nothing. @throws as the library */
+async function surveyFor(
+  { holdfast }: Backend,
+  topics: ReadonlySet<Topic>,
+  most: number,
+): Promise<Pick<Surveyed, "locks" | "isComplete"> | undefined> {
+  const kinds = [...topics].flatMap((topic) => KIND_OF[topic] ?? []);
+  const ofKinds = (): Promise<Surveyed> => surveyAll(holdfast, { kinds, most: MOST_FOLLOWED });
+  if (!topics.has("locks") && !topics.has("clients")) return kinds.length === 0 ? undefined : await ofKinds();
+  const { locks, isComplete } = await surveyAll(holdfast, { most });
+  const followed = locks.slice(0, MOST_FOLLOWED);
+  if (isComplete || kinds.length === 0) return { locks: followed, isComplete };
+  const known = new Set(followed.map(idOf));
+  return { locks: [...followed, ...(await ofKinds()).locks.filter((lock) => !known.has(idOf(lock)))], isComplete };
+}
 
 /** Identifies a watched lock. */
 export function lockKey({ kind, name, key }: LockPlace): string {
@@ -71,20 +88,20 @@ export class Reader {
 
   /** Reads it. @throws as the library */
   async at(backend: Backend, { topics, locks }: Wanted, before: Snapshot): Promise<Snapshot> {
-    const { holdfast } = backend;
     const reading = await this.#clock.read(backend.servers());
     if (reading !== undefined) this.#roundTrips.record(this.nowMs(), reading.roundTripMs);
-    const needsAll = NEED_ALL_LOCKS.some((topic) => topics.has(topic));
+    // Whoever has just opened the list gets the first page of it, and the rest when that is read.
+    const isFirst = topics.size === 1 && topics.has("locks") && before.rows === null;
     const begunMs = performance.now();
     const [all, grace, clients] = await Promise.all([
-      needsAll ? surveyAll(holdfast, { most: MOST_FOLLOWED }) : undefined,
+      surveyFor(backend, topics, isFirst ? 1 : MOST_FOLLOWED),
       topics.has("redis") || locks.length > 0 ? readGrace(backend, this.nowMs()) : null,
       topics.has("clients") || locks.length > 0 ? this.#clientsOf(backend) : undefined,
     ]);
     // Without the servers themselves, how long a list takes is the only thing that can be timed.
     if (reading === undefined && all !== undefined) this.#roundTrips.record(this.nowMs(), performance.now() - begunMs);
     const context = this.context();
-    const entries = all?.locks.slice(0, MOST_FOLLOWED);
+    const entries = all?.locks;
     const rows = entries === undefined ? null : this.#rows(entries, context, before);
     const details = await this.#details(backend, locks, { before, grace, clients, rows });
     const redis = topics.has("redis") ? await this.#redis(backend, grace) : null;
@@ -93,6 +110,7 @@ export class Reader {
       atMs: this.nowMs(),
       rows: topics.has("locks") ? rows : null,
       isCut: all?.isComplete === false,
+      isPartial: isFirst && all?.isComplete === false,
       details,
       clients: topics.has("clients") && entries !== undefined ? this.#clients(entries, clients, context) : null,
       semaphores:

@@ -15,6 +15,8 @@ export interface Snapshot {
   readonly atMs: number;
   readonly rows: ReadonlyMap<string, KeptRow> | null;
   readonly isCut: boolean;
+  /** The rows are the first page of the list, and the rest is being read. */
+  readonly isPartial: boolean;
   /** Of locks that are watched, by `lockKey`. */
   readonly details: ReadonlyMap<string, LockDetail>;
   readonly clients: readonly ClientView[] | null;
@@ -28,6 +30,7 @@ export const NOTHING: Snapshot = {
   atMs: 0,
   rows: null,
   isCut: false,
+  isPartial: false,
   details: new Map(),
   clients: null,
   semaphores: null,

@@ -41,7 +41,7 @@ export class StreamView {
     const { snapshot } = poller;
     const detail = lock === undefined ? undefined : snapshot.details.get(lockKey(lock));
     const has: Readonly<Record<Topic, boolean>> = {
-      locks: snapshot.rows !== null,
+      locks: snapshot.rows !== null && !snapshot.isPartial,
       lock: detail !== undefined,
       clients: snapshot.clients !== null,
       semaphores: snapshot.semaphores !== null,
@@ -93,10 +93,10 @@ export class StreamView {
     };
   }
 
-  async #locks({ rows, isCut }: Snapshot): Promise<LocksState | null> {
+  async #locks({ rows, isCut, isPartial }: Snapshot): Promise<LocksState | null> {
     if (rows === null) return null;
     const all = Array.from(rows.values(), ({ row }) => row);
-    return { rows: await this.#visibility.rows(all), isCut };
+    return { rows: await this.#visibility.rows(all), isCut, ...(isPartial && { isPartial }) };
   }
 
   async #lock(detail: LockDetail, atMs: number): Promise<LockAnswer | null> {

@@ -45,6 +45,8 @@ export interface LocksState {
   readonly rows: readonly LockRow[];
   /** True if there are more than it follows (10,000): use api/locks with a filter and a cursor. */
   readonly isCut: boolean;
+  /** Present if these are the first locks that were read, and all of them come next, as another `state`. */
+  readonly isPartial?: true;
 }
 
 /** Event `change`. What is absent has not changed; other topics than `locks` come whole. */

@@ -40,7 +40,7 @@ export function merged(known: Known, news: StreamState | StreamChange, isWhole: 
 
 /** Whether a state has all topics of a page; until then it is being read. */
 export function hasAll(topics: readonly Topic[], state: StreamState): boolean {
-  return topics.every((topic) => state[topic] != null);
+  return topics.every((topic) => state[topic] != null) && state.locks?.isPartial === undefined;
 }
 
 /** What the mark says of a stream that is open. */

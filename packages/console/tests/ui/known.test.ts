@@ -31,6 +31,7 @@ it("the mark says live only when all of the page has come and Redis answers", ()
   const state: StreamState = { ...stamp, store: UP, locks: { rows: [], isCut: false }, clients: null };
   expect(hasAll(["locks"], state)).toBe(true);
   expect(hasAll(["locks", "clients"], state)).toBe(false);
+  expect(hasAll(["locks"], { ...state, locks: { rows: [row], isCut: true, isPartial: true } })).toBe(false);
   expect(hasAll([], state)).toBe(true);
   expect(livenessOf(UP, true)).toBe("live");
   expect(livenessOf(UP, false)).toBe("loading");

@@ -83,7 +83,10 @@ export async function readHistory(
   const chosen = glob === undefined ? names : names.filter((one) => glob.matches(one));
   const isWanted = (entry: HistoryEntry): boolean => outcomes.includes(entry.outcome);
   const identities = identitiesOf(place);
-  const each = await eachOf(chosen, AT_ONCE, (one) => historyOf(place, one, identities, { sinceMs, limit, isWanted }));
+  // Holds without a recorded end need a look at their locks, for which nobody waits who asks for other outcomes.
+  const isOpenWanted = OPEN_OUTCOMES.some((one) => outcomes.includes(one));
+  const wish = { sinceMs, limit, isWanted, isOpenWanted };
+  const each = await eachOf(chosen, AT_ONCE, (one) => historyOf(place, one, identities, wish));
   return each
     .flat()
     .toSorted((one, other) => other.atMs - one.atMs)
@@ -110,18 +113,21 @@ interface Wish {
   readonly sinceMs: number;
   readonly limit: number;
   readonly isWanted: (entry: HistoryEntry) => boolean;
+  readonly isOpenWanted: boolean;
 }
+
+const OPEN_OUTCOMES: readonly OpenOutcome[] = ["held", "ending", "expired"];
 
 async function historyOf(
   place: Place,
   name: string,
   identities: Identities,
-  { sinceMs, limit, isWanted }: Wish,
+  { sinceMs, limit, isWanted, isOpenWanted }: Wish,
 ): Promise<readonly HistoryEntry[]> {
   const { events, nowMs } = await eventsOf(place, name, sinceMs, (read) => {
     return entriesOf(read, () => "held").filter(isWanted).length > limit;
   });
-  const open = openIn(events);
+  const open = isOpenWanted ? openIn(events) : [];
   const isHeld = await holdsOf(place, name, identities, open);
   const over = await expiredAmong(
     open.filter((hold) => !isHeld(hold)),

@@ -142,14 +142,22 @@ function useHistory(query: Params): {
   const key = JSON.stringify(query);
   useEffect(() => {
     let isOver = false;
+    let isAsking = false;
     const ask = (): void => {
+      // Many histories take longer to read than the time between two questions.
+      if (isAsking) return;
+      isAsking = true;
       get<HistoryAnswer>("api/history", { ...query, limit: LIMIT }).then(
         (next) => {
+          isAsking = false;
           if (isOver) return;
           setAnswer(next);
           setTrouble(undefined);
         },
-        (error: unknown) => isOver || setTrouble(error instanceof Error ? error.message : String(error)),
+        (error: unknown) => {
+          isAsking = false;
+          if (!isOver) setTrouble(error instanceof Error ? error.message : String(error));
+        },
       );
     };
     const first = setTimeout(ask, answer === undefined ? 0 : TYPING_MS);

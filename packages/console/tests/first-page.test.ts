@@ -1,0 +1,29 @@
+/** A list that takes long to read: its first page comes before the rest, and is not called the whole. */
+import { expect, it } from "vitest";
+import { readEvents } from "./event-reader.js";
+import { redisScene, startConsole, TOKEN } from "./scene.js";
+
+const redis = redisScene();
+const LOCKS = 2_500;
+/** As that many acquires leave them. */
+const FILL = `
+  for n = 1, tonumber(ARGV[1]) do
+    redis.call('SET', (string.gsub(KEYS[1], 'first', tostring(n))), redis.call('GET', KEYS[1]), 'PX', 600000)
+  end`;
+
+it("the first locks of many come before all of them, marked as a part", async () => {
+  await redis.holdfast.mutex("first").acquire({ leaseMs: 600_000 });
+  const [key] = (await redis.server.command("KEYS", "*mutex:{first}")) as string[];
+  await redis.server.command("EVAL", FILL, 1, key ?? "", LOCKS);
+  const site = await startConsole({ holdfast: redis.holdfast });
+  const stream = await readEvents(site.port, "/api/events?topics=locks", { authorization: `Bearer ${TOKEN}` });
+  const { data: first } = await stream.next("state", ({ locks }) => locks !== null);
+  expect(first.locks).toMatchObject({ isPartial: true, isCut: true });
+  expect(first.locks.rows.length).toBeGreaterThan(0);
+  expect(first.locks.rows.length).toBeLessThan(LOCKS);
+  const { data: all } = await stream.next("state");
+  expect(all.locks).toMatchObject({ isCut: false });
+  expect(all.locks.isPartial).toBeUndefined();
+  expect(all.locks.rows).toHaveLength(LOCKS + 1);
+  stream.close();
+});
