@@ -213,9 +213,7 @@ export function timeoutMessage(
   },
 ): string {
   const waited = waitMs === 0 ? "immediately" : `within ${waitMs} ms`;
-  const hint = isOwn
-    ? " That holder is a lease of this same Holdfast: another task of this process has it, or the caller waits for itself."
-    : "";
+  const hint = isOwn ? " Another task of this process has it, or the caller waits for itself." : "";
   const ahead = waitersAhead ? `, with ${waitersAhead} ${waitersAhead === 1 ? "waiter" : "waiters"} ahead` : "";
   const paused = pause === undefined ? "" : `: ${describePause(pause)}`;
   return `${quote(lockName)} was not acquired ${waited}${paused}${holderText(holder, isOwn)}${ahead}; nothing is held, and retrying is safe.${hint}`;

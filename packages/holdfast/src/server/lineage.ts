@@ -67,7 +67,7 @@ function graceFor(
       const standing = await call({ store: { run }, name: marker }, serverLineage, { marker }, args, timeoutMs);
       if (standing.outcome === "hidden") return hidden(marker);
       const [id = "", shared] = standing.run;
-      return { ...standing, run: id, sharesScripts: shared !== undefined };
+      return { ...standing, run: id, sharesScripts: shared === "shared" };
     },
     inspectSlot:
       inspectSlot &&

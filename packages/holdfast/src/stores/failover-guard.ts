@@ -103,7 +103,7 @@ export class Runs {
 export function textFor(script: Script, { id, texts }: Run, ifOtherRun: string): ScriptText {
   let text = texts.get(script);
   if (text === undefined) {
-    const check = `\n${ifOtherRun}'${id}' then return redis.error_reply('NOSCRIPT another run') end\n`;
+    const check = `\n${ifOtherRun}'${id}' then return {err='NOSCRIPT'} end\n`;
     // The first line stays the name of the script.
     text = scriptText(script.source.replace("\n", () => check));
     texts.set(script, text);
