@@ -156,24 +156,31 @@ function clusterOf(nodes: readonly ClusterNode[], nodeTimeoutMs: number): RedisC
     },
     async moveSlot(slot, to, between = async () => {}) {
       const from = await masterOf(slot);
-      // Just after a failover, who is the new master is news that goes round.
-      const set = (one: Pick<ClusterNode, "command">, ...words: string[]): Promise<void> =>
+      // Just after a failover, nodes do not know the new master yet, or that the cluster is up again.
+      const asSoonAsKnown = (run: () => Promise<unknown>): Promise<void> =>
         until(() =>
-          one.command("CLUSTER", "SETSLOT", slot, ...words).then(
+          run().then(
             () => true,
             (error: unknown) => {
-              if (String(error).includes("Target node is not a master")) return false;
+              if (/Target node is not a master|CLUSTERDOWN/.test(String(error))) return false;
               throw error;
             },
           ),
         );
+      const set = (one: Pick<ClusterNode, "command">, ...words: string[]): Promise<void> =>
+        asSoonAsKnown(() => one.command("CLUSTER", "SETSLOT", slot, ...words));
+      // In Redis 6.2 a node ignores all news about the owner of a slot while it imports the slot.
+      await until(async () => {
+        const lines = parse(String(await to.command("CLUSTER", "NODES")));
+        return ownerIn(lines, slot)?.id === from.id;
+      });
       await set(to, "IMPORTING", from.id);
       await set(from, "MIGRATING", to.id);
       for (;;) {
         const keys = (await from.command("CLUSTER", "GETKEYSINSLOT", slot, 100)) as string[];
         if (keys.length === 0) break;
         for (const key of keys) {
-          await from.command("MIGRATE", "127.0.0.1", to.port, key, 0, 5_000);
+          await asSoonAsKnown(() => from.command("MIGRATE", "127.0.0.1", to.port, key, 0, 5_000));
           await between();
         }
       }
