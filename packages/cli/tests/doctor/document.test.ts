@@ -39,7 +39,7 @@ const ALL = [
 ];
 
 function section({ id, reads, levels, risk, fix }: Check): string {
-  return `### ${id}\n\n- **Looks at** ${reads}.\n- **Severity**: ${levels}.\n- **What may go wrong**: ${risk}\n- **Fix**: ${fix}.\n`;
+  return `### ${id}\n\n- **Reads** ${reads}.\n- **Severity**: ${levels}.\n- **Risk**: ${risk}\n- **Fix**: ${fix}.\n`;
 }
 
 test("every check that there is to be is there, once", () => {
