@@ -11,7 +11,7 @@ const DEFAULT_GRACE_MS = 25_000;
 export interface CloseOnSignalOptions {
   /**
    * Longest wait for work under held leases. No lease is released while its work is running; leases not released in time are
-   * left to expire. The grace must end before the sender of the signal kills the process. Whole milliseconds, 0 to 86 400 000.
+   * left to expire. The grace must end before the sender of the signal kills the process. Whole milliseconds, 0 to 86,400,000.
    * @default 25_000
    */
   readonly graceMs?: number | undefined;
