@@ -29,7 +29,7 @@ const db = {
 };
 
 const users = cache<User | null>(holdfast, "user", {
-  freshMs: 60_000, // returned without question
+  freshMs: 60_000, // returned without a reload
   staleMs: 600_000, // then still returned, while one process reloads it
   negativeMs: 5_000, // "no such user" is checked again sooner
 });
