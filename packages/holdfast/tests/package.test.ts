@@ -1,5 +1,5 @@
 /** The published package: a few bundled files, equivalent to the compiled ones, that are small and quick to import. */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { execPath } from "node:process";
@@ -96,6 +96,13 @@ test("the package locks on a real server and shares its error classes among entr
   } finally {
     await server.stop();
   }
+});
+
+test("an uncaught error shows its message, not the whole bundle", () => {
+  const code = `import { createHoldfast } from ${JSON.stringify(pathToFileURL(join(packed, "dist/index.js")).href)};\ncreateHoldfast({});`;
+  const { stderr } = spawnSync(execPath, ["--input-type=module", "--eval", code], { cwd: home, encoding: "utf8" });
+  expect(stderr).toMatch(/dist\/shared-.*\.js:\d+\n.*TypeError: /s);
+  expect(stderr.length).toBeLessThan(10_000);
 });
 
 test("the main entry point loads no slow Node module", () => {
