@@ -55,6 +55,8 @@ function managerOf(holdfast: Holdfast, internals: Internals): WebLockManager {
       // A lease can end before its callback begins, for example if the process was paused. Then the request waits again, as one
       // whose grant was taken back does. A steal is not repeated, because that would end the holds of others a second time.
       while (lease !== null && lease.validForMs() <= 0) {
+        // The server may still count it, for as long as clocks may differ.
+        await lease.release().catch(() => {});
         if (asked.steal) throw lostBeforeUse(lease.name);
         lease = await leaseFor(asked, internals, lines);
       }
