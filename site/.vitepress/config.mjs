@@ -61,6 +61,26 @@ const chinese = {
   },
 };
 
+/** The words of the search box. */
+const SEARCH_IN_CHINESE = {
+  button: { buttonText: "搜索", buttonAriaLabel: "搜索" },
+  modal: {
+    displayDetails: "显示详细列表",
+    resetButtonTitle: "清除",
+    backButtonTitle: "关闭搜索",
+    noResultsText: "没有结果：",
+    footer: {
+      selectText: "选择",
+      selectKeyAriaLabel: "回车",
+      navigateText: "切换",
+      navigateUpKeyAriaLabel: "上箭头",
+      navigateDownKeyAriaLabel: "下箭头",
+      closeText: "关闭",
+      closeKeyAriaLabel: "Esc",
+    },
+  },
+};
+
 export default defineConfig({
   title: "Holdfast",
   description: "Distributed locks for Node.js on Redis and Valkey",
@@ -74,7 +94,7 @@ export default defineConfig({
   markdown: { theme: { light: "github-light-high-contrast", dark: "github-dark" } },
   locales: { root: english, ...(existsSync(join(PAGES, "zh/index.md")) && { zh: chinese }) },
   themeConfig: {
-    search: { provider: "local" },
+    search: { provider: "local", options: { locales: { zh: { translations: SEARCH_IN_CHINESE } } } },
     outline: [2, 3],
     nav: [
       { text: "Kinds", link: "/kinds" },

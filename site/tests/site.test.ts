@@ -74,6 +74,7 @@ describe("the site", () => {
     const { page, trouble } = await scene.open(origin);
     await page.goto(`${origin}/zh/`);
     await page.locator("html[lang=zh-CN]").waitFor();
+    await page.locator("#local-search button", { hasText: "搜索" }).first().waitFor();
     await page.locator(".VPSidebar").getByRole("link", { name: "快速开始" }).click();
     await page.waitForURL(`${origin}/zh/getting-started`);
     await page.locator(".vp-doc h1", { hasText: "快速开始" }).waitFor();
