@@ -154,6 +154,7 @@ function glideRow(): Row {
   const connect = (port: number): Promise<AnyClient> =>
     GlideClient.createClient({
       addresses: [{ host: "127.0.0.1", port }],
+      requestTimeout: 5_000, // its own is 250 ms, which a busy machine exceeds
       connectionBackoff: { numberOfRetries: 5, factor: 10, exponentBase: 2 },
     });
   return {
