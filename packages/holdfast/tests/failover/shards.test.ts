@@ -196,7 +196,7 @@ describe("a slot that moves under load, in a cluster after a failover", () => {
       await scene.client(library, cluster.ports, auto),
     ];
     // The leases are longer than this test, so a quiet time would last until its end.
-    const stop = startWorkers([...holdfasts, ...holdfasts], [name]);
+    const workers = startWorkers([...holdfasts, ...holdfasts], [name]);
     const home = await cluster.masterOf(slot);
     await until(async () => (await wholeFor(name)) !== null, "somebody to work");
     for (const to of [await otherMaster(home), home]) {
@@ -204,7 +204,7 @@ describe("a slot that moves under load, in a cluster after a failover", () => {
       await cluster.moveSlot(slot, to);
       await until(async () => (await wholeFor(name)) !== before, "somebody to work after the move");
     }
-    const { errors, overlaps, tokens } = await stop();
+    const { errors, overlaps, tokens } = await workers.stop();
     expect(errors).toEqual([]);
     expect(overlaps).toBe(0);
     expect(tokens[name]).toEqual(tokens[name]?.toSorted((a, b) => a - b));

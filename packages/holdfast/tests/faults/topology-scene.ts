@@ -142,8 +142,16 @@ export interface Sightings {
   readonly errors: readonly unknown[];
 }
 
-/** Workers on every client take turns at each of `names` until the returned function is called. */
-export function startWorkers(holdfasts: readonly Holdfast[], names: readonly string[]): () => Promise<Sightings> {
+/** Workers that take turns at locks. */
+export interface Workers {
+  /** Ends the workers. */
+  stop(): Promise<Sightings>;
+  /** Calls `action`, during which a free lock cannot be acquired, and does not count that time as idle. */
+  withoutClock(action: () => Promise<void>): Promise<void>;
+}
+
+/** Workers on every client take turns at each of `names` until they are stopped. */
+export function startWorkers(holdfasts: readonly Holdfast[], names: readonly string[]): Workers {
   const tokens: Record<string, number[]> = Object.fromEntries(names.map((name) => [name, []]));
   const holders = new Map<string, number>();
   const freeSince = new Map<string, number>();
@@ -153,20 +161,24 @@ export function startWorkers(holdfasts: readonly Holdfast[], names: readonly str
   let sections = 0;
   let isOver = false;
   let stalledMs = 0;
+  let stoppedMs = 0;
+  let stoppedAtMs: number | undefined;
   // A busy machine stalls all workers. The test measures the lock, so stalls are subtracted.
   let lastMs = performance.now();
   const ticker = setInterval(() => {
     const nowMs = performance.now();
-    stalledMs += Math.max(0, nowMs - lastMs - 20);
+    if (stoppedAtMs === undefined) stalledMs += Math.max(0, nowMs - lastMs - 20);
     lastMs = nowMs;
   }, 10);
+
+  const clockMs = (): number => (stoppedAtMs ?? performance.now()) - stoppedMs - stalledMs;
 
   const work = async (holdfast: Holdfast, name: string): Promise<void> => {
     while (!isOver) {
       try {
         const lease = await holdfast.mutex(name).acquire({ waitMs: LONG_MS, leaseMs: LONG_MS, fairness: "strict" });
         const free = freeSince.get(name);
-        if (free !== undefined) longestIdleMs = Math.max(longestIdleMs, performance.now() + -stalledMs - free);
+        if (free !== undefined) longestIdleMs = Math.max(longestIdleMs, clockMs() - free);
         freeSince.delete(name);
         if ((holders.get(name) ?? 0) > 0) overlaps += 1;
         holders.set(name, (holders.get(name) ?? 0) + 1);
@@ -175,7 +187,7 @@ export function startWorkers(holdfasts: readonly Holdfast[], names: readonly str
         await sleep(2);
         holders.set(name, (holders.get(name) ?? 1) - 1);
         await lease.release();
-        if ((holders.get(name) ?? 0) === 0) freeSince.set(name, performance.now() - stalledMs);
+        if ((holders.get(name) ?? 0) === 0) freeSince.set(name, clockMs());
       } catch (error) {
         // One error is enough to fail the test, and the next attempt might fail immediately.
         errors.push(error);
@@ -184,10 +196,18 @@ export function startWorkers(holdfasts: readonly Holdfast[], names: readonly str
     }
   };
   const working = Promise.all(holdfasts.flatMap((holdfast) => names.map((name) => work(holdfast, name))));
-  return async () => {
-    isOver = true;
-    await working;
-    clearInterval(ticker);
-    return { overlaps, tokens, longestIdleMs, sections, errors };
+  return {
+    async stop() {
+      isOver = true;
+      await working;
+      clearInterval(ticker);
+      return { overlaps, tokens, longestIdleMs, sections, errors };
+    },
+    async withoutClock(action) {
+      stoppedAtMs = performance.now();
+      await action();
+      stoppedMs += performance.now() - stoppedAtMs;
+      stoppedAtMs = undefined;
+    },
   };
 }
