@@ -29,9 +29,9 @@ assert.deepEqual([again.outcome, again.pause.label], ["already-paused", "db main
 
 const lost = new Promise((resolve) => running.signal.addEventListener("abort", resolve));
 
-// If you cannot wait for that deploy, take the lock from it, and from no later holder: its signal aborts.
+// If you cannot wait for that deploy: its signal aborts. A later holder is not affected.
 if (holder?.token !== undefined) {
-  await holdfast.mutex(name).forceRelease({ token: holder.token, by: "ana", reason: "the database is moved now" });
+  await holdfast.mutex(name).forceRelease({ token: holder.token, by: "ana", reason: "moving the database now" });
 }
 
 await lost;

@@ -15,7 +15,7 @@ interface Limits {
 }
 const limits = versioned<Limits>(holdfast, `limits:${tenant}`);
 
-// Version 0: only if there is none yet.
+// Version 0: write only if there is no value yet.
 await limits.compareAndSet(0, { rps: 100 });
 
 const { value, version } = await limits.get();
@@ -25,18 +25,18 @@ const second = await limits.compareAndSet(version, { rps: 300 });
 assert.equal(first.ok, true);
 assert.deepEqual(second, { ok: false, value: { rps: 200 }, version: first.version }); // a result, not an error
 
-// The function runs again with the value that others have written meanwhile.
+// After a conflict, the function runs again with the current value.
 await Promise.all(
   Array.from({ length: 10 }, () =>
     limits.update((old) => ({ rps: (old?.rps ?? 0) + 1 }), {
       attemptsMax: 100,
-      promoteAfter: 3, // after three conflicts in a row, under the mutex of that name
+      promoteAfter: 3, // after three conflicts in a row, continue under the mutex of that name
     }),
   ),
 );
 assert.equal((await limits.get()).value?.rps, 210);
 
-// Each process follows: the present value first, then each change, or the last of several.
+// Yields the current value first, then each change. Of several quick changes, it may yield only the last.
 const controller = new AbortController();
 const applied: number[] = [];
 const following = (async () => {
