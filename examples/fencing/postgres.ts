@@ -61,7 +61,7 @@ function isConflict(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "40001";
 }
 
-/** Anything else: the mark of the account is raised first, in the same transaction. */
+/** Any other write: raise the mark of the account first, in the same transaction. */
 async function book(amount: number, lease: Lease): Promise<void> {
   await transaction(async (tx) => {
     await fence(tx, "account:anna", lease); // StaleTokenError if a later holder has written; then all is rolled back

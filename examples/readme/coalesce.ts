@@ -24,8 +24,8 @@ async function build({ signal }: { signal: AbortSignal }) {
 async function changed() {
   revision += 1;
   return await coalesce(holdfast, `rebuild:${site}`, (lease) => build({ signal: lease.signal }), {
-    mode: "newest", // of the waiting callers the newest builds, and the others learn that they are superseded
-    cancelRunning: false, // the present build is finished first
+    mode: "newest", // the newest waiting caller builds, and the others learn that they are superseded
+    cancelRunning: false, // the current build is finished first
   });
 }
 

@@ -17,7 +17,7 @@ await stock.put(delivery.items, { requestId: delivery.id });
 const left = await stock.take(order.items, { requestId: order.id }); // what is left; null: not enough, nothing taken
 assert.equal(left, 1);
 
-// No answer came, or the process was restarted: the same request gets the same answer, and takes nothing more.
+// After a lost answer or a restart, repeat the request: it gets the same answer, and takes nothing more.
 assert.equal(await stock.take(order.items, { requestId: order.id }), 1);
 assert.equal(await stock.take(2, { requestId: "another order" }), null);
 

@@ -113,7 +113,7 @@ const transfer = (): ReturnType<typeof press> => press(`${urls[3]}/transfers/7`,
 assert.equal((await transfer()).status, 504);
 assert.equal(((await transfer()).body as { type: string }).type, "urn:holdfast:idempotency:blocked");
 
-// You asked the bank: it was paid. Later tries get this answer.
+// The bank says that it was paid. Later attempts get this answer.
 await resolveOnce(holdfast, onceKeyOf("POST", "/transfers/:account", key), {
   value: { status: 200, headers: { "content-type": "application/json" }, text: '{"booked":true}' },
 });

@@ -32,7 +32,7 @@ async function receive(event: Event): Promise<number> {
     event.subscription,
     (lease) =>
       database.setStatus(event.subscription, event.status, {
-        fence: lease.token, // the database refuses it if a later event has written
+        fence: lease.token, // the database refuses the write if a later event was already written
         signal: lease.signal, // aborts before another process may continue with this subscription
       }),
     {
@@ -40,7 +40,7 @@ async function receive(event: Event): Promise<number> {
       sequence: event.created, // older than what was applied last: outdated
       waitersMax: 100, // with more, the sender must try again
       waitMs: 10_000,
-      keepMs: 7 * 86_400_000, // longer than the sender tries
+      keepMs: 7 * 86_400_000, // longer than the sender retries
     },
   );
   // Duplicates and outdated events are done; only refused ones must be sent again.

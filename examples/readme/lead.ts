@@ -37,13 +37,13 @@ const leading = lead(
   {
     value: "10.0.0.7:8080", // the address of the leader
     leaseMs: 15_000, // a crashed leader is replaced after that
-    delayMaxMs: 2_000, // so that not the same process leads after each restart
+    delayMaxMs: 2_000, // so that restarts do not always elect the same process
     rejoin: true, // campaigns again after a loss
   },
 );
 
 for await (const leader of election.observe()) {
-  route(leader?.value); // the present state first, then each change; undefined if there is no leader
+  route(leader?.value); // the current state first, then each change; undefined if there is no leader
   if (leader !== null) break;
 }
 const { ok, role, ageMs } = election.health(20_000); // sends nothing; for a liveness probe

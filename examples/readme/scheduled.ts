@@ -26,7 +26,7 @@ const nightly = scheduled(
   {
     everyMs: 86_400_000, // once a day: no second run within nine tenths of that
     maxHoldMs: 3_600_000, // a run that hangs is stopped after an hour
-    jitterMaxMs: 2_000, // not always the same host
+    jitterMaxMs: 2_000, // spreads the runs over the hosts
     history: true,
   },
 );

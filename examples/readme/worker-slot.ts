@@ -21,8 +21,8 @@ let lastMs = worker.notBeforeAtMs; // no earlier holder of the number has made a
 let count = 4_095;
 function nextId(): bigint | undefined {
   const nowMs = Date.now();
-  worker.assertHeld(); // for each id, after the clock was read: no I/O, and right after a pause
-  if (nowMs < lastMs || (nowMs === lastMs && count === 4_095)) return undefined; // in the next millisecond
+  worker.assertHeld(); // for each id, after reading the clock; needs no I/O, and is right even after a pause
+  if (nowMs < lastMs || (nowMs === lastMs && count === 4_095)) return undefined; // try again in the next millisecond
   count = nowMs === lastMs ? count + 1 : 0;
   lastMs = nowMs;
   return (BigInt(nowMs) << 22n) | BigInt((worker.number << 12) | count);
