@@ -13,8 +13,7 @@ const logged: string[] = [];
 
 const stopListening = closeOnSignal(holdfast, ["SIGTERM", "SIGINT"], {
   graceMs: 25_000, // less than the platform's kill timeout: 30 s in Kubernetes
-  onClosed: ({ released, unsettled }) =>
-    logged.push(`${released.length} given back, ${unsettled.length} left to expire`),
+  onClosed: ({ released, unsettled }) => logged.push(`${released.length} released, ${unsettled.length} left to expire`),
 });
 
 async function work(pages: number) {

@@ -276,8 +276,8 @@ export class StoreError extends LockError {
 }
 
 /**
- * No majority of the independent servers replied in time. Grants of single servers are given back: immediately on servers that
- * can be reached. On the others, they expire after `leaseMs` at the latest.
+ * No majority of the independent servers replied in time. Grants of individual servers are released, or expire after
+ * `leaseMs` at the latest on servers that cannot be reached.
  */
 export class QuorumError extends StoreError {
   override readonly name: string = "QuorumError";
