@@ -29,7 +29,7 @@ assert.deepEqual([again.outcome, again.pause.label], ["already-paused", "db main
 
 const lost = new Promise((resolve) => running.signal.addEventListener("abort", resolve));
 
-// If you cannot wait for that deploy: its signal aborts. A later holder is not affected.
+// If you cannot wait, take the lock from that deploy. Its signal aborts; a later holder is not affected.
 if (holder?.token !== undefined) {
   await holdfast.mutex(name).forceRelease({ token: holder.token, by: "ana", reason: "moving the database now" });
 }
