@@ -76,6 +76,7 @@ export const ENGLISH = [
       "serverless",
       "half-open-connections",
       "cli",
+      "cli-operators",
       "cli-run",
       "console",
       "doctor",
