@@ -78,6 +78,7 @@ export const ENGLISH = [
       "cli",
       "cli-operators",
       "cli-run",
+      "cli-scripts",
       "console",
       "doctor",
       ["doctor-data", "Doctor: memory, failover"],
