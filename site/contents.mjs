@@ -106,6 +106,8 @@ export const ENGLISH = [
     text: "Reference",
     pages: [
       "options",
+      "options-holdfast",
+      "options-kinds",
       "errors",
       "errors-more",
       "error-index",
