@@ -67,9 +67,16 @@ function documented(node) {
   };
 }
 
-/** The first two sentences of a meaning. docs/errors.md has the rest. @param {string} text */
-function inShort(text) {
-  return /^(?:.+?\.(?= |<br>|$)){1,2}/.exec(text)?.[0].trimEnd() ?? text;
+/**
+ * The first sentences of a meaning: one where docs/errors.md and docs/errors-more.md have the rest, else two.
+ *
+ * @param {string} text
+ * @param {string} path
+ */
+function inShort(text, path) {
+  const sentences =
+    path === "packages/holdfast/src/core/errors.ts" ? /^.+?\.(?= |<br>|$)/ : /^(?:.+?\.(?= |<br>|$)){1,2}/;
+  return sentences.exec(text)?.[0].trimEnd() ?? text;
 }
 
 /** Paragraphs and list items in a cell of a table. @param {string} text */
@@ -116,7 +123,7 @@ function errorRows(path) {
       .find((member) => member.name.getText(file) === "code" && member.initializer !== undefined);
     if (code === undefined) return [];
     return [
-      `| \`${one.name?.text}\` | \`${code.initializer?.getText(file).replaceAll('"', "")}\` | ${inShort(documented(one).text)} |`,
+      `| \`${one.name?.text}\` | \`${code.initializer?.getText(file).replaceAll('"', "")}\` | ${inShort(documented(one).text, path)} |`,
     ];
   });
 }
