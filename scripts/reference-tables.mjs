@@ -67,16 +67,9 @@ function documented(node) {
   };
 }
 
-/**
- * The first sentences of a meaning: one where docs/errors.md and docs/errors-more.md have the rest, else two.
- *
- * @param {string} text
- * @param {string} path
- */
-function inShort(text, path) {
-  const sentences =
-    path === "packages/holdfast/src/core/errors.ts" ? /^.+?\.(?= |<br>|$)/ : /^(?:.+?\.(?= |<br>|$)){1,2}/;
-  return sentences.exec(text)?.[0].trimEnd() ?? text;
+/** The first sentence of a meaning. The pages of errors and of recipes have the rest. @param {string} text */
+function inShort(text) {
+  return /^.+?\.(?= |<br>|$)/.exec(text)?.[0] ?? text;
 }
 
 /** Paragraphs and list items in a cell of a table. @param {string} text */
@@ -123,7 +116,7 @@ function errorRows(path) {
       .find((member) => member.name.getText(file) === "code" && member.initializer !== undefined);
     if (code === undefined) return [];
     return [
-      `| \`${one.name?.text}\` | \`${code.initializer?.getText(file).replaceAll('"', "")}\` | ${inShort(documented(one).text, path)} |`,
+      `| \`${one.name?.text}\` | \`${code.initializer?.getText(file).replaceAll('"', "")}\` | ${inShort(documented(one).text)} |`,
     ];
   });
 }
