@@ -4,7 +4,7 @@ import { relative } from "node:path";
 import { root } from "./setup.mjs";
 
 /**
- * A reporter for vitest: names every error that belongs to no test, such as a rejected promise nobody waited for.
+ * A reporter for vitest: names every error that belongs to no test, such as a rejected promise that is not awaited.
  *
  * vitest's JSON report leaves these errors out, so without this line the end of a long log says only that there was one.
  */

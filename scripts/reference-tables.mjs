@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * The tables of docs/options.md and docs/error-index.md, made from the doc comments of the options and error classes, and the
+ * The tables of the pages of options and of docs/error-index.md, made from the doc comments of the options and error classes, and the
  * table of metrics, made from their definitions. So they always say what the source says. `npm run fix` writes them.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -11,21 +11,27 @@ import { root } from "./setup.mjs";
 
 /** Each marker in a document, and the declarations whose rows follow it. */
 const OPTIONS = {
-  "acquire, run and tryAcquire": [["packages/holdfast/src/core/options.ts", "TryAcquireOptions", "AcquireOptions"]],
-  run: [["packages/holdfast/src/core/options.ts", "RunOptions"]],
-  createHoldfast: [["packages/holdfast/src/holdfast-options.ts", "HoldfastOptions"]],
-  "mutex and reentrantMutex": [["packages/holdfast/src/holdfast-options.ts", "LockOptions"]],
-  semaphore: [["packages/holdfast/src/semaphore/semaphore.ts", "SemaphoreOptions", "SemaphoreTryAcquireOptions"]],
-  election: [["packages/holdfast/src/election/election.ts", "CampaignOptions", "ElectionOptions"]],
-  "countDownLatch and barrier": [
-    ["packages/holdfast/src/count-down-latch/count-down-latch.ts", "LatchOptions"],
-    ["packages/holdfast/src/barrier/barrier.ts", "BarrierOptions"],
-  ],
-  "close and closeOnSignal": [
-    ["packages/holdfast/src/core/closing.ts", "CloseOptions"],
-    ["packages/holdfast/src/close-on-signal.ts", "CloseOnSignalOptions"],
-  ],
-  "pause and resume": [["packages/holdfast/src/pausing/pausing.ts", "Which", "PauseOptions", "ResumeOptions"]],
+  "docs/options.md": {
+    "acquire, run and tryAcquire": [["packages/holdfast/src/core/options.ts", "TryAcquireOptions", "AcquireOptions"]],
+    run: [["packages/holdfast/src/core/options.ts", "RunOptions"]],
+    election: [["packages/holdfast/src/election/election.ts", "CampaignOptions", "ElectionOptions"]],
+  },
+  "docs/options-holdfast.md": {
+    createHoldfast: [["packages/holdfast/src/holdfast-options.ts", "HoldfastOptions"]],
+    "close and closeOnSignal": [
+      ["packages/holdfast/src/core/closing.ts", "CloseOptions"],
+      ["packages/holdfast/src/close-on-signal.ts", "CloseOnSignalOptions"],
+    ],
+  },
+  "docs/options-kinds.md": {
+    "mutex and reentrantMutex": [["packages/holdfast/src/holdfast-options.ts", "LockOptions"]],
+    semaphore: [["packages/holdfast/src/semaphore/semaphore.ts", "SemaphoreOptions", "SemaphoreTryAcquireOptions"]],
+    "countDownLatch and barrier": [
+      ["packages/holdfast/src/count-down-latch/count-down-latch.ts", "LatchOptions"],
+      ["packages/holdfast/src/barrier/barrier.ts", "BarrierOptions"],
+    ],
+    "pause and resume": [["packages/holdfast/src/pausing/pausing.ts", "Which", "PauseOptions", "ResumeOptions"]],
+  },
 };
 
 const ERRORS = {
@@ -61,9 +67,9 @@ function documented(node) {
   };
 }
 
-/** The first two sentences of a meaning. docs/errors.md has the rest. @param {string} text */
+/** The first sentence of a meaning. The pages of errors and of recipes have the rest. @param {string} text */
 function inShort(text) {
-  return /^(?:.+?\.(?= |<br>|$)){1,2}/.exec(text)?.[0].trimEnd() ?? text;
+  return /^.+?\.(?= |<br>|$)/.exec(text)?.[0] ?? text;
 }
 
 /** Paragraphs and list items in a cell of a table. @param {string} text */
@@ -90,6 +96,15 @@ function optionRows(path, names) {
       return `| \`${member.name.getText(file)}\` | ${isRequired ? "required" : shown || "–"} | ${text} |`;
     });
   });
+}
+
+/** @param {ReadonlyArray<readonly string[]>} groups  each a path and names of interfaces in it */
+function optionTable(groups) {
+  return [
+    "| option | default | meaning |",
+    "|---|---|---|",
+    ...groups.flatMap(([path = "", ...names]) => optionRows(path, names)),
+  ];
 }
 
 /** @param {string} path */
@@ -156,14 +171,12 @@ function objectIn(property, file) {
 export function documents() {
   /** @type {Readonly<Record<string, ReadonlyArray<readonly [string, readonly string[]]>>>} */
   const tables = {
-    "docs/options.md": Object.entries(OPTIONS).map(([title, groups]) => [
-      title,
-      [
-        "| option | default | meaning |",
-        "|---|---|---|",
-        ...groups.flatMap(([path = "", ...names]) => optionRows(path, names)),
-      ],
-    ]),
+    ...Object.fromEntries(
+      Object.entries(OPTIONS).map(([page, its]) => [
+        page,
+        Object.entries(its).map(([title, groups]) => [title, optionTable(groups)]),
+      ]),
+    ),
     "docs/error-index.md": Object.entries(ERRORS).map(([title, paths]) => [
       title,
       ["| error | code | meaning |", "|---|---|---|", ...paths.flatMap(errorRows)],

@@ -29,7 +29,7 @@ import { build, dependencies, node, redisServer, root } from "./setup.mjs";
 /** The simulation computes, so a process for each core but the one on which the search does. */
 const JOBS = ["--jobs", String(Math.max(1, availableParallelism() - 1))];
 
-/** Of a process on a system that knows priorities: it gets what nobody else wants. */
+/** The lowest priority, on a system that has priorities: the process gets the time that no other process wants. */
 const LEAST_PRIORITY = 19;
 
 /** A day has a number, so that every night plays something new and its seed can be said in one number. */
@@ -109,7 +109,7 @@ const RUNS = {
 };
 
 /**
- * Whether nobody measures time by it.
+ * Whether no measurement of time depends on it.
  *
  * @param {Pick<Step, "part">} step
  */

@@ -9,7 +9,7 @@ import { type Server, startServers, stopAll } from "./server.js";
 const HOST = "127.0.0.1";
 const FLAGS = [
   ...["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"],
-  // One that nobody has met does not know its address, and tells clients none.
+  // A node that no other node has met does not know its address, so it gives clients none.
   ...["--cluster-announce-ip", HOST],
 ];
 /** Nodes talk to each other on the port + 10 000, which must be one as well. */

@@ -1,6 +1,6 @@
 /**
  * Side by side: one run of each entry in turn, then again, so that whatever else the machine does in between
- * disturbs all of them alike. Who begins changes from round to round. Whoever fails is out, and told of.
+ * disturbs all of them alike. The order changes from round to round. A library that fails is left out, and reported.
  */
 import type { Adapter } from "./adapters/adapter.js";
 import type { Conditions, Entry, Prepared, Section, Target } from "./measurements/entry.js";

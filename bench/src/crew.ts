@@ -62,11 +62,11 @@ export class Crew {
   async all<Result>(orderOf: (index: number) => Order, expectedMs: number): Promise<readonly Result[]> {
     const answers = this.#children.map((child) => answerOf(child, expectedMs + GRACE_MS));
     for (const [index, child] of this.#children.entries()) child.send(orderOf(index));
-    // What worker/main.ts answers to the order, and nobody else.
+    // Only worker/main.ts writes this answer.
     return (await Promise.all(answers)) as Result[];
   }
 
-  /** Ends all of them at once, whatever they are at. */
+  /** Ends all of them immediately, whatever they are doing. */
   async end(): Promise<void> {
     const exits = this.#children
       .filter((child) => child.exitCode === null && child.signalCode === null)

@@ -132,7 +132,7 @@ function conditionsOf(wanted: Arguments, server: Server): Omit<Conditions, "seco
   return { server, servers: [], connection, repetitions, callers, leases, waiters };
 }
 
-/** One line that is written over, and only where somebody watches. */
+/** One line that is overwritten, and only on a terminal. */
 function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }

@@ -46,7 +46,7 @@ export async function startServer({ args = [], belowPort = PORTS }: ServerOption
     try {
       return await startOn(await freePort(belowPort), args);
     } catch (error) {
-      // Somebody else may have taken the port in between.
+      // Another process may have taken the port in between.
       if (tries === START_TRIES || !String(error).includes("Address already in use")) throw error;
     }
   }

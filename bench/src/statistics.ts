@@ -7,7 +7,7 @@ export function quantile(values: readonly number[], share: number): number {
   return below + (above - below) * (place - Math.floor(place));
 }
 
-/** Jain's index of fairness: 1 when all have the same, 1/n when one has everything; 1 when nobody has anything. */
+/** Jain's index of fairness: 1 when all have the same, 1/n when one has everything; 1 when none has anything. */
 export function jain(shares: readonly number[]): number {
   const sum = shares.reduce((total, share) => total + share, 0);
   const squares = shares.reduce((total, share) => total + share * share, 0);

@@ -8,7 +8,7 @@ const ELSEWHERE = "only `npm run bench` builds it";
 
 /** The program of a peer. */
 export function programOf({ name }: Adapter): ForeignProgram {
-  // Written by scripts/bench.mjs and by nobody else.
+  // Only scripts/bench.mjs writes this.
   const known = JSON.parse(process.env.HOLDFAST_BENCH_PEERS ?? "{}") as Readonly<Record<string, ForeignProgram>>;
   return known[name] ?? { missing: ELSEWHERE };
 }

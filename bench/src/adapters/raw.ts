@@ -20,7 +20,7 @@ const SHA1 = createHash("sha1").update(COMPARE_AND_DELETE).digest("hex");
 
 /** The two commands in the API of one client library. */
 interface Commands {
-  /** Null if somebody else has it. */
+  /** Null if another caller has it. */
   take(key: string, owner: string): Promise<unknown>;
   giveBack(key: string, owner: string): Promise<unknown>;
   close(): Promise<unknown>;
@@ -96,7 +96,7 @@ function commandsOf(client: Redis | Cluster, { leaseMs }: Connection): Commands 
   };
 }
 
-/** Taken where a majority took it. What a minority took is given back, so that nobody waits for it to expire. */
+/** Acquired if a majority granted it. Grants of a minority are released, so that no caller waits until they expire. */
 function onAll(servers: readonly Commands[]): Commands {
   const giveBack = (key: string, owner: string): Promise<unknown> =>
     Promise.all(servers.map((server) => server.giveBack(key, owner)));

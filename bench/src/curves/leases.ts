@@ -17,7 +17,8 @@ export async function leasesCurve(conditions: Conditions, onRun: OnRun): Promise
   const points: { readonly x: number; readonly held: Held }[] = [];
   for (const leases of LEASES) {
     onRun(`leases: ${leases}`);
-    // Few are granted at once and renewed at once, at the very end of a time that begins with them; so it begins between two renewals.
+    // Few leases are granted and renewed at the same time. A measurement that began with them would end with them, so it
+    // begins between two renewals.
     const held = await runLeases("holdfast", { ...conditions, leases }, betweenRenewalsSeconds);
     points.push({ x: leases, held });
   }

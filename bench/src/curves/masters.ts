@@ -38,7 +38,7 @@ export async function mastersCurve(conditions: Conditions, cores: number, onRun:
   for (let repetition = 0; repetition < conditions.repetitions; repetition += 1)
     for (const [place, masters] of MASTERS.entries()) {
       onRun(`masters: ${masters}`);
-      // Nobody was promoted there, so it grants from the beginning.
+      // No replica was promoted there, so it grants from the beginning.
       const servers = await startCluster(masters);
       try {
         for (const line of all) {
@@ -117,7 +117,7 @@ function growthOf(line: MastersLine, cores: number): string {
   );
 }
 
-/** How far it could grow where nobody shared a core, by what a pair costs each of them; and how far it can grow here. */
+/** How far it could grow if each process had its own core, by the cost of a pair; and how far it can grow here. */
 function reachOf({ name, loads }: MastersLine, cores: number): string {
   const [first] = loads;
   const last = loads.at(-1);

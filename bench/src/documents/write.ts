@@ -22,7 +22,7 @@ export function withoutSections(key: string, value: unknown): unknown {
   return key === "sections" ? undefined : value;
 }
 
-/** Writes the results of all measurements, and the document anew. */
+/** Writes the results of all measurements, and the document again. */
 export function writeReport(folder: string, report: Report): void {
   const own = folderIn(folder);
   for (const comparison of report.comparisons) {
@@ -37,7 +37,7 @@ export function writeReport(folder: string, report: Report): void {
   writeDocument(folder);
 }
 
-/** Writes the curves, and the document anew. Those that were not measured this time stay, each with its conditions. */
+/** Writes the curves, and the document again. Those that were not measured this time stay, each with its conditions. */
 export function writeCurves(folder: string, report: CurveReport): void {
   const own = folderIn(folder);
   for (const { name, title, figures, lines: all } of report.curves)
@@ -47,13 +47,13 @@ export function writeCurves(folder: string, report: CurveReport): void {
   writeDocument(folder);
 }
 
-/** Writes where the processor time goes, and the document anew. */
+/** Writes where the processor time goes, and the document again. */
 export function writeProfiles(folder: string, report: ProfileReport): void {
   writeFileSync(join(folderIn(folder), PROFILES), `${JSON.stringify(report, null, 2)}\n`);
   writeDocument(folder);
 }
 
-/** Writes when each thing happens in a hand-over, and the document anew. */
+/** Writes when each step of a hand-over happens, and the document again. */
 export function writeMoments(folder: string, report: MomentsReport): void {
   writeFileSync(join(folderIn(folder), MOMENTS), `${JSON.stringify(report, null, 2)}\n`);
   writeDocument(folder);
@@ -96,7 +96,7 @@ function folderIn(folder: string): string {
   return own;
 }
 
-/** Written by this file and by nobody else; undefined where there is none yet. */
+/** Only this file writes it; undefined if there is none yet. */
 function read<Content>(file: string): Content | undefined {
   try {
     return JSON.parse(readFileSync(file, "utf8")) as Content;

@@ -13,16 +13,16 @@ export interface Conditions {
   readonly repetitions: number;
   /** Callers per process on the hot key. */
   readonly callers: number;
-  /** How many leases are held at once. */
+  /** How many leases are held at the same time. */
   readonly leases: number;
   /** How many callers wait in the larger of the two crowds. */
   readonly waiters: number;
 }
 
-/** One line of a table: somebody who is measured, or a reason why not. */
+/** One line of a table: a candidate that is measured, or the reason why it is not. */
 export interface Entry {
   readonly name: string;
-  /** A yardstick is nobody's lock, but what a lock is held against. */
+  /** A yardstick is not a lock, but what locks are compared with. */
   readonly role: Adapter["role"] | "yardstick";
   /** The entry that this one's ratio is to; absent where there is none. */
   readonly yardstick?: string;

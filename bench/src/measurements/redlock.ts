@@ -72,11 +72,11 @@ export async function upFor({ control }: Server, ms: number): Promise<void> {
 }
 
 /**
- * Nobody has to be served meanwhile: attempts of some peers block each other for a lease, which breaks no promise.
+ * No caller must be served meanwhile: attempts of some peers block each other for a lease, which breaks no promise.
  *
  * @throws Error  two sections overlapped
  */
 async function checkExclusion(name: string, conditions: Conditions): Promise<void> {
-  // A lock of its own, since whoever holds when the crowd ends keeps it for a lease, and some use the bare name as their key.
+  // Its own lock: the holder at the end of the crowd keeps its lock for a lease, and some libraries use the bare name as the key.
   await runCrowd({ name, lock: `hot:${name}`, processes: 2, callers: 1, sectionMs: 1 }, conditions);
 }

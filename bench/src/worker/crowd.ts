@@ -8,7 +8,7 @@ import { machineMs } from "./clock.js";
 import type { Crowd, CrowdDone } from "./orders.js";
 import { SectionLog } from "./section-log.js";
 
-/** Begins at once, so that what comes before the measured time is warm-up. */
+/** Begins immediately, so that the time before the measurement is warm-up. */
 export async function crowd(contestant: Contestant, order: Crowd): Promise<CrowdDone> {
   const { lock, callers, sectionMs, fromMs, untilMs, checkUntilMs } = order;
   const log = new SectionLog();
@@ -38,7 +38,7 @@ export async function crowd(contestant: Contestant, order: Crowd): Promise<Crowd
   await until(untilMs);
   const { user, system } = process.cpuUsage(before);
   const waitingSinceMs = [...waitingSince].filter((sinceMs) => !Number.isNaN(sinceMs));
-  // A caller that still waits at the end may wait for long, because nobody is left to wake it.
+  // A caller that still waits at the end may wait for long, because no other caller is left to wake it.
   await Promise.race([calls, until(checkUntilMs)]);
   if (failure !== undefined) throw failure;
   return { sections: log.toArray(), waitingSinceMs, processorUs: user + system };

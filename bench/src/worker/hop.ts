@@ -24,7 +24,7 @@ export async function openHop(
       };
       subscriber.on("message", onMessage);
       await subscriber.subscribe(channelOf(index));
-      // The first one waits until all are there; a message that nobody heard would be the last.
+      // The first one waits until all subscribe: a message without a receiver would be the last one.
       if (index === 0) {
         while ((await publisher.pubsub("NUMSUB", channelOf(ring - 1)))[1] !== 1) await sleep(1);
         for (let other = 1; other < ring; other += 1)

@@ -17,7 +17,7 @@ const HOP = "publish";
 const HELD_NAME = "held";
 
 const [name = "", words = ""] = process.argv.slice(2);
-// Written by crew.ts and by nobody else.
+// Only crew.ts writes this.
 const connection = JSON.parse(words) as Connection;
 const hop = name === HOP ? await openHop(connection) : undefined;
 const adapter = hop === undefined ? adapterNamed(name) : undefined;

@@ -85,7 +85,7 @@ export interface Keep {
   readonly ports: readonly number[];
 }
 
-/** Leases to be held at once. */
+/** Leases to hold at the same time. */
 export interface Hold {
   readonly task: "hold";
   readonly leases: number;

@@ -76,7 +76,7 @@ export const COUNTERS: Readonly<
 > = {
   acquisitions: {
     name: "holdfast.lock.acquisitions",
-    help: "Acquires that ended. passed: a latch or barrier let the caller pass.",
+    help: "Acquires that ended. passed: a latch or barrier let the caller continue.",
     unit: "{acquisition}",
     label: "outcome",
     zeros: ["granted", "refused", "timeout", "aborted", "paused", "unknown"],
@@ -106,7 +106,7 @@ export const COUNTERS: Readonly<
   },
   leaderTransitions: {
     name: "holdfast.leader.transitions",
-    help: "How often this process became the leader.",
+    help: "The number of times this process became the leader.",
     unit: "{transition}",
     zeros: [],
   },
@@ -142,7 +142,7 @@ export const COUNTERS: Readonly<
   },
   cacheGets: {
     name: "holdfast.cache.gets",
-    help: "Calls of get of a cache. The group is that of the name of the cache.",
+    help: "Calls of get on a cache. The group comes from the name of the cache.",
     unit: "{call}",
     label: "outcome",
     zeros: ["fresh", "stale", "loaded", "alone", "joined", "failed", "aborted"],

@@ -22,7 +22,7 @@ import { type Mark, type Open, Timeline } from "./timeline.js";
 export interface CheckOptions {
   /**
    * Of processor time, so that a busy machine decides as much as a quiet one. More lets wider histories be decided; 0
-   * gives up at once.
+   * gives up immediately.
    *
    * @default Infinity
    */
@@ -37,7 +37,7 @@ export interface CheckOptions {
 
 /** What came of a search. */
 export interface CheckResult<Value> {
-  /** `unknown` when the time was over first; to whoever gates on it, it is a failure. */
+  /** `unknown` if the time was over first. A gate must treat it as a failure. */
   readonly verdict: "ok" | "violation" | "unknown";
   /** Orders that the model accepts, longest first: the whole one if the verdict is `ok`, else how far it got. */
   readonly partials: readonly (readonly Timed<Value>[])[];
@@ -189,7 +189,7 @@ function stepAll<State, Value>(model: Model<State, Value>, from: StateSet<State>
   );
 }
 
-/** The longest orders that were found, for whoever has to understand a violation. */
+/** The longest orders that were found. They help to understand a violation. */
 class Orders<Value> {
   readonly #operations: readonly Timed<Value>[];
   readonly #byOperation: (readonly number[])[] | undefined;

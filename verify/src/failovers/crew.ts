@@ -25,7 +25,7 @@ export interface Crew {
   /** Why leases were lost, by lease. */
   readonly losses: ReadonlyMap<number, string>;
   readonly errors: readonly string[];
-  /** When somebody was granted the lock last, on the clock of `nowMs`; -Infinity if nobody was. */
+  /** When the lock was last granted, on the clock of `nowMs`; -Infinity if it never was. */
   grantedAtMs(name: string): number;
   /** Asks all workers to stop, and kills those that do not. */
   stop(): Promise<void>;

@@ -106,7 +106,7 @@ export function judge(crew: Crew, failovers: readonly Failover[], leaseMs: numbe
 function isUnderTwoMasters(record: HistoryRecord | undefined, failovers: readonly Failover[]): boolean {
   if (record?.type !== "operation") return false;
   const at = failovers.findLastIndex(({ cutAtMs }) => cutAtMs <= record.returnMs);
-  // From a moment before it was seen, since nobody looks all the time.
+  // From a moment before it was seen, because the state is only polled.
   return record.returnMs > (failovers[at]?.rivalAtMs ?? Infinity) - LOOKED_AT_MS;
 }
 
@@ -149,7 +149,7 @@ function isConfirmed({ samples, later, acquire }: Lease, promotedAtMs: number): 
   );
 }
 
-/** From when it was free and might be granted to when somebody was; 0 if nobody was. */
+/** The time from when it was free and could be granted until it was granted; 0 if it was not. */
 function resumeMs(leases: readonly Lease[], { killedAtMs, promotedAtMs }: Failover, quietMs: number): number {
   const [next] = leases
     .filter(({ acquire }) => acquire.returnMs > promotedAtMs)

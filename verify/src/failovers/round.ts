@@ -21,7 +21,7 @@ export interface Failover {
   readonly lostBytes: number;
   /** Who held each lock, as that replica knew it. */
   readonly holders: ReadonlyMap<string, string | null>;
-  /** Locks that nobody was granted again in time. */
+  /** Locks that were not granted again in time. */
   readonly stuck: readonly string[];
 }
 

@@ -139,7 +139,7 @@ async function work(lockName: string): Promise<void> {
 
 process.on("message", () => {
   isOver = true;
-  // Whoever still waits is of no interest any more.
+  // Callers that still wait do not matter any more.
   setTimeout(() => void end(), orders.leaseMs);
 });
 process.on("disconnect", () => exit(1));

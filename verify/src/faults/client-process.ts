@@ -194,7 +194,7 @@ export class ClientProcess implements Client {
     return left;
   }
 
-  /** Ends at once, if it runs; no fault of the run. */
+  /** Ends immediately, if it runs; this is not a fault of the run. */
   async stop(): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;

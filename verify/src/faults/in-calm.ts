@@ -1,5 +1,5 @@
 /**
- * Whether every lock still works when the last fault is over and nobody works any more (L2, L3).
+ * Whether every lock still works when the last fault is over and the sessions have ended (L2, L3).
  *
  * The sessions of a run have less patience than a waiter has between two looks, and leave their names behind, so a lock
  * that is dead for good would look like one that was busy. Here each is asked for alone, and whole: of permits all that
@@ -31,7 +31,7 @@ const MOST = { permits: LIMIT - 1, mode: "read" } as const;
 const LEASE_MS = 4 * PATIENCE_MS;
 const WAITERS_EACH = 2;
 const CLIENTS = 4;
-/** Nobody looks by itself sooner, so whoever is served before was told. */
+/** No client polls sooner, so a client that is served before this was notified. */
 const UNTOLD_MS = 0.8 * POLL_MS;
 const PAUSE_MS = 20;
 /** The largest count that a session sets. */
@@ -77,7 +77,7 @@ async function serves(stage: Stage, client: Client, lockName: string): Promise<s
   const withinMs = PATIENCE_MS + EPS_MS;
   const endMs = stage.nowMs() + withinMs;
   let why = "";
-  // Asked again after an answer that did not come: what matters is whether it works, not whether it works at once.
+  // Ask again if no answer came: what matters is whether it works, not whether it works immediately.
   for (let leftMs = withinMs; leftMs > 0; leftMs = endMs - stage.nowMs()) {
     if (stage.cell.letter === "l") {
       if (await opensAlone(client, lockName, leftMs)) return undefined;
@@ -223,7 +223,7 @@ async function wait(stage: Stage, client: Client, lockName: string): Promise<Ser
   return { client, isServed: taken !== undefined, atMs };
 }
 
-/** Null if not all of them were in the queue so early that nobody had looked a second time by then. */
+/** Null if some of them were not in the queue before the first of them polled a second time. */
 function told(
   lockName: string,
   served: readonly Served[],
@@ -243,7 +243,7 @@ function told(
 /** Whether so many stand in that queue before that time. */
 async function stands(stage: Stage, key: string, count: number, untilMs: number): Promise<boolean> {
   const { servers, quorum, replicas } = stage.topology;
-  // Independent servers have no queue, so nobody knows when somebody waits.
+  // Independent servers have no queue, so it is unknown when a client waits.
   if (quorum !== undefined) return false;
   const server = replicas === undefined ? servers[0] : await replicas.master();
   while (stage.nowMs() < untilMs) {

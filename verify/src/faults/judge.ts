@@ -54,7 +54,7 @@ export interface JudgeContext {
 const LAST_WORD_MS = 200;
 /** The largest difference of two clocks' rates that is reckoned with (A1). */
 const RHO = 0.01;
-/** Answers and messages of one instant arrive in any order: so many may seem to have passed somebody. */
+/** Answers and messages of one instant arrive in any order: that many callers may seem to have passed another. */
 const MOST_PASSED = 3;
 
 /** See the file header. */
@@ -160,7 +160,7 @@ function safety({ letter, judged }: Cell, history: History, subject: string): Sw
   ];
 }
 
-/** Whether it makes leases; a latch and a barrier let pass and keep nobody out. */
+/** Whether it makes leases. A latch and a barrier do not: they exclude no caller. */
 function isHeld(letter: Letter): boolean {
   return !"lb".includes(letter);
 }
@@ -180,7 +180,7 @@ function saidLoss(result: SweepResult, subject: string, letter: Letter): SweepRe
 function liveness({ letter }: Cell, history: History, commandTimeoutMs: number): SweepResult[] {
   if (!isHeld(letter)) return [];
   const forbidding = hinderingOf(history);
-  // Whoever was taken for dead, or is, is passed over.
+  // Processes that are dead, or were taken for dead, are skipped.
   const gone = new Set(history.missed.map(({ operationId }) => operationId));
   for (const { id, outcome } of history.operations) if (outcome === "info") gone.add(id);
   const inQueue: History = {

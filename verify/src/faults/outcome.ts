@@ -81,7 +81,7 @@ export function decide({ cell, subject, records, judgement, troubles }: Seen): D
   if (troubles.length > 0) return { outcome: "void", notes: [...notes, ...troubles] };
   if (struck.length === 0) return { outcome: "void", notes: [...notes, "no fault is proved to have struck"] };
   const { outcome, why } = byExpectation(cell, records, judgement, struck);
-  // What nobody knows is a failure everywhere, but it is no excuse for what is wrong besides.
+  // An unknown result counts as a failure everywhere, but does not excuse other errors.
   if (outcome === "ok" && judgement.unknown > 0)
     return { outcome: "unknown", notes: [...notes, `${judgement.unknown} names were not decided`] };
   return { outcome, notes: why === undefined ? notes : [...notes, why] };

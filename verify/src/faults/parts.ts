@@ -27,7 +27,7 @@ export interface OpenStage {
   decided?(): Pick<Judgement, "breaches" | "checked">;
   /** Adds a record to the history. */
   record(record: HistoryRecord): void;
-  /** Clients end as they should. @returns what they left behind: timers, sockets, rejections that nobody saw */
+  /** Clients end as they should. @returns what they left behind: timers, sockets, unhandled rejections */
   closeClients(): Promise<readonly string[]>;
   /** Ends whatever is left, also after a failure; a second call does nothing. */
   stop(): Promise<void>;
@@ -47,7 +47,7 @@ export interface Judgement {
 
 /** See the file header. */
 export interface Parts {
-  /** Undefined if nobody has written it. */
+  /** Undefined if it is not written yet. */
   injection(cell: Cell): Injection | undefined;
   open(opening: Opening): Promise<OpenStage>;
   judge(cell: Cell, records: readonly HistoryRecord[], subject: string): Judgement;

@@ -148,6 +148,6 @@ function endGroup({ pid }: ChildProcess): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // Nobody of the group is left.
+    // No process of the group is left.
   }
 }

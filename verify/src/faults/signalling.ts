@@ -7,7 +7,7 @@ const PAUSE_MS = 50;
 const PATIENCE_MS = 3 * POLL_MS;
 const SIGNALS_FOR_MS = 0.8 * POLL_MS;
 
-/** Nobody looks by itself sooner, so whoever goes on before was told. */
+/** No client polls sooner, so a client that continues before this was notified. */
 const UNTOLD_MS = 0.8 * POLL_MS;
 
 /**
@@ -34,7 +34,7 @@ export async function signal(
     moved += (await first.condition(lockName, "signal", POLL_MS).catch(() => ({ moved: 0 }))).moved;
     await stage.sleep(PAUSE_MS);
   }
-  // A signal whose answer was lost has let somebody go on as well, and leaves nobody for another.
+  // A signal whose answer was lost has let a waiter continue too, so none may be left for the next signal.
   const gaveMs = stage.nowMs();
   const ends = await Promise.all(waits);
   if (moved < others.length) return null;

@@ -91,7 +91,7 @@ export interface ReplicaControls {
   isOnFirst(lockName: string): boolean;
   /** Another is made the master by those who choose, with the old one alive or dead. @returns it */
   handOver(): Promise<ServerHandle>;
-  /** A server that was killed is started again, and follows whoever is the master by now. */
+  /** Starts a killed server again, as a replica of the present master. */
   rejoin(server: ServerHandle): Promise<void>;
   /** Waits until the other servers have elected a master in place of `old`. @returns that master */
   succeeded(old: ServerHandle): Promise<ServerHandle>;
@@ -132,7 +132,7 @@ export interface FaultProxy {
   late(matches: Matches, delayMs: number): Promise<void>;
   /** Those of them that have arrived since this was last asked. */
   takeLate(): readonly LateRequest[];
-  /** Every request and reply is passed on after so many ms, drawn anew each time and in order; undefined ends it. */
+  /** Delays every request and reply by a number of ms, drawn again each time, and keeps their order; undefined ends it. */
   delay(drawMs: (() => number) | undefined): void;
   /** Passes nothing on in a direction, sockets stay open. */
   stall(direction: "requests" | "replies" | "both"): void;
@@ -228,7 +228,7 @@ export interface Client {
   resume(): void;
   /** SIGKILL; records the fault. A new process of the same name takes its place with `start`. */
   kill(): Promise<void>;
-  /** Ends without a word to anybody: process exit, or an error that nobody catches. */
+  /** Ends without any message: process exit, or an uncaught error. */
   vanish(how: "exit" | "error"): Promise<void>;
   /** The next incarnation. */
   start(): Promise<void>;

@@ -35,7 +35,7 @@ export interface SubjectSettings {
 export interface Request {
   readonly lockName: string;
   readonly leaseMs: number;
-  /** 0 tries once; absent waits for ever. */
+  /** 0 tries once; absent waits forever. */
   readonly waitMs?: number;
   /** Whether the subject renews it by itself. */
   readonly renew: boolean;
@@ -91,11 +91,11 @@ export interface Part {
 export interface Held {
   /** Of a multi-lock: its members. */
   readonly parts?: readonly Part[];
-  /** When an answer that says "granted" reached this process; null: never; absent if nobody looked. */
+  /** When an answer that says "granted" reached this process; null: never; absent if this was not observed. */
   readonly answeredMs?: number | null;
   /**
    * When an answer that says that the last extension, or the release, was done reached this process; null: none has;
-   * undefined: nobody looked, or there was nothing to ask the server for. Absent of a subject at whose door nobody stands.
+   * undefined: not observed, or there was nothing to ask the server for. Absent for a subject whose store is not observed.
    */
   answered?(verb: "extend" | "release"): number | null | undefined;
   /** Calls before each renewal by the subject itself is sent. A subject that has this need not call `onRenewed`. */

@@ -1,13 +1,13 @@
 /**
  * Keeps histories such that the checker can decide them.
  *
- * Its search grows with the number of operations that are open at once, and an operation of unknown outcome is open
- * for ever. A workload therefore takes a new lock name before one name has too many of either.
+ * Its search grows with the number of operations that are open at the same time, and an operation of unknown outcome is
+ * open forever. A workload therefore takes a new lock name before one name has too many of either.
  */
 import { groupBy } from "./history.js";
 import type { Operation } from "./records.js";
 
-/** How much one lock name may have at once. */
+/** How much one lock name may have at the same time. */
 export interface HygieneCaps {
   /** More operations at the same time make the search wider. */
   readonly concurrent: number;

@@ -70,7 +70,7 @@ function leaseOf(acquire: Operation, later: readonly Operation[], samples: reado
 }
 
 function endedAt({ verb, outcome, refusal, callMs }: Operation): number {
-  // Whoever calls release stops working, whatever comes of it, unless the call was refused before it did anything.
+  // A caller of release stops working, whatever the outcome, unless the call was refused before it did anything.
   if (verb === "release" && refusal !== "not-sent") return callMs;
   return verb === "force-release" && outcome !== "no" ? callMs : Number.POSITIVE_INFINITY;
 }
@@ -96,7 +96,7 @@ function inModes(claim: Span, acquire: Operation, later: readonly Operation[]): 
   let { startMs } = claim;
   const claims: Claim[] = [];
   for (const { verb, outcome, callMs, returnMs } of later) {
-    // Whoever asked to read only no longer writes, even if nobody knows what came of it.
+    // A caller that asked to read only no longer writes, even if the outcome is unknown.
     const isChange = verb === "downgrade" ? outcome !== "no" : verb === "upgrade" && outcome === "ok";
     if (!isChange) continue;
     const atMs = Math.min(verb === "downgrade" ? callMs : returnMs, claim.endMs);

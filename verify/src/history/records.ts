@@ -46,9 +46,9 @@ export type Outcome = "ok" | "no" | "info";
 /**
  * Why an operation was refused.
  *
- * - `busy`: the lock answered that somebody else has it, once or until the time to wait was over
+ * - `busy`: the lock answered that another client has it, once or until the time to wait was over
  * - `gave-up`: it waited in the queue until its deadline or its abort, so a grant may have crossed its leaving
- * - `not-owner`: the lock answered that the caller does not hold it, also when nobody was granted it since
+ * - `not-owner`: the lock answered that the caller does not hold it, even if no other client was granted it since
  * - `not-sent`: refused in the caller's process, nothing reached the server
  */
 export type Refusal = "busy" | "gave-up" | "not-owner" | "not-sent";
@@ -62,7 +62,7 @@ export interface Arguments {
   readonly leaseMs?: number;
   /** How long the server may keep it at most, where that is more: who adopts a lease has what is left of it. */
   readonly longestMs?: number;
-  /** How long it was willing to wait; absent means for ever. */
+  /** How long it was willing to wait; absent means forever. */
   readonly waitMs?: number;
   /** When its signal was aborted. */
   readonly abortedAtMs?: number;
@@ -107,14 +107,14 @@ export interface Operation {
   readonly validUntilMs: number | null;
   /** What a count or count-down answered; of a barrier which generation passed, broke or began; how many a signal reached. */
   readonly result?: number;
-  /** As which of its parties somebody passed a barrier; absent if it did not. */
+  /** As which of its parties the caller passed a barrier; absent if it did not. */
   readonly index?: number;
   /**
    * When an answer of the server that says so reached the process of an `ok` operation; null if none had when the
-   * operation returned; absent if nobody looked.
+   * operation returned; absent if this was not observed.
    */
   readonly answeredMs?: number | null;
-  /** When the proxy saw the request of an `info` operation delivered to the server; absent if nobody saw it. */
+  /** When the proxy saw the request of an `info` operation delivered to the server; absent if it was not seen. */
   readonly deliveredMs?: number;
 }
 
@@ -166,7 +166,7 @@ export interface Missed {
   readonly operationId: number;
 }
 
-/** What somebody did to the thing that the lock guards, in the order in which the thing saw it. */
+/** An access to the resource that the lock guards, in the order in which the resource saw it. */
 export interface Effect {
   readonly type: "effect";
   readonly atMs: number;
@@ -191,14 +191,14 @@ export interface FinalState {
   readonly values: readonly string[];
 }
 
-/** Somebody other than the holder read the lock on the server just before or after an operation. */
+/** An observer read the lock on the server just before or after an operation. */
 export interface Observation {
   readonly type: "observation";
   readonly operationId: number;
   readonly when: "before" | "after";
   readonly atMs: number;
   readonly lockName: string;
-  /** Null if nobody held it. */
+  /** Null if the lock was free. */
   readonly owner: string | null;
   /** Until when the server will keep it, on the recorder's clock; null without a holder. */
   readonly expiresAtMs: number | null;
@@ -229,7 +229,7 @@ export interface Fault {
   readonly late?: readonly LateRequest[];
 }
 
-/** A request that reached the server after all, when nobody waited for an answer to it any more. */
+/** A request that reached the server late, when its caller no longer waited for an answer. */
 export interface LateRequest {
   /** When it was passed on to the server. */
   readonly atMs: number;

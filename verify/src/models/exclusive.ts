@@ -52,7 +52,7 @@ export function exclusive(rules: ExclusiveRules): Model<Exclusive, JudgedOperati
   return {
     name: rules.name,
     initial: { holding: null, highest: 0 },
-    // Without owners whoever releases may be another than the one who was granted it.
+    // Without owners, the caller that releases may be another than the one that was granted it.
     step: (state, operation) => step(rules, state, rules.comparesOwners ? operation : { ...operation, isKept: false }),
     key: ({ holding, highest }) =>
       holding === null
@@ -108,14 +108,14 @@ function again(
   const token = rules.comparesTokens ? operation.token : null;
   const isSame = token === null || token === holding.token || (holding.token === null && token > highest);
   if (!isSame) return [];
-  // Whether to begin the lease anew on re-entry is for the implementation to say.
+  // The implementation decides whether a re-entry starts the lease again.
   const lease = eitherLease(holding.lease, serverLease(operation, rules.expiry));
   const count = holding.count + 1;
   const known = token ?? holding.token;
   return [{ holding: { ...holding, count, token: known, lease }, highest: Math.max(highest, known ?? 0) }];
 }
 
-/** Refused because somebody else had it; who was still waiting may have had it for a moment and given it back. */
+/** Refused because another caller had it. One that still waited may have had it for a moment and given it back. */
 function refuseAcquire(rules: ExclusiveRules, state: Exclusive, operation: JudgedOperation): Exclusive[] {
   if (operation.refusal === "gave-up") return [state, ...acquire(rules, state, { ...operation, token: null })];
   const { holding } = state;

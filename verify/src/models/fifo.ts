@@ -31,7 +31,7 @@ export function fifo(expiry: ExpiryRules = EXPIRY): Model<Fifo, Operation> {
     return withLock({ ...state, queue: without(state, operation) }, operation);
   }
 
-  /** Whoever gave up may have been granted it while it still stood in the queue; its leaving gives it back. */
+  /** A caller that gave up may have been granted it while it was still in the queue; leaving the queue gives it back. */
   function crossed(state: Fifo, operation: Operation): Fifo[] {
     if (!state.queue.includes(operation.owner)) return [state];
     return [state, ...grant(state, { ...operation, outcome: "ok" })];

@@ -1,7 +1,7 @@
 import type { Operation } from "../history/records.js";
 import { type ExpiryRules, leaseKey, mayBeOver, type ServerLease } from "./server-lease.js";
 
-/** Somebody's part of a lock that several may share. */
+/** One holder's part of a lock that several may share. */
 export interface Share {
   readonly owner: string;
   /** Permits, or how often it is held. */

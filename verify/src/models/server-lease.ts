@@ -45,7 +45,7 @@ export function serverLease(operation: JudgedOperation, { rho }: ExpiryRules): S
     // Handed over within a process: the lease on the server runs already, and only its holder knows for how long.
     return { fromMs: callMs, earliestMs: validUntilMs ?? callMs, latestMs: Number.POSITIVE_INFINITY };
   }
-  // Whoever gave up waiting gives a grant that crossed its leaving back, at any time.
+  // A caller that gave up releases a grant that crossed its leaving, at any time.
   const boundMs = refusal === "gave-up" ? callMs : callMs + args.leaseMs * (1 - rho);
   const earliestMs = operation.isKept ? Number.POSITIVE_INFINITY : boundMs;
   return {

@@ -42,7 +42,7 @@ export function merged(older: readonly FileScore[], newer: readonly FileScore[])
   return [...byFile.values()].toSorted((a, b) => (a.file < b.file ? -1 : 1));
 }
 
-/** The least score of a file, in percent; what is below it has mutants that somebody has to look at. */
+/** The least score of a file, in percent; a lower score means mutants that must be looked at. */
 export const LEAST_SCORE = 70;
 
 /** The files that have less than `LEAST_SCORE`. */

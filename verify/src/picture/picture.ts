@@ -2,7 +2,7 @@
  * A history as a picture: a lane for each process, time from left to right, what may not happen in red.
  *
  * A plain string of SVG with everything in it, the same for the same history, so that it can lie in a report and be
- * compared. Draws what one window of one lock shows; whoever has more to show draws more pictures.
+ * compared. Draws one window of one lock; to show more, draw more pictures.
  */
 import { groupBy, type History } from "../history/history.js";
 import { leasesOf } from "../history/leases.js";

@@ -45,7 +45,7 @@ export class ActingClients {
     next.requests.push([number, verb, isOfGrant ? claim.tok : 0, 0]);
   }
 
-  /** Nobody awaits the answer any more; the request may arrive all the same. */
+  /** The answer is not awaited any more, but the request may still arrive. */
   abandon(next: LockState, number: number): void {
     Object.assign(next.claims[number] as Claim, { call: 0, sent: 0 });
     next.replies = next.replies.filter(([to]) => to !== number);

@@ -33,7 +33,7 @@ export const START_US: number = NOW_US;
 
 const MOMENT = /\d{16}/g;
 
-/** Numbers the moments in `text` anew; `nowUs` is the server's clock, and is somewhere in it. */
+/** Numbers the moments in `text` again; `nowUs` is the server's clock, and is somewhere in it. */
 export function canonical(text: string, nowUs: number): string {
   const found = text.match(MOMENT) ?? [];
   const distinct = [...new Set(found)].sort();

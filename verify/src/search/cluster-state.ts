@@ -142,7 +142,7 @@ export function move(next: ClusterState): void {
   if (next.at === 0) behind(next, next.slot);
 }
 
-/** The replica takes over, and the first master serves nobody any more. */
+/** The replica takes over, and the first master serves no client any more. */
 export function promote(next: ClusterState): void {
   next.isPromoted = 1;
   if (next.at === 0) {

@@ -126,7 +126,7 @@ export class ConditionClients extends LockClients {
     const broken = super.answered(next, reply);
     if (code === 1) {
       wait.told = 1;
-      // In the same turn: nobody can give up between the two.
+      // In the same turn, so no client can give up between the two.
       this.send(next, number, "acquire");
     }
     return broken;
@@ -150,7 +150,7 @@ export class ConditionClients extends LockClients {
     this.#keep(next, number);
     const wait = waitOf(claim);
     if (this.places[number]?.role === "wait") {
-      // A signal that has done its work is owed to nobody.
+      // A signal that has taken effect is not owed to any waiter.
       if (wait.owed === 1) wait.owed = 2;
       if (!this.off.has("pass-on-once")) wait.passed = 1;
     }
@@ -170,7 +170,7 @@ export class ConditionClients extends LockClients {
     Object.assign(waitOf(claim), { undo: 0, from: 0, twice: 0, sig: waitOf(claim).sig === 0 ? 0 : 2 });
   }
 
-  /** Whoever may stand in a queue is remembered when it is settled. */
+  /** A waiter that may be in a queue is remembered when it is settled. */
   #keep(next: LockState, number: number): void {
     const claim = next.claims[number] as Claim;
     if (this.places[number]?.role !== "wait") return;

@@ -13,7 +13,7 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
     super(setting, server, off, (places, rules) => new ConditionClients(places, rules));
   }
 
-  /** A waiter whom nobody has signalled may wait for ever, if it stands where a signal finds it. */
+  /** A waiter that was not signalled may wait forever, if a signal would find it. */
   override isGood(state: LockState): boolean {
     if (super.isGood(state)) return true;
     const waiting = members(state.held, "c");

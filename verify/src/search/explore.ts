@@ -11,7 +11,7 @@ export interface Step<State> {
   /** What happens, to be read by a person. */
   readonly label: string;
   readonly next: State;
-  /** Whether it is a fault, or something that nobody has to do: nothing may depend on it to go on. */
+  /** Whether it is a fault, or an optional step: no progress may depend on it. */
   readonly isFault: boolean;
   /** What it breaks, if it breaks anything. */
   readonly violation: string | undefined;

@@ -85,7 +85,7 @@ export class LengthsWorld implements World<LengthsState> {
     return parseLengths(text);
   }
 
-  /** Nobody has to come to an end. */
+  /** No client has to finish. */
   isGood(): boolean {
     return true;
   }
@@ -171,7 +171,7 @@ export class LengthsWorld implements World<LengthsState> {
     });
   }
 
-  /** Somebody, who has heard that a server is alone, asks all of them, and tells it what they said. */
+  /** A client that has heard that a server is alone asks all servers, and tells it their answers. */
   async #addRound({ seats }: LengthsState, at: number, add: Add): Promise<void> {
     const seat = seats[at] as LengthsSeat;
     const name = SEATS[at];

@@ -31,7 +31,7 @@ export function brokenInState(world: Subject, state: LockState, byClock: boolean
   return undefined;
 }
 
-/** L4, L7: nothing is left when nobody is there, and nothing is under way. */
+/** L4, L7: nothing is left when there are no clients, and nothing is under way. */
 export function atRest(world: Subject, state: LockState): string | undefined {
   const areGone = state.claims.every(({ ph }) => ph === "end" || ph === "idle");
   if (!areGone || state.late === 1 || state.requests.length > 0 || state.pushes.length > 0) return undefined;
@@ -64,7 +64,7 @@ export function looksForGone({ setting: { kind } }: Subject, before: LockState, 
   return !["extend", "confirm", "renew"].includes(verb);
 }
 
-/** What one script has done: who is next, and that somebody is. */
+/** What one script has done: which waiter is next, and that there is one. */
 export function brokenOnServer(
   world: Subject,
   before: LockState,

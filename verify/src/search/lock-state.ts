@@ -133,7 +133,7 @@ export interface Claim {
   shared?: SharedPart;
 }
 
-/** A request under way: `orphan` 1 when nobody awaits its answer, 2 when it is a second copy. */
+/** A request under way: `orphan` is 1 if its answer is not awaited, 2 if it is a second copy. */
 export type Request = [claim: number, verb: Verb, token: number, orphan: 0 | 1 | 2, more?: number];
 /** An answer under way: a code, or the token if it is a grant; whether the request was slow; its age, at most 1. */
 export type Reply = [claim: number, code: number, slow: number, age: number, value?: number];

@@ -154,7 +154,7 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
     return state.claims.some(({ call, side }, number) => isReached(number) && (call === 1 || side?.renewal));
   }
 
-  /** The channels on which somebody listens now. */
+  /** The channels that have a subscriber now. */
   listening(state: LockState): string[] {
     const hears = (client: number): boolean => !state.dead.includes(client) && !state.deaf.includes(client);
     return this.setting.clients.flatMap((_, client) => (hears(client) ? [`${INBOX}${LETTERS[client]}`] : []));

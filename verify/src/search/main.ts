@@ -105,7 +105,7 @@ function check(judged: readonly Judged[] | undefined): void {
   const document = readFileSync(WORLDS_DOCUMENT, "utf8");
   for (const [id, , bound, verdict, states] of rows.filter(([, what]) => !what.startsWith("without "))) {
     const known = statesIn(document, id, bound);
-    // How far a capped one went is the choice of whoever started it.
+    // How far a capped search goes is the choice of the user.
     if (known !== undefined && known !== states && verdict !== "capped")
       fail(`verify/docs/search.md gives ${id} ${known} states, not ${states}`);
     if (known === undefined && verdict === "holds") fail(`verify/docs/search.md does not name ${id}, ${bound}`);

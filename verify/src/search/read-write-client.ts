@@ -40,7 +40,7 @@ export class ReadWriteClients extends LockClients {
     this.confirms(next, number);
   }
 
-  /** Begins the lease anew, whatever else is under way. */
+  /** Starts the lease again, whatever else is under way. */
   confirms(next: LockState, number: number): void {
     sideOf(next.claims[number]).renewal = 1;
     next.requests.push([number, "renew", next.claims[number]?.tok ?? 0, 0]);

@@ -52,7 +52,7 @@ export class ReentrantClients extends LockClients {
   override letGo(next: LockState, number: number): void {
     const claim = next.claims[number] as Claim;
     const shared = sharedOf(claim);
-    // What is left believes in the lease as long as it lasts; or, without being told of a loss, for ever.
+    // The rest relies on the lease as long as it lasts, or forever if it is not notified of a loss.
     shared.age = this.off.has("loss-ends-all") && !isValid(claim) ? 0 : claim.set;
     const isToGo = this.off.has("last-gives-back") || (this.off.has("loss-ends-all") && !isValid(claim));
     shared.leases = isToGo ? shared.leases - 1 : 0;

@@ -1,4 +1,4 @@
-/** What a world of leases on a quorum is at one moment, and its name, which is the same whoever is called what. */
+/** The state of a world of leases on a quorum, and its name, which does not depend on the names of the clients. */
 
 /** What an attempt is doing: not begun, asking, holding, or over. */
 export type TimedPhase = "idle" | "ask" | "held" | "over";

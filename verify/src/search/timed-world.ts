@@ -83,7 +83,7 @@ export class TimedWorld implements World<TimedState> {
     return parseTimed(text);
   }
 
-  /** Nobody has to come to an end. */
+  /** No client has to finish. */
   isGood(): boolean {
     return true;
   }
@@ -154,7 +154,7 @@ export class TimedWorld implements World<TimedState> {
         });
       }
     }
-    // Whoever asks for the last time could only make room for others earlier than its lease does.
+    // A client that asks for the last time could only make room for others before its lease ends.
     if (ph === "ask" && !isLast) add(`${name} gives up, and releases`, false, (next) => release(next, number));
     if (ph === "held" && !isLast) add(`${name} releases`, false, (next) => release(next, number));
   }

@@ -85,7 +85,7 @@ export class TokenWorld implements World<TokenState> {
     return parseTokens(text);
   }
 
-  /** Nobody needs to come to an end: contenders may starve each other, and this says nothing about liveness. */
+  /** No client needs to finish: contenders may starve each other, and this says nothing about liveness. */
   isGood(): boolean {
     return true;
   }
@@ -104,7 +104,7 @@ export class TokenWorld implements World<TokenState> {
       this.#addBeginnings(add);
       return steps;
     }
-    // Nobody is granted anything any more.
+    // No client is granted anything any more.
     if (!state.attempts.some((attempt) => isUnderWay(attempt, "idle"))) return steps;
     for (const number of state.attempts.keys()) this.#addClientSteps(state, number, add);
     for (const [at, seat] of state.seats.entries()) {
@@ -285,7 +285,7 @@ export class TokenWorld implements World<TokenState> {
       (token): AcquireVote => (token === undefined ? { outcome: "pending" } : { outcome: "granted", token }),
     );
     const granted = answers.filter(({ outcome }) => outcome === "granted");
-    // Whoever has answered is taken for all there are.
+    // The servers that have answered are taken for all there are.
     if (this.#off.has("majority") && granted.length > 0) return decide(granted);
     const decision = decide(answers);
     if (decision.outcome !== "confirm") return decision;

@@ -1,6 +1,6 @@
 /** What nodes of a cluster say of each other. */
 
-/** Whoever takes commands for a node. */
+/** What takes commands for a node. */
 interface Node {
   command(...words: (string | number)[]): Promise<unknown>;
 }

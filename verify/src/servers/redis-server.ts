@@ -77,7 +77,7 @@ async function startOnFreePort(directory: string, options: RedisServerOptions): 
     try {
       return [port, await launch(port, directory, options)];
     } catch (error) {
-      // Somebody else may have taken the port in between.
+      // Another process may have taken the port in between.
       if (tries === START_TRIES || !/Address already in use|Failed listening/.test(String(error))) throw error;
     }
   }

@@ -120,7 +120,7 @@ function* sweeps(
   yield noStarvation(heard, { ...bounds, leftMs, forbidding });
 }
 
-/** X1 and X2, of what several may hold at once. @param permits  of each semaphore */
+/** X1 and X2, of what several may hold at the same time. @param permits  of each semaphore */
 export function* sharing(kind: string, history: History, permits: number): Generator<SweepResult> {
   if (kind === "semaphore") {
     const names = new Set(history.operations.map(({ lockName }) => lockName));

@@ -78,7 +78,7 @@ export function settleMs({ commandTimeoutMs, kind }: Plan): number {
   return requests * (commandTimeoutMs + 50) + SETTLE_MS;
 }
 
-/** L4: whoever limits a wait is answered in time, and at once after an abort. */
+/** L4: a caller that limits its wait is answered in time, and immediately after an abort. */
 function checkSettled(
   { member, world, judge, lockName }: Scene,
   attempt: Attempt,
@@ -106,6 +106,6 @@ export function claimOf({ session, world }: Scene): Arguments {
 export function optionsOf({ session }: Scene): Options & { readonly waitMs: number } {
   const { leaseMs, renew, waitMs, end, holdMs } = session;
   const options = { leaseMs, renew, waitMs, label: labelOf(session) };
-  // Who never releases would keep it for ever.
+  // A caller that never releases would keep it forever.
   return end === "drop" && renew ? { ...options, maxHoldMs: Math.max(100, holdMs) } : options;
 }

@@ -25,7 +25,7 @@ export function circumstancesOf({ setup, judge, network, recorder }: World): Cir
         return [{ beganMs: atMs + fault.forMs - lateMs, endedMs: atMs + fault.forMs }];
       }
       if (fault.what !== "step-server-clock" || fault.byMs >= 0) return [];
-      // What was over by less than that runs again, if nobody has looked since.
+      // A lease that ended less than that ago runs again, if no script has looked at it since.
       lateMs -= fault.byMs;
       return [{ beganMs: atMs - lateMs, endedMs: atMs }];
     });
@@ -82,14 +82,14 @@ const OWNER = /p\d+-\d+-_*\d+\/\d+\/[^ ",]*/g;
 /** Records whose claims are in any key. @param isReachable  whether every client could reach the server */
 export function scanKeys({ keyspace, recorder, nowMs, setup, clock }: World, isReachable: boolean): void {
   const owners = new Map<string, Set<string>>();
-  // What comes late of a process that is gone, nobody undoes.
+  // A late request of a process that is gone is not undone by any process.
   const killed = recorder.killed().map((name) => `${name.replace(".", "-")}-`);
   for (const { key, value } of keyspace.dump()) {
     const lockName = /\{(.*)\}/.exec(key)?.[1];
     if (lockName === undefined) continue;
     // What is known of the last grant, of the last leader, of signals.
     if (/:(?:fence|value|signalled)$/.test(key)) continue;
-    // What has ended stays in these until somebody uses them, or they expire.
+    // Ended entries stay in these until a client uses them, or they expire.
     if (!isReachable && /^hf:(?:semaphore|read-write-lock):/.test(key)) continue;
     // So does who could not say that it left, until it is granted to nobody, and passed on.
     if (!isReachable && key.endsWith(":queue")) continue;

@@ -22,7 +22,7 @@ export class ServerClock implements Clock {
     return this.#offsetMs;
   }
 
-  /** Somebody sets it. */
+  /** Sets the clock. */
   step(byMs: number): void {
     this.#offsetMs += byMs;
   }

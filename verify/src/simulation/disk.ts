@@ -1,4 +1,4 @@
-/** What a server that is not told to write everything at once has on its disk, and comes back with. */
+/** What a server that does not write everything immediately has on its disk after a crash. */
 import type { Keyspace } from "@holdfast/embedded";
 
 /** See the file header. */

@@ -73,7 +73,7 @@ export class Ears {
   /** There is another connection; calls `tell` when all subscriptions are on it. */
   comeBack(tell: () => void): void {
     this.#isUp = true;
-    // Whoever began to wait while the server could not reach it may have been taken for dead.
+    // A waiter that began to wait while the server could not reach it may have been taken for dead.
     this.#host.deafened(this.#process);
     let waiting = 0;
     for (const ear of this.#ears) {
@@ -85,7 +85,7 @@ export class Ears {
     }
   }
 
-  /** Nobody listens any more; the server notices after `goneInMs`. */
+  /** There is no subscriber any more; the server notices after `goneInMs`. */
   abandon(goneInMs: number): void {
     this.#generation += 1;
     this.#host.deafened(this.#process);
@@ -103,7 +103,7 @@ export class Ears {
     const generation = this.#generation;
     const isCurrent = (): boolean => generation === this.#generation && !ear.isClosed;
     const label = `${this.#process.name} subscribe`;
-    // While it is down the connection is lost too, and whoever waits is served when it is back.
+    // While it is down, the connection is lost too, and waiters are served when it is back.
     if (!this.#isUp) return;
     this.#travel.inOrder("request", this.#travel.weather, label, () => {
       if (!isCurrent() || this.#host.isServerDown) return;

@@ -20,7 +20,7 @@ export interface Circumstances {
   readonly permits: number;
   /** Whether they were fewer for a while. */
   readonly isResized: boolean;
-  /** When somebody is granted what is free from `freeMs` on, because this waiter asks, on a network without faults. */
+  /** When a lock that is free from `freeMs` on is granted because this waiter asks, on a network without faults. */
   readonly servedBy: (waiter: Operation, freeMs: number) => number;
   /** When a waiter whose time was over had left the queue; Infinity if it had not, or left before its time was over. */
   readonly leftMs: (waiter: Operation) => number;

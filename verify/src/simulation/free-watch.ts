@@ -22,13 +22,13 @@ const OLD_POLL_MS = 5_200;
 const WATCHED = /^hf:(?:mutex|election|semaphore|read-write-lock):\{[^}]*\}$/;
 const OWNER = /^([^/]+)\/\d+\/\d+\/(\d+)/;
 
-/** All of a lock that one holds at a time, which may ask for several tokens at once. */
+/** Everything about a lock with one holder at a time, of which a claim may ask for several tokens at the same time. */
 const WHOLE = 1_000_000;
 
 /** What is wanted of a lock, and free, and by whom. */
 interface Wanted {
   readonly owner: string;
-  /** L6 if somebody that is gone stands before it, L1 otherwise. */
+  /** L6 if a waiter that is gone is ahead of it in the queue, L1 otherwise. */
   readonly property: "L1" | "L6";
 }
 
@@ -109,7 +109,7 @@ export class FreeWatch {
         continue;
       }
       const label = labelIn(owner);
-      // Whoever lives and waits no longer is granted at its turn, and passes it on; till it fits, it may stand in the way.
+      // A live client that waits no longer is granted at its turn and passes the lock on; until then it may block others.
       if (!waiting.has(label)) return undefined;
       if (stalled !== undefined) return { owner: stalled, property };
       return fits ? { owner, property } : undefined;

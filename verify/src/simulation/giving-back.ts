@@ -6,7 +6,7 @@ import type { Call } from "./network.js";
 
 const GIVES_BACK = /^(?:mutex|permits)\/(?:release|leave)$|^election\/resign$/;
 
-/** For whom a script is sent; empty if it is for nobody. */
+/** The claims for which a script is sent; empty if there are none. */
 export function ownerOf({ script, args }: Call): string {
   return String(args[script.args.indexOf("owner")] ?? "");
 }

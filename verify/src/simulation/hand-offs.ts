@@ -22,7 +22,7 @@ const BEGINS_UNTIL_MS = 5_500;
 /** A process stalls at the first grant by message within so long. */
 export const ARMED_MS = 2_000;
 
-/** Longer than any hand-off and the next question of whoever waits. */
+/** Longer than any hand-off and the next request of a waiter. */
 const LONGEST_STALL_MS = 8_000;
 /** When all of a run with nothing else is over. */
 export const STALLS_END_MS: number = BEGINS_UNTIL_MS + ARMED_MS + 300 + LONGEST_STALL_MS + 200;

@@ -83,7 +83,7 @@ export class HandOverWatch {
     this.#ran.push({ call, outcome, reply });
   }
 
-  /** S1: nobody is told of a lease that is longer than the server's. */
+  /** S1: no client is told of a lease that is longer than the server's. */
   compare({ own: { owner }, process, lockName, mayBeTaken }: View, leftMs: number): void {
     if (mayBeTaken) return;
     const { judge, recorder } = this.#world;
@@ -222,7 +222,7 @@ export class HandOverWatch {
     }
   }
 
-  /** Whoever has lost its place has one again when it has asked, and asks when it is told. */
+  /** A waiter that has lost its place gets one again when it asks, and it asks when it is notified. */
   #asked({ call, outcome }: Ran, own: ReadonlyMap<string, number>): void {
     if (!call.script.name.endsWith("/acquire")) return;
     const { judge, nowMs } = this.#world;
@@ -268,7 +268,7 @@ export class HandOverWatch {
     });
   }
 
-  /** Somebody who has waited since then, and could ask all the time. */
+  /** A waiter that has waited since then, and could send requests all the time. */
   #waiterOf(lock: string, sinceMs: number): string | undefined {
     const waiting = new Set(
       this.#world.judge.open.filter(({ callMs }) => callMs < sinceMs).map(({ session }) => labelOf(session)),

@@ -18,7 +18,7 @@ export async function holdFor(scene: Scene, views: readonly View[], ms: number):
   }
 }
 
-/** Lengthens its lease, and checks that nobody refuses it who cannot. */
+/** Extends the lease, and checks that it is refused only where that is possible. */
 export async function extend(scene: Scene, lease: Lease, views: readonly View[], leaseMs: number): Promise<void> {
   const { judge, world } = scene;
   const leftMs = lease.validForMs();
@@ -35,7 +35,7 @@ export async function extend(scene: Scene, lease: Lease, views: readonly View[],
   }
 }
 
-/** Gives it back, and checks that nobody says it was lost who cannot know. @returns whether it is said to be given back */
+/** Releases it, and checks that a loss is reported only where that is possible. @returns whether it was released */
 export async function release(
   scene: Scene,
   lease: Lease,
@@ -58,7 +58,7 @@ export async function release(
       (view) => judge.leases.isTaken(view) && !hasHeard(scene, view, "given back", startedMs),
     );
     if (outcome === "released") end(isInDoubt ? "info" : "ok");
-    // Of several locks nobody says which was lost.
+    // Of several locks, it is not reported which one was lost.
     else if (views.length === 1) end("no");
     // What another lease on the same hold gave back, or what was lost, was answered before.
     if (outcome === "released" && leftMs > 0) checkHeard(scene, views, "given back", startedMs);

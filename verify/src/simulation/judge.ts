@@ -47,7 +47,7 @@ export class Judge {
   readonly gaveUp: { readonly session: Session; readonly atMs: number }[] = [];
   /** Grants, for the summary. */
   grantCount = 0;
-  /** When somebody last got what it had called for, which is what liveness is measured by: to give up is no progress. */
+  /** When a caller last got what it had asked for. Liveness is measured by this; giving up is not progress. */
   lastEndMs = 0;
 
   constructor(now: () => number, network: Network, recorder: Recorder, plan: Plan, passMoment: () => void) {
@@ -92,7 +92,7 @@ export class Judge {
     if (!this.#lostGround.has(ground)) this.#lostGround.set(ground, this.#now());
   }
 
-  /** Somebody calls for a lock. */
+  /** A caller asks for a lock. */
   called(process: SimulatedProcess, session: Session, lockName: string, args?: Arguments): Attempt {
     this.#ids += 1;
     const owner = session.crowd === undefined ? `s${session.id}` : `c${session.crowd}.s${session.id}`;
@@ -177,7 +177,7 @@ export class Judge {
     });
   }
 
-  /** A token for somebody who called at `callMs`, got now. */
+  /** A token, granted now to a caller that called at `callMs`. */
   newToken(lockName: string, token: number, callMs: number): void {
     const tokens = this.#tokens.get(lockName) ?? new TokenOrder();
     this.#tokens.set(lockName, tokens);

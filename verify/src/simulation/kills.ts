@@ -12,7 +12,7 @@ const FIRST_MS = 50;
 const LAST_MS = 8_000;
 const BACK_IN_MS = 300;
 
-/** The same sessions, with kills for faults that the server notices at once. */
+/** The same sessions, with kills for faults that the server notices immediately. */
 export function withOnlyKills(plan: Plan): Plan {
   const random = new Random(plan.seed + 0.75 * 4_294_967_296);
   const ids = plan.sessions.reduce((highest, { id }) => (id < FIRST_CROWD_ID ? Math.max(highest, id) : highest), 0);

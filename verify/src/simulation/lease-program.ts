@@ -87,7 +87,7 @@ export async function holdProgram<Held extends Lease>(
   }
   const givenBackMs = scene.world.nowMs;
   const isOver = await release(scene, lease, views, giveBack);
-  // Who was late knows that nobody was harmed; the server may still have to hear that it is over.
+  // A late holder knows that no other was granted the lock. The server may still have to learn that the lease is over.
   const isOnRecord = views.every((view) => hasHeard(scene, view, "given back", givenBackMs));
   if (session.way === "by-token" && isOver && isOnRecord) await forceAgain(scene, lease.token, leased);
 }

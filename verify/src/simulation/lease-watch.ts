@@ -20,7 +20,7 @@ export class LeaseWatch {
   readonly losses: LossWatch;
   readonly #views = new Map<string, View[]>();
   readonly #extended: View[] = [];
-  /** Owners whose leases somebody has begun to take by force, and when. */
+  /** Owners of leases that a forced release has begun to end, and when. */
   readonly #taken = new Map<string, number>();
   #mayBeForgotten = false;
 
@@ -146,7 +146,7 @@ export class LeaseWatch {
     for (const view of valid.slice(1)) view.isOver = true;
   }
 
-  /** Permits have numbers: each below the number of permits, and none that somebody else has too. */
+  /** Permits have numbers: each below the number of permits, and none that another holder has too. */
   #checkSlots(lockName: string, valid: readonly View[], limit: number): void {
     const seen = new Set<number>();
     for (const { lease, process, weight, own } of valid) {
@@ -172,7 +172,7 @@ export class LeaseWatch {
     this.#extended.push(...all.filter(({ lease }) => extended.has(lease)));
   }
 
-  /** Called after each event: nobody may be late in telling a loss. */
+  /** Called after each event: no process may report a loss late. */
   afterEvent(): void {
     for (const view of this.#extended.splice(0)) if (isAlive(view)) this.ask(view);
     for (const [lockName, views] of this.#views) {

@@ -1,4 +1,4 @@
-/** What a server may keep when nobody holds and nobody waits. */
+/** What a server may keep when there are no holders and no waiters. */
 
 /**
  * What is known of the last grant, of the last leader, of signals, clients and their protocol; and the state of what has a size or a

@@ -8,12 +8,12 @@ import type { View } from "./view.js";
 /** Whose hold is ended by force. */
 export type Whose = { readonly owner: string } | { readonly token: number };
 
-/** A kind whose leases somebody may end by force. */
+/** A kind whose leases another process may end by force. */
 interface Forced {
   forceRelease?(whose: Whose): Promise<boolean>;
 }
 
-/** Another process ends the lease, whoever has it. */
+/** Another process ends the lease, whichever process has it. */
 export async function force(
   { judge: { recorder }, session }: Scene,
   process: SimulatedProcess,
@@ -33,7 +33,7 @@ export async function force(
   }
 }
 
-/** S3: nobody is turned out by a token of which the lease is over, be it the last that was. */
+/** S3: the token of a lease that is over never ends another lease, even if it was the last token. */
 export async function forceAgain({ judge, lockName }: Scene, token: number, leased: Forced): Promise<void> {
   try {
     judge.decided("S3 by token");
@@ -63,7 +63,7 @@ export async function moveOn(scene: Scene, lease: Lease, views: readonly View[])
     return;
   }
   for (const view of views) judge.leases.over(view);
-  // From now on nobody relies on it here. What the other process makes of it is an acquire of its own.
+  // From now on, this process does not rely on it. What the other process makes of it is an acquire of its own.
   releasesOf(scene, views);
   const member = world.members[session.other] ?? scene.member;
   member.process.enter(() => {

@@ -1,5 +1,5 @@
 /**
- * Somebody who looks at the server between any two scripts, and changes nothing.
+ * An observer that reads the server between any two scripts, and changes nothing.
  *
  * The server carries out one script at a time, so what it holds after one is what it holds before the next, but for
  * what has expired by then. A reading costs no virtual time, and nothing can lie between it and the script.

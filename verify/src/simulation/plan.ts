@@ -97,7 +97,7 @@ function drawSession(random: Random, ids: { next: number }, processCount: number
     id: ids.next,
     process: random.whole(0, processCount - 1),
     lock: random.whole(0, lockCount - 1),
-    // Half of them come at once, so that queues form.
+    // Half of them come at the same time, so that queues form.
     atMs: random.chance(0.5) ? random.whole(0, 300) : random.whole(0, SESSIONS_END_MS),
     isTry: random.chance(0.2),
     waitMs: random.pick(WAITS),

@@ -172,7 +172,7 @@ export class SimulatedProcess {
     for (const planAnew of [...this.#timers.values()]) planAnew();
   }
 
-  /** Somebody sets its wall clock. */
+  /** Sets its wall clock. */
   stepWall(byMs: number): void {
     this.#wallStepMs += byMs;
     if (byMs < 0) this.#steppedBackAtMs = this.#host.nowMs;

@@ -76,7 +76,7 @@ export class QueueWatch {
     const session = /^s(\d+)$/.exec(label)?.[1];
     if (session === undefined) return isOfCrowd(label);
     const operation = this.#order.enqueued(Number(session), this.#now())?.operation;
-    // Who asks for several locks at once stands in the queue of one after the other.
+    // A caller that asks for several locks together queues for one after the other.
     if (operation === undefined || operation.lockName.includes(",")) return true;
     const { lockName, id: operationId } = operation;
     recorder.add({ type: "enqueued", atMs: this.#now(), lockName, operationId });

@@ -40,7 +40,7 @@ function extendedBy(outcome: string | undefined, reply: Reply): (place: number) 
 /** See the file header. */
 export class Recorder {
   readonly truth: ServerTruth = new ServerTruth();
-  /** Reads the server around each script; undefined if nobody does. */
+  /** Reads the server around each script; undefined if it is not read. */
   witness: Witness<Draft> | undefined;
   readonly #now: () => number;
   readonly #isMixed: boolean;
@@ -68,7 +68,7 @@ export class Recorder {
     this.#now = now;
   }
 
-  /** Somebody calls. Until `ended` is called its outcome is unknown. */
+  /** A call begins. Until `ended` is called, its outcome is unknown. */
   called({ process, lockName, verb, args = {}, owner, leaseId }: About): Draft {
     this.#ids += 1;
     const draft: Draft = {
@@ -129,7 +129,7 @@ export class Recorder {
     if (token === null) this.#adopted.add(owner);
   }
 
-  /** Its lease began although somebody had begun to take it by force: nobody relies on it. */
+  /** Its lease began although a forced release had begun, so no caller relies on it. */
   taken({ lockName, owner, id }: Draft, process: SimulatedProcess, atMs: number): void {
     const force = this.called({ process, lockName, verb: "force-release", owner, leaseId: id });
     force.callMs = atMs;
@@ -218,7 +218,7 @@ export class Recorder {
       draft.leaseId = this.#leaseOf.get(owner) ?? draft.leaseId;
       return;
     }
-    // A copy that comes after the answer begins the lease anew, and nobody knows.
+    // A copy that arrives after the answer starts the lease again, unnoticed.
     this.#ids += 1;
     const again = { ...draft, id: this.#ids, deliveredMs: this.#now(), outcome: "info" as const };
     again.returnMs = Number.POSITIVE_INFINITY;
@@ -294,7 +294,7 @@ export class Recorder {
     const { process, lockName, owner } = claim;
     const length = this.#lengthOf(grant);
     const amount = this.#adoptedPermits.get(owner) ?? claim.amount;
-    // Whoever stood still at its turn was served, and queues once more when it takes notice.
+    // A process that stood still at its turn was served, and queues again when it notices.
     const waiting = this.#operations.find((call) => call.verb === "acquire" && call.owner === labelIn(owner));
     if (waiting !== undefined) this.#records.push({ type: "missed", atMs, lockName, operationId: waiting.id });
     const args: Arguments = {

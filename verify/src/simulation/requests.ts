@@ -100,7 +100,7 @@ export class Requests {
     return this.#stalled === stalled;
   }
 
-  /** What was sent over it arrives after all, in its order. Its answers have nobody to go to. */
+  /** Requests that were sent over it arrive late, in their order. Their answers have no receiver. */
   arriveLate(stalled: Stalled, afterMs: number): void {
     for (const call of stalled.splice(0))
       this.#travel.later(afterMs, `${this.#label(call)} arrives over the old connection`, () =>
@@ -114,7 +114,7 @@ export class Requests {
     for (const call of this.#pending.values()) if (nowMs - call.calledMs <= INSTANT_MS) call.isDropped = true;
   }
 
-  /** Nobody is there any more to take an answer. */
+  /** There is no receiver for an answer any more. */
   abandon(): void {
     this.#generation += 1;
   }
@@ -178,7 +178,7 @@ export class Requests {
     this.#travel.inOrder("reply", weather, label, () => {
       if (generation !== this.#generation) return;
       this.#process.enter(() => {
-        // Read off a connection that has been given up meanwhile: nobody is there to take it.
+        // Read from a connection that was given up in the meantime, so it has no receiver.
         if (!this.#pending.has(call.id)) return;
         if (!(reply instanceof StoreError)) this.#host.heard(this.#process, { call, reply });
         call.settle(reply);

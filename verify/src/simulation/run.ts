@@ -131,7 +131,7 @@ async function play(world: World<Member>): Promise<void> {
   watchProgress(world);
   const isQuiet = await world.runUntil(setup.calmFromMs + CALM_MS);
   if (judge.violations.length > 0) return;
-  // What nobody renews is over by itself.
+  // A lease that is not renewed ends by itself.
   if (!isQuiet && world.running === 0)
     for (const held of stillHeld(world)) judge.violated("L7", `${held}, and no session has it`);
   if (world.running > 0) judge.violated("L7", `${world.running} sessions never came to an end`);
@@ -139,7 +139,7 @@ async function play(world: World<Member>): Promise<void> {
   await closeAll(world);
 }
 
-/** L7: whoever closes leaves nothing behind, and the server keeps nothing for ever. */
+/** L7: a client that closes leaves nothing behind, and the server keeps nothing forever. */
 async function closeAll(world: World): Promise<void> {
   const { judge, setup } = world;
   const alive = world.members.filter(({ process: { isDead } }) => !isDead);

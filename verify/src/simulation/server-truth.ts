@@ -52,7 +52,7 @@ export class ServerTruth {
   /** When the server first carried out a request of that owner to leave. */
   readonly #leftMs = new Map<string, number>();
 
-  /** Grants that were made again to who had them, which begins the lease anew. */
+  /** Grants that were repeated to their holder, which starts the lease again. */
   get repeats(): readonly ServerGrant[] {
     return this.#repeats;
   }
@@ -67,7 +67,7 @@ export class ServerTruth {
     return this.#lastMs.get(owner);
   }
 
-  /** The server has begun the lease of that owner anew, and so no other was granted since. */
+  /** The server has started the lease of that owner again, so no other was granted it since. */
   extended(owner: string, atMs: number): void {
     if (this.#lastMs.has(owner)) this.#lastMs.set(owner, atMs);
   }

@@ -6,7 +6,7 @@ export interface Session {
   readonly atMs: number;
   /** One attempt, without a wait. */
   readonly isTry: boolean;
-  /** Infinity to wait for ever. */
+  /** Infinity to wait forever. */
   readonly waitMs: number;
   readonly leaseMs: number;
   readonly renew: boolean;
@@ -23,6 +23,6 @@ export interface Session {
   readonly other: number;
   /** What it does besides: see newcomers.ts, and in-background.ts. */
   readonly way?: "by-token" | "resize" | "with-permits" | "in-background";
-  /** Which crowd it is of: see crowds.ts. Absent for who shares its claim with nobody. */
+  /** Which crowd it is of: see crowds.ts. Absent for a caller that does not share its claim. */
   readonly crowd?: number;
 }

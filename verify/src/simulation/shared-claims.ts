@@ -94,7 +94,7 @@ export class SharedClaims {
       if (claim.queued === queued) claim.missedMs = Math.min(claim.missedMs, nowMs);
   }
 
-  /** A lease begins. @returns how many the claim had before; 0 for a claim that is nobody else's */
+  /** A lease begins. @returns how many the claim had before; 0 for a claim that is not shared */
   began(lease: Beginning): number {
     const claim = this.#claims.get(lease.owner);
     if (claim === undefined) return 0;
@@ -137,7 +137,7 @@ export class SharedClaims {
       );
   }
 
-  /** S5: the nth lease was given back, and no answer had come. @returns false if its claim is nobody else's */
+  /** S5: the nth lease was given back, and no answer had come. @returns false if its claim is not shared */
   handedOn(owner: string, nth: number, who: string): boolean {
     const claim = this.#claims.get(owner);
     if (claim === undefined) return false;

@@ -12,7 +12,7 @@ export interface Violation {
   readonly text: string;
 }
 
-/** A lease that somebody has, or had. */
+/** A present or past lease. */
 export interface View {
   readonly attempt: Attempt | undefined;
   readonly process: SimulatedProcess;

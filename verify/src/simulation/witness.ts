@@ -1,4 +1,4 @@
-/** What somebody who reads the server around each script makes of it: S3, and what a waiter may count on. */
+/** What an observer that reads the server around each script can check: S3, and what a waiter may rely on. */
 import type { HistoryRecord, Outcome, Refusal, Verb } from "../history/index.js";
 import { Asks } from "./asks.js";
 import { lockOf } from "./lock-of.js";
@@ -61,7 +61,7 @@ export class Witness<Draft extends { readonly id: number }> {
     this.asks.told(String(call.args[0]), this.#now(), endsAtMs === null ? 0 : endsAtMs - observer.nowMs);
   }
 
-  /** S3: what an observer read before and after a call that the server refused, whoever sent it and however late. */
+  /** S3: what an observer read before and after a call that the server refused, whichever client sent it and however late. */
   #refused(process: SimulatedProcess, call: Call): void {
     const { observer } = this;
     const verb = OF_THE_OWNER.get(call.script.name);

@@ -15,7 +15,7 @@ interface Waiter {
  * return, for a waiter that was granted, which needs a lock of one holder. Waiters that gave up, died, were taken for
  * dead, or whose outcome is unknown are excluded, and listed.
  *
- * Figure `inversions`: how many grants passed somebody.
+ * Figure `inversions`: how many grants passed another waiter.
  */
 export function fairOrder(history: History): SweepResult {
   const findings = new Findings("X3");

@@ -22,7 +22,7 @@ export interface StarvationOptions {
 }
 
 /**
- * L6: nobody waits while any number of others are served, and a dead waiter is skipped in time.
+ * L6: no waiter waits while any number of others are served, and a dead waiter is skipped in time.
  *
  * A dead waiter is judged at the first release after its kill: if somebody else waits, the next grant is due within
  * `waiterMs`. Whether the dead one was the head does not matter, since the bound holds for all.

@@ -3,7 +3,7 @@ import { claimsByLock, sweepOverlaps } from "./claims.js";
 import { Findings, type SweepResult, showMs } from "./result.js";
 
 /**
- * X2: while a writer relies on its lease nobody else relies on one, to read or to write.
+ * X2: while a writer relies on its lease, no other caller relies on one, to read or to write.
  *
  * Figure `readersAtOnce`: the most readers that were seen together, without which the sweep has seen a mutex.
  */

@@ -1,6 +1,6 @@
 /** The historical bugs of the reference, and where each was seen; a tooth restates one or more of them. */
 
-/** One bug that somebody had. */
+/** One bug of another library. */
 export interface Bug {
   readonly id: string;
   /** Where it was read: package and place, or the issue. */

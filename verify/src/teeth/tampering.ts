@@ -40,7 +40,7 @@ function extendInTwo(): Tampering {
 
 const SERVER_TIME = "local now = time[1] * 1000000 + time[2]";
 
-/** Permits end by the wall clock of whoever asks, which it sends along. */
+/** Permits end by the wall clock of the client that asks, which it sends along. */
 function clientClocks(): Tampering {
   let latest: Runtime | undefined;
   const isOfPermits = ({ name }: Script): boolean => name.startsWith("permits/");

@@ -1,9 +1,9 @@
-/** What a tooth is: a mistake that somebody has made before, made in our code, and who must notice. */
+/** A tooth: a mistake that another library has made, repeated in our code, and the check that must notice it. */
 import type { Choice } from "../simulation/choose.js";
 
 /** A change of one source file of the library, in the copy that a workbench has. */
 export interface Patch {
-  /** From the root of the repository. A change of a `.lua` file also builds the scripts anew. */
+  /** From the root of the repository. After a change of a `.lua` file, the scripts are built again. */
   readonly file: string;
   /** Stands exactly once in the file. */
   readonly from: string;

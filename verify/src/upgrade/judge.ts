@@ -64,7 +64,7 @@ export function judge(log: readonly LogEntry[]): Verdict {
       sections.set(word.id, section);
       const there = inside.get(word.name) ?? new Set();
       inside.set(word.name, there);
-      // Whoever left wrote so before it released, and nobody was granted before that.
+      // A worker that left wrote so before it released, and no other was granted the lock before that.
       violations.push(
         ...clashes(
           section,

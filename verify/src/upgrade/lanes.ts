@@ -8,7 +8,7 @@ export interface Lane {
   readonly fairness: "cohort" | "strict";
   /** Callers in each worker. */
   readonly callers: number;
-  /** Some of its sections last so long, in ms: longer than a grant lasts that nobody confirms. */
+  /** Some of its sections last so long, in ms: longer than an unconfirmed grant lasts. */
   readonly slowMs?: readonly [least: number, most: number];
 }
 

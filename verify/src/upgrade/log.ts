@@ -10,7 +10,7 @@ import type { Lane } from "./lanes.js";
 /** Key of the list. */
 export const LOG_KEY = "upgrade:log";
 
-/** Somebody begins to use the resource under a lease. */
+/** A worker begins to use the resource under a lease. */
 export interface Entry {
   readonly type: "in";
   /** Unique in a run. */

@@ -1,8 +1,8 @@
 /**
  * What a check is, and what it finds.
  *
- * Facts are read once for each node (read/), and checks are functions of them that ask nobody (checks/). To add one: put it into
- * the file of its family and into table.ts, say which facts it needs, and give docs/doctor.md its section.
+ * Facts are read once for each node (read/). Checks are functions of facts and send no requests (checks/). To add one, put it in the file
+ * of its family and in table.ts, name the facts that it needs, and write its section of the docs as table.ts says.
  */
 import type { FoundDeadlocks } from "holdfast/admin";
 import type { FactFamily, NodeFacts } from "./facts.js";
@@ -61,7 +61,7 @@ export type SeenDeadlocks =
     })
   | { readonly error: string };
 
-/** One check. What it is for stands in its texts, and docs/doctor.md shows them. */
+/** One check. Its texts say what it is for; the pages of the docs that table.ts names show them. */
 export interface Check {
   readonly id: string;
   /** What it looks at, in a few words. */

@@ -1,5 +1,5 @@
 /**
- * All checks, in the order of docs/doctor.md.
+ * All checks, in the order of the three pages of the docs that show them.
  *
  * To add one: `read/` reads the facts of a node once, and a check in `checks/` is a function of facts without requests, so tests can give
  * it any facts. Add it here, and write its section of the page with
@@ -19,13 +19,29 @@ import { lostPauses } from "./checks/pauses.js";
 import { persistence, restartWipe, stopWrites } from "./checks/persistence.js";
 import { pubsub, scripts, version } from "./checks/scripting.js";
 
-/** Every check once. */
-export const CHECKS: readonly Check[] = [
-  ...[eviction, memory, persistence, restartWipe, grace, role, replicas, replicaLag],
-  ...[exposure, acl, version, scripts, pubsub, cluster, redlock],
+/** What keeps a lock: memory, disk and replication; docs/doctor-data.md. */
+export const DATA_CHECKS: readonly Check[] = [
+  eviction,
+  memory,
+  persistence,
+  restartWipe,
+  grace,
+  role,
+  replicas,
+  replicaLag,
+];
+
+/** Who may use the server, and whether scripts, messages and topology work; docs/doctor-access.md. */
+export const ACCESS_CHECKS: readonly Check[] = [exposure, acl, version, scripts, pubsub, cluster, redlock];
+
+/** How the server runs, and what is in it; docs/doctor-operation.md. */
+export const OPERATION_CHECKS: readonly Check[] = [
   ...[clockSkew, clockRuns, latency, busy, stopWrites, connections, clientTimeouts, shared, leftovers, lostPauses],
   deadlocks,
 ];
+
+/** Every check once. */
+export const CHECKS: readonly Check[] = [...DATA_CHECKS, ...ACCESS_CHECKS, ...OPERATION_CHECKS];
 
 /** Their ids. */
 export const CHECK_IDS: readonly string[] = CHECKS.map(({ id }) => id);

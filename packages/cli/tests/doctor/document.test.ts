@@ -1,12 +1,17 @@
-/** docs/doctor.md tells of every check what the check itself says. */
+/** The pages about the doctor describe every check in the check's own words. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import type { Check } from "../../src/doctor/check.js";
-import { CHECK_IDS, CHECKS } from "../../src/doctor/table.js";
+import { ACCESS_CHECKS, CHECK_IDS, DATA_CHECKS, OPERATION_CHECKS } from "../../src/doctor/table.js";
 import { doctor } from "../../src/verbs/doctor.js";
 
-const DOCUMENT = fileURLToPath(new URL("../../../../docs/doctor.md", import.meta.url));
+const DOCS = new URL("../../../../docs/", import.meta.url);
+const PAGES = [
+  { page: "doctor-data.md", checks: DATA_CHECKS },
+  { page: "doctor-access.md", checks: ACCESS_CHECKS },
+  { page: "doctor-operation.md", checks: OPERATION_CHECKS },
+];
 const SECTION = /(<!-- checks: [^>]*-->\n)[\s\S]*(<!-- end of checks -->)/;
 
 /** The checks as the binding table of the command line has them, and behind them that of which the recipes speak. */
@@ -39,26 +44,26 @@ const ALL = [
 ];
 
 function section({ id, reads, levels, risk, fix }: Check): string {
-  return `### ${id}\n\n- **Reads** ${reads}.\n- **Severity**: ${levels}.\n- **Risk**: ${risk}\n- **Fix**: ${fix}.\n`;
+  return `## ${id}\n\n- **Reads** ${reads}.\n- **Severity**: ${levels}.\n- **Risk**: ${risk}\n- **Fix**: ${fix}.\n`;
 }
 
 test("every check that there is to be is there, once", () => {
   expect(CHECK_IDS).toEqual(ALL);
 });
 
-test("the document has a section for each check, in the check's own words", async () => {
-  const text = readFileSync(DOCUMENT, "utf8");
-  const written = text.replace(
+test.each(PAGES)("$page has a section for each of its checks, in the check's own words", async ({ page, checks }) => {
+  const path = fileURLToPath(new URL(page, DOCS));
+  const written = readFileSync(path, "utf8").replace(
     SECTION,
-    (_, begin: string, end: string) => `${begin}\n${CHECKS.map(section).join("\n")}\n${end}`,
+    (_, begin: string, end: string) => `${begin}\n${checks.map(section).join("\n")}\n${end}`,
   );
   expect(written).toMatch(SECTION);
-  await expect(written).toMatchFileSnapshot(DOCUMENT);
+  await expect(written).toMatchFileSnapshot(path);
 });
 
 test("the help names every check, and the table for 3 a.m. none that is not there", () => {
   for (const id of CHECK_IDS) expect(doctor.help).toContain(id);
-  const [table = ""] = /\| what you see[\s\S]*?\n\n/.exec(readFileSync(DOCUMENT, "utf8")) ?? [];
+  const [table = ""] = /\| what you see[\s\S]*?\n\n/.exec(readFileSync(new URL("doctor.md", DOCS), "utf8")) ?? [];
   const named = [...table.matchAll(/`([a-z-]+)`/g)]
     .map(([, id = ""]) => id)
     .filter((id) => !/^(timeout|tcp-keepalive)$/.test(id));

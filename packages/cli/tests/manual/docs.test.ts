@@ -1,4 +1,4 @@
-/** What docs/cli.md shows is what the commands print, but for names of hosts, numbers and times. */
+/** What docs/cli.md and docs/cli-operators.md show is what the commands print, but for names of hosts, numbers and times. */
 import { readFileSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,10 @@ import type { Lease } from "holdfast";
 import { beforeAll, describe, expect, it } from "vitest";
 import { newStage } from "../verbs/harness.js";
 
-const DOCUMENT = fileURLToPath(new URL("../../../../docs/cli.md", import.meta.url));
+/** In the order of reading: the second continues the examples of the first. */
+const DOCUMENTS = ["cli.md", "cli-operators.md"].map((page) =>
+  fileURLToPath(new URL(`../../../../docs/${page}`, import.meta.url)),
+);
 
 interface Shown {
   readonly command: string;
@@ -57,10 +60,10 @@ beforeAll(async () => {
   await api.election("feed").campaign("10.0.0.7:8080");
 });
 
-describe("docs/cli.md", () => {
-  const shown = shownIn(readFileSync(DOCUMENT, "utf8"));
+describe("docs/cli.md and docs/cli-operators.md", () => {
+  const shown = DOCUMENTS.flatMap((document) => shownIn(readFileSync(document, "utf8")));
 
-  it("shows every verb that looks or acts", () => {
+  it("show every verb that looks or acts", () => {
     for (const verb of ["ls", "show", "release", "history", "pause", "resume", "elect", "top"]) {
       expect(
         shown.some(({ command }) => command.startsWith(`holdfast ${verb} `) || command === `holdfast ${verb}`),
@@ -69,7 +72,7 @@ describe("docs/cli.md", () => {
   });
 
   // One after the other, as a reader would type them.
-  it.each(shown)("shows what `$command` prints", async ({ command, output }) => {
+  it.each(shown)("show what `$command` prints", async ({ command, output }) => {
     const words = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? "");
     const real = words.slice(1).map((word) => (/^\d{16}$/.test(word) ? String(deploy.token) : word));
     const { stdout, stderr } = await stage.say(...real);

@@ -12,7 +12,7 @@ import { createHoldfast } from "../../../holdfast/src/index.js";
 import { until } from "../../../holdfast/src/testing/delays.js";
 import { MAIN, newFolder, numberIn, start, textIn } from "../support/command.js";
 
-const DOCUMENT = fileURLToPath(new URL("../../../../docs/cli-run.md", import.meta.url));
+const DOCUMENT = fileURLToPath(new URL("../../../../docs/cli-scripts.md", import.meta.url));
 
 let server: RedisServer;
 let env: Readonly<Record<string, string>>;
@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const nightly = () => locks.mutex("nightly");
 
-describe("the script of docs/cli-run.md", () => {
+describe("the script of docs/cli-scripts.md", () => {
   const script = /^```bash\n([\s\S]*?)^```$/m.exec(readFileSync(DOCUMENT, "utf8"))?.[1] ?? "";
 
   /** Runs it beside a `report.sh` of that text. */

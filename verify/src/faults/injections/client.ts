@@ -122,7 +122,7 @@ async function sees(stage: Stage, ask: () => Promise<boolean>): Promise<boolean>
   return false;
 }
 
-/** Somebody holds a lock and goes, and another one has to be given it when the lease is over. */
+/** A holder disappears, and another client must be granted the lock when the lease is over. */
 async function leaveBehind(stage: Stage, go: (client: Client) => Promise<void>): Promise<string | null> {
   const [client, rival] = twoClients(stage);
   const { pid } = client;
@@ -163,7 +163,7 @@ function hotName(stage: Stage): Work {
 }
 
 /**
- * J03-background: processes are killed at any moment, one or two at once, and as soon as the proxy of the server has a
+ * J03-background: processes are killed at any moment, one or two at the same time, and as soon as the proxy of the server has a
  * release that they sent, whose `run` has settled by then. Others wait for that lock.
  */
 export const killsOnAHotName: Injection = {

@@ -52,7 +52,7 @@ export const smallStep: Injection = {
   },
 };
 
-/** J29: forward by more than the lease, at once or in strokes, so that the server ends it before its holder does. */
+/** J29: forward by more than the lease, in one step or several, so that the server ends it before its holder does. */
 export const forwardStep: Injection = {
   row: "J29",
   needsClockShim: true,

@@ -44,7 +44,7 @@ async function namesInUse(stage: Stage): Promise<string[]> {
   return [...new Set(names)];
 }
 
-/** J35: a slot goes to another master, key by key, while somebody holds a lock of it and others wait. */
+/** J35: a slot moves to another master, key by key, while a client holds one of its locks and others wait. */
 export const movedSlot: Injection = {
   row: "J35",
   work: contention,
@@ -63,7 +63,7 @@ export const movedSlot: Injection = {
     const lockName = stage.random.pick(names);
     const between = (): Promise<void> => stage.sleep(stage.random.between(0, 60));
     const keys = await controls.moveSlot(lockName, between);
-    // Whoever has not heard of it yet is told now.
+    // Notify the nodes that have not heard of it yet.
     await stage.sleep(stage.leaseMs);
     const after = await redirections(stage);
     const seen = TELLING.map((sort, index) => `${(after[index] ?? 0) - (before[index] ?? 0)} ${sort}`);

@@ -8,7 +8,7 @@ import { PATIENCE_MS } from "../judging/grounds.js";
 import type { Client, Stage, Taken } from "../stage.js";
 import { isAbout, untilGivenUp } from "./striking.js";
 
-/** Two different clients, drawn anew. @throws Error  there are not two */
+/** Two different clients, drawn at random. @throws Error  there are not two */
 export function twoClients(stage: Stage): readonly [Client, Client] {
   const first = stage.random.pick(stage.clients);
   return [first, stage.random.pick(stage.clients.filter((client) => client !== first))];
@@ -49,8 +49,8 @@ export async function takeAll(
 }
 
 /**
- * How long is waited for a name that nobody else has: for longer than a machine stands still, however short the lease is.
- * Whoever finds no majority in time, or the wrong server, looks again when the poll comes.
+ * The wait for a name that no other client uses. It is longer than a machine may stand still, however short the lease is.
+ * A client that finds no majority in time, or the wrong server, tries again at the next poll.
  */
 function newNameWaitMs({ topology }: Stage, leaseMs: number): number {
   return topology.servers.length === 1 ? Math.max(leaseMs, 2 * PATIENCE_MS) : 2 * PATIENCE_MS;

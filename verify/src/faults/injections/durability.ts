@@ -78,7 +78,7 @@ export async function allForget(stage: Stage): Promise<void> {
   }
 }
 
-/** J25: a restart with nothing in memory, while somebody holds. */
+/** J25: a restart with empty memory while a client holds the lock. */
 export const forgetfulRestart: Injection = {
   row: "J25",
   servers: FORGETFUL,
@@ -146,7 +146,7 @@ function isSynced({ cell }: Stage): boolean {
   return cell.column !== "1e";
 }
 
-/** So long that a kill meets the server between a write and its sync; it answers nobody meanwhile. */
+/** So long that a kill hits the server between a write and its sync; meanwhile it answers no client. */
 const SLOW_MS = 300;
 
 /** Everything that was answered was synced, and what was not answered may be gone. */
@@ -168,7 +168,7 @@ async function lossAtWork(stage: Stage): Promise<void> {
   strikeOver(stage, "J27", server.name, beganMs, cutBytes > 0 ? proof : null);
 }
 
-/** Somebody was told that it holds, and the file does not know. */
+/** A client was granted the lock, and the file does not contain the grant. */
 async function lossOfUnsynced(stage: Stage): Promise<void> {
   const server = serverOf(stage);
   await server.command("SET", MARK, "1");

@@ -12,7 +12,7 @@ export function replicasOf({ topology: { replicas } }: Stage): ReplicaControls {
 }
 
 /**
- * From now on nobody gets what this master writes. Freezing a replica would not do: what lies in its socket is applied
+ * From now on, no replica gets what this master writes. Freezing a replica would not do: what lies in its socket is applied
  * when it goes on. It ends with the process of the master.
  */
 export async function cutReplication(master: ServerHandle): Promise<void> {
@@ -81,7 +81,7 @@ async function keptGrant(stage: Stage): Promise<void> {
   const grip = await takeAll(stage, first, lockName, leaseMs, true);
   await promote(stage, old);
   const waiting = tryAfter(stage, second, lockName, leaseMs, 5 * leaseMs);
-  // Until it would be quiet no more, and nobody holds it who has not put it back.
+  // Until the quiet time would be over, and each holder has restored its lease or lost it.
   await stage.sleep(1.5 * leaseMs);
   const isKept = await keeps(
     first,

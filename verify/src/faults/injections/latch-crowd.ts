@@ -1,4 +1,4 @@
-/** J08 for a latch, which nobody holds: all wait for the same event, and it comes once for all of them. */
+/** J08 for a latch, which has no holder: all wait for the same event, and it occurs once for all of them. */
 import type { Client, Stage } from "../stage.js";
 import { strikeOver } from "./striking.js";
 

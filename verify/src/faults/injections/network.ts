@@ -56,7 +56,7 @@ export const lostReply: Injection = {
   strike: (stage) => armed(stage, "J10", (proxy, matches) => proxy.loseReply(matches), "lostReplies"),
 };
 
-/** J11: nothing gets through in one direction or both, and nobody is told. */
+/** J11: nothing gets through in one direction or both, and neither side is notified. */
 export const stalledLine: Injection = {
   row: "J11",
   work: contention,

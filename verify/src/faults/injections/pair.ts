@@ -1,4 +1,4 @@
-/** Two kept faults at once, of those that can strike together without one hiding the other's proof. */
+/** Two kept faults at the same time, of those that can strike together without one hiding the other's proof. */
 
 import type { Injection } from "../injection.js";
 import { blockedLoop, freezeAnywhere } from "./client.js";
@@ -27,7 +27,7 @@ const PAIRS: readonly (readonly [Injection, Injection])[] = [
   ...OF_CLIENTS.map((other) => [killedCommands, other] as const),
 ];
 
-/** See the file header; which two is drawn anew at each strike. */
+/** Which two is drawn again at each strike. */
 export const pairs: Injection = {
   row: "pair",
   work: contention,

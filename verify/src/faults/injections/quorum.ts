@@ -14,7 +14,7 @@ function quorumOf({ topology: { quorum } }: Stage): QuorumControls {
   return quorum;
 }
 
-/** So many of the servers, drawn anew. */
+/** That many of the servers, drawn at random. */
 function some(stage: Stage, count: number): ServerHandle[] {
   const left = [...stage.topology.servers];
   return Array.from({ length: count }, () => {
@@ -34,7 +34,7 @@ const NEW_LEASES = 2;
 /** A lock that is new takes two rounds, since the servers' clocks differ. */
 const MOST_TAKEN_MS = 2 * COMMAND_TIMEOUT_MS + EPS_MS;
 
-/** L5: somebody new is granted a lock that is free, without waiting for those who do not answer, once or for each. */
+/** L5: a new client is granted a free lock without waiting for the servers that do not answer, once or for each. */
 async function isServed(stage: Stage): Promise<void> {
   const client = stage.random.pick(stage.clients);
   const lockName = stage.newName();
@@ -47,7 +47,7 @@ async function isServed(stage: Stage): Promise<void> {
   stage.decide("L5", lockName, isInTime ? undefined : `"${lockName}" is new, most servers answer, and it ${what}`);
 }
 
-/** R3: a minority hangs; nobody waits for them longer than for one answer. */
+/** R3: a minority hangs; no client waits for these servers longer than for one answer. */
 export const hungMinority: Injection = {
   row: "R3",
   work: contention,
@@ -84,7 +84,7 @@ export const killedMinority: Injection = {
       await Promise.all(dead.map((server) => server.restart()));
     }
     const after = await Promise.all(dead.map(runIdOf));
-    // For the longest lease they do not vote, and nobody else may be missing then.
+    // They do not vote for as long as the longest lease lasts, and no other server may be missing during that time.
     await stage.sleep(2 * NEW_LEASES * stage.leaseMs + EPS_MS);
     const isNew = after.every((id, index) => id !== before[index]);
     const names = dead.map(({ name }) => name).join(" and ");
@@ -162,7 +162,7 @@ export const lostMajority: Injection = {
   },
 };
 
-/** R8: more processes want one lock than servers can serve at once. Its judge is judging/contenders.ts. */
+/** R8: more processes want one lock than servers can serve at the same time. Its judge is judging/contenders.ts. */
 export const contenders: Injection = {
   row: "R8",
   clientCount: 20,
@@ -194,7 +194,7 @@ export const contenders: Injection = {
 /** K3: five servers, of which a holder reaches three, and the clock of one of these jumps. */
 export const jumpingVoter: Injection = { ...forwardStep, row: "K3" };
 
-/** K4: a voter forgets, and votes again at once. */
+/** K4: a voter forgets, and votes again immediately. */
 export const forgetfulVoter: Injection = { ...forgetfulRestart, row: "K4" };
 
 /** K5: a voter forgets and is kept out for the longest lease, by a clock that then jumps over it. */
@@ -210,7 +210,7 @@ export const jumpingQuiet: Injection = {
       const before = await runIdOf(server);
       await server.kill();
       await server.restart();
-      // Whoever asks first has it written down since when the server is quiet, and believes that itself.
+      // The first client that asks records since when the server is quiet, and relies on that itself.
       await holder.take({ lockName: stage.newName(), leaseMs, waitMs: 0 });
       const stepped = await stepBy(stage, 1.5 * leaseMs);
       const isNew = (await runIdOf(server)) !== before;

@@ -184,7 +184,7 @@ const REAL: Readonly<Record<"OOM" | "MISCONF" | "READONLY" | "LOADING", Real>> =
     await server.command("CONFIG", "SET", "maxmemory", 0);
   },
   async MISCONF(server, stage) {
-    // No file can take the place of a folder, whoever the server runs as.
+    // No file can take the place of a folder, whichever user the server runs as.
     const inTheWay = join(server.directory, "dump.rdb");
     // A server that was restarted with its data has left one.
     await rm(inTheWay, { recursive: true, force: true });
@@ -196,7 +196,7 @@ const REAL: Readonly<Record<"OOM" | "MISCONF" | "READONLY" | "LOADING", Real>> =
     await server.command("CONFIG", "SET", "save", "");
   },
   async READONLY(server, stage) {
-    // Of a master that nobody listens as.
+    // A master at an address on which no server listens.
     await server.command("REPLICAOF", "127.0.0.1", 1);
     await stage.sleep(stage.random.between(0.2, 0.8) * stage.leaseMs);
     await server.command("REPLICAOF", "NO", "ONE");

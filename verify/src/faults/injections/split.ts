@@ -1,4 +1,4 @@
-/** J33: two masters at once, of which one has been followed by the other and does not know it. */
+/** J33: two masters at the same time. One was replaced by the other and does not know it. */
 
 import type { Injection } from "../injection.js";
 import { PATIENCE_MS } from "../judging/grounds.js";

@@ -84,7 +84,7 @@ export function isAbout(
 }
 
 /**
- * As `matches`, until it is given up: what is armed and never met would strike later, when nobody counts it.
+ * As `matches`, until it is given up. An armed fault that never matched would otherwise strike later, uncounted.
  */
 export function untilGivenUp(matches: Matches): { readonly matches: Matches; giveUp(): void } {
   let isGivenUp = false;
@@ -160,7 +160,7 @@ export function isStopped(pid: number): boolean {
 /**
  * Freezes a client for so long. Says how long the kernel had it stopped, or null if it had not.
  *
- * The kernel is asked at the end too: a process that somebody continued in between was not frozen.
+ * The kernel is asked at the end too: a process that was continued in between was not frozen.
  */
 export async function freezeFor(stage: Stage, client: Client, forMs: number): Promise<string | null> {
   client.freeze();

@@ -89,7 +89,7 @@ const BY_ROW: ReadonlyMap<string, Injection> = new Map(INJECTIONS.map((injection
 /** Rows that are another one with other clients, see `graceOf` and `releasesOf`. */
 const OTHER_CLIENTS = /-(?:grace|strict|background)$/;
 
-/** Cells that nobody can make, by row and column, and why. */
+/** Cells that cannot be run, by row and column, and why. */
 function whyNot(row: string, column: Column): string | undefined {
   if (SINGLE.has(column)) return undefined;
   if (row === "J14") return "the network of its own has a line to one server only";

@@ -11,7 +11,7 @@ const ASKED: ReadonlySet<Operation["verb"]> = new Set(["acquire", "extend", "rel
  *
  * Each granted acquire, and each release and extension that succeeded, has an answer that says so, which came to its
  * process before the call returned. What was seen at the door of the store decides, not what the library says; an
- * operation that nobody watched there is not judged.
+ * operation that was not observed there is not judged.
  */
 export function answeredSuccesses({ operations }: History): { readonly found: Found[]; readonly checked: number } {
   // The collector counts; its own property does not matter here.

@@ -1,4 +1,4 @@
-/** R8: of many who contend for one lock each gets on, and all the time somebody does (L2, L6). */
+/** R8: if many clients contend for one lock, each makes progress, and at any time at least one does (L2, L6). */
 import type { History } from "../../history/history.js";
 import type { Found } from "./found.js";
 import { EPS_MS, POLL_MS } from "./grounds.js";

@@ -18,7 +18,7 @@ const BENT_CLOCK = /^J(?:28|29|30)(?!\d)/;
 const NUDGED_CLOCK = /^J28(?!\d)/;
 /** Two such steps within one lease, as a part of it; the fault runs' leases are short. */
 const NUDGE = 0.03;
-/** Nobody can be expected to be granted anything, or to hear of it, while these last. */
+/** While these last, no client can be expected to be granted anything, or to be notified of it. */
 const HINDERS = /^J(?:09|1\d|2\d|3\d)(?!\d)/;
 /** These leave the way to the server and the server alone, or touch nothing that a waiter needs. */
 const HARMLESS = /^J(?:03|04|06|08|13|21|38)(?!\d)/;

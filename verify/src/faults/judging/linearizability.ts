@@ -164,7 +164,7 @@ function countedBefore(counted: Operation): Operation {
   return { ...operation, outcome: "info", returnMs: Number.POSITIVE_INFINITY, args: { ...operation.args, ...args } };
 }
 
-/** Who does not know whether it was granted gives back what it may have, at any time; as does whoever gives up. */
+/** A caller that gives up, or does not know whether it was granted, releases what it may have, at any time. */
 function mayGiveBack(operation: Operation): Operation {
   if (operation.verb !== "acquire" || operation.outcome !== "info") return operation;
   return { ...operation, refusal: "gave-up" };

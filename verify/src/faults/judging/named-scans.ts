@@ -8,7 +8,7 @@ const REVIVES = /^J(?:2[467]|3[1-4])(?:-|$)/;
 /**
  * What was found in the keys, under each of the names that it has in the history.
  *
- * Whoever has left stands there again in the memory of an older file; that is nobody's doing, so it is left out.
+ * After a restart from an older file, claims that have left are there again. No client caused this, so they are left out.
  */
 export function namedScans({ operations, keyScans, faults }: History, { row, expectation }: Cell): History["keyScans"] {
   const names = new Map<string, string[]>();

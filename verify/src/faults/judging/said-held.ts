@@ -8,7 +8,7 @@ import type { SweepResult } from "../../sweeps/index.js";
  * its holder last said that it is held; until its release was called, if it was never asked.
  *
  * A subject that states a validity anywhere is judged by that, and its history as it is. Other sweeps must not be given
- * such a history: an end that nobody stated cannot have been passed.
+ * such a history: an end that was never stated cannot have been passed.
  */
 export function asSaid(history: History, sweep: (history: History) => SweepResult): SweepResult {
   const { operations } = history;

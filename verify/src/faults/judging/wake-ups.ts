@@ -8,7 +8,7 @@ import { showMs } from "../../sweeps/result.js";
 import type { Found } from "./found.js";
 
 /**
- * L3: when a lock is given back and somebody waits, somebody is granted it within the poll.
+ * L3: when a lock is released while a caller waits, a caller is granted it within the poll.
  *
  * A release is judged if one waiter was there before it and still waits when the grant is due, or if a grant came.
  * Where others may hold beside it, it is due when all of them have given back or are over: then whoever comes first fits.

@@ -21,7 +21,7 @@ const RESUBSCRIBED_MS = 15_000;
 const SERVED_MS = 10_000;
 /** Who gets locks again gets them more often than by a re-check every few seconds. */
 const SERVED_RATE = 1;
-/** L05: nobody waits longer than this, the deaf process included. */
+/** L05: no process waits longer than this, the deaf one included. */
 const LONGEST_WAIT_MS = 15_000;
 
 /** What came of a contention of which the first process was struck. */

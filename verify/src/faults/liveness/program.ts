@@ -23,10 +23,10 @@ const holds = new Map<string, Lease>();
 let isResting = false;
 let contending: Promise<void> = Promise.resolve();
 
-// Whoever started this process is gone, and cannot end it.
+// The process that started this one is gone, and cannot end it.
 process.on("disconnect", () => process.exit(1));
 process.on("warning", ({ name, message }) => tell("warning", "", `${name}: ${message}`));
-// Requests on a black-holed connection may reject after nobody awaits them any more.
+// Requests on a black-holed connection may reject when they are no longer awaited.
 process.on("unhandledRejection", () => {});
 process.on("message", (asked: Asked) => void answer(asked));
 say({ type: "answer", number: 0 });

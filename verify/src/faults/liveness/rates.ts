@@ -17,7 +17,7 @@ export function grantsIn(
 
 /**
  * The longest wait for a lock within a time: what lies in it of each acquire, whatever came of that one. An acquire that is not
- * answered waits until the end. 0 if nobody waited.
+ * answered waits until the end. 0 if no caller waited.
  */
 export function longestWaitMs(
   records: readonly HistoryRecord[],

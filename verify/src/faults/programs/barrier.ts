@@ -37,7 +37,7 @@ export class BarrierCaller {
       if (what === "broke") return { outcome: "no", refusal: "gave-up", result: generation };
       return { outcome: "ok", result: generation, ...(index === undefined ? {} : { index }) };
     };
-    // Whoever timed out may have been counted, and the generation may have passed without it.
+    // A party that timed out may have been counted, and the generation may have passed without it.
     const end = await answer().catch(
       (error: unknown): Pick<Refused, "outcome"> => ({
         outcome: unanswered(error).outcome === "no" ? "no" : "info",
@@ -48,7 +48,7 @@ export class BarrierCaller {
   }
 }
 
-/** One thing that somebody does at a barrier, drawn at random. One that is broken is reset by whoever finds it so. */
+/** One operation on a barrier, drawn at random. The first party that finds the barrier broken resets it. */
 export async function arrivalSession(
   caller: BarrierCaller,
   lockName: string,

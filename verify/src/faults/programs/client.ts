@@ -37,7 +37,7 @@ let wallOffsetMs = settings.wallOffsetMs;
 process.on("unhandledRejection", (reason) => {
   unseen.push(reason instanceof Error ? (reason.stack ?? reason.message) : String(reason));
 });
-// Whoever started us is gone: nobody will tell us to end.
+// The process that started us is gone, so no message will tell us to end.
 process.on("disconnect", () => process.exit(1));
 
 const ticking = setInterval(

@@ -13,7 +13,7 @@ export interface ConditionCall {
 
 let calls = 0;
 
-/** Waits for a signal, or gives one, and records that. The mutex of it is recorded by nobody: signals are what counts. */
+/** Waits for a signal, or gives one, and records that. Its mutex is not recorded, because only signals count here. */
 export async function conditionCall(
   condition: Connection["condition"],
   recorder: Recorder,

@@ -60,7 +60,7 @@ function argumentsOf(verb: LatchVerb, number: number, callerId: string | undefin
   return verb === "set-count" ? { count: number } : {};
 }
 
-/** One thing that somebody does to a latch, drawn at random. */
+/** One operation on a latch, drawn at random. */
 export function countDownSession(
   caller: LatchCaller,
   lockName: string,

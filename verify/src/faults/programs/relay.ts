@@ -4,5 +4,5 @@ import { startRelay } from "../topology/relay.js";
 const [fromPort = "", host = "", toPort = ""] = process.argv.slice(2);
 await startRelay({ host: "127.0.0.1", port: Number(fromPort) }, { host, port: Number(toPort) });
 process.send?.("listening");
-// Whoever started this is gone.
+// The process that started this one is gone.
 process.on("disconnect", () => process.exit(1));

@@ -73,7 +73,7 @@ function subjectTable(subjects: readonly SubjectFacts[]): string {
   return ["| library | version | kinds | settings |", "|---|---|---|---|", ...rows].join("\n");
 }
 
-/** How many cells came to what, where something is promised by this library and where nobody promises anything. */
+/** How many cells had which result: where this library promises something, and where no library promises anything. */
 function sentence({ name }: SubjectFacts, verdicts: readonly CellVerdict[]): string {
   const worst = worstOfEach(verdicts.filter(({ subject }) => subject === name));
   const telling = worst.filter(({ outcome }) => !isSilent(outcome));
@@ -92,7 +92,7 @@ function sentence({ name }: SubjectFacts, verdicts: readonly CellVerdict[]): str
   ].join("\n");
 }
 
-/** What it never claimed, so that nobody reads it as broken. */
+/** What it never promised, so that readers do not count it as broken. */
 function restraint(name: string): string {
   if (name === "holdfast") return "";
   const { held, validity, signal } = wordsOf(name);

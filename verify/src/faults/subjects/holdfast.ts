@@ -1,4 +1,4 @@
-/** This library on ioredis, as a user would set it up, with somebody at the door of its store. */
+/** This library on ioredis, as a user would set it up, with an observer of its store. */
 import { channel } from "node:diagnostics_channel";
 import { readFileSync } from "node:fs";
 import {
@@ -111,7 +111,7 @@ function connect(settings: SubjectSettings): Connection {
   };
 }
 
-/** On independent servers: every attempt has a claim of its own, so nobody knows by which one it will be granted. */
+/** On independent servers: every attempt has its own claim, so it is unknown which one will be granted. */
 function onQuorum({ all, disconnect }: Clients, { runtime, mistakes, options, grace }: QuorumFacts): Connection {
   const own = { redlock: all };
   // What the library does not offer is made of its own parts: servers that are never asked what they remember.

@@ -48,12 +48,12 @@ export function no(refusal: Refusal, message: string): Refused {
   return { outcome: "no", refusal, message };
 }
 
-/** An error, after which nobody knows what was done. */
+/** An error after which the outcome is unknown. */
 export function info(error: unknown): Refused {
   return { outcome: "info", message: error instanceof Error ? `${error.name}: ${error.message}` : String(error) };
 }
 
-/** For what a peer has no word for: a misuse by whoever runs it, and no outcome of the peer. */
+/** For calls that a peer does not support: a misuse by the caller, not an outcome of the peer. */
 export function lacks(name: string, what: string): never {
   throw new RangeError(`${name} has no ${what}`);
 }

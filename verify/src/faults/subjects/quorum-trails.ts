@@ -62,7 +62,7 @@ export class QuorumTrails {
     this.#count = count;
   }
 
-  /** The store of one of the servers with somebody at its door. */
+  /** The store of one of the servers, with an observer. */
   watch(store: Store, server: number): Store {
     store.onReconnect((connection) => {
       if (connection === "commands") this.#reconnects += 1;

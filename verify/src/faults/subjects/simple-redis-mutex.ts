@@ -48,7 +48,7 @@ function newClient({ port, commandTimeoutMs }: SubjectSettings) {
   return createClient({ socket: { host: "127.0.0.1", port }, commandOptions: { timeout: commandTimeoutMs } });
 }
 
-/** A SET that was answered with OK: it is told to nobody when it was sent, and under which value. */
+/** A SET that was answered with OK. The library reports neither when it was sent nor with which value. */
 interface Grant {
   readonly sentMs: number;
   readonly value: string;

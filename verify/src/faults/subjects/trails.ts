@@ -65,7 +65,7 @@ export class Trails {
     return trail;
   }
 
-  /** The store with somebody at its door. */
+  /** The store with an observer. */
   watch(store: Store): Store {
     store.onReconnect((connection) => {
       if (connection === "commands") this.#reconnects += 1;
@@ -152,7 +152,7 @@ export class Trails {
   }
 }
 
-/** What a call came to that nobody answered. */
+/** The outcome of a call without an answer. */
 export function unanswered(error: unknown): Refused {
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   if (error instanceof StoreError && !error.mayHaveRun) return { outcome: "no", refusal: "not-sent", message };

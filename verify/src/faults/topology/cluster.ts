@@ -196,7 +196,7 @@ class Joined implements ReplicaControls {
 
   async heal(): Promise<void> {
     const old = this.#present;
-    // Nobody listens to it for a minute, so it comes back as somebody new.
+    // No node listens to it for a minute, so it comes back as a new node.
     await old.command("FLUSHALL");
     await old.command("CLUSTER", "RESET", "HARD");
     await old.command("CONFIG", "SET", "cluster-require-full-coverage", "yes");

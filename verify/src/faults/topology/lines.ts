@@ -10,7 +10,7 @@ export interface Sides {
   linesOf(index: number): Lines;
   /** The line of the first side to that server. @throws Error  there is none */
   to(server: ServerHandle): FaultProxy;
-  /** Whoever of the other side asks for `from` is led to `to` from now on. @throws Error  there is no other side */
+  /** From now on, connections of the other side to `from` lead to `to`. @throws Error  there is no other side */
   divert(from: ServerHandle, to: ServerHandle): void;
   close(): Promise<void>;
 }

@@ -252,7 +252,7 @@ export class Link {
       return;
     }
     const { exchange, fate, strike } = awaited;
-    // The reply to a copy comes to nobody.
+    // The reply to a copy has no receiver.
     if (fate !== "swallow") {
       exchange.repliedMs = monotonicMs();
       exchange.reply = frame.value;

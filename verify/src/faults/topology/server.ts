@@ -100,7 +100,7 @@ class Server implements OwnServer {
         server.#child = await server.#launch();
         return server;
       } catch (error) {
-        // Somebody else may have taken the port in between.
+        // Another process may have taken the port in between.
         if (tries === START_TRIES || !String(error).includes("Address already in use")) throw error;
       }
     }

@@ -15,7 +15,7 @@ export interface Arrival {
   end:
     | { readonly what: "passed"; readonly generation: number; readonly index: number }
     | { readonly what: "broke"; readonly generation: number }
-    /** It gave up before any of both, or nobody knows: it may have been counted all the same. */
+    /** It gave up before both, or this is unknown: it may still have been counted. */
     | { readonly what: "unknown" };
 }
 
@@ -42,7 +42,7 @@ export function judgeBarrier(
     if (broke) wrong.push(`${name} broke, and let ${passed.length} pass`);
     const lastCallMs = Math.max(...passed.map(({ callMs }) => callMs));
     const firstReturnMs = Math.min(...passed.map(({ returnMs }) => returnMs));
-    // Whoever of its parties nobody heard of any more had at least called.
+    // Parties without an outcome had at least called.
     const silent = arrivals
       .filter(({ end, callMs }) => end.what === "unknown" && callMs <= firstReturnMs)
       .map(({ callMs }) => callMs)

@@ -36,7 +36,7 @@ function newArrival({ world, lockName, member: { process } }: Scene): OwnArrival
   return arrival;
 }
 
-/** A barrier for three; now and then somebody resets it. */
+/** A barrier for three parties, which is reset now and then. */
 export const barrier: Kind = {
   name: "barrier",
   patienceMs: PATIENCE_MS,
@@ -77,7 +77,7 @@ export const barrier: Kind = {
       const { wrong, passed } = judgeBarrier(arrivals, PARTIES);
       for (let generation = 0; generation < passed; generation += 1) judge.decided("S1 of a barrier");
       for (const text of wrong) judge.violated("S1", `${lockName}: ${text}`);
-      // A server that has forgotten counts its generations anew.
+      // A server that has lost its memory counts generations from the beginning.
       if (judge.lostAt("exclusion") < Number.POSITIVE_INFINITY) continue;
       const decisions = decisionsOn(world, lockName);
       const heard = decisions.heard(world, arrivals);

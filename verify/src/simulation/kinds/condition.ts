@@ -46,7 +46,7 @@ async function waiter(scene: Scene): Promise<void> {
     scene,
     async (signal) => {
       judge.leases.over(view);
-      // It gives the mutex back and asks for it again; when it does the first, nobody is told.
+      // It releases the mutex and asks for it again. The time of the release is not reported.
       releasesOf(scene, [view]);
       try {
         return await mutex.condition("changed").wait(held.lease, { ...options, ...(signal && { signal }) });

@@ -6,7 +6,7 @@ const FIRST = "lock 0";
 const SECOND = "lock 1";
 
 const PERMIT = "lock 2";
-/** The mutex beside it, which nobody else wants, so that the second is often reached. */
+/** The mutex beside it, which no other session wants, so that the second is often reached. */
 const BESIDE = "lock 3";
 
 /**

@@ -25,7 +25,7 @@ export const semaphore: Kind = {
     if (observer === undefined || !script.name.startsWith("permits/")) return;
     const [before, after] = [membersOf(observer.before, key), membersOf(observer.after, key)];
     const used = after.get("used") ?? 0;
-    // Made fewer, they are given to nobody until what is held fits.
+    // If there are fewer permits now, none is granted until the held ones fit.
     if (used > (before.get("used") ?? 0) && used > (after.get("capacity") ?? 0))
       world.judge.violated("X1", `${script.name} gave permits until ${used} of ${after.get("capacity")} were held`);
     // The call ends with an error, so it must be true.

@@ -1,5 +1,5 @@
 /**
- * L3 of a condition: no signal is lost that somebody alive waits for; and L2: who was given the mutex again is told.
+ * L3 of a condition: no signal is lost that a live waiter waits for. L2: a waiter that gets the mutex again is notified.
  *
  * The server moves waiters in one step, so what it held before and after tells whom a signal reached. From then on that
  * waiter owes something for it: it returns with the mutex, or it gives up and hands the signal to the next in the same
@@ -62,7 +62,7 @@ export class SignalAccount {
     this.#owe(lockName, moves);
   }
 
-  /** A script has run that may have given the mutex to somebody who was signalled. */
+  /** A script has run that may have given the mutex to a signalled waiter. */
   ran(call: Call): void {
     const {
       keys: [lock = ""],
@@ -86,7 +86,7 @@ export class SignalAccount {
     delete debt.grantedMs;
   }
 
-  /** The server has let somebody leave. */
+  /** The server has let a waiter leave. */
   left(call: Call, lockName: string, outcome: string | undefined): void {
     const [, , leaver = "", entered] = call.args.map(String);
     this.#left.add(leaver);

@@ -1,5 +1,5 @@
 /**
- * By when whoever waits for others has to hear that it need not wait any longer.
+ * The time by which a waiter must be notified that it need not wait any longer.
  *
  * A message tells it, at once. Where the message was lost, or nobody listened, the next question of the waiter does: that is
  * made within one re-check of that fault's end, and from then on it listens again.

@@ -2,7 +2,7 @@ import { type Mutation, rewrite, rewriteAll } from "./mutation.js";
 
 const HAND_OFF_MS = "waiter ~= self and string.match(waiter, ';(%d+)$')";
 
-/** Mistakes in what the server makes of a grant by message that nobody has confirmed. */
+/** Mistakes in how the server handles a grant by message that was not confirmed. */
 export const HAND_OFFS: readonly Mutation[] = [
   {
     name: "the short length of a hand-off stands in the script",

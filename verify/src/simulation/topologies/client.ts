@@ -76,7 +76,7 @@ export class SimulatedClient {
   #onBack: () => void = () => {};
   #onHearing: () => void = () => {};
 
-  /** @param timeoutMs  after which nobody waits for an answer any more */
+  /** @param timeoutMs  after which an answer is no longer awaited */
   constructor(
     land: Landscape,
     process: SimulatedProcess,
@@ -299,7 +299,7 @@ export class SimulatedClient {
   }
 }
 
-/** A script of which nobody has said what it is called. */
+/** A script whose name is not known. */
 function nameless(sha1: string): Script {
   return { name: sha1.slice(0, 8), sha1, keys: [], args: [], replies: [], source: "" };
 }

@@ -91,7 +91,7 @@ function mayBeUnknown({ judge }: World, { script, args }: Call, reply: Reply): v
   if (script.name === "permits/reweigh") judge.leases.forgotten(owner);
 }
 
-/** Leaves a record that a lease begins anew: whoever was told of that has run since. */
+/** Leaves a record that a lease starts again: a client that was notified of it has run since. */
 function extended({ recorder, judge }: World, process: SimulatedProcess, call: Call): void {
   const owner = String(call.args[call.script.args.indexOf("owner")]);
   const leaseMs = Number(call.args[call.script.args.indexOf("leaseMs")]);

@@ -26,7 +26,7 @@ const LAST_CALLS: ReadonlyMap<string, LastCalls> = new Map([
   ["semaphore", EVERYTHING],
   ["read-write-lock", EVERYTHING],
   ["barrier", { groups: [[1], [1, 1]], grants: 3, isForced: true }],
-  // It is set, if it is not; somebody waits; and it is counted down from three at most.
+  // The latch is set, if it is not; a client waits; and the latch is counted down from three at most.
   ["count-down-latch", { groups: [[1], [4], [2, 2, 2]], grants: 1 }],
 ]);
 
@@ -51,7 +51,7 @@ export async function takeAll(world: TopologyWorld, plan: TopologyPlan, run: Kin
       process: place % world.members.length,
       atMs: world.nowMs,
       isTry: false,
-      // Of a latch, that it counts for nobody in particular.
+      // A latch does not count for any client in particular.
       renew: false,
       waitMs: plan.longestMs + 8_000,
       abortAfterMs: null,

@@ -63,7 +63,7 @@ const LATE_MS = 2_500;
 const LONG_TO_LEAVE_MS = 11_000 + 4_000;
 const FIRST_CALLER_ID = 5_000;
 const FIRST_PARTING_ID = 1_000_000;
-/** Which nobody else wants. */
+/** No other session wants it. */
 const PARTED_LOCK = 50;
 /** In the upper half of what a seed is made of, where nothing else is drawn from. */
 const STREAM = {
@@ -144,7 +144,7 @@ export function topologyReduced(plan: TopologyPlan, ids: ReadonlySet<number>): T
   };
 }
 
-/** Some who call while it goes wrong, so that there is somebody whom it befalls. */
+/** Some sessions call during the fault, so that it affects at least one. */
 function callersAround(
   strike: Strike,
   { processCount, sessions: [example] }: Plan,
@@ -289,7 +289,7 @@ function parted(
   ];
 }
 
-/** With a lease that outlives all faults by far: what nobody gives back is then still there. */
+/** With a lease that outlives all faults by far, so that a lock that is never released is still there. */
 function lengthened(session: Session, random: Random): Session {
   const extendMs = session.extendMs === null ? null : LONG_MS;
   return { ...session, leaseMs: LONG_MS, extendMs, holdMs: random.whole(0, 300), end: "release" };

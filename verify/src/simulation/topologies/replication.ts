@@ -24,7 +24,7 @@ export class Replication {
   readonly #ground: Ground;
   readonly #random: Random;
   #master: SimulatedServer;
-  /** Undefined while nobody follows. */
+  /** Undefined while there is no replica. */
   #replica: SimulatedServer | undefined;
   /** What was written, the oldest first, and when it reaches the replica. The first has done so, if it is due. */
   #written: { readonly arriveMs: number; readonly has: Snapshot }[] = [];
@@ -76,7 +76,7 @@ export class Replication {
    *
    * @param unaware  who still goes to the old one; see `notice`
    * @returns how many of the last writes the old one alone has
-   * @throws Error  nobody follows
+   * @throws Error  there is no replica
    */
   promote(unaware: readonly SimulatedProcess[]): number {
     const replica = this.#replica;

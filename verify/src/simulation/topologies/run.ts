@@ -139,7 +139,7 @@ function checkGivenBack({ servers, members, judge, late }: TopologyWorld, runnin
   }
 }
 
-/** L7: whoever closes leaves nothing behind, and no server keeps anything for ever. */
+/** L7: a client that closes leaves nothing behind, and no server keeps anything forever. */
 async function closeAll(world: TopologyWorld): Promise<void> {
   const { judge, setup } = world;
   const alive = world.members.filter(({ process: { isDead } }) => !isDead);

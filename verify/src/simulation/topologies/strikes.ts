@@ -82,7 +82,7 @@ function happen(world: TopologyWorld, strike: Strike): void {
 
 function promote(world: TopologyWorld, strike: Extract<Strike, { what: "promote" }>): void {
   const { replication } = world;
-  // One after the other: who takes over has to be followed by somebody first.
+  // One after the other: a server that takes over must have a replica first.
   if (replication?.replica === undefined || replication.isFailingOver) return;
   replication.isFailingOver = true;
   const { cutMs, awayMs, livesMs, rejoinInMs, restarts } = strike;

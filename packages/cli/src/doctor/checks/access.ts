@@ -69,11 +69,10 @@ const FOR_INSPECTION = /^\+(eval|scan|xadd|xrevrange)$/;
 /** Whether this user may do what locks need. */
 export const acl: Check = {
   id: "acl",
-  reads:
-    "what the present user may do, by trying: SCRIPT LOAD, EVALSHA and each command that scripts call, EVAL, XADD, PUBLISH, SUBSCRIBE (SPUBLISH, SSUBSCRIBE) on an inbox, SCAN, TIME, INFO",
-  levels: "critical: scripts or what they call; warning: channels, INFO; info: the rest",
-  risk: "NOPERM at the first acquire.",
-  fix: "ACL SETUSER, as shown",
+  reads: "what your user may do, by trying each command that locks, tools and the history need",
+  levels: "critical: scripts, or commands that they call; warning: channels, INFO; info: the rest",
+  risk: "The first acquire fails with NOPERM.",
+  fix: "the ACL SETUSER command that the finding shows",
   families: ["permissions"],
   run({ permissions, user = "default", topology, hidden, info }, { prefix }) {
     if (permissions === undefined) {

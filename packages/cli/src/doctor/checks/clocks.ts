@@ -6,7 +6,7 @@ import { millis } from "../words.js";
 /** Clocks that differ. */
 export const clockSkew: Check = {
   id: "clock-skew",
-  reads: "TIME at the middle of the round trip, of each node",
+  reads: "TIME of each node, compared with the middle of the round trip",
   levels: "warning: over 250 ms from this machine, over 100 ms between nodes; critical: over 2 s between nodes",
   risk: "Leases expire by the server's wall clock. If a replica with a wrong clock is promoted, leases become shorter or longer, and tokens may not rise.",
   fix: "run NTP (chrony) on every machine, and let it slew the clock, not step it",
@@ -72,7 +72,7 @@ function worstPair(
 export const clockRuns: Check = {
   id: "clock-runs",
   reads: "TIME twice, 200 ms apart",
-  levels: "critical: it stands still or goes back",
+  levels: "critical: the clock stands still or goes back",
   risk: "Leases never end, or end immediately. A crashed client may hold its lock forever.",
   fix: "restart the node, and fix the clock source of its machine (was a virtual machine paused or restored?)",
   families: ["clock"],

@@ -10,8 +10,9 @@ const PERMIT_INFO = "permit INFO to this user";
 export const grace: Check = {
   id: "grace",
   reads: "the marker `<prefix>:lineage`, `run_id`, `master_replid2`, uptime",
-  levels: "warning: it is quiet now; info: it was promoted, or is younger than the longest lease",
-  risk: 'It grants nothing new until the quiet time is over. With failoverGrace: "off" it grants at once, and may grant a lock that is still held.',
+  levels:
+    "warning: the server grants nothing now; info: it was promoted, or has been up for less than the longest lease",
+  risk: 'The server grants nothing new until the quiet time is over. With failoverGrace: "off" it grants immediately, and may grant a lock that is still held.',
   fix: 'wait: holders keep what they hold, and renew. For good: failoverGrace "auto", or "strict" where nothing is written to disk',
   families: ["lineage"],
   run({ role, lineage, hidden, topology }, { leaseMs }) {
@@ -89,9 +90,8 @@ function gracePeriod({ run, isPromoted, upMs, nowMs, marker }: LineageFacts, lea
 /** The URL has to lead to a server that takes writes. */
 export const role: Check = {
   id: "role",
-  reads: "`ROLE` of what the URL gives, and whether it answers at all",
-  levels:
-    "critical: a replica, a Sentinel, or no answer; warning: one server of several, or a replica, gives no answer",
+  reads: "`ROLE` of the server in the URL, and whether it replies",
+  levels: "critical: a replica, a Sentinel, or no reply; warning: one server of several, or a replica, does not reply",
   risk: "Every acquire fails with READONLY, or goes to a server that is no longer the primary.",
   fix: "point the URL at the primary, or use --sentinel NAME or --cluster, which find it",
   families: [],
@@ -139,9 +139,9 @@ export const replicas: Check = {
   id: "replicas",
   reads: "connected replicas, `min-replicas-to-write`, `min-replicas-max-lag`",
   levels:
-    "warning: replicas, and the minimum is 0, or the lag is not below the lease, or the server is older than Redis 7; info: none",
+    "warning: there are replicas, but the minimum is 0, the lag is not below the lease, or the server is older than Redis 7; info: no replicas",
   risk: "A failover loses leases that were acknowledged. A primary that is cut off continues to grant locks to clients that still reach it.",
-  fix: "min-replicas-to-write 1 and min-replicas-max-lag of a few seconds; replicas: { atLeast } in the programs; fencing tokens; Redlock. It narrows the window, it does not close it",
+  fix: "min-replicas-to-write 1 and min-replicas-max-lag of a few seconds; replicas: { atLeast } in the programs; fencing tokens; Redlock. The first two make the risk smaller, but do not remove it",
   families: [],
   run(facts, examination) {
     if (facts.role === "slave") return skipped("a replica");

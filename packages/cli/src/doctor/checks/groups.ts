@@ -8,8 +8,9 @@ const ALL_SLOTS = 16_384;
 /** Whether a cluster serves every name. */
 export const cluster: Check = {
   id: "cluster",
-  reads: "`cluster_state`, coverage, slots on the move, a sharded inbox, and that all keys of a name are in one slot",
-  levels: "critical: the state is not ok, or a slot has no server; warning: below 7.0, slots on the move",
+  reads:
+    "`cluster_state`, slots without a server, slots on the move, a sharded inbox, and whether all keys of a name are in one slot",
+  levels: "critical: the state is not ok, or a slot has no server; warning: Redis below 7.0, or slots on the move",
   risk: "Locks in those slots can be neither acquired nor renewed (CLUSTERDOWN, TRYAGAIN).",
   fix: "start the nodes that are down, or move their slots (redis-cli --cluster check, --cluster fix); finish resharding",
   families: ["cluster", "inbox"],
@@ -60,7 +61,7 @@ export const cluster: Check = {
 /** Whether the servers of a quorum are independent. */
 export const redlock: Check = {
   id: "redlock",
-  reads: "how many servers there are, their `run_id`, and who replicates whom",
+  reads: "the number of servers, their `run_id`, and which one replicates which",
   levels: "critical: the same server twice, or one replicates another; warning: an even number, or under 3",
   risk: 'A "majority" may be one machine: one failure stops all locks, or two clients hold the same lock.',
   fix: "3 or 5 independent servers without replicas among them, appendonly yes and appendfsync always on each",

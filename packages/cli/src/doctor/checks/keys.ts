@@ -47,7 +47,7 @@ function orphansIn(keys: KeyFacts, nodes: readonly NodeFacts[]): string[] {
 export const leftovers: Check = {
   id: "leftovers",
   reads:
-    "lock keys without an expiry, keys of unknown kind or form or of the wrong type, waiting claims without a client, names in use as several kinds",
+    "lock keys without an expiry, keys of an unknown kind or form or of the wrong type, waiting acquires whose client is gone, and names in use as several kinds",
   levels: "warning; info: a name of several kinds",
   risk: "A lock that can never be acquired.",
   fix: "holdfast show NAME, then holdfast release NAME --force",

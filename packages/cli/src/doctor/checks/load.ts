@@ -7,7 +7,7 @@ import { few, millis } from "../words.js";
 /** How long answers take. */
 export const latency: Check = {
   id: "latency",
-  reads: "200 round trips from here: p50, p99 and the longest, against `--lease`",
+  reads: "200 round trips from this host: p50, p99 and the longest, compared with `--lease`",
   levels: "warning: p99 over a twentieth of the lease; critical: over a sixth",
   risk: "Renewals are late, and under load holders lose their leases.",
   fix: "use a longer lease or a closer Redis; check SLOWLOG (busy), the network, and whether this process itself was blocked",

@@ -7,7 +7,7 @@ import { bytes, counted } from "../words.js";
 export const eviction: Check = {
   id: "eviction",
   reads: "`maxmemory-policy`, `maxmemory`, `evicted_keys`",
-  levels: "critical unless `noeviction`; info while there is no `maxmemory`",
+  levels: "critical unless the policy is `noeviction`; info if there is no `maxmemory`",
   risk: "The server may evict a held lock and grant it to another client. Lock keys have an expiry, so `volatile-*` evicts them first, and `allkeys-*` evicts them too.",
   fix: "CONFIG SET maxmemory-policy noeviction (and in its configuration file), or a separate Redis for locks",
   families: [],
@@ -32,8 +32,8 @@ export const eviction: Check = {
 /** A server that is full grants and renews nothing. */
 export const memory: Check = {
   id: "memory",
-  reads: "`used_memory` of `maxmemory`",
-  levels: "warning over 80 %, critical over 95 %",
+  reads: "`used_memory` and `maxmemory`",
+  levels: "warning: over 80 % used; critical: over 95 %",
   risk: "When memory is full, every acquire fails with OOM. Held leases can still be renewed and released.",
   fix: "raise maxmemory, or move other data to another Redis",
   families: [],

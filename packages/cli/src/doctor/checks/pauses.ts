@@ -15,10 +15,10 @@ const MOST_LISTED = 10;
 export const lostPauses: Check = {
   id: "lost-pauses",
   reads:
-    "histories (`<prefix>:history:{…}`: up to 5 000 of each node, the last 1 000 events of each), and whether the last pause of each lock, if nobody resumed it and its end has not come, still stands",
+    "up to 5,000 histories of each node (`<prefix>:history:{…}`, the last 1,000 events of each), and whether each lock that should still be paused is paused",
   levels: "warning",
   risk: "A failover or a restart may have lost the pause, so the lock is granted during the maintenance. Or a program without a history resumed it.",
-  fix: "holdfast pause NAME -m WHY, if the maintenance continues, then holdfast resume NAME, so that the history has its end",
+  fix: "if the maintenance continues: holdfast pause NAME -m WHY; when it is over: holdfast resume NAME, which the history needs as the end of the pause",
   families: ["pauses"],
   run(facts, { nodes }) {
     const { role, topology, pauses, hidden } = facts;

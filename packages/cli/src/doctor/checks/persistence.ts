@@ -24,8 +24,8 @@ function failures({ info, config }: NodeFacts): string[] {
 /** What a restart forgets. */
 export const persistence: Check = {
   id: "persistence",
-  reads: "`aof_enabled`, `appendfsync`, `save`, and how the last write went",
-  levels: "critical: the last write failed; warning: none, snapshots only, or `everysec`; info: `always`",
+  reads: "`aof_enabled`, `appendfsync`, `save`, and whether the last write succeeded",
+  levels: "critical: the last write failed; warning: no persistence, snapshots only, or `everysec`; info: `always`",
   risk: 'A restart loses all leases, or those of the last second or two. Two clients may then hold a lock, unless failoverGrace is "strict".',
   fix: 'appendonly yes and appendfsync always, or failoverGrace: "strict" in all programs',
   families: [],
@@ -58,7 +58,7 @@ export const persistence: Check = {
 /** An empty primary empties its replicas. */
 export const restartWipe: Check = {
   id: "restart-wipe",
-  reads: "no persistence, and replicas",
+  reads: "whether the server has replicas, but no persistence",
   levels: "critical",
   risk: "A restarted primary is empty, and empties its replicas too. All locks are then free immediately.",
   fix: "turn persistence on, or prevent an automatic restart before a replica is promoted",
@@ -83,7 +83,7 @@ export const restartWipe: Check = {
 /** A server that could not save refuses every write. */
 export const stopWrites: Check = {
   id: "stop-writes",
-  reads: "`stop-writes-on-bgsave-error`, and how the last snapshot went",
+  reads: "`stop-writes-on-bgsave-error`, and whether the last snapshot succeeded",
   levels: "critical: it failed",
   risk: "Redis refuses every write (MISCONF): no lock is granted, and no lease is renewed.",
   fix: "free disk space or repair the directory, then run BGSAVE",

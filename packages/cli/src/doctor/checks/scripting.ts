@@ -12,8 +12,8 @@ function ordinal(version: string): number | undefined {
 export const version: Check = {
   id: "version",
   reads: "`redis_version` or `valkey_version`",
-  levels: "critical under 6.2; info under 7.0, and under 7.2",
-  risk: "Before 6.2 commands are missing that the scripts call.",
+  levels: "critical: below 6.2; info: below 7.2",
+  risk: "Before 6.2, the server lacks commands that the scripts call.",
   fix: "upgrade: Redis 7.2 or later, or Valkey",
   families: [],
   run({ info }) {
@@ -35,7 +35,7 @@ export const version: Check = {
     }
     if (number < 7_002) {
       return found("info", measured, {
-        risk: "Before 7.2 time goes on while a script runs, and there is no WAITAOF. Locks are none the worse.",
+        risk: "Before 7.2 time goes on while a script runs, and there is no WAITAOF. Neither affects locks.",
       });
     }
     return ok(measured);
@@ -49,8 +49,9 @@ const NOT_NEEDED = /^(?:S?PUBLISH|PUBSUB|INFO|CLUSTER|XADD|XREVRANGE)\b/;
 export const scripts: Check = {
   id: "scripts",
   reads:
-    "SCRIPT LOAD of every script of the library, then EVALSHA with a key and without, and each command that scripts call, in a script",
-  levels: "critical; warning: PUBLISH, INFO and what else locks can do without, and scripts without keys",
+    "SCRIPT LOAD of every script of the library, then EVALSHA with and without a key, and each command that scripts call, in a script",
+  levels:
+    "critical: a script or command is refused; warning: only PUBLISH, INFO, other commands that locks do not need, or scripts without keys",
   risk: "Scripting is off or renamed, or the service refuses scripts or the commands in them. No lock can be acquired.",
   fix: "permit SCRIPT LOAD and EVALSHA, or take an endpoint of the service that lets scripts through (docs/hosting.md)",
   families: ["scripts", "permissions"],
@@ -89,9 +90,10 @@ export const scripts: Check = {
 /** What tells a waiter of its grant. */
 export const pubsub: Check = {
   id: "pubsub",
-  reads: "a message to an inbox of our own, published by a script: how many receivers were counted, and when it came",
+  reads:
+    "a message that a script publishes to an inbox of the doctor: how many receivers the server counts, and when it arrives",
   levels:
-    "critical: it came, and 0 were counted; warning: it did not come, took over 100 ms, or more than 1 were counted",
+    "critical: it arrives, but the count is 0; warning: it does not arrive, takes over 100 ms, or the count is above 1",
   risk: "A release skips a waiter whose message has 0 receivers, so it skips live waiters. A grant without a receiver blocks the lock for one lease.",
   fix: "check for a proxy, channel rights, client-output-buffer-limit pubsub, and in a cluster the sharded inbox (Redis 7)",
   families: ["inbox"],
