@@ -106,7 +106,7 @@ describe.each(["light", "dark"] as const)("in the %s theme", (theme) => {
     await picture(page, `sign-in-${theme}`);
     expect(await seriousFindings(page), "sign-in").toEqual([]);
     await enter(page, console, "#/locks?q=name%3Anobody");
-    await page.getByText("No lock fits").waitFor();
+    await page.getByText("No locks match").waitFor();
     await page.getByRole("button", { name: /^\d+ held$/ }).click();
     await page.getByRole("link", { name: "deploy:prod" }).waitFor();
     await picture(page, `empty-${theme}`);
