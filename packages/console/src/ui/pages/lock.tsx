@@ -351,7 +351,7 @@ const WAITER_COLUMNS: readonly Column<WaiterView>[] = [
   { id: "who", title: "Waiter", cell: (waiter) => <PlaceAndWho waiter={waiter} /> },
   {
     id: "since",
-    title: "Waits for",
+    title: "Waiting",
     width: "6rem",
     isNumber: true,
     cell: ({ sinceAtMs }) => <Since atMs={sinceAtMs} />,
