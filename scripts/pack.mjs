@@ -15,10 +15,9 @@ import { dirname, join } from "node:path";
 import { argv } from "node:process";
 import { pathToFileURL } from "node:url";
 import { rolldown } from "rolldown";
-
+import { inShortLines } from "../packages/cli/scripts/short-lines.mjs";
 import { writeDeclarations } from "./declarations.mjs";
 import { root } from "./setup.mjs";
-import { inShortLines } from "./short-lines.mjs";
 
 /**
  * Writes the package to `target`, from the compiled files.

@@ -16,7 +16,7 @@ import { argv } from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { rolldown } from "rolldown";
 
-import { inShortLines } from "../../../scripts/short-lines.mjs";
+import { inShortLines } from "./short-lines.mjs";
 
 const home = fileURLToPath(new URL("..", import.meta.url));
 /** What `holdfast run` imports on its way to the child. */
