@@ -15,8 +15,7 @@ import { dirname, join } from "node:path";
 import { argv } from "node:process";
 import { pathToFileURL } from "node:url";
 import { rolldown } from "rolldown";
-import { parseAst } from "rolldown/parseAst";
-
+import { inShortLines } from "../packages/cli/scripts/short-lines.mjs";
 import { writeDeclarations } from "./declarations.mjs";
 import { root } from "./setup.mjs";
 
@@ -65,32 +64,6 @@ export async function pack(home, target) {
   // Any version in the repository, so that a change of `holdfast` is not a major change for all; exactly this one for users.
   if (published.peerDependencies?.holdfast !== undefined) published.peerDependencies.holdfast = manifest.version;
   writeFileSync(join(target, "package.json"), `${JSON.stringify(published, undefined, 2)}\n`);
-}
-
-/**
- * The code with each statement and each member of a class on a line of its own. For an uncaught error, Node prints the whole line
- * that threw it: in a minified file that is the whole file, and the reader has to scroll past it to the message.
- *
- * @param {string} code
- * @returns {string}
- */
-function inShortLines(code) {
-  const starts = parseAst(code).body.flatMap((statement) => [statement.start, ...membersOf(statement)]);
-  return starts.map((start, at) => code.slice(at === 0 ? 0 : start, starts[at + 1])).join("\n");
-}
-
-/**
- * Where the members of the classes begin that a statement declares.
- *
- * @param {ReturnType<typeof parseAst>["body"][number]} statement
- * @returns {number[]}
- */
-function membersOf(statement) {
-  if (statement.type !== "VariableDeclaration") return [];
-  const values = statement.declarations.map(({ init }) => init);
-  return values.flatMap((value) =>
-    value?.type === "ClassExpression" ? value.body.body.map(({ start }) => start) : [],
-  );
 }
 
 /**

@@ -1,3 +1,4 @@
+import { consolePage } from "./console.js";
 import { gap } from "./gap.js";
 import { hot } from "./hot.js";
 import { imports } from "./import.js";
@@ -7,6 +8,7 @@ import { parallel } from "./parallel.js";
 import { redlockQuorum } from "./redlock.js";
 import { renewal } from "./renewal.js";
 import { serverTime } from "./server-time.js";
+import { startup } from "./startup.js";
 import { uncontended } from "./uncontended.js";
 import { waiters } from "./waiters.js";
 import { waiting } from "./waiting.js";
@@ -24,4 +26,6 @@ export const MEASUREMENTS: readonly Measurement[] = [
   renewal,
   redlockQuorum,
   imports,
+  startup,
+  consolePage,
 ];

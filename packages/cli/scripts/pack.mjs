@@ -16,6 +16,8 @@ import { argv } from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { rolldown } from "rolldown";
 
+import { inShortLines } from "./short-lines.mjs";
+
 const home = fileURLToPath(new URL("..", import.meta.url));
 /** What `holdfast run` imports on its way to the child. */
 const ON_THE_WAY = ["frame/connect.js", "verbs/run/run.js"];
@@ -81,17 +83,21 @@ async function bundleCommand(main, target) {
   const group = { name: "command", test: (/** @type {string} */ id) => ofRun.has(id) };
   await command.write({ ...format, chunkFileNames: "command-[name]-[hash].cjs", codeSplitting: { groups: [group] } });
   await command.close();
-  for (const file of readdirSync(format.dir).filter((name) => name.endsWith(".cjs"))) toAscii(join(format.dir, file));
+  for (const file of readdirSync(format.dir).filter((name) => name.endsWith(".cjs"))) {
+    const path = join(format.dir, file);
+    writeFileSync(path, inShortLines(inAscii(readFileSync(path, "utf8"))));
+  }
 }
 
 /**
  * With one character beyond Latin-1, V8 keeps two bytes for each.
  *
- * @param {string} file
+ * @param {string} code
+ * @returns {string}
  */
-function toAscii(file) {
+function inAscii(code) {
   const escaped = (/** @type {string} */ unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  writeFileSync(file, readFileSync(file, "utf8").replace(/[^\0-\x7f]/g, escaped));
+  return code.replace(/[^\0-\x7f]/g, escaped);
 }
 
 /** V8 reads a table sooner as JSON than as code; the client library has one of 60 kB. */

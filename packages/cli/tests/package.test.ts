@@ -160,6 +160,22 @@ describe("the command", () => {
     expect(JSON.parse(codes[3]?.stdout ?? "")).toMatchObject({ v: 1 });
   });
 
+  it("shows the message of an error that it cannot catch, not the whole bundle", async () => {
+    const hook = join(folder, "hook.cjs");
+    const isAsked = 'new Error().stack.includes("command.cjs")';
+    // It fails before it has a handler for uncaught errors, as it would on a Node that is too old for it.
+    writeFileSync(
+      hook,
+      `const { on } = process; Object.defineProperty(process, "on", { get: () => (${isAsked} ? undefined : on) });`,
+    );
+    const { code, stderr } = await call(installed.command, ["ls", "-r", redis.url], {
+      NODE_OPTIONS: `--require ${hook}`,
+    });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/dist\/command\.cjs:\d+\n.*TypeError: .* is not a function/s);
+    expect(stderr.length).toBeLessThan(10_000);
+  });
+
   it("is no larger than is accepted", () => {
     expect(gzipSync(readFileSync(join(installed.home, "dist/command.cjs"))).length).toBeLessThan(MOST_BYTES);
   });

@@ -145,7 +145,7 @@ it("a pause gets another end from its page, and whoever waits is not let in betw
   await enter(page, console, lockHash(name));
   await page.getByRole("button", { name: "Extend the pause …" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("For how long").fill("2d");
+  await dialog.getByLabel("Duration, from now").fill("2d");
   await dialog.getByLabel("Reason").fill("it takes longer");
   await dialog.getByRole("button", { name: "Extend", exact: true }).click();
   await dialog.waitFor({ state: "detached" });

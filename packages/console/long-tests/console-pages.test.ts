@@ -106,7 +106,7 @@ describe.each(["light", "dark"] as const)("in the %s theme", (theme) => {
     await picture(page, `sign-in-${theme}`);
     expect(await seriousFindings(page), "sign-in").toEqual([]);
     await enter(page, console, "#/locks?q=name%3Anobody");
-    await page.getByText("No lock fits").waitFor();
+    await page.getByText("No locks match").waitFor();
     await page.getByRole("button", { name: /^\d+ held$/ }).click();
     await page.getByRole("link", { name: "deploy:prod" }).waitFor();
     await picture(page, `empty-${theme}`);
@@ -124,6 +124,28 @@ describe.each(["light", "dark"] as const)("in the %s theme", (theme) => {
     expect(await seriousFindings(page), "help").toEqual([]);
     expect(trouble).toEqual([]);
   });
+});
+
+it("History shows a hundred lines at first, and a hundred more with each press, on a phone too", async () => {
+  const { holdfast } = redis;
+  for (let run = 1; run <= 250; run += 1)
+    await appendHistory(holdfast, { what: "skipped", kind: "mutex", name: "paged", reason: `run ${run}`, agoMs: run });
+  const console = await builtConsole(redis);
+  const { page, trouble } = await browser.open(console.origin, { width: 390 });
+  await enter(page, console, "#/history?name=paged");
+  const table = page.locator("table.data");
+  const more = page.getByRole("button", { name: "Show 100 more" });
+  for (const lines of [100, 200]) {
+    await page.getByText(`The latest ${lines} are shown.`).waitFor();
+    // One for the headings.
+    expect(await table.getAttribute("aria-rowcount")).toBe(String(lines + 1));
+    await more.click();
+  }
+  await more.waitFor({ state: "detached" });
+  expect(await table.getAttribute("aria-rowcount")).toBe("251");
+  await page.getByText("250 lines", { exact: true }).waitFor();
+  await expectNoSidewaysScroll(page);
+  expect(trouble).toEqual([]);
 });
 
 it("a name is text, whatever is in it", async () => {

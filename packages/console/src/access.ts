@@ -85,7 +85,7 @@ export class Access {
    */
   signIn(exchange: Exchange, token: string, name: string): { readonly viewer: Viewer; readonly cookie: string } {
     if (this.login !== "token")
-      throw new HttpProblem(404, "not-found", "The application around the console decides who may see it.");
+      throw new HttpProblem(404, "not-found", "The application that mounts this console decides who has access.");
     this.#check(exchange.address, token);
     const { cookie, session } = this.#sessions.begin(name);
     const { who, csrf } = session;
@@ -124,7 +124,7 @@ export class Access {
       throw new HttpProblem(429, "too-many-attempts", `Too many wrong tokens. Try again in ${seconds} s.`, { headers });
     }
     this.#attempts.failed(address, token);
-    throw new HttpProblem(401, "unauthenticated", "That is not the token of this console.", {
+    throw new HttpProblem(401, "unauthenticated", "Wrong token.", {
       headers: { "WWW-Authenticate": "Bearer" },
     });
   }

@@ -109,7 +109,7 @@ function isUnknown(error: unknown): boolean {
 /** The page was out of date: says who holds it now. */
 export function stale(entry: LockEntry, context: ViewContext): HttpProblem {
   const [holder = null] = holdersOf(entry.holders, context);
-  const now = holder === null ? "nobody holds it" : `${nameOf(holder)} holds it, token ${holder.token ?? "none"}`;
+  const now = holder === null ? "it has no holder" : `${nameOf(holder)} holds it, token ${holder.token ?? "none"}`;
   const detail = `The page was out of date: now ${now}. Nothing was done.`;
   return new HttpProblem(409, holder === null ? "not-held" : "stale", detail, { facts: { holder } });
 }

@@ -41,7 +41,7 @@ async function release(backend: Backend, ask: Ask): Promise<Done> {
     if (holder === undefined || (holder.token ?? null) !== token) throw stale(entry, ask.context);
     await forceRelease(backend, { entry, place, owner: holder.owner, reason, ask });
     const next = entry.waiters[0];
-    const after = next === undefined ? "Nobody waits for it." : `Next is ${whoIs(next, ask.context)}.`;
+    const after = next === undefined ? "It has no waiters." : `Next is ${whoIs(next, ask.context)}.`;
     return { message: `Released ${place.name}, which ${whoIs(holder, ask.context)} held. ${after}`, place };
   });
 }
@@ -54,7 +54,11 @@ async function releaseClient(backend: Backend, ask: Ask): Promise<Done> {
       surveyAll(backend.holdfast, { most: MOST_FOLLOWED }),
     ]);
     if (deadIn(known)(clientId) !== true) {
-      throw new HttpProblem(409, "stale", "That client is not known to be dead: it may come back, and is not touched.");
+      throw new HttpProblem(
+        409,
+        "stale",
+        "That client is not known to be gone: it may come back, so nothing was released.",
+      );
     }
     let released = 0;
     let refused = 0;
@@ -77,7 +81,7 @@ async function releaseClient(backend: Backend, ask: Ask): Promise<Done> {
       }
     }
     const left = refused === 0 ? "" : ` ${refused} are not yours to release.`;
-    return { message: `Released ${released} of what the dead client ${clientId} held.${left}`, place: undefined };
+    return { message: `Released ${released} of the locks of the gone client ${clientId}.${left}`, place: undefined };
   });
 }
 
@@ -85,7 +89,7 @@ async function pause(backend: Backend, ask: Ask): Promise<Done> {
   const { fields, viewer } = ask;
   const place = placeOf({ kind: fields.kind, name: fields.name, key: fields.key });
   const untilAtMs = instantOf(fields, "untilAtMs");
-  if (untilAtMs !== null && untilAtMs <= ask.context.nowMs) throw badRequest("untilAtMs must lie ahead.");
+  if (untilAtMs !== null && untilAtMs <= ask.context.nowMs) throw badRequest("untilAtMs must be in the future.");
   return audited(ask, "pause", place, null, async (reason) => {
     const { kind, key } = pausable(place);
     const {
@@ -104,7 +108,7 @@ async function pause(backend: Backend, ask: Ask): Promise<Done> {
       throw new HttpProblem(
         409,
         "already-paused",
-        `${place.name} is paused by ${made.by} already: "${made.label}". That pause stands.`,
+        `${place.name} is paused by ${made.by} already: "${made.label}". Nothing was changed.`,
       );
     }
     await remember(backend, {
@@ -117,8 +121,9 @@ async function pause(backend: Backend, ask: Ask): Promise<Done> {
       by: viewer.who,
       untilAtMs: untilAtMs ?? undefined,
     });
-    const goOn = holders.length === 0 ? "Nobody holds it." : `${holders.length} who hold it go on until they release.`;
-    return { message: `Paused ${place.name}. ${goOn} ${waiterCount} wait.`, place };
+    const goOn =
+      holders.length === 0 ? "It has no holder." : `Holders keep it until they release it: ${holders.length}.`;
+    return { message: `Paused ${place.name}. ${goOn} Waiters: ${waiterCount}.`, place };
   });
 }
 
@@ -127,7 +132,7 @@ async function extendPause(backend: Backend, ask: Ask): Promise<Done> {
   const place = placeOf({ kind: fields.kind, name: fields.name, key: fields.key });
   const pauseId = textOf(fields, "pauseId", 1_024);
   const untilAtMs = instantOf(fields, "untilAtMs");
-  if (untilAtMs !== null && untilAtMs <= ask.context.nowMs) throw badRequest("untilAtMs must lie ahead.");
+  if (untilAtMs !== null && untilAtMs <= ask.context.nowMs) throw badRequest("untilAtMs must be in the future.");
   return audited(ask, "pause", place, null, async (reason) => {
     const { kind, key } = pausable(place);
     const meant = await pauseShown(backend, place, pauseId);
@@ -148,7 +153,7 @@ async function extendPause(backend: Backend, ask: Ask): Promise<Done> {
       by: viewer.who,
       untilAtMs: untilAtMs ?? undefined,
     });
-    const end = untilAtMs === null ? "someone resumes it" : new Date(untilAtMs).toISOString();
+    const end = untilAtMs === null ? "it is resumed" : new Date(untilAtMs).toISOString();
     return { message: `${place.name} stays paused until ${end}. ${meant.by} paused it: "${meant.label}".`, place };
   });
 }
@@ -201,7 +206,7 @@ function notThatPause(
   const { pause } = standing;
   if (pause === undefined) return new HttpProblem(409, "not-paused", `${name} is not paused any more.`);
   const who = `${name} is paused by ${pause.by} now: "${pause.label}".`;
-  return new HttpProblem(409, "stale", `${who} That is another pause than the page showed.`);
+  return new HttpProblem(409, "stale", `${who} The page showed another pause.`);
 }
 
 async function resize(backend: Backend, ask: Ask): Promise<Done> {
@@ -224,7 +229,7 @@ async function resize(backend: Backend, ask: Ask): Promise<Done> {
     }
     await backend.holdfast.semaphore(place.name, { permits }).resize(permits);
     const over = entry.permits.used - permits;
-    const note = over > 0 ? ` ${over} more are out than there are; they stay valid until they come back.` : "";
+    const note = over > 0 ? ` ${over} more permits than that are in use; they stay valid until they are released.` : "";
     return { message: `${place.name} has ${permits} permits now; it had ${from}.${note}`, place };
   });
 }
@@ -238,7 +243,7 @@ async function resign(backend: Backend, ask: Ask): Promise<Done> {
     if (holder === undefined || entry.leader?.term !== term) throw stale(entry, ask.context);
     await forceRelease(backend, { entry, place, owner: holder.owner, reason, ask });
     return {
-      message: `${whoIs(holder, ask.context)} leads ${place.name} no longer, and is told so. ${entry.waiterCount} stand for election.`,
+      message: `${whoIs(holder, ask.context)} no longer leads ${place.name}, and was notified. Candidates: ${entry.waiterCount}.`,
       place,
     };
   });

@@ -28,16 +28,16 @@ function reasonOf(entry: LockEntry, { grace, pause, holders, isDead }: Circumsta
   const unreadable = unreadableSentence(entry);
   if (unreadable !== undefined) return { code: "unreadable", text: `It ${unreadable}.`, untilAtMs: null };
   if (pause !== null) {
-    const until =
-      pause.untilAtMs === null ? "until somebody resumes it" : "until the pause ends or somebody resumes it";
+    const until = pause.untilAtMs === null ? "until it is resumed" : "until the pause ends or it is resumed";
     return {
       code: "paused",
-      text: `Paused by ${pause.by ?? "somebody"}: nobody is granted ${until}.`,
+      text: `Paused${pause.by === null ? "" : ` by ${pause.by}`}: no client is granted the lock ${until}.`,
       untilAtMs: pause.untilAtMs,
     };
   }
   if (first === undefined) {
-    if (waiters === 0) return { code: "free", text: "Free: the next to ask gets it at once.", untilAtMs: null };
+    if (waiters === 0)
+      return { code: "free", text: "Free: the next client that asks gets it immediately.", untilAtMs: null };
     if (grace !== null) {
       return {
         code: "grace",
@@ -45,34 +45,34 @@ function reasonOf(entry: LockEntry, { grace, pause, holders, isDead }: Circumsta
         untilAtMs: grace.untilAtMs,
       };
     }
-    const text = "Free, and being handed over: the next waiter has been told, or asks again within seconds.";
+    const text = "Free, and being handed over: the next waiter was notified, or asks again within seconds.";
     return { code: "hand-over", text, untilAtMs: null };
   }
-  if (waiters === 0) return { code: "no-waiters", text: `Held by ${nameOf(first)}; nobody waits.`, untilAtMs: null };
+  if (waiters === 0) return { code: "no-waiters", text: `Held by ${nameOf(first)}; no waiters.`, untilAtMs: null };
   if (entry.kind === "semaphore" && entry.permits?.limit !== undefined) {
     const { used, limit } = entry.permits;
-    const over = used > limit ? ` ${used - limit} more are out than there are since it was resized.` : "";
-    const text = `${used} of ${limit} permits are out; the next waiter needs ${entry.waiters[0]?.permits ?? 1}.${over}`;
+    const over = used > limit ? ` ${used - limit} more than the limit since it was resized.` : "";
+    const text = `${used} of ${limit} permits are in use; the next waiter needs ${entry.waiters[0]?.permits ?? 1}.${over}`;
     return { code: "no-permits", text, untilAtMs: null };
   }
   if (first.clientId === null) {
     const end = first.expiresAtMs === null ? "its key has no expiry, so it never ends by itself" : "its key expires";
     return {
       code: "foreign",
-      text: `Held by ${first.owner}, which is no Holdfast client: ${end}.`,
+      text: `Held by ${first.owner}, which is not a Holdfast client: ${end}.`,
       untilAtMs: first.expiresAtMs,
     };
   }
   if (holders.every(({ clientId }) => clientId !== null && isDead(clientId) === true)) {
     const ends = holders.map(({ expiresAtMs }) => expiresAtMs ?? Number.POSITIVE_INFINITY);
     const last = Math.max(...ends);
-    const text = `The holder, ${nameOf(first)}, is gone: nothing was heard of it for a minute. Its lease ends by itself, and then the next waiter is granted.`;
+    const text = `The holder, ${nameOf(first)}, is gone: it has not been heard of for a minute. When its lease ends, the next waiter gets the lock.`;
     return { code: "dead-holder", text, untilAtMs: Number.isFinite(last) ? last : null };
   }
   const others = entry.holders.length - 1;
   const more = others > 0 ? ` and ${others} more` : "";
-  const alive = isDead(first.clientId) === false ? ", whose process is there" : "";
-  const text = `Held by ${nameOf(first)}${more}${alive}: the next waiter runs when it is released, or at the end of a lease that is not renewed.`;
+  const alive = isDead(first.clientId) === false ? ", whose process is alive" : "";
+  const text = `Held by ${nameOf(first)}${more}${alive}: the next waiter gets it when it is released, or when a lease ends without a renewal.`;
   return { code: "held", text, untilAtMs: null };
 }
 

@@ -24,6 +24,6 @@ async function graceOf(server: ServerClient, prefix: string, nowMs: number): Pro
   const untilAtMs = Math.min(nowMs, sinceAtMs) + Math.max(Number(longest), Number(before));
   if (!(untilAtMs > nowMs)) return null;
   const cause =
-    "The server was restarted or took over from another, and leases that it may have forgotten have to end first.";
+    "The server was restarted or took over from another, and leases that it may have forgotten must end first.";
   return { sinceAtMs, untilAtMs, cause };
 }

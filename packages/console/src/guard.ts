@@ -20,7 +20,7 @@ export function checkHost(exchange: Exchange, allowed: readonly string[]): void 
   throw new HttpProblem(
     421,
     "bad-host",
-    "This console is not known by that name. Start it with --allow-host NAME if it is.",
+    "This host name is not allowed. To allow it, start the console with --allow-host NAME.",
   );
 }
 
@@ -33,7 +33,7 @@ export function checkHost(exchange: Exchange, allowed: readonly string[]): void 
 export function checkSite({ req }: Exchange): void {
   const site = req.headers["sec-fetch-site"];
   if (site === undefined || site === "same-origin" || site === "none") return;
-  throw new HttpProblem(403, "csrf", "Only the console's own page may ask this.");
+  throw new HttpProblem(403, "csrf", "Only the console's own page may send this request.");
 }
 
 /**
@@ -62,7 +62,7 @@ export function checkCsrf({ req }: Exchange, expected: string): void {
   throw new HttpProblem(
     403,
     "csrf",
-    "X-Holdfast-CSRF is missing or of another login. Load the page again. Nothing was done.",
+    "X-Holdfast-CSRF is missing or belongs to another login. Reload the page. Nothing was done.",
   );
 }
 

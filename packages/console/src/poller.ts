@@ -8,7 +8,7 @@
 import type { Topic } from "./api.js";
 import { HttpProblem } from "./problem.js";
 import type { Reader, Wanted } from "./reader.js";
-import { type Change, changeOf, NOTHING, type Snapshot } from "./snapshot.js";
+import { type Change, changeOf, completed, hasTopic, NOTHING, type Snapshot } from "./snapshot.js";
 import type { StoreLink } from "./store-link.js";
 
 /** Share of the time that looking may take, as a factor. */
@@ -114,18 +114,17 @@ export class Poller {
   async #readOnce(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const topics = new Set(this.#asked);
-    this.#asked.clear();
-    for (const watcher of this.#watchers) for (const topic of watcher.topics) topics.add(topic);
+    const { topics, isSome } = this.#topicsToRead();
     const locks = [...this.#watchers].flatMap(({ lock }) => (lock === undefined ? [] : [lock]));
     const begunMs = performance.now();
     let restMs = this.#pollMs;
     try {
       const before = this.#snapshot;
-      const found = await this.#link.use((backend) => this.#reader.at(backend, { topics, locks }, before));
+      const read = await this.#link.use((backend) => this.#reader.at(backend, { topics, locks }, before));
+      const found = isSome ? completed(read, before) : read;
       this.reads += 1;
       this.#last = found;
-      restMs = found.isPartial ? 0 : Math.max(this.#pollMs, REST * (performance.now() - begunMs));
+      restMs = found.isPartial || isSome ? 0 : Math.max(this.#pollMs, REST * (performance.now() - begunMs));
       if (this.#watchers.size > 0 && !this.#isClosed) {
         this.#snapshot = found;
         const change = changeOf(before, found);
@@ -141,6 +140,19 @@ export class Poller {
         this.#timer = setTimeout(() => void this.fresh().catch(() => {}), restMs).unref();
       }
     }
+  }
+
+  /**
+   * A page that has just been opened is read first, by itself: it does not wait for a long list that another viewer watches, or
+   * watched a moment ago.
+   */
+  #topicsToRead(): { readonly topics: ReadonlySet<Topic>; readonly isSome: boolean } {
+    const asked = new Set(this.#asked);
+    this.#asked.clear();
+    const watched = new Set([...this.#watchers].flatMap((watcher) => [...watcher.topics]));
+    const missing = [...watched].filter((topic) => !hasTopic(this.#snapshot, topic));
+    const topics = new Set([...asked, ...(missing.length > 0 ? missing : watched)]);
+    return { topics, isSome: topics.size < new Set([...asked, ...watched]).size };
   }
 
   /** Reports an error once, not at each read. */

@@ -171,7 +171,7 @@ function unknownOutcome(error: unknown): unknown {
   const cause =
     error instanceof HttpProblem ? (error.cause as { readonly mayHaveRun?: unknown } | undefined) : undefined;
   if (!(error instanceof HttpProblem) || cause?.mayHaveRun !== true) return error;
-  const detail = "Redis did not answer, so it may have been done or not. Look at the lock again before you repeat it.";
+  const detail = "Redis did not answer, so the action may have been done. Look at the lock before you try again.";
   return new HttpProblem(503, "redis-down", detail, { facts: error.facts, headers: error.headers });
 }
 
@@ -180,17 +180,17 @@ function stranger(core: Core): HttpProblem {
     ? new HttpProblem(401, "unauthenticated", "Sign in with the token of this console.", {
         headers: { "WWW-Authenticate": "Bearer" },
       })
-    : new HttpProblem(403, "forbidden", "The application around this console does not let you in.");
+    : new HttpProblem(403, "forbidden", "The application that mounts this console refused access.");
 }
 
 function only(allowed: "GET" | "POST", method: string): void {
   if (method === allowed) return;
   const headers = { Allow: allowed === "GET" ? "GET, HEAD" : allowed };
-  throw new HttpProblem(405, "method-not-allowed", `Only ${allowed} is answered here. Nothing was done.`, { headers });
+  throw new HttpProblem(405, "method-not-allowed", `Only ${allowed} is allowed here. Nothing was done.`, { headers });
 }
 
 function notFound(): HttpProblem {
-  return new HttpProblem(404, "not-found", "There is nothing of that address.");
+  return new HttpProblem(404, "not-found", "No such page.");
 }
 
 /** What a person may be told of an error: those of the library say what may be assumed, and others are ours to find out about. */
@@ -201,5 +201,5 @@ function problemOf(error: unknown): HttpProblem {
     const isClosed = code === "ERR_LOCK_CLOSED";
     return new HttpProblem(isClosed ? 503 : 500, isClosed ? "closed" : "failed", String(message));
   }
-  return new HttpProblem(500, "failed", "The console itself failed. Its log says more.");
+  return new HttpProblem(500, "failed", "The console failed. See its log.");
 }

@@ -1,5 +1,14 @@
 /** What one look at everything has found, and what is different from the look before. */
-import type { ClientView, ElectionView, LockAnswer, LockRow, RedisAnswer, SemaphoreView, StoreView } from "./api.js";
+import type {
+  ClientView,
+  ElectionView,
+  LockAnswer,
+  LockRow,
+  RedisAnswer,
+  SemaphoreView,
+  StoreView,
+  Topic,
+} from "./api.js";
 
 /** A lock in detail, but for what depends on who looks. */
 export type LockDetail = Omit<LockAnswer, "v" | "atMs" | "actions">;
@@ -37,6 +46,25 @@ export const NOTHING: Snapshot = {
   elections: null,
   redis: null,
 };
+
+/** Whether that topic was read. Details of locks are always read. */
+export function hasTopic(snapshot: Snapshot, topic: Topic): boolean {
+  if (topic === "lock") return true;
+  return snapshot[topic === "locks" ? "rows" : topic] !== null;
+}
+
+/** The result of a read of some topics, with the others as they were before. */
+export function completed(found: Snapshot, before: Snapshot): Snapshot {
+  const { rows, isCut, isPartial } = found.rows === null ? before : found;
+  return {
+    ...found,
+    ...{ rows, isCut, isPartial },
+    clients: found.clients ?? before.clients,
+    semaphores: found.semaphores ?? before.semaphores,
+    elections: found.elections ?? before.elections,
+    redis: found.redis ?? before.redis,
+  };
+}
 
 /** What is different. Absent: nothing. */
 export interface Change {

@@ -46,5 +46,5 @@ export function unreadableSentence({ unreadable }: Pick<LockEntry, "unreadable">
   const [key = "", ...others] = unreadable.keys.map(plain);
   const command = `redis-cli UNLINK ${shellWord(key)}`;
   const which = others.length === 0 ? `the key ${key} is` : `one of the keys ${[key, ...others].join(", ")} is`;
-  return `cannot be read: ${which} of another type than Holdfast writes. Look at it, and if nobody needs it: ${command}`;
+  return `cannot be read: ${which} of another type than Holdfast writes. Look at it; if it is not needed: ${command}`;
 }

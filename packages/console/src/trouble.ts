@@ -7,8 +7,7 @@ export interface Trouble {
   readonly hint: string;
 }
 
-const UNKNOWN_HINT =
-  "Look at the log of Redis and at the network between it and this console; holdfast doctor looks for more.";
+const UNKNOWN_HINT = "Check the log of Redis and the network between it and this console, and run holdfast doctor.";
 
 /** What client libraries say of their own working, which tells an operator nothing. */
 const OF_THE_LIBRARY =
@@ -18,12 +17,12 @@ const HINTS: readonly (readonly [pattern: RegExp, error: string, hint: string])[
   [
     /ECONNREFUSED/,
     "Nothing listens at that address.",
-    "Start Redis, or look whether port and host are right and whether it binds to more than its own loopback.",
+    "Start Redis, or check the host and port, and whether it binds to an address that this machine can reach.",
   ],
   [
     /ENOTFOUND|EAI_AGAIN/,
-    "The host name is not known.",
-    "Look at the name in the URL, and at the name service of this machine.",
+    "The host name cannot be resolved.",
+    "Check the host name in the URL and the DNS of this machine.",
   ],
   [
     /EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|connect timeout/i,
@@ -37,14 +36,14 @@ const HINTS: readonly (readonly [pattern: RegExp, error: string, hint: string])[
   ],
   [
     /NOPERM/,
-    "Redis does not let this user do that.",
-    "holdfast doctor --only acl prints the line of ACL SETUSER that is missing.",
+    "Redis does not permit this user to do that.",
+    "holdfast doctor --only acl prints the missing ACL SETUSER line.",
   ],
-  [/LOADING/, "Redis is loading its data.", "It answers when it has done so; it was restarted a moment ago."],
+  [/LOADING/, "Redis is loading its data.", "It was restarted a moment ago, and answers when it has finished."],
   [
     /MISCONF/,
     "Redis cannot save its data and refuses all writes.",
-    "Disk space and the last save: INFO persistence. Locks cannot be taken until then.",
+    "Check disk space and the last save (INFO persistence). Until it can save, locks cannot be acquired.",
   ],
   [
     /\bOOM\b/,
@@ -55,7 +54,7 @@ const HINTS: readonly (readonly [pattern: RegExp, error: string, hint: string])[
   [
     /CLUSTERDOWN|ClusterAllFailed|TRYAGAIN/,
     "The cluster does not serve all of its slots.",
-    "CLUSTER INFO says which; holdfast doctor --only cluster explains.",
+    "Run CLUSTER INFO, or holdfast doctor --only cluster.",
   ],
   [
     /BUSY\b/,
@@ -65,12 +64,12 @@ const HINTS: readonly (readonly [pattern: RegExp, error: string, hint: string])[
   [
     /protected mode|DENIED/i,
     "Redis is in protected mode and refuses clients of other machines.",
-    "Give it a password or an ACL user; do not just switch the mode off.",
+    "Set a password or an ACL user; do not only switch the mode off.",
   ],
   [
     /certificate|SSL|TLS|EPROTO/i,
     "The encrypted connection was refused.",
-    "rediss:// or redis://, and --tls-ca for a certificate of your own.",
+    "Check whether the URL needs rediss:// or redis://, and use --tls-ca for your own certificate authority.",
   ],
   [/No server|quorum|majority/i, "Too few of the servers answer.", "A lock on a quorum needs more than half of them."],
   [

@@ -226,7 +226,7 @@ describe("a pause", () => {
     expect(site.audit.filter(({ outcome }) => outcome === "done").map(({ detail }) => detail)).toEqual([
       expect.stringContaining("Paused migration."),
       expect.stringContaining("migration stays paused until 2"),
-      expect.stringContaining("migration stays paused until someone resumes it."),
+      expect.stringContaining("migration stays paused until it is resumed."),
       expect.stringContaining("Resumed migration."),
     ]);
   });

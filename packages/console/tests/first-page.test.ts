@@ -1,5 +1,5 @@
 /** A list that takes long to read: its first page comes before the rest, and is not called the whole. */
-import { expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { readEvents } from "./event-reader.js";
 import { redisScene, startConsole, TOKEN } from "./scene.js";
 
@@ -11,10 +11,13 @@ const FILL = `
     redis.call('SET', (string.gsub(KEYS[1], 'first', tostring(n))), redis.call('GET', KEYS[1]), 'PX', 600000)
   end`;
 
-it("the first locks of many come before all of them, marked as a part", async () => {
+beforeAll(async () => {
   await redis.holdfast.mutex("first").acquire({ leaseMs: 600_000 });
   const [key] = (await redis.server.command("KEYS", "*mutex:{first}")) as string[];
   await redis.server.command("EVAL", FILL, 1, key ?? "", LOCKS);
+});
+
+it("the first locks of many come before all of them, marked as a part", async () => {
   const site = await startConsole({ holdfast: redis.holdfast });
   const stream = await readEvents(site.port, "/api/events?topics=locks", { authorization: `Bearer ${TOKEN}` });
   const { data: first } = await stream.next("state", ({ locks }) => locks !== null);
@@ -24,6 +27,20 @@ it("the first locks of many come before all of them, marked as a part", async ()
   const { data: all } = await stream.next("state");
   expect(all.locks).toMatchObject({ isCut: false });
   expect(all.locks.isPartial).toBeUndefined();
+  expect(all.locks.rows).toHaveLength(LOCKS + 1);
+  stream.close();
+});
+
+it("they come early too for a viewer who watched another page a moment ago", async () => {
+  const site = await startConsole({ holdfast: redis.holdfast });
+  const authorization = `Bearer ${TOKEN}`;
+  const other = await readEvents(site.port, "/api/events?topics=clients", { authorization });
+  await other.next("state", ({ clients }) => clients !== null);
+  const stream = await readEvents(site.port, "/api/events?topics=locks", { authorization });
+  other.close();
+  const { data: first } = await stream.next("state", ({ locks }) => locks !== null);
+  expect(first.locks.isPartial).toBe(true);
+  const { data: all } = await stream.next("state", ({ locks }) => locks.isPartial === undefined);
   expect(all.locks.rows).toHaveLength(LOCKS + 1);
   stream.close();
 });

@@ -123,8 +123,8 @@ describe("why the next waiter is not running", () => {
   });
 
   it("does not call a holder alive of whom that is not known", () => {
-    expect(said(held)[1]).not.toContain("is there");
-    expect(said(held, false)[1]).toContain("is there");
+    expect(said(held)[1]).not.toContain("is alive");
+    expect(said(held, false)[1]).toContain("is alive");
   });
 });
 

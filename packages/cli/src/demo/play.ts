@@ -48,9 +48,11 @@ const SETTLE_WITHIN_MS = 10 * LEASE_MS;
 export async function play(options: Play): Promise<PlaySummary> {
   const { workers, forMs, say } = options;
   const firstMs = Math.min(LONGEST_FIRST_ACT_MS, forMs / 4);
-  say(`${workers} workers settle payments. Impatient customers press the button again, and reach some worker.`);
+  say(
+    `${workers} workers settle payments. Impatient customers press the button again, and any worker may get the request.`,
+  );
 
-  say("\nWithout a lock: each worker looks whether the payment has its order, charges, and writes it.");
+  say("\nWithout a lock: each worker checks for an order, charges the card, and writes the order.");
   const without = new Act(options, new CountingShop(), false);
   await without.run(firstMs);
   const withoutLock = without.shop.books();
@@ -64,7 +66,9 @@ export async function play(options: Play): Promise<PlaySummary> {
   const withLock = withLocks.shop.books();
   const { deaths } = withLocks;
   say(`  ${summaryOf(withLock)}`);
-  say(`  at most ${withLock.mostAtOnce} charges at a time, ${withLock.leaders} leaders one after the other`);
+  say(
+    `  at most ${withLock.mostAtOnce} charges at a time, ${withLock.leaders === 1 ? "1 leader" : `${withLock.leaders} leaders in turn`}`,
+  );
   return {
     withoutLock,
     withLock,
@@ -102,7 +106,7 @@ class Act {
   readonly #hands: Hand[] = [];
   readonly #settling = new Map<string, string>();
   #lastPayment = 0;
-  #leader = "nobody";
+  #leader = "no worker";
 
   constructor(options: Play, shop: CountingShop, withLock: boolean) {
     this.#options = options;
@@ -187,7 +191,7 @@ class Act {
       if (death === undefined) return;
       death.settledAfterMs = performance.now() - death.atMs;
       const after = formatMs(death.settledAfterMs);
-      this.#options.say(`  ${name} settled ${event.payment} of the dead ${death.worker}, ${after} after the kill`);
+      this.#options.say(`  ${name} settled ${event.payment} of the killed ${death.worker}, ${after} after the kill`);
     }
   }
 

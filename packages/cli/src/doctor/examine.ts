@@ -111,7 +111,7 @@ export function judge(
 
 function verdictsOn(check: Check, facts: NodeFacts, examination: Examination): readonly Verdict[] {
   const isAway = facts.unreachable !== undefined && check.id !== "role";
-  return isAway ? skipped("the node gives no answer: see role") : check.run(facts, examination);
+  return isAway ? skipped("the node does not answer: see role") : check.run(facts, examination);
 }
 
 function findingOf(check: Check, { node }: NodeFacts, verdict: Verdict): Finding {

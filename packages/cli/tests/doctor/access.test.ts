@@ -114,10 +114,10 @@ test("a command that the server lets no script call is named", async () => {
   const quiet = await startRedis({ args: ["--rename-command", "PUBLISH", ""] });
   try {
     expect(said(await examined([at(renamed.port)], ["scripts"]), "scripts")).toMatch(
-      /^critical: this server lets no script call TIME$/,
+      /^critical: this server does not let scripts call TIME$/,
     );
     expect(said(await examined([at(quiet.port)], ["scripts"]), "scripts")).toMatch(
-      /^warning: this server lets no script call PUBLISH$/,
+      /^warning: this server does not let scripts call PUBLISH$/,
     );
   } finally {
     await Promise.all([renamed.stop(), quiet.stop()]);

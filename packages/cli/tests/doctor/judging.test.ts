@@ -171,9 +171,9 @@ const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
     "exposure",
     "this machine alone",
     { anonymous: "admitted", config: { bind: "127.0.0.1 -::1", "protected-mode": "no" } },
-    "ok: no password, but it listens to this machine",
+    "ok: no password, but it listens only on this machine",
   ],
-  ["exposure", "turned away by protected mode", { anonymous: "denied" }, "info: protected mode turns this host away"],
+  ["exposure", "turned away by protected mode", { anonymous: "denied" }, "info: protected mode refuses this host"],
   ["exposure", "a user without rights", { anonymous: "restricted" }, "ok: no access to keys without"],
   [
     "acl",
@@ -215,7 +215,7 @@ const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
     "acl",
     "what could not be tried",
     { permissions: { missing: [], forbidden: [], untried: new Map([["+get", "LOADING"]]) } },
-    "unknown: could not be tried: +get (LOADING)",
+    "unknown: could not be tested: +get (LOADING)",
   ],
   [
     "scripts",
@@ -227,7 +227,7 @@ const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
     "scripts",
     "loaded and not called",
     { scripts: { loaded: 48, refused: [], notCalled: "ERR no" } },
-    "critical: scripts load, and cannot be called",
+    "critical: scripts load but cannot be called",
   ],
   [
     "pubsub",
@@ -273,13 +273,13 @@ const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
     "clock-runs",
     "frozen",
     { clock: { offsetMs: 0, uncertaintyMs: 1, serverRanMs: 0, clientRanMs: 205 } },
-    "critical: 0.00 ms went by there while 205 ms did here",
+    "critical: 0.00 ms passed on the server's clock while 205 ms passed here",
   ],
   [
     "clock-runs",
     "backwards",
     { clock: { offsetMs: 0, uncertaintyMs: 1, serverRanMs: -40, clientRanMs: 205 } },
-    "critical: -40 ms went by",
+    "critical: -40 ms passed",
   ],
   [
     "latency",
@@ -389,7 +389,7 @@ test("grace: what is quiet is told with the time that is left", () => {
   const ofQuorum = (marker: object): string =>
     verdicts("grace", facts("Redis 7.2", { topology: "redlock", lineage: { ...lineage, marker } as never }))[0] ?? "";
   expect(ofQuorum({ pending: run, sinceMs: nowMs - 600_000, longestMs: 1_000 })).toBe(
-    "warning: quiet for 50m more: it was restarted, and too few other servers have said how long leases are",
+    "warning: quiet for 50m more: it was restarted, and too few other servers have reported the longest lease",
   );
   expect(ofQuorum({ ...pending, heard: run })).toMatch(/^warning: quiet for 20s more, until 2026-/);
   expect(with_({ isPromoted: true, marker: { run, sinceMs: 0, longestMs: 30_000 } })[0]).toBe(

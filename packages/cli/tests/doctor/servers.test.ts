@@ -88,7 +88,7 @@ test("what is set up as nobody should is found, each with its fix", async () => 
   );
   // It listens to this machine alone, as all servers of tests.
   expect(said(findings, "exposure", `127.0.0.1:${unwell.port}`)).toMatch(
-    /^ok: no password, but it listens to this machine alone/,
+    /^ok: no password, but it listens only on this machine/,
   );
   // The replica was met on the way, and is none the worse for being one.
   expect(said(findings, "role", `127.0.0.1:${replica.port}`)).toBe(`ok: replica of 127.0.0.1:${unwell.port}`);

@@ -179,7 +179,7 @@ test("how to find out depends on why it is not known", () => {
     expect(judged(unread(why))).toEqual([expect.stringMatching(/^unknown: .*; permit SCAN and XREVRANGE/)]);
   }
   for (const why of ["Command timed out", "no answer in the time given by --for"]) {
-    expect(judged(unread(why))).toEqual([expect.stringMatching(/^unknown: .*; give it more time: --for 1m$/)]);
+    expect(judged(unread(why))).toEqual([expect.stringMatching(/^unknown: .*; allow more time: --for 1m$/)]);
   }
 });
 

@@ -96,7 +96,7 @@ export function ActionForm(props: ActionFormProps): JSX.Element {
         )}
         {problem !== undefined && (
           <div id={problemId} class="problem" role="alert">
-            <p class="strong">{typeof problem === "string" ? "It is not known whether it was done" : problem.title}</p>
+            <p class="strong">{typeof problem === "string" ? "The outcome is unknown" : problem.title}</p>
             <p>{typeof problem === "string" ? problem : problem.detail}</p>
           </div>
         )}
@@ -109,7 +109,7 @@ export function ActionForm(props: ActionFormProps): JSX.Element {
           maxLength={REASON_MAX_BYTES}
           required
           autocomplete="off"
-          placeholder="It goes into the audit line and to whoever loses the lock"
+          placeholder="Shown in the audit log and to the clients that it affects"
           onInput={({ currentTarget }) => setReason(currentTarget.value)}
         />
         {confirm !== undefined && <ConfirmName name={confirm} typed={typed} onType={setTyped} />}
@@ -118,7 +118,7 @@ export function ActionForm(props: ActionFormProps): JSX.Element {
             Cancel
           </button>
           <button type="submit" class={isGrave ? "grave" : "primary"} disabled={!isComplete || isSending}>
-            {isSending ? "Asking …" : verb}
+            {isSending ? "Sending …" : verb}
           </button>
         </div>
       </form>

@@ -50,7 +50,9 @@ export function App({ trouble }: { readonly trouble?: string | undefined }): JSX
   if (who === undefined) return <Unreachable />;
   if (!who.isSignedIn && who.login === "token") return <SignInPage trouble={trouble} />;
   if (!who.isSignedIn)
-    return <main class="alone">You may not see this console. Sign in to the application around it.</main>;
+    return (
+      <main class="alone">You do not have access to this console. Sign in to the application that mounts it.</main>
+    );
   return <Frame session={who} />;
 }
 
@@ -60,7 +62,7 @@ function Unreachable(): JSX.Element {
     const timer = setInterval(() => void refreshSession().catch(() => undefined), 2_000);
     return () => clearInterval(timer);
   }, []);
-  return <main class="alone">The console does not answer yet. This page goes on by itself when it does.</main>;
+  return <main class="alone">The console does not answer yet. This page retries until it does.</main>;
 }
 
 function Frame({ session: who }: { readonly session: SessionAnswer }): JSX.Element {
@@ -77,7 +79,7 @@ function Frame({ session: who }: { readonly session: SessionAnswer }): JSX.Eleme
   return (
     <>
       <button type="button" class="skip" onClick={() => document.getElementById("main")?.focus()}>
-        To the content
+        Skip to content
       </button>
       <header class={`topbar ${env?.tone ?? "none"}`}>
         <a class="brand" href={hrefOf("locks")}>
@@ -119,13 +121,13 @@ function Menu({ here }: { readonly here: PageName }): JSX.Element {
 }
 
 const LIVE_WORDS: Readonly<Record<Liveness, readonly [word: string, meaning: string]>> = {
-  connecting: ["connecting", "The stream of changes is being opened"],
-  loading: ["loading", "What this page shows is being read"],
-  down: ["Redis is down", "The console answers, and Redis does not. It is tried again every few seconds"],
-  live: ["live", "Changes are shown as they happen. Press to stop"],
-  polling: ["polling", "The stream does not get through: asked again every 5 s"],
-  offline: ["offline", "The console does not answer. It is tried again every 5 s"],
-  stopped: ["stopped", "Nothing moves until you go on. Press to go on"],
+  connecting: ["connecting", "Connecting to the stream of changes"],
+  loading: ["loading", "Reading what this page shows"],
+  down: ["Redis is down", "The console is up, but Redis does not answer. The console retries every few seconds"],
+  live: ["live", "Changes appear as they happen. Click to stop"],
+  polling: ["polling", "The stream is blocked: this page asks every 5 s instead"],
+  offline: ["offline", "The console does not answer. This page retries every 5 s"],
+  stopped: ["stopped", "Updates are stopped. Click to resume"],
 };
 
 function LiveMark(): JSX.Element {

@@ -17,7 +17,7 @@ export interface KeyActions {
 /** For the help, in the order in which they stand there. */
 export const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ["/", "Filter"],
-  ["j k", "Next row, row before"],
+  ["j k", "Next row, previous row"],
   ["Enter", "Open the row"],
   ["g l", "Locks"],
   ["g c", "Clients"],
@@ -26,9 +26,9 @@ export const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ["g o", "Once"],
   ["g h", "History"],
   ["g r", "Redis"],
-  ["p", "Stop updates, and go on"],
+  ["p", "Stop or resume updates"],
   ["?", "This help"],
-  ["Esc", "Close, leave the list"],
+  ["Esc", "Close, or leave the list"],
 ];
 
 const AFTER_G: Readonly<Record<string, PageName>> = {

@@ -31,20 +31,20 @@ export function PauseDialog({
       }}
     >
       <p>
-        Nobody new gets <Outside text={name} isCode /> while it is paused.{" "}
+        No client can acquire <Outside text={name} isCode /> while it is paused.{" "}
         {holderCount > 0 &&
-          `Its ${holderCount === 1 ? "holder goes" : `${holderCount} holders go`} on until they are done.`}
+          `${holderCount === 1 ? "Its holder keeps" : `Its ${holderCount} holders keep`} it until it is released.`}
       </p>
-      <label for={id}>For how long, from now</label>
+      <label for={id}>Duration, from now</label>
       <input
         id={id}
         value={length}
         autocomplete="off"
         aria-invalid={lengthMs === undefined}
-        placeholder="until somebody resumes it"
+        placeholder="until it is resumed"
         onInput={({ currentTarget }) => setLength(currentTarget.value)}
       />
-      <p class="hint">Such as 15m, 1h30m or 2d. Empty: until somebody resumes it.</p>
+      <p class="hint">For example 15m, 1h30m or 2d. Empty: until it is resumed.</p>
     </ActionForm>
   );
 }
@@ -55,8 +55,8 @@ export function ResumeDialog({ row, pause }: { readonly row: LockRow; readonly p
   return (
     <ActionForm title="Resume" verb="Resume" action="resume" body={() => ({ kind, name, key, pauseId: pause.id })}>
       <p>
-        <Outside text={name} isCode /> is granted again.{" "}
-        {waiterCount > 0 && `${count(waiterCount, "waiter")} wait for it.`}
+        <Outside text={name} isCode /> can be acquired again.{" "}
+        {waiterCount > 0 && `It has ${count(waiterCount, "waiter")}.`}
       </p>
       <dl class="facts">
         <dt>Paused by</dt>
@@ -96,8 +96,8 @@ export function ResizeDialog({ name, permits }: { readonly name: string; readonl
       }}
     >
       <p>
-        <Outside text={name} isCode /> has {count(from, "permit")}, of which {permits.used} are out. Programs that still
-        ask with the old number are refused, so change them as well.
+        <Outside text={name} isCode /> has {count(from, "permit")}, and {permits.used} are in use. Programs that still
+        use the old number are refused, so change them as well.
       </p>
       <label for={id}>Permits</label>
       <input
@@ -110,7 +110,7 @@ export function ResizeDialog({ name, permits }: { readonly name: string; readonl
       />
       {to < permits.used && (
         <p class="hint">
-          {permits.used} are out: nothing is taken away, and nothing new is granted until fewer than {to} are.
+          {permits.used} are in use: none is taken away, and none is granted until fewer than {to} are in use.
         </p>
       )}
     </ActionForm>
@@ -134,11 +134,11 @@ export function ResignDialog({ election }: { readonly election: ElectionView }):
       </p>
       <dl class="facts">
         <dt>Leader</dt>
-        <dd>{leader === null ? "nobody" : <Who somebody={leader} />}</dd>
+        <dd>{leader === null ? "none" : <Who somebody={leader} />}</dd>
         <dt>Term</dt>
         <dd>{leader?.term ?? "none"}</dd>
         <dt>Next</dt>
-        <dd>{candidateCount === 0 ? "nobody stands: there will be no leader" : count(candidateCount, "candidate")}</dd>
+        <dd>{candidateCount === 0 ? "no candidates: there will be no leader" : count(candidateCount, "candidate")}</dd>
       </dl>
     </ActionForm>
   );
@@ -148,7 +148,7 @@ export function ResignDialog({ election }: { readonly election: ElectionView }):
 export function ReleaseClientDialog({ client }: { readonly client: ClientView }): JSX.Element {
   return (
     <ActionForm
-      title="Release all of a dead client"
+      title="Release all locks of a gone client"
       verb="Release all"
       action="release-client"
       isGrave
@@ -156,8 +156,8 @@ export function ReleaseClientDialog({ client }: { readonly client: ClientView })
       body={() => ({ clientId: client.clientId })}
     >
       <p>
-        <Who somebody={client} /> has gone silent, and holds {count(client.heldCount, "lock")}. They would be free by
-        themselves when its leases end. The server checks again that it is dead.
+        <Who somebody={client} /> is gone and holds {count(client.heldCount, "lock")}, which become free when its leases
+        end. Before it releases them, the server checks again that the client is gone.
       </p>
     </ActionForm>
   );

@@ -27,11 +27,11 @@ export function ReleaseDialog({ row, holder: shown }: ReleaseDialogProps): JSX.E
       onStale={(problem) => setHolder(problem.holder ?? undefined)}
     >
       <p>
-        Takes <Outside text={name} isCode /> away from its holder. Its lease is told at once, but work that is under way
-        may go on for a moment beside the next holder: only a check of the token stops that.
+        Takes <Outside text={name} isCode /> from its holder. The holder is notified immediately, but its work may
+        continue for a moment beside the next holder. Only a check of the fencing token prevents that.
       </p>
       {holder === undefined ? (
-        <p class="strong">Nobody holds it now.</p>
+        <p class="strong">It has no holder now.</p>
       ) : (
         <dl class="facts">
           <dt>Holder</dt>
@@ -49,7 +49,7 @@ export function ReleaseDialog({ row, holder: shown }: ReleaseDialogProps): JSX.E
           <dt>Token</dt>
           <dd class="code">{holder.token === null ? "none" : String(holder.token)}</dd>
           <dt>Next</dt>
-          <dd>{waiterCount === 0 ? "nobody waits" : `${count(waiterCount, "waiter")}, the first gets it at once`}</dd>
+          <dd>{waiterCount === 0 ? "no waiters" : `${count(waiterCount, "waiter")}; the first gets it immediately`}</dd>
         </dl>
       )}
     </ActionForm>

@@ -50,7 +50,7 @@ async function send<Answer extends Stamped>(path: string, init: RequestInit): Pr
     // Relative to the document, which is the base path.
     response = await fetch(path, { ...init, credentials: "same-origin", cache: "no-store", redirect: "error" });
   } catch {
-    throw new RequestError("The console does not answer. It may have been stopped, or the way to it is interrupted.");
+    throw new RequestError("The console does not answer. It was stopped, or the network is interrupted.");
   }
   const isJson = /json/.test(response.headers.get("content-type") ?? "");
   const answer: unknown = isJson ? await response.json().catch(() => undefined) : undefined;

@@ -25,8 +25,8 @@ export function ResolveDialog({ row }: { readonly row: OnceRow }): JSX.Element {
       }}
     >
       <p>
-        Attempt {attempt} of <Outside text={key} isCode /> ended at <At atMs={endedAtMs} />, and nobody knows whether
-        its effect has happened. Find that out first: a wrong answer does it twice, or never.
+        Attempt {attempt} of <Outside text={key} isCode /> ended at <At atMs={endedAtMs} />, and it is unknown whether
+        its effect happened. Find out first: after a wrong answer it happens twice, or never.
       </p>
       <fieldset>
         <legend>Its effect</legend>

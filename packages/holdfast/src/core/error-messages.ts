@@ -176,7 +176,7 @@ export function pausedMessage(lockName: string, pause: Pause): string {
 }
 
 function describePause({ by, label, sinceAtMs, untilAtMs }: Pause): string {
-  const end = untilAtMs === undefined ? "someone resumes it" : instant(untilAtMs);
+  const end = untilAtMs === undefined ? "it is resumed" : instant(untilAtMs);
   return `paused by ${quote(by)} for ${quote(label)} since ${instant(sinceAtMs)}, until ${end}`;
 }
 

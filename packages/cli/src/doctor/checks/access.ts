@@ -27,23 +27,23 @@ export const exposure: Check = {
     if (anonymous === "uncertified") return ok("no access without a certificate");
     if (anonymous === "restricted") return ok("no access to keys without a password");
     if (anonymous === "denied") {
-      return found("info", "protected mode turns this host away", {
+      return found("info", "protected mode refuses this host", {
         risk: "Clients of other hosts are refused (DENIED).",
         fix: "set a password; protected mode then has no effect",
       });
     }
     if (anonymous === undefined) {
       return unknown(
-        `whether it gives access without a password could not be tried (${facts.hidden.get("anonymous") ?? "no answer"})`,
+        `access without a password could not be tested (${facts.hidden.get("anonymous") ?? "no answer"})`,
         "try it by hand: redis-cli -h HOST PING",
       );
     }
     const isOpen = isOpenToNetwork(facts);
     const bind = `bind ${config.get("bind") || "to all addresses"}`;
-    if (isOpen === false) return ok(`no password, but it listens to this machine alone (${bind})`);
+    if (isOpen === false) return ok(`no password, but it listens only on this machine (${bind})`);
     if (isOpen === undefined) {
       return unknown(
-        "no password, and it does not show bind: it may listen to a network",
+        "no password, and bind is not shown: it may listen on a network",
         "permit CONFIG GET to this user, or look at its bind and protected-mode",
       );
     }
@@ -77,7 +77,7 @@ export const acl: Check = {
   run({ permissions, user = "default", topology, hidden, info }, { prefix }) {
     if (permissions === undefined) {
       return unknown(
-        `rights could not be tried (${hidden.get("permissions") ?? "no answer"})`,
+        `rights could not be tested (${hidden.get("permissions") ?? "no answer"})`,
         "look with ACL WHOAMI and ACL GETUSER",
       );
     }
@@ -102,10 +102,10 @@ export const acl: Check = {
           })
         : []),
       ...(untried.size > 0
-        ? unknown(`could not be tried: ${few([...untried].map(([rule, why]) => `${rule} (${why})`))}`, fix)
+        ? unknown(`could not be tested: ${few([...untried].map(([rule, why]) => `${rule} (${why})`))}`, fix)
         : []),
     ];
-    return verdicts.length > 0 ? verdicts : ok(`user ${user} may do all that locks need`);
+    return verdicts.length > 0 ? verdicts : ok(`user ${user} has all rights that locks need`);
   },
 };
 

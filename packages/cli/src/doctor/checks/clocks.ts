@@ -82,7 +82,7 @@ export const clockRuns: Check = {
         `the clock could not be read (${hidden.get("clock") ?? "no answer to TIME"})`,
         "permit TIME to this user",
       );
-    const measured = `${millis(clock.serverRanMs)} went by there while ${millis(clock.clientRanMs)} did here`;
+    const measured = `${millis(clock.serverRanMs)} passed on the server's clock while ${millis(clock.clientRanMs)} passed here`;
     return clock.serverRanMs <= 0 ? found("critical", measured) : ok(measured);
   },
 };

@@ -20,8 +20,8 @@ export const grace: Check = {
     if (lineage === undefined) {
       const why = hidden.get("lineage");
       return unknown(
-        `it cannot be seen whether this server took over from another${why === undefined ? "" : ` (${why})`}`,
-        `${PERMIT_INFO}: without it no program can see that either`,
+        `whether this server took over from another is not visible${why === undefined ? "" : ` (${why})`}`,
+        `${PERMIT_INFO}: programs cannot see it without INFO either`,
       );
     }
     return topology === "redlock" && isAlone(lineage) ? alone(lineage) : gracePeriod(lineage, leaseMs);
@@ -41,7 +41,7 @@ function alone({ nowMs, marker }: LineageFacts): Verdict[] {
   const restMs = Math.min(longestMs, (marker?.sinceMs ?? 0) + longestMs - nowMs);
   return found(
     "warning",
-    `quiet for ${formatMs(restMs)} more: it was restarted, and too few other servers have said how long leases are`,
+    `quiet for ${formatMs(restMs)} more: it was restarted, and too few other servers have reported the longest lease`,
     {
       risk: "It does not vote until a majority of the servers that were not restarted replies.",
       fix: "start the missing servers; replace a server that is gone for good with an empty one",
@@ -84,7 +84,7 @@ function gracePeriod({ run, isPromoted, upMs, nowMs, marker }: LineageFacts, lea
       fix: 'nothing to do: wait; or "strict", if it is restarted without persistence',
     });
   }
-  return ok(`the same run since ${formatMs(upMs)}, longest lease ${formatMs(longestMs)}`);
+  return ok(`running for ${formatMs(upMs)}, longest lease ${formatMs(longestMs)}`);
 }
 
 /** The URL has to lead to a server that takes writes. */
@@ -100,7 +100,7 @@ export const role: Check = {
     if (unreachable !== undefined) return noAnswer(facts, unreachable);
     if (facts.role === undefined) {
       return unknown(
-        `the server does not say what it is (${hidden.get("ROLE") ?? "no answer to ROLE"})`,
+        `the server does not report its role (${hidden.get("ROLE") ?? "no answer to ROLE"})`,
         "permit ROLE or INFO to this user",
       );
     }
@@ -128,9 +128,9 @@ function noAnswer({ isGiven, topology }: NodeFacts, why: string): Verdict[] {
   const severity = isGiven && !isOneOfMany ? "critical" : "warning";
   const risk = isGiven
     ? isOneOfMany
-      ? "A majority has to grant without it; if another one fails, that may be nobody."
+      ? "The other servers must form a majority without it. If one more fails, they may not."
       : "No lock that belongs there can be taken, and leases that it keeps cannot be renewed."
-    : "It is not there to take over; or only from here it cannot be reached, and then nothing of it could be looked at.";
+    : "It cannot take over. If it is only unreachable from here, it was not examined.";
   return found(severity, `no answer: ${why}`, { risk, fix: "start it, or repair the network path to it" });
 }
 
@@ -148,7 +148,7 @@ export const replicas: Check = {
     const count = numberIn(facts.info, "connected_slaves");
     if (count === undefined) return unknown("the server does not show INFO replication", PERMIT_INFO);
     if (facts.topology === "redlock") {
-      return count === 0 ? ok("no replicas, as it should be") : followers(facts, count, examination);
+      return count === 0 ? ok("no replicas, as expected") : followers(facts, count, examination);
     }
     if (count > 0) return followers(facts, count, examination);
     return found("info", "no replicas", {

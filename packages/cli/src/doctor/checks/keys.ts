@@ -29,7 +29,7 @@ export const shared: Check = {
 };
 
 function sampled({ seen, total, isComplete }: KeyFacts): string {
-  return isComplete ? "" : ` among ${seen} of ${total} that were looked at`;
+  return isComplete ? "" : ` among ${seen} of ${total} examined keys`;
 }
 
 /** Claims whose client has no record on any node; none where not all records were seen. */
@@ -73,7 +73,7 @@ export const leftovers: Check = {
       ...(keys.mistyped.length > 0
         ? found("warning", `${counted(keys.mistyped.length, "key")} of the wrong type: ${few(keys.mistyped)}`, {
             risk: "Another program or a person has written them. These locks can be neither acquired nor released.",
-            fix: `look at it (redis-cli TYPE), and if nobody needs it: ${keys.mistyped
+            fix: `look at it (redis-cli TYPE); if it is not needed: ${keys.mistyped
               .slice(0, 3)
               .map((key) => `redis-cli UNLINK ${shellWord(key)}`)
               .join("; ")}`,
@@ -82,7 +82,7 @@ export const leftovers: Check = {
       ...(orphans.length > 0
         ? found("warning", `${counted(orphans.length, "waiting claim")} without a client: ${few(orphans)}`, {
             risk: "None for long: the next hand-over skips it. Many of them mean that processes crash while they wait.",
-            fix: "holdfast show NAME; it goes by itself within a minute",
+            fix: "holdfast show NAME; it disappears by itself within a minute",
           })
         : []),
       ...(keys.ofSeveralKinds !== undefined && keys.ofSeveralKinds.length > 0
@@ -96,8 +96,8 @@ export const leftovers: Check = {
     return keys.isComplete
       ? ok(`nothing left over below ${prefix}:`)
       : unknown(
-          `nothing left over below ${prefix}: as far as was looked (${keys.seen} of ${keys.total} keys)`,
-          "give it more time: --for 1m",
+          `nothing left over below ${prefix}: ${keys.seen} of ${keys.total} keys were examined`,
+          "allow more time: --for 1m",
         );
   },
 };

@@ -46,9 +46,9 @@ export const busy: Check = {
     const long = slow.entries.filter(({ tookMs, atMs }) => isLong(tookMs, atMs));
     const spikes = slow.spikes.filter(({ worstMs, atMs }) => isLong(worstMs, atMs));
     const limit = config.get("busy-reply-threshold") ?? config.get("lua-time-limit");
-    const busyNote = limit === undefined ? "" : `; others are answered BUSY after ${limit} ms of a script`;
+    const busyNote = limit === undefined ? "" : `; other clients get BUSY after ${limit} ms of a script`;
     if (long.length === 0 && spikes.length === 0) {
-      return ok(`nothing took over ${millis(leaseMs / 10)} within the last day${busyNote}`);
+      return ok(`no command took over ${millis(leaseMs / 10)} within the last day${busyNote}`);
     }
     const textOf = ({ command, tookMs, atMs }: (typeof long)[number]): string =>
       `${command} ${millis(tookMs)} at ${instant(atMs)}`;
@@ -89,7 +89,7 @@ export const connections: Check = {
     }
     if (keepaliveS === 0) {
       verdicts.push(
-        ...found("info", "tcp-keepalive 0: the server never notices that a host has vanished", {
+        ...found("info", "tcp-keepalive 0: the server never notices when a host disappears", {
           risk: "Waiters of such a host count as subscribed forever, and each of its processes costs the others 3 s for each lock on which it waits.",
           fix: "CONFIG SET tcp-keepalive 60",
         }),

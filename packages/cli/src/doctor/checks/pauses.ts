@@ -7,7 +7,7 @@ import { isEndOf, isLater, lockOf, startOf } from "../deeds.js";
 import type { NodeFacts, PauseFacts, RecordedPause } from "../facts.js";
 import { counted, few, isRefused } from "../words.js";
 
-const MORE_TIME = "give it more time: --for 1m";
+const MORE_TIME = "allow more time: --for 1m";
 /** How many are listed one by one. */
 const MOST_LISTED = 10;
 

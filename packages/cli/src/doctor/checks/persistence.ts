@@ -49,7 +49,7 @@ export const persistence: Check = {
     const measured = `append-only file, appendfsync ${fsync}`;
     if (fsync !== "always") return found("warning", measured);
     return found("info", measured, {
-      risk: "None by a restart: nothing that was answered is forgotten. Each acquire waits for the disk.",
+      risk: "A restart forgets nothing that was acknowledged. Each acquire waits for the disk.",
       fix: "nothing to do",
     });
   },
@@ -96,6 +96,6 @@ export const stopWrites: Check = {
     const measured = `the last snapshot failed (${status}), stop-writes-on-bgsave-error ${stops ?? "not shown, yes by default"}`;
     if (stops === "no") return ok(measured);
     // Redis refuses only where it is to save by itself.
-    return config.get("save") === "" ? ok(`${measured}, but it is not to save by itself`) : found("critical", measured);
+    return config.get("save") === "" ? ok(`${measured}, but automatic snapshots are off`) : found("critical", measured);
   },
 };

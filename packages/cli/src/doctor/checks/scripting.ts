@@ -58,7 +58,7 @@ export const scripts: Check = {
   run({ scripts: facts, permissions, hidden }) {
     if (facts === undefined) {
       return unknown(
-        `scripts could not be tried (${hidden.get("scripts") ?? "no answer"})`,
+        `scripts could not be tested (${hidden.get("scripts") ?? "no answer"})`,
         "try it by hand: redis-cli SCRIPT LOAD 'return 1'",
       );
     }
@@ -69,12 +69,12 @@ export const scripts: Check = {
         `${refused.length} of ${loaded + refused.length} scripts are refused: ${few(refused, 2)}`,
       );
     }
-    if (notCalled !== undefined) return found("critical", `scripts load, and cannot be called: ${notCalled}`);
+    if (notCalled !== undefined) return found("critical", `scripts load but cannot be called: ${notCalled}`);
     const forbidden = permissions?.forbidden ?? [];
     const needed = forbidden.filter((command) => !NOT_NEEDED.test(command));
-    if (needed.length > 0) return found("critical", `this server lets no script call ${few(needed, 12)}`);
+    if (needed.length > 0) return found("critical", `this server does not let scripts call ${few(needed, 12)}`);
     if (forbidden.length > 0) {
-      return found("warning", `this server lets no script call ${few(forbidden, 12)}`, {
+      return found("warning", `this server does not let scripts call ${few(forbidden, 12)}`, {
         risk: "Without PUBLISH or PUBSUB waiters poll; without INFO and CLUSTER neither eviction nor a failover is noticed; without XADD there is no history.",
       });
     }
@@ -100,13 +100,13 @@ export const pubsub: Check = {
   run({ role, inbox, hidden }) {
     if (role === "slave") return skipped("a replica");
     if (inbox === undefined) {
-      return unknown(`the inbox could not be tried (${hidden.get("inbox") ?? "no answer"})`, "see acl");
+      return unknown(`the inbox could not be tested (${hidden.get("inbox") ?? "no answer"})`, "see acl");
     }
     const { isSharded, receivers, arrivedMs, failure } = inbox;
     const sort = isSharded ? "sharded" : "plain";
     if (failure !== undefined) {
       return found("warning", `no message could be sent to an inbox: ${failure}`, {
-        risk: "Waiters are told of no grant and no release: they ask now and then, and are served late and out of turn.",
+        risk: "Waiters are not notified of grants and releases: they poll, and are served late and out of turn.",
         fix: "see acl: channels have to be permitted; else look for a proxy between",
       });
     }

@@ -56,7 +56,7 @@ const COLUMNS: readonly Column<ClientView>[] = [
   },
   {
     id: "since",
-    title: "There for",
+    title: "Uptime",
     width: "6.5rem",
     fromPx: 1_000,
     isNumber: true,
@@ -65,7 +65,7 @@ const COLUMNS: readonly Column<ClientView>[] = [
   },
   {
     id: "seen",
-    title: "Seen before",
+    title: "Last seen",
     width: "7rem",
     fromPx: 760,
     isNumber: true,
@@ -98,8 +98,8 @@ export function ClientsPage(): JSX.Element {
         onSort={(next) => amend({ sort: next })}
         empty={
           <>
-            <p class="strong">No process uses a lock.</p>
-            <p>A process appears here with its first acquire, and goes a minute or so after its last.</p>
+            <p class="strong">No client uses a lock.</p>
+            <p>A process appears here at its first acquire, and disappears about a minute after its last.</p>
           </>
         }
       />
@@ -108,7 +108,7 @@ export function ClientsPage(): JSX.Element {
 }
 
 function lifeWord({ isDead }: ClientView): string {
-  return isDead === null ? "not known" : isDead ? "gone" : "alive";
+  return isDead === null ? "unknown" : isDead ? "gone" : "alive";
 }
 
 function Life({ client }: { readonly client: ClientView }): JSX.Element {
@@ -160,12 +160,12 @@ function ClientCard({ client }: { readonly client: ClientView }): JSX.Element {
         </div>
       </div>
       <DataTable
-        caption="What it holds"
+        caption="Held locks"
         rows={client.holds}
         columns={HOLD_COLUMNS}
         keyOf={({ owner, kind, name }) => `${kind}:${name}:${owner}`}
         hrefOf={lockHref}
-        empty="It holds nothing."
+        empty="It holds no locks."
       />
       {client.heldCount > client.holds.length && <p class="note">The first {client.holds.length} are shown.</p>}
     </section>

@@ -31,8 +31,8 @@ export function DownPage({ store }: { readonly store: Extract<StoreView, { state
         </p>
       )}
       <p class="muted">
-        Nobody gets a new lock meanwhile, and holders lose theirs when a lease ends without a renewal. This page goes by
-        itself when Redis is back, to where you were.
+        Until Redis is back, no lock can be acquired, and a holder loses its lock when its lease ends without a renewal.
+        This page then returns to where you were.
       </p>
     </section>
   );

@@ -106,8 +106,8 @@ export function ElectionsPage(): JSX.Element {
         onSort={(next) => amend({ sort: next })}
         empty={
           <>
-            <p class="strong">No election is going on.</p>
-            <p>An election appears here as long as somebody leads or stands.</p>
+            <p class="strong">No election is active.</p>
+            <p>An election appears here while it has a leader or a candidate.</p>
           </>
         }
       />
@@ -116,7 +116,7 @@ export function ElectionsPage(): JSX.Element {
 }
 
 function Leader({ election: { leader } }: { readonly election: ElectionView }): JSX.Element {
-  return leader === null ? <span class="none">nobody</span> : <Who somebody={leader} />;
+  return leader === null ? <span class="none">none</span> : <Who somebody={leader} />;
 }
 
 /** How long the changes were counted, if that is less than the day of the heading. */

@@ -22,11 +22,11 @@ export function HelpDialog(): JSX.Element {
       </dl>
       <h3>The filter</h3>
       <p>
-        A word is looked for in name, holder and label. <code>name:deploy</code> <code>kind:mutex</code>{" "}
-        <code>holder:ci-7</code> <code>waiting</code> <code>paused</code> <code>over:5m</code> say where. All of them
-        must hold.
+        A word matches names, holders and labels. <code>name:deploy</code> <code>kind:mutex</code>{" "}
+        <code>holder:ci-7</code> <code>waiting</code> <code>paused</code> <code>over:5m</code> are more precise. A lock
+        must match all of them.
       </p>
-      <p class="muted">What releases, pauses or resizes has no key of its own: it always asks first.</p>
+      <p class="muted">Release, pause, resize and other actions have no key, and always ask first.</p>
       <div class="buttons">
         <button type="button" onClick={close}>
           Close

@@ -65,7 +65,7 @@ export function HistoryPage(): JSX.Element {
         <label>
           <span class="hidden">Outcome</span>
           <select value={outcome} onChange={({ currentTarget }) => amend({ outcome: currentTarget.value })}>
-            <option value="">every outcome</option>
+            <option value="">all outcomes</option>
             {OUTCOMES.map((one) => (
               <option key={one} value={one}>
                 {one}
@@ -116,7 +116,7 @@ function Empty({ isKept, isFiltered }: { readonly isKept: boolean; readonly isFi
   if (isFiltered)
     return (
       <>
-        <p class="strong">Nothing of that kind in this time.</p>
+        <p class="strong">No events match in this period.</p>
         <button type="button" onClick={() => amend({ name: undefined, outcome: undefined })}>
           Show all
         </button>
@@ -124,10 +124,10 @@ function Empty({ isKept, isFiltered }: { readonly isKept: boolean; readonly isFi
     );
   return (
     <>
-      <p class="strong">{isKept ? "Nothing happened in this time." : "No history is kept here."}</p>
+      <p class="strong">{isKept ? "No events in this period." : "No history is kept here."}</p>
       <p>
-        It is written by <code>holdfast run</code> and <code>holdfast elect</code>, for pauses and forced releases, and
-        by programs that ask for it.
+        <code>holdfast run</code>, <code>holdfast elect</code>, pauses, forced releases, and programs that use{" "}
+        <code>recordHistory</code> write it.
       </p>
     </>
   );

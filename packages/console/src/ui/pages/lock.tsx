@@ -65,7 +65,7 @@ export function LockPage(): JSX.Element {
           columns={WAITER_COLUMNS}
           keyOf={({ owner }) => owner}
           underline={({ label }) => label !== null && <Maybe text={label} />}
-          empty="Nobody waits."
+          empty="No waiters."
         />
         {row.waiterCount > lock.waiters.length && <p class="note">The first {lock.waiters.length} are shown.</p>}
       </Section>
@@ -126,7 +126,7 @@ function PauseNote({ lock: { row } }: { readonly lock: LockAnswer }): JSX.Elemen
         <Since atMs={pause.sinceAtMs} />
       </dd>
       <dt>Until</dt>
-      <dd>{pause.untilAtMs === null ? "someone resumes it" : <At atMs={pause.untilAtMs} />}</dd>
+      <dd>{pause.untilAtMs === null ? "it is resumed" : <At atMs={pause.untilAtMs} />}</dd>
     </dl>
   );
 }
@@ -162,8 +162,8 @@ function TopologyNote({ lock: { row } }: { readonly lock: LockAnswer }): JSX.Ele
   return (
     <p class="explain warn">
       {row.needsTopology === "redlock"
-        ? "A Redlock of several servers: this page shows what one of them knows. A console with all its servers shows and changes the whole."
-        : "A lock on single servers, without the others of this console. A console with that server alone can change it."}
+        ? "This is a Redlock on several servers, and this page shows only what one of them knows. Start a console with all of its servers to see and change the lock."
+        : "This lock is on a single server, and this console has several. Start a console with that server alone to change it."}
     </p>
   );
 }
@@ -275,7 +275,7 @@ function HoldersRows({ row, holders, mayRelease }: HoldersRowsProps): JSX.Elemen
           {holder.label !== null && <Maybe text={holder.label} />}
         </>
       )}
-      empty="Nobody holds it."
+      empty="No holders."
     />
   );
 }
@@ -351,7 +351,7 @@ const WAITER_COLUMNS: readonly Column<WaiterView>[] = [
   { id: "who", title: "Waiter", cell: (waiter) => <PlaceAndWho waiter={waiter} /> },
   {
     id: "since",
-    title: "Waits for",
+    title: "Waiting",
     width: "6rem",
     isNumber: true,
     cell: ({ sinceAtMs }) => <Since atMs={sinceAtMs} />,
@@ -386,7 +386,7 @@ function NoHistory(): JSX.Element {
   return (
     <p>
       {isKept
-        ? "No history of this name. It is kept for holdfast run, for pauses and forced releases, and for programs that ask for it."
+        ? "No history for this name. It is written by holdfast run, pauses, forced releases, and programs that use recordHistory."
         : "History cannot be read here."}
     </p>
   );

@@ -102,13 +102,13 @@ export function LocksPage(): JSX.Element {
         onSort={(next) => amend({ sort: next === "name" ? undefined : next })}
         empty={<Empty q={q} />}
       />
-      {more?.nextCursor != null && <p class="note">There are more. Narrow the filter to see them.</p>}
+      {more?.nextCursor != null && <p class="note">There are more locks. Narrow the filter to see them.</p>}
     </>
   );
 }
 
 function kindText({ kind, needsTopology }: LockRow): string {
-  return needsTopology === null ? kind : `${kind}, in part`;
+  return needsTopology === null ? kind : `${kind}, partial`;
 }
 
 /** Locks that this console sees only in part: which ones, and that their servers are others. */
@@ -116,7 +116,9 @@ function Partial({ n }: { readonly n: number }): JSX.Element | null {
   if (n === 0) return null;
   return (
     <p class="note">
-      {n === 1 ? "1 lock needs" : `${whole(n)} locks need`} another topology: this console sees a part of it.{" "}
+      {n === 1
+        ? "1 lock needs another topology: this console sees only a part of it."
+        : `${whole(n)} locks need another topology: this console sees only a part of them.`}{" "}
       <button type="button" class="small" onClick={() => amend({ q: "partial" })}>
         Show
       </button>
@@ -190,7 +192,7 @@ function FilterBox({ q, complaint, text }: FilterBoxProps): JSX.Element {
       </label>
       <p id={hintId} class={complaint === undefined ? "hidden" : "complaint"}>
         {complaint ??
-          "Words for name, holder or label; or name: kind: holder: label: state: token: waiting paused gone late partial over:5m. All must hold."}
+          "Text in a name, holder or label; or name: kind: holder: label: state: token: waiting paused gone late partial over:5m. A lock must match all of them."}
       </p>
       <p class="count">{text}</p>
       <Announced text={text} when={q} />
@@ -218,13 +220,13 @@ function Empty({ q }: { readonly q: string }): JSX.Element {
     return (
       <>
         <p class="strong">No lock is in use.</p>
-        <p>Locks appear here by themselves as soon as somebody holds one or waits for one.</p>
+        <p>A lock appears here when a client holds it or waits for it.</p>
       </>
     );
   return (
     <>
       <p class="strong">
-        No lock fits <Outside text={q} isCode />.
+        No locks match <Outside text={q} isCode />.
       </p>
       <button type="button" onClick={() => amend({ q: undefined })}>
         Show all
@@ -237,7 +239,7 @@ function Empty({ q }: { readonly q: string }): JSX.Element {
 function complaintOf(q: string): string | undefined {
   const [, typed] = /(?:^|\s)over:(\S+)/.exec(q) ?? [];
   if (typed === undefined || /^\d+(\.\d*)?(ms?|s|h|d)?$/.test(typed)) return undefined;
-  return "over: needs a length of time, such as over:30s, over:5m or over:2h";
+  return "over: needs a duration, such as over:30s, over:5m or over:2h";
 }
 
 const ASK_AGAIN_MS = 5_000;

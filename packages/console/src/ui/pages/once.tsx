@@ -16,8 +16,8 @@ import { amend, type Params, route } from "../route.js";
 import { useStore } from "../store.js";
 
 const STATES: Readonly<Record<OnceStateName, readonly [shape: StateShape, meaning: string]>> = {
-  blocked: ["trouble", "nobody knows how it ended"],
-  running: ["held", "somebody runs it"],
+  blocked: ["trouble", "its outcome is unknown"],
+  running: ["held", "it is running"],
   abandoned: ["waiting", "its process is gone, and the next caller takes it over"],
   done: ["good", "its result is kept"],
   bare: ["good", "done, and its result was not kept"],
@@ -69,7 +69,7 @@ const COLUMNS: readonly Column<OnceRow>[] = [
   },
   {
     id: "age",
-    title: "Begun",
+    title: "Started",
     width: "6rem",
     cell: ({ firstAtMs }) => <Since atMs={firstAtMs} />,
     sortBy: ({ firstAtMs }) => -firstAtMs,
@@ -131,7 +131,7 @@ export function OncePage(): JSX.Element {
         <label>
           <span class="hidden">State</span>
           <select value={state} onChange={({ currentTarget }) => amend({ state: currentTarget.value })}>
-            <option value="">every state</option>
+            <option value="">all states</option>
             {Object.entries(STATES).map(([name, [, meaning]]) => (
               <option key={name} value={name} title={meaning}>
                 {name}
@@ -150,7 +150,7 @@ export function OncePage(): JSX.Element {
         trouble === undefined && <Loading what="calls" />
       ) : (
         <DataTable
-          caption="Calls that are done once"
+          caption="Calls"
           isMain
           rows={rows}
           columns={mayResolve ? [...COLUMNS, RESOLVE] : COLUMNS}
@@ -175,7 +175,7 @@ function Empty({ isKept, isFiltered }: { readonly isKept: boolean; readonly isFi
   if (isFiltered)
     return (
       <>
-        <p class="strong">No such call.</p>
+        <p class="strong">No calls match.</p>
         <button type="button" onClick={() => amend({ q: undefined, state: undefined })}>
           Show all
         </button>
@@ -183,9 +183,11 @@ function Empty({ isKept, isFiltered }: { readonly isKept: boolean; readonly isFi
     );
   return (
     <>
-      <p class="strong">{isKept ? "No call is on record." : "Nothing is done once on several independent servers."}</p>
+      <p class="strong">
+        {isKept ? "No call is on record." : "Calls are not recorded on several independent servers."}
+      </p>
       <p>
-        Programs that use <code>once</code>, or an Idempotency-Key, leave a record here for as long as they say.
+        Programs that use <code>once</code> or an Idempotency-Key keep a record here for the time that they set.
       </p>
     </>
   );

@@ -61,7 +61,9 @@ function Nodes({ redis }: { readonly redis: RedisAnswer }): JSX.Element {
           ))}
         </div>
       ) : (
-        <p class="note">This console was mounted without a way to ask the server about itself.</p>
+        <p class="note">
+          This console cannot show the servers, because it was mounted without <code>servers</code>.
+        </p>
       )}
     </section>
   );
@@ -79,7 +81,7 @@ function Node({ node }: { readonly node: NodeView }): JSX.Element {
         <dd>
           <Maybe text={node.version} />
         </dd>
-        <dt>Up for</dt>
+        <dt>Uptime</dt>
         <dd>{node.uptimeMs === null ? <None /> : duration(node.uptimeMs)}</dd>
         <dt>Memory</dt>
         <dd>
@@ -111,7 +113,7 @@ function Node({ node }: { readonly node: NodeView }): JSX.Element {
 }
 
 function skewText(skewMs: number): string {
-  if (Math.abs(skewMs) < 5) return "as the console's";
+  if (Math.abs(skewMs) < 5) return "same as the console's";
   return `${duration(Math.abs(skewMs))} ${skewMs > 0 ? "ahead of" : "behind"} the console's`;
 }
 
@@ -156,11 +158,11 @@ function Doctor(): JSX.Element {
       <div class="card-head">
         <h2>Doctor</h2>
         <button type="button" disabled={isRunning} onClick={() => void run()}>
-          {isRunning ? "Examining …" : "Run the doctor"}
+          {isRunning ? "Running …" : "Run the doctor"}
         </button>
       </div>
       {answer === undefined || answer.ranAtMs === null ? (
-        <p class="note">It has not been run since the console was started. It only reads, but for one probe key.</p>
+        <p class="note">Not run since the console started. It only reads, except for one probe key.</p>
       ) : (
         <>
           <p class="note">

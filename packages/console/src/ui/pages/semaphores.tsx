@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<SemaphoreView>[] = [
   },
   {
     id: "each",
-    title: "Who has which",
+    title: "Usage",
     width: "17rem",
     fromPx: 760,
     cell: (semaphore) => <Permits semaphore={semaphore} />,
@@ -103,7 +103,7 @@ export function SemaphoresPage(): JSX.Element {
         empty={
           <>
             <p class="strong">No semaphore is in use.</p>
-            <p>A semaphore appears here as long as a permit of it is out, or somebody waits for one.</p>
+            <p>A semaphore appears here while a client holds a permit or waits for one.</p>
           </>
         }
       />
@@ -124,7 +124,7 @@ function Used({ permits }: { readonly permits: PermitsView | null }): JSX.Elemen
 function Permits({ semaphore: { permits, holders } }: { readonly semaphore: SemaphoreView }): JSX.Element {
   if (permits === null || permits.limit === null) return <None />;
   const total = Math.max(permits.limit, permits.used);
-  const label = `${permits.used} of ${permits.limit} permits are out`;
+  const label = `${permits.used} of ${permits.limit} permits are in use`;
   if (total > SQUARES_AT_MOST)
     return (
       <span class="left-bar wide" role="img" aria-label={label}>

@@ -58,8 +58,7 @@ export function SignInPage({ trouble: before }: { readonly trouble?: string | un
           onInput={({ currentTarget }) => setToken(currentTarget.value)}
         />
         <p class="hint">
-          <code>holdfast console</code> prints an address that contains it. Or it is what <code>--token</code> was
-          given.
+          <code>holdfast console</code> prints an address that contains it, unless <code>--token</code> sets it.
         </p>
         <label for={nameId}>Your name</label>
         <input
@@ -69,10 +68,10 @@ export function SignInPage({ trouble: before }: { readonly trouble?: string | un
           value={name}
           onInput={({ currentTarget }) => setName(currentTarget.value)}
         />
-        <p class="hint">For the audit lines of what you do here. It may stay empty.</p>
+        <p class="hint">Optional. The audit log shows it with your actions.</p>
         <div class="buttons">
           <button type="submit" class="primary" disabled={isAsking || token.trim() === ""}>
-            {isAsking ? "Asking …" : "Sign in"}
+            {isAsking ? "Signing in …" : "Sign in"}
           </button>
         </div>
       </form>

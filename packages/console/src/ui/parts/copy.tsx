@@ -19,7 +19,7 @@ export function Copyable({ value, noun }: { readonly value: string; readonly nou
         setCopied(true);
         announce(`${noun} copied`);
       },
-      () => announce(`the browser did not allow to copy the ${noun}`),
+      () => announce(`the browser refused to copy the ${noun}`),
     );
   };
   return (

@@ -12,7 +12,7 @@ export function LatencyChart({ samples }: { readonly samples: readonly LatencySa
   const first = samples[0];
   const last = samples.at(-1);
   if (first === undefined || last === undefined || samples.length < 2)
-    return <p class="note">The chart begins with the second look at Redis.</p>;
+    return <p class="note">The chart starts at the second reading.</p>;
   const sortedMs = samples.map(({ ms }) => ms).sort((a, b) => a - b);
   const at = (share: number): number =>
     sortedMs[Math.min(sortedMs.length - 1, Math.floor(share * sortedMs.length))] ?? 0;

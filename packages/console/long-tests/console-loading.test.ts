@@ -1,0 +1,65 @@
+/** How pages load where there are many locks: nothing is called none, or 0, before it is known. Prints how long the first rows take. */
+import { once } from "@holdfast/recipes";
+import { appendHistory } from "holdfast/admin";
+import { Redis } from "ioredis";
+import { beforeAll, describe, expect, it } from "vitest";
+import { redisScene } from "../tests/scene.js";
+import { browserScene } from "./console/browser.js";
+import { builtConsole, builtPages, enter } from "./console/built-console.js";
+
+const browser = browserScene();
+builtPages();
+
+const LEASE_MS = 3_600_000;
+const PAGES = ["locks", "clients", "semaphores", "elections", "once", "history"];
+
+/** Notes what stands on the page before its first row, and when that came. */
+const WATCH = `
+  globalThis.seen = new Set();
+  new MutationObserver(() => {
+    if (globalThis.firstRowMs !== undefined) return;
+    if (document.querySelector("main tr[data-index]") !== null) globalThis.firstRowMs = Math.round(performance.now());
+    else globalThis.seen.add(document.querySelector("main")?.innerText ?? "");
+  }).observe(document, { subtree: true, childList: true, characterData: true });`;
+
+describe.each([5_000, 50_000])("with %i locks", (locks) => {
+  const redis = redisScene();
+
+  beforeAll(async () => {
+    const { holdfast, server } = redis;
+    const { owner } = await holdfast.mutex("many:first").acquire({ leaseMs: LEASE_MS });
+    await holdfast.semaphore("pool", { permits: 2 }).acquire({ leaseMs: LEASE_MS });
+    await holdfast.election("feed").campaign("here", { leaseMs: LEASE_MS });
+    await once(holdfast, "charge:7", () => 1);
+    await appendHistory(holdfast, { what: "skipped", kind: "mutex", name: "nightly", reason: "held elsewhere" });
+    // As that many acquires leave them, in a fraction of the time.
+    const client = new Redis({ port: server.port });
+    const [key = ""] = await client.keys("*{many:first}");
+    for (let from = 1; from < locks; from += 1_000) {
+      const pipeline = client.pipeline();
+      for (let n = from; n < Math.min(from + 1_000, locks); n += 1)
+        pipeline.set(key.replace("first", String(n).padStart(5, "0")), owner, "PX", LEASE_MS);
+      await pipeline.exec();
+    }
+    client.disconnect();
+  });
+
+  it("no page says 0 or none while it loads", async () => {
+    const console = await builtConsole(redis, { pollMs: 1_000 });
+    const { page, trouble } = await browser.open(console.origin);
+    await enter(page, console, "#/redis");
+    await page.addInitScript(WATCH);
+    for (const name of PAGES) {
+      await page.goto("about:blank");
+      await page.goto(`${console.origin}/#/${name}`);
+      await page.locator("main tr[data-index]").first().waitFor();
+      const firstRowMs = await page.evaluate<number>("globalThis.firstRowMs");
+      globalThis.console.log(`${locks} locks, ${name}: first row after ${firstRowMs} ms`);
+      const seen = await page.evaluate<string[]>("[...globalThis.seen]");
+      const numbers = seen.filter((text) => /\b0\b|\bno\b|nothing|nobody/i.test(text));
+      expect(numbers, name).toEqual([]);
+    }
+    // `about:blank` is elsewhere.
+    expect(trouble.filter((line) => !line.includes("about:blank"))).toEqual([]);
+  });
+});
