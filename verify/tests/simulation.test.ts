@@ -10,6 +10,7 @@ import { shrink } from "../src/simulation/shrink.js";
 
 const SEEDS_PER_KIND = 3;
 const KILLED_SEEDS = 12;
+const STOLEN_SEEDS = 6;
 /** Few of these seeds have several that wait when a count comes to zero. */
 const FAIR_SEEDS = 30;
 /** This many seeds find every mistake, with some margin. */
@@ -42,6 +43,24 @@ describe("a simulated system", () => {
       expect(decided).toBeGreaterThan(0);
     },
   );
+
+  test("keeps what a read-write lock promises when requests steal it", async () => {
+    const decided = new Map<string, number>();
+    for (let seed = 1; seed <= STOLEN_SEEDS; seed += 1) {
+      const { violations, checked } = await runPlan(choose(seed, "read-write-lock", "steals"));
+      expect(violations, `seed ${seed}`).toEqual([]);
+      for (const [property, cases] of checked) decided.set(property, (decided.get(property) ?? 0) + cases);
+    }
+    for (const property of [
+      "steals",
+      "X3 of a steal",
+      "S4 of former holders",
+      "S4 of messages",
+      "S4 of a request",
+      "E1",
+    ])
+      expect(decided.get(property), property).toBeGreaterThan(0);
+  });
 
   test("grants the lock after a killed holder, and skips a killed waiter", async () => {
     const decided = { holders: 0, waiters: 0 };

@@ -69,6 +69,8 @@ export interface Arguments {
   /** Permits wanted or given back, or the new limit of a resize. Absent means one. */
   readonly permits?: number;
   readonly mode?: Mode;
+  /** Whether it ends all holds and is granted before all who wait. */
+  readonly steals?: boolean;
   /** The count set, or how much is counted down. Absent means one. */
   readonly count?: number;
   /** Under which id a count-down counts once. */

@@ -100,6 +100,8 @@ function* sweeps(
     .filter(({ verb, outcome, token }) => verb !== "acquire" || outcome !== "ok" || token !== null)
     // Nor does a grant wait that no call returned with: its call is on record besides.
     .filter(({ verb, outcome, deliveredMs }) => verb !== "acquire" || outcome !== "info" || deliveredMs === undefined)
+    // A steal passes everybody.
+    .filter(({ args }) => args.steals !== true)
     // Its place in the order of grants is that of its first.
     .map((operation) => ({ ...operation, token: firstTokens.get(operation.owner) ?? operation.token }));
   const waits = { ...history, operations };

@@ -54,7 +54,9 @@ export async function call<Held>(
     if (hasGivenUp || error === controller?.signal.reason) judge.ended(attempt, "no", "gave-up");
     else judge.ended(attempt);
     checkSettled(scene, attempt, waitMs, abortedMs);
-    if (!(error instanceof LockError) && error !== controller?.signal.reason) {
+    // The error of a steal whose lock was lost before its callback began is that of the Web Locks specification.
+    const isStolenAgain = session.way === "steal" && error instanceof DOMException && error.name === "AbortError";
+    if (!(error instanceof LockError) && !isStolenAgain && error !== controller?.signal.reason) {
       judge.violated("L4", `${process.name}: a call for ${scene.lockName} ended with ${String(error)}`);
     }
   } finally {
@@ -97,7 +99,8 @@ function checkSettled(
 
 /** What the session asks for, for the record. */
 export function claimOf({ session, world }: Scene): Arguments {
-  const { leaseMs, amount } = session;
+  const { leaseMs, amount, way } = session;
+  if (way === "steal") return { leaseMs, mode: "write", steals: true };
   if (world.setup.kind === "semaphore") return { leaseMs, permits: amount };
   return world.setup.kind === "read-write-lock" ? { leaseMs, mode: amount <= 2 ? "read" : "write" } : { leaseMs };
 }

@@ -87,8 +87,8 @@ export function scanKeys({ keyspace, recorder, nowMs, setup, clock }: World, isR
   for (const { key, value } of keyspace.dump()) {
     const lockName = /\{(.*)\}/.exec(key)?.[1];
     if (lockName === undefined) continue;
-    // What is known of the last grant, of the last leader, of signals.
-    if (/:(?:fence|value|signalled)$/.test(key)) continue;
+    // What is known of the last grant, of the last leader, of signals, of the last steals.
+    if (/:(?:fence|value|signalled|steals)$/.test(key)) continue;
     // Ended entries stay in these until a client uses them, or they expire.
     if (!isReachable && /^hf:(?:semaphore|read-write-lock):/.test(key)) continue;
     // So does who could not say that it left, until it is granted to nobody, and passed on.

@@ -12,7 +12,9 @@ export async function holdFor(scene: Scene, views: readonly View[], ms: number):
   for (let look = 0; look <= looks; look += 1) {
     if (ms > 0) await member.process.sleep(ms / (looks + 1));
     for (const view of views) {
-      if (judge.leases.ask(view) > 0 && view.limit === 1) world.resourceOf(view.lockName).write(scene, view);
+      // Where locks are stolen only the token protects what they guard.
+      const mayWrite = view.limit === 1 || (world.setup.requests !== undefined && view.weight === view.limit);
+      if (judge.leases.ask(view) > 0 && mayWrite) world.resourceOf(view.lockName).write(scene, view);
       judge.leases.checkExclusion(view.lockName);
     }
   }

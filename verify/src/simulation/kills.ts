@@ -30,5 +30,6 @@ export function withOnlyKills(plan: Plan): Plan {
 /** Under which name the command plays it. */
 export function profileNameOf({ profile, faults, sessions }: Plan): string {
   if (sessions.some(({ way }) => way === "in-background")) return "background";
+  if (sessions.some(({ way }) => way === "steal")) return "steals";
   return profile === "none" && faults.length > 0 ? "kills" : profile;
 }

@@ -20,8 +20,8 @@ export class LeaseWatch {
   readonly losses: LossWatch;
   readonly #views = new Map<string, View[]>();
   readonly #extended: View[] = [];
-  /** Owners of leases that a forced release has begun to end, and when. */
-  readonly #taken = new Map<string, number>();
+  /** Owners of leases that a forced release or a steal has begun to end, when, and the token below which all grants are over by then. */
+  readonly #taken = new Map<string, { readonly atMs: number; readonly below: number }>();
   #mayBeForgotten = false;
 
   /** @param isFair  whether nothing goes wrong between processes that live and the server */
@@ -68,10 +68,11 @@ export class LeaseWatch {
     if (views === undefined) this.#views.set(facts.lockName, [view]);
     else views.push(view);
     const { operation, lockName, process } = facts;
-    const takenMs = this.#taken.get(facts.own.owner);
-    if (takenMs !== undefined) {
-      view.isTaken = view.mayBeTaken = true;
-      this.#recorder.taken(operation, process, takenMs);
+    const taken = this.#taken.get(facts.own.owner);
+    if (taken !== undefined) {
+      view.mayBeTaken = true;
+      view.isTaken = view.token < taken.below;
+      if (view.isTaken) this.#recorder.taken(operation, process, taken.atMs);
     }
     const told = (): void => {
       const { reason } = facts.lease.signal.reason as { readonly reason?: string };
@@ -96,9 +97,30 @@ export class LeaseWatch {
 
   /** A forced release takes the lock from the claim of this lease, even if the claim serves another caller by then. */
   taken({ own: { owner } }: View): void {
-    this.#taken.set(owner, this.#now());
-    for (const views of this.#views.values())
-      for (const view of views) if (view.own.owner === owner) view.isTaken = view.mayBeTaken = true;
+    this.#taken.set(owner, { atMs: this.#now(), below: Infinity });
+    for (const view of this.of(owner)) view.isTaken = view.mayBeTaken = true;
+  }
+
+  /**
+   * A steal has ended the hold of that owner on the server, just now. Its claim may be granted again, with a higher token.
+   *
+   * @param by  the process that stole the lock, and its token
+   */
+  stolen(
+    owner: string,
+    by: { readonly process: SimulatedProcess; readonly lockName: string; readonly token: number },
+  ): void {
+    this.#taken.set(owner, { atMs: this.#now(), below: by.token });
+    for (const view of this.of(owner)) {
+      view.mayBeTaken = true;
+      view.isTaken ||= view.token < by.token;
+    }
+    this.#recorder.stolen(owner, by.process, by.lockName);
+  }
+
+  /** The leases that this owner has had, and that are still watched. */
+  of(owner: string): View[] {
+    return [...this.#views.values()].flat().filter((view) => view.own.owner === owner);
   }
 
   /**

@@ -23,7 +23,8 @@ const USAGE = `node verify/dist/simulation/main.js [--seed N | --seeds A..B] [--
   --picture FILE  the same as SVG
 kinds: ${KINDS.map(({ name }) => name).join(", ")}; by default they take turns
 profiles: ${PROFILES.join(", ")}; by default one seed in eight has no faults, one in eight a server that forgets,
-  one in eight only kills, one in eight only stalls, one in eight releases in the background, and one in sixteen a server's clock that is set forward`;
+  one in eight only kills, one in eight only stalls, one in eight releases in the background, one in sixteen a server's clock that is set forward, and of read-write locks
+  one in sixteen steals`;
 
 /** Seeds that have failed before it is enough. */
 const FAILED_MAX = 10;

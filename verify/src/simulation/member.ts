@@ -61,8 +61,9 @@ export function join(home: Home, index: number, incarnation: number): Member {
   const isOld = index === setup.oldProcess;
   const way = tamper?.(store) ?? store;
   const options = { store: isOld ? remembering(way, home.oldScripts) : way, commandTimeoutMs: setup.commandTimeoutMs };
+  const settings = isOld ? options : { ...options, ...setup.requests };
   const create = isOld ? createProtocol0 : createHoldfastOn;
-  const holdfast = create(runtime?.(process.runtime) ?? process.runtime, options, setup.handOffMs);
+  const holdfast = create(runtime?.(process.runtime) ?? process.runtime, settings, setup.handOffMs);
   return { process, store, holdfast, link };
 }
 

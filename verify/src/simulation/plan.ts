@@ -38,6 +38,8 @@ export interface Plan {
   readonly handOffMs: number;
   /** A process of protocol 0, which knows of no hand-off; absent where all are of today. */
   readonly oldProcess?: number;
+  /** What processes set for requests of `holdfast/web-locks`, which take no such options; absent where there are none. */
+  readonly requests?: { readonly leaseMs: number; readonly renew: boolean };
   readonly sessions: readonly Session[];
   readonly faults: readonly FaultEvent[];
   /** From here on nothing goes wrong any more. */

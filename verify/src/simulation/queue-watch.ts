@@ -36,7 +36,7 @@ export class QueueWatch {
 
   /** Somebody calls. Of a crowd the claims have a place in the queue, and those who share them stand in a line of their own. */
   called(attempt: Attempt): void {
-    if (attempt.session.crowd === undefined) this.#order.called(attempt);
+    if (attempt.session.crowd === undefined && attempt.session.way !== "steal") this.#order.called(attempt);
   }
 
   /** A process sends a request. */
@@ -57,6 +57,8 @@ export class QueueWatch {
       for (const passed of this.#crowds.granted(attempt)) this.#bench.violated("X3", passed);
     const queued: Queued | undefined =
       attempt.session.crowd === undefined ? attempt : this.shared.all.get(lease.owner)?.queued;
+    // A steal waits for nobody, and passes everybody.
+    if (attempt.session.way === "steal") return turn;
     if (attempt.lockName !== lease.lockName || queued === undefined || turn > 0) return turn;
     for (const passed of this.#order.granted(queued, tokenOfCall, this.#bench.network))
       this.#bench.violated("X3", passed);

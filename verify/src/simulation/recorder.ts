@@ -135,6 +135,20 @@ export class Recorder {
     force.callMs = atMs;
   }
 
+  /** A steal by that process has ended the hold of that owner on the server, just now. A lease that begins later: see `taken`. */
+  stolen(owner: string, process: SimulatedProcess, lockName: string): void {
+    const leaseId = this.#leaseOf.get(owner);
+    if (leaseId === undefined) return;
+    const force = this.called({
+      process,
+      lockName,
+      verb: "force-release",
+      owner: this.#nameOf.get(owner) ?? owner,
+      leaseId,
+    });
+    this.ended(force, "ok");
+  }
+
   /** How long the server may keep a lease from now on, at most. */
   longestMs(draft: Draft): number {
     // A lease that was passed on keeps the requests of the first lease of its claim and of all later ones.

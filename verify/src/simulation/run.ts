@@ -20,6 +20,7 @@ import type { Plan } from "./plan.js";
 import { begin, CALM_MS, watchProgress } from "./progress.js";
 import { isPromisedBeside, loadProtocol0 } from "./protocol-0.js";
 import { Random } from "./random.js";
+import { StealWatch } from "./steal-watch.js";
 import type { Tampering } from "./tampering.js";
 import { Trespasser } from "./trespass.js";
 import type { Violation } from "./view.js";
@@ -112,12 +113,14 @@ async function play(world: World<Member>): Promise<void> {
     places.ran(process, call);
     const outcome = outcomeOf(call.script.replies, reply);
     handOvers.ran(call, outcome, reply);
+    steals?.ran(process, call, outcome, reply);
     kind.ran?.(world, process, call, outcome, reply);
   };
   watchStalls(world);
   watchRuns(world);
   const handOvers = new HandOverWatch(world, observer);
   judge.leases.losses.compare = (view, leftMs) => handOvers.compare(view, leftMs);
+  const steals = setup.requests === undefined ? undefined : new StealWatch(world, observer);
   for (const fault of setup.faults) schedule(world, fault);
   for (const session of setup.sessions) {
     const random = new Random(setup.seed * 4_096 + session.id);

@@ -36,6 +36,7 @@ const CLAIMING: ReadonlyMap<string, string> = new Map([
   ["condition/wait", "owner"],
   ["mutex/adopt", "to"],
   ["permits/adopt", "owner"],
+  ["web-locks/steal", "owner"],
 ]);
 
 const LEAVES = /\/leave$/;

@@ -21,8 +21,8 @@ export interface Session {
   readonly amount: number;
   /** Another process, for what takes two. */
   readonly other: number;
-  /** What it does besides: see newcomers.ts, and in-background.ts. */
-  readonly way?: "by-token" | "resize" | "with-permits" | "in-background";
+  /** What it does besides: see newcomers.ts, in-background.ts and steals.ts. */
+  readonly way?: "by-token" | "resize" | "with-permits" | "in-background" | "steal";
   /** Which crowd it is of: see crowds.ts. Absent for a caller that does not share its claim. */
   readonly crowd?: number;
 }

@@ -1,6 +1,7 @@
 import { LockError } from "holdfast";
 import { leaseProgram } from "../lease-program.js";
 import type { Kind } from "../scene.js";
+import { stealProgram } from "../steals.js";
 
 /** A writer takes all there is, a reader one. */
 const ALL = 1_000;
@@ -10,7 +11,9 @@ export const readWriteLock: Kind = {
   name: "read-write-lock",
   run(scene) {
     const { lockName, session, judge, world } = scene;
-    const side = scene.member.holdfast.readWriteLock(lockName)[session.amount <= 2 ? "read" : "write"];
+    const lock = scene.member.holdfast.readWriteLock(lockName);
+    if (session.way === "steal") return stealProgram(scene, ALL, (whose) => lock.write.forceRelease(whose));
+    const side = lock[session.amount <= 2 ? "read" : "write"];
     return leaseProgram(scene, {
       acquire: (options) => side.acquire(options),
       tryAcquire: (options) => side.tryAcquire(options),
