@@ -103,6 +103,30 @@ describe.each(["in its process", "on a server"])("%s,", (where) => {
   });
 });
 
+test("express finishes a request that waits for its lock at SIGTERM", async () => {
+  const service = start("express", "on a server");
+  const ended = once(service.child, "exit");
+  const address = await addressOf(service);
+  const mutex = holdfast.mutex("invoice:7");
+  const lease = await mutex.acquire();
+  let answer: string | undefined;
+  const answered = post(address, "/invoices/7/close").then(async (response) => {
+    answer = `${response.status} ${await response.text()}`;
+  });
+  const waits = async () => answer !== undefined || (await mutex.inspect()).waiterCount === 1;
+  await expect.poll(waits, { timeout: 200_000 }).toBe(true);
+  service.child.kill("SIGTERM");
+  const probe = () => fetch(address).then(String, () => "refused");
+  await expect.poll(probe, { timeout: 200_000 }).toBe("refused");
+  await lease.release();
+  await answered;
+  // On a slow machine, the request may have waited too long.
+  const busy = '503 {"error":"the invoice is being closed"}';
+  expect(['200 {"invoice":"7","charged":true}', busy]).toContain(answer);
+  expect(await ended).toEqual([0, null]);
+  expect(await mutex.inspect()).toMatchObject({ holders: [], waiterCount: 0 });
+});
+
 test("nextjs answers 409 while the report is made", async () => {
   const address = await addressOf(start("nextjs", "on a server"));
   const lease = await holdfast.mutex("report:june").acquire();
