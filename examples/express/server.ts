@@ -47,7 +47,12 @@ const answerBusy: ErrorRequestHandler = (error, _request, response, next) => {
 };
 app.use(answerBusy);
 
-const server = app.listen(Number(PORT), "127.0.0.1", () => {
+const server = app.listen(Number(PORT), "127.0.0.1", (error?: Error) => {
+  // Express calls this for both outcomes.
+  if (error !== undefined) {
+    console.error(`cannot listen on port ${PORT}: ${error.message}`);
+    process.exit(1);
+  }
   const address = server.address();
   if (typeof address === "object") console.log(`listening on http://127.0.0.1:${address?.port}`);
 });

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { createHoldfast, type Holdfast } from "holdfast";
 import { Redis } from "ioredis";
@@ -41,8 +42,13 @@ interface Started {
   readonly lines: AsyncIterator<string>;
 }
 
-/** Starts a script of an example. @param where  "on a server", or with locks in the process itself */
-function start(example: string, where: string, script = "start"): Started {
+/**
+ * Starts a script of an example.
+ *
+ * @param where  "on a server", or with locks in the process itself
+ * @param port   of a service; 0 for any
+ */
+function start(example: string, where: string, script = "start", port = 0): Started {
   const folder = new URL(`../${example}/`, import.meta.url);
   const { scripts } = JSON.parse(readFileSync(new URL("package.json", folder), "utf8")) as {
     readonly scripts: Readonly<Record<string, string>>;
@@ -51,8 +57,8 @@ function start(example: string, where: string, script = "start"): Started {
   // The program takes the place of the shell, so that a signal reaches it.
   const child = spawn("sh", ["-c", `exec ${scripts[script]}`], {
     cwd: fileURLToPath(folder),
-    env: { ...inherited, PORT: "0", ...(where === "on a server" && { REDIS_URL: server.url }) },
-    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...inherited, PORT: String(port), ...(where === "on a server" && { REDIS_URL: server.url }) },
+    stdio: ["ignore", "pipe", port === 0 ? "inherit" : "pipe"],
   });
   started.push(child);
   return { child, lines: createInterface({ input: child.stdout as Readable })[Symbol.asyncIterator]() };
@@ -92,10 +98,22 @@ describe.each(["in its process", "on a server"])("%s,", (where) => {
     expect([0, "SIGTERM"]).toContain((await ended).find((end) => end !== null));
   });
 
-  test("nextjs makes a report", async () => {
-    const address = await addressOf(start("nextjs", where));
-    const made = await post(address, "/reports/june");
+  test("express names a port that is in use, and ends", async () => {
+    const { child, lines } = start("express", where, "start", server.port);
+    const ended = once(child, "exit");
+    const [complaint, printed] = await Promise.all([text(child.stderr as Readable), lines.next()]);
+    expect(complaint).toMatch(/^cannot listen on port \d+: .*EADDRINUSE.*\n$/);
+    expect(printed.done).toBe(true);
+    expect(await ended).toEqual([1, null]);
+  });
+
+  test("nextjs makes a report and ends at SIGTERM", async () => {
+    const service = start("nextjs", where);
+    const ended = once(service.child, "exit");
+    const made = await post(await addressOf(service), "/reports/june");
     expect([made.status, await made.json()]).toEqual([200, { report: "june" }]);
+    service.child.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
   });
 
   test("cron makes a report", async () => {
