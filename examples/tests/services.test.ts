@@ -42,13 +42,16 @@ interface Started {
   readonly lines: AsyncIterator<string>;
 }
 
-/**
- * Starts a script of an example.
- *
- * @param where  "on a server", or with locks in the process itself
- * @param port   of a service; 0 for any
- */
-function start(example: string, where: string, script = "start", port = 0): Started {
+interface StartOptions {
+  readonly script?: string;
+  /** The port of a service; 0 for any. */
+  readonly port?: number;
+  readonly stderr?: "inherit" | "pipe";
+}
+
+/** Starts a script of an example. @param where  "on a server", or with locks in the process itself */
+function start(example: string, where: string, options: StartOptions = {}): Started {
+  const { script = "start", port = 0, stderr = "inherit" } = options;
   const folder = new URL(`../${example}/`, import.meta.url);
   const { scripts } = JSON.parse(readFileSync(new URL("package.json", folder), "utf8")) as {
     readonly scripts: Readonly<Record<string, string>>;
@@ -58,7 +61,7 @@ function start(example: string, where: string, script = "start", port = 0): Star
   const child = spawn("sh", ["-c", `exec ${scripts[script]}`], {
     cwd: fileURLToPath(folder),
     env: { ...inherited, PORT: String(port), ...(where === "on a server" && { REDIS_URL: server.url }) },
-    stdio: ["ignore", "pipe", port === 0 ? "inherit" : "pipe"],
+    stdio: ["ignore", "pipe", stderr],
   });
   started.push(child);
   return { child, lines: createInterface({ input: child.stdout as Readable })[Symbol.asyncIterator]() };
@@ -99,7 +102,7 @@ describe.each(["in its process", "on a server"])("%s,", (where) => {
   });
 
   test("express names a port that is in use, and ends", async () => {
-    const { child, lines } = start("express", where, "start", server.port);
+    const { child, lines } = start("express", where, { port: server.port, stderr: "pipe" });
     const ended = once(child, "exit");
     const [complaint, printed] = await Promise.all([text(child.stderr as Readable), lines.next()]);
     expect(complaint).toMatch(/^cannot listen on port \d+: .*EADDRINUSE.*\n$/);
@@ -161,16 +164,20 @@ test("cron: of several hosts, one makes the report", async () => {
   expect(printed).toEqual(["made a report of 12 pages", "skipped (already-done)", "skipped (already-done)"]);
 });
 
-test("shell: of several hosts, one makes the report", async () => {
-  const hosts = [start("shell", "on a server"), start("shell", "on a server")];
+test("shell: of several hosts, one makes the report, and the other says that it does not", async () => {
+  const hosts = Array.from({ length: 2 }, () => start("shell", "on a server", { stderr: "pipe" }));
+  const complaints = Promise.all(hosts.map(({ child }) => text(child.stderr as Readable)));
   const printed = (await Promise.all(hosts.map(outputOf))).flat();
   expect(printed).toEqual([expect.stringMatching(/^report made with token \d+$/)]);
+  expect((await complaints).filter((complaint) => complaint.startsWith("holdfast: daily-report"))).toHaveLength(1);
+  // The two examples do not exclude each other.
+  expect(await outputOf(start("cron", "on a server"))).toEqual(["made a report of 12 pages"]);
 });
 
 test("shell: a script holds the lock for all its steps, after the holder before it", async () => {
   const mutex = holdfast.mutex("deploy");
   const lease = await mutex.acquire();
-  const output = outputOf(start("shell", "on a server", "deploy"));
+  const output = outputOf(start("shell", "on a server", { script: "deploy" }));
   await expect.poll(async () => (await mutex.inspect()).waiterCount, { timeout: 200_000 }).toBe(1);
   await lease.release();
   const [first = "", ...rest] = await output;
