@@ -57,14 +57,14 @@ const server = app.listen(Number(PORT), "127.0.0.1", (error?: Error) => {
   if (typeof address === "object") console.log(`listening on http://127.0.0.1:${address?.port}`);
 });
 
-// After SIGTERM, the service takes no new connection, and the requests that it has finish, including those that wait for a lock.
-process.once("SIGTERM", () => {
+/** Takes no new connection, and lets the requests that are there finish, including those that wait for a lock. */
+async function close(): Promise<void> {
   // A connection that is kept alive after its last request would delay the end.
   const idle = setInterval(() => server.closeIdleConnections(), 100);
-  server.close(async () => {
-    clearInterval(idle);
-    // A request whose client went away may still work.
-    await holdfast.close({ graceMs: 20_000 });
-    redis?.disconnect();
-  });
-});
+  await new Promise((resolve) => server.close(resolve));
+  clearInterval(idle);
+  // A request whose client went away may still work.
+  await holdfast.close({ graceMs: 20_000 });
+  redis?.disconnect();
+}
+process.once("SIGTERM", () => void close());
