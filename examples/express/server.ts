@@ -11,7 +11,7 @@ import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { embedded } from "@holdfast/embedded";
 import express, { type ErrorRequestHandler } from "express";
-import { AcquireTimeoutError, closeOnSignal, createHoldfast, type Lease } from "holdfast";
+import { AcquireTimeoutError, ClosedError, createHoldfast, type Lease } from "holdfast";
 import { Redis } from "ioredis";
 
 const { REDIS_URL, PORT = "3000" } = process.env;
@@ -38,18 +38,33 @@ app.post("/invoices/:id/close", async (request, response) => {
   response.json(await mutex.run((lease) => closeInvoice(id, lease), { waitMs: 5_000 }));
 });
 
-/** A request that waited too long may be sent again. Express reports all other errors. */
+/** A request that got no lock may be sent again. Express reports all other errors. */
 const answerBusy: ErrorRequestHandler = (error, _request, response, next) => {
-  if (!(error instanceof AcquireTimeoutError)) return next(error);
-  response.status(503).set("retry-after", "1").json({ error: "the invoice is being closed" });
+  const isClosing = error instanceof ClosedError;
+  if (!isClosing && !(error instanceof AcquireTimeoutError)) return next(error);
+  const why = isClosing ? "the service is closing" : "the invoice is being closed";
+  response.status(503).set("retry-after", "1").json({ error: why });
 };
 app.use(answerBusy);
 
-const server = app.listen(Number(PORT), "127.0.0.1", () => {
+const server = app.listen(Number(PORT), "127.0.0.1", (error?: Error) => {
+  // Express calls this for both outcomes.
+  if (error !== undefined) {
+    console.error(`cannot listen on port ${PORT}: ${error.message}`);
+    process.exit(1);
+  }
   const address = server.address();
   if (typeof address === "object") console.log(`listening on http://127.0.0.1:${address?.port}`);
 });
 
-// After SIGTERM, requests that hold a lock may end; the next copy gets each lock as soon as it is free.
-process.once("SIGTERM", () => server.close());
-closeOnSignal(holdfast, ["SIGTERM"], { onClosed: () => redis?.disconnect() });
+/** Takes no new connection, and lets the requests that are there finish, including those that wait for a lock. */
+async function close(): Promise<void> {
+  // A connection that is kept alive after its last request would delay the end.
+  const idle = setInterval(() => server.closeIdleConnections(), 100);
+  await new Promise((resolve) => server.close(resolve));
+  clearInterval(idle);
+  // A request whose client went away may still work.
+  await holdfast.close({ graceMs: 20_000 });
+  redis?.disconnect();
+}
+process.once("SIGTERM", () => void close());

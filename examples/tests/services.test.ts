@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { createHoldfast, type Holdfast } from "holdfast";
 import { Redis } from "ioredis";
@@ -41,8 +42,16 @@ interface Started {
   readonly lines: AsyncIterator<string>;
 }
 
+interface StartOptions {
+  readonly script?: string;
+  /** The port of a service; 0 for any. */
+  readonly port?: number;
+  readonly stderr?: "inherit" | "pipe";
+}
+
 /** Starts a script of an example. @param where  "on a server", or with locks in the process itself */
-function start(example: string, where: string, script = "start"): Started {
+function start(example: string, where: string, options: StartOptions = {}): Started {
+  const { script = "start", port = 0, stderr = "inherit" } = options;
   const folder = new URL(`../${example}/`, import.meta.url);
   const { scripts } = JSON.parse(readFileSync(new URL("package.json", folder), "utf8")) as {
     readonly scripts: Readonly<Record<string, string>>;
@@ -51,8 +60,8 @@ function start(example: string, where: string, script = "start"): Started {
   // The program takes the place of the shell, so that a signal reaches it.
   const child = spawn("sh", ["-c", `exec ${scripts[script]}`], {
     cwd: fileURLToPath(folder),
-    env: { ...inherited, PORT: "0", ...(where === "on a server" && { REDIS_URL: server.url }) },
-    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...inherited, PORT: String(port), ...(where === "on a server" && { REDIS_URL: server.url }) },
+    stdio: ["ignore", "pipe", stderr],
   });
   started.push(child);
   return { child, lines: createInterface({ input: child.stdout as Readable })[Symbol.asyncIterator]() };
@@ -92,15 +101,51 @@ describe.each(["in its process", "on a server"])("%s,", (where) => {
     expect([0, "SIGTERM"]).toContain((await ended).find((end) => end !== null));
   });
 
-  test("nextjs makes a report", async () => {
-    const address = await addressOf(start("nextjs", where));
-    const made = await post(address, "/reports/june");
+  test("express names a port that is in use, and ends", async () => {
+    const { child, lines } = start("express", where, { port: server.port, stderr: "pipe" });
+    const ended = once(child, "exit");
+    const [complaint, printed] = await Promise.all([text(child.stderr as Readable), lines.next()]);
+    expect(complaint).toMatch(/^cannot listen on port \d+: .*EADDRINUSE.*\n$/);
+    expect(printed.done).toBe(true);
+    expect(await ended).toEqual([1, null]);
+  });
+
+  test("nextjs makes a report and ends at SIGTERM", async () => {
+    const service = start("nextjs", where);
+    const ended = once(service.child, "exit");
+    const made = await post(await addressOf(service), "/reports/june");
     expect([made.status, await made.json()]).toEqual([200, { report: "june" }]);
+    service.child.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
   });
 
   test("cron makes a report", async () => {
     expect(await outputOf(start("cron", where))).toEqual(["made a report of 12 pages"]);
   });
+});
+
+test("express finishes a request that waits for its lock at SIGTERM", async () => {
+  const service = start("express", "on a server");
+  const ended = once(service.child, "exit");
+  const address = await addressOf(service);
+  const mutex = holdfast.mutex("invoice:7");
+  const lease = await mutex.acquire();
+  let answer: string | undefined;
+  const answered = post(address, "/invoices/7/close").then(async (response) => {
+    answer = `${response.status} ${await response.text()}`;
+  });
+  const waits = async () => answer !== undefined || (await mutex.inspect()).waiterCount === 1;
+  await expect.poll(waits, { timeout: 200_000 }).toBe(true);
+  service.child.kill("SIGTERM");
+  const probe = () => fetch(address).then(String, () => "refused");
+  await expect.poll(probe, { timeout: 200_000 }).toBe("refused");
+  await lease.release();
+  await answered;
+  // On a slow machine, the request may have waited too long.
+  const busy = '503 {"error":"the invoice is being closed"}';
+  expect(['200 {"invoice":"7","charged":true}', busy]).toContain(answer);
+  expect(await ended).toEqual([0, null]);
+  expect(await mutex.inspect()).toMatchObject({ holders: [], waiterCount: 0 });
 });
 
 test("nextjs answers 409 while the report is made", async () => {
@@ -119,16 +164,20 @@ test("cron: of several hosts, one makes the report", async () => {
   expect(printed).toEqual(["made a report of 12 pages", "skipped (already-done)", "skipped (already-done)"]);
 });
 
-test("shell: of several hosts, one makes the report", async () => {
-  const hosts = [start("shell", "on a server"), start("shell", "on a server")];
+test("shell: of several hosts, one makes the report, and the other says that it does not", async () => {
+  const hosts = Array.from({ length: 2 }, () => start("shell", "on a server", { stderr: "pipe" }));
+  const complaints = Promise.all(hosts.map(({ child }) => text(child.stderr as Readable)));
   const printed = (await Promise.all(hosts.map(outputOf))).flat();
   expect(printed).toEqual([expect.stringMatching(/^report made with token \d+$/)]);
+  expect((await complaints).filter((complaint) => complaint.startsWith("holdfast: daily-report"))).toHaveLength(1);
+  // The two examples do not exclude each other.
+  expect(await outputOf(start("cron", "on a server"))).toEqual(["made a report of 12 pages"]);
 });
 
 test("shell: a script holds the lock for all its steps, after the holder before it", async () => {
   const mutex = holdfast.mutex("deploy");
   const lease = await mutex.acquire();
-  const output = outputOf(start("shell", "on a server", "deploy"));
+  const output = outputOf(start("shell", "on a server", { script: "deploy" }));
   await expect.poll(async () => (await mutex.inspect()).waiterCount, { timeout: 200_000 }).toBe(1);
   await lease.release();
   const [first = "", ...rest] = await output;

@@ -79,7 +79,7 @@ export function webLocksContract(subject: StoreUnderTest): void {
   });
 
   test("request: rejects with a TypeError for options that cannot be converted", async () => {
-    const wrong = [1, "shared", true, { mode: "both" }, { mode: null }, { mode: 1 }];
+    const wrong = [1, "shared", true, { mode: "both" }, { mode: null }, { mode: 1 }, { mode: Symbol("shared") }];
     const signals = [null, "signal", 1, {}, () => {}].map((signal) => ({ signal }));
     for (const options of [...wrong, ...signals]) {
       await expect(requestWith(first(), scene.name, options, unreached)).rejects.toThrow(TypeError);
@@ -93,6 +93,28 @@ export function webLocksContract(subject: StoreUnderTest): void {
       expect(await requestWith(first(), scene.name, options, ({ mode }: WebLock) => mode)).toBe("exclusive");
     }
     expect(await requestWith(first(), scene.name, { ifAvailable: 1 }, (granted: unknown) => granted)).not.toBeNull();
+    const read: string[] = [];
+    const note = <Value>(what: string, value: Value): Value => {
+      read.push(what);
+      return value;
+    };
+    const options = {
+      get steal() {
+        return note("steal", false);
+      },
+      get signal() {
+        return note("signal", undefined);
+      },
+      get mode() {
+        return note("mode", { toString: () => note("mode to a string", "shared") });
+      },
+      get ifAvailable() {
+        return note("ifAvailable", false);
+      },
+    };
+    expect(await requestWith(first(), scene.name, options, ({ mode }: WebLock) => mode)).toBe("shared");
+    expect(read).toEqual(["ifAvailable", "mode", "mode to a string", "signal", "steal"]);
+    expect([first().request.length, first().query.length, String(first())]).toEqual([2, 0, "[object LockManager]"]);
   });
 
   test("request: rejects with NotSupportedError for a name that begins with a hyphen", async () => {

@@ -29,20 +29,14 @@ export function readArguments(args: readonly unknown[]): Asked {
   const [named, given, callback] = args.length === 2 ? [args[0], undefined, args[1]] : args;
   // A template literal refuses symbols, as the specification requires.
   const name = `${named as string}`;
-  const { mode = "exclusive", ifAvailable, steal, signal } = optionsOf(given);
-  if (mode !== "exclusive" && mode !== "shared")
-    throw new TypeError(`mode must be "exclusive" or "shared"; got ${show(mode)}`);
-  if (signal !== undefined && !isAbortSignal(signal))
-    throw new TypeError(`signal must be an AbortSignal; got ${show(signal)}`);
+  // Read and converted one by one, in this order.
+  const options = optionsOf(given);
+  const ifAvailable = Boolean(options.ifAvailable);
+  const mode = modeOf(options.mode);
+  const signal = signalOf(options.signal);
+  const steal = Boolean(options.steal);
   if (typeof callback !== "function") throw new TypeError(`callback must be a function; got ${show(callback)}`);
-  const asked = {
-    name,
-    mode,
-    ifAvailable: Boolean(ifAvailable),
-    steal: Boolean(steal),
-    signal: signal === undefined ? undefined : nativeSignal(signal),
-    callback: callback as WebLockCallback<unknown>,
-  } as const;
+  const asked = { name, mode, ifAvailable, steal, signal, callback: callback as WebLockCallback<unknown> };
   const conflict = conflictIn(asked);
   if (conflict !== undefined) throw domException(conflict, "NotSupportedError");
   asked.signal?.throwIfAborted();
@@ -54,6 +48,20 @@ function optionsOf(given: unknown): Readonly<Record<string, unknown>> {
   if (typeof given !== "object" && typeof given !== "function")
     throw new TypeError(`options must be an object; got ${show(given)}`);
   return given as Readonly<Record<string, unknown>>;
+}
+
+function modeOf(given: unknown): WebLockMode {
+  if (given === undefined) return "exclusive";
+  const mode = `${given as string}`;
+  if (mode !== "exclusive" && mode !== "shared")
+    throw new TypeError(`mode must be "exclusive" or "shared"; got ${show(given)}`);
+  return mode;
+}
+
+function signalOf(given: unknown): AbortSignal | undefined {
+  if (given === undefined) return undefined;
+  if (!isAbortSignal(given)) throw new TypeError(`signal must be an AbortSignal; got ${show(given)}`);
+  return nativeSignal(given);
 }
 
 function conflictIn({ name, mode, ifAvailable, steal, signal }: Omit<Asked, "callback">): string | undefined {

@@ -48,7 +48,7 @@ export function lockManager(holdfast: Holdfast): WebLockManager {
 
 function managerOf(holdfast: Holdfast, internals: Internals): WebLockManager {
   const lines = new Map<string, Line>();
-  return Object.freeze({
+  const manager = {
     async request(...args: readonly unknown[]): Promise<never> {
       const asked = readArguments(args);
       let lease = await leaseFor(asked, internals, lines);
@@ -68,7 +68,11 @@ function managerOf(holdfast: Holdfast, internals: Internals): WebLockManager {
       await Promise.all(Array.from(lines.values(), (line) => line.passed()));
       return snapshot(holdfast);
     },
-  });
+    [Symbol.toStringTag]: "LockManager",
+  };
+  // The number of required arguments.
+  Object.defineProperty(manager.request, "length", { value: 2 });
+  return Object.freeze(manager);
 }
 
 /** Waits until the request is granted. Returns null if it has `ifAvailable` and is not available. */

@@ -11,11 +11,11 @@ import { afterAll, expect, test, vi } from "vitest";
 vi.setConfig({ testTimeout: 120_000 });
 
 const home = fileURLToPath(new URL("../..", import.meta.url));
-const compiler = fileURLToPath(new URL("../../../../node_modules/typescript/bin/tsc", import.meta.url));
+const compiler = fileURLToPath(new URL("../../../../node_modules/@typescript/native/bin/tsc", import.meta.url));
 const folder = mkdtempSync(join(home, ".cache-types-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Compiles a program. Returns the complaints of the compiler. */
+/** Compiles a program. Returns the complaints of the compiler. Rejects if the compiler does not run. */
 async function complaintsAbout(code: string, lib: string): Promise<string> {
   const file = join(folder, `${lib.replaceAll(",", "-")}.mts`);
   writeFileSync(file, code);
@@ -32,7 +32,11 @@ async function complaintsAbout(code: string, lib: string): Promise<string> {
   const args = [compiler, ...options, "--ignoreConfig", "--types", "node", "--skipLibCheck", "--lib", lib, file];
   return promisify(execFile)(execPath, args, { cwd: home }).then(
     () => "",
-    ({ stdout, message }: { stdout?: string; message: string }) => stdout ?? message,
+    (error: { readonly stdout: string }) => {
+      // A compiler that fails without a complaint did not compile.
+      if (!error.stdout.includes("error TS")) throw error;
+      return error.stdout;
+    },
   );
 }
 
@@ -54,7 +58,7 @@ test("a lock manager is a LockManager of the DOM library, and the other types ag
     const mine: WebLockManager = navigator.locks as LockManager as WebLockManager;
     const options = [(one: WebLockOptions): LockOptions => one as LockOptions, (one: LockOptions): WebLockOptions => one];
     const lock = [(one: WebLock): Lock => one, (one: Lock): WebLock => one];
-    const callback = [<T>(one: LockGrantedCallback<T>): WebLockCallback<T> => one];
+    const callback = [<T,>(one: LockGrantedCallback<T>): WebLockCallback<T> => one];
     const infos = [(one: WebLockInfo): LockInfo => one, (one: Required<LockInfo>): WebLockInfo => one];
     const all = [(one: WebLockSnapshot): LockManagerSnapshot => one];
   `;
@@ -64,3 +68,11 @@ test("a lock manager is a LockManager of the DOM library, and the other types ag
 test("a program without the DOM library compiles", async () => {
   expect(await complaintsAbout(OURS, "es2023,esnext.disposable")).toBe("");
 });
+
+test.each(["es2023,esnext.disposable,dom", "es2023,esnext.disposable"])(
+  "with %s, mistakes are reported",
+  async (lib) => {
+    const complaints = await complaintsAbout(`${OURS} await locks.request("a", { mode: "both" }, () => text);`, lib);
+    expect(complaints.match(/error TS\d+: .+/g)).toEqual([expect.stringContaining('"both"')]);
+  },
+);
