@@ -39,8 +39,10 @@ export interface Ballot {
   readonly stats: Promise<ExecutionStats>;
 }
 
-/** Clients whose user may not access fences. */
+/** Clients whose user may not access fences, or not read the time for a token. */
 const withoutFences = new WeakSet<Client>();
+/** How a server refuses a request; a command of a script, in Redis 7.4 and Valkey; and the same in older versions. */
+const NOT_PERMITTED = /^NOPERM|ACL failure in script|The user executing the script can't/;
 
 /**
  * Runs one attempt.
@@ -125,7 +127,7 @@ async function run(client: Client, operation: Operation): Promise<unknown> {
     return await client.evalsha(script.hash, keyCount, inputs);
   } catch (error) {
     const text = error instanceof Error ? error.message : "";
-    if (text.startsWith("NOPERM") && fences.length > 0) {
+    if (NOT_PERMITTED.test(text) && fences.length > 0) {
       withoutFences.add(client);
       return run(client, operation);
     }
