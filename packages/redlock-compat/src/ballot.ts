@@ -34,6 +34,10 @@ export interface Ballot {
   readonly refused: boolean;
   /** Undefined without fences. */
   readonly token: number | undefined;
+  /** The servers that have voted for the operation so far. */
+  readonly granted: ReadonlySet<Client>;
+  /** Settles for each server when its vote is in. Never rejects. */
+  readonly votes: ReadonlyMap<Client, Promise<void>>;
   /** Settles for each server when it has replied, however late. Never rejects. */
   readonly replies: ReadonlyMap<Client, Promise<unknown>>;
   readonly stats: Promise<ExecutionStats>;
@@ -66,6 +70,7 @@ export function ballot(
     let token: number | undefined;
     let refusals = 0;
     const replies = new Map<Client, Promise<unknown>>();
+    const votes = new Map<Client, Promise<void>>();
     let complete: (stats: ExecutionStats) => void = () => {};
     const whole = new Promise<ExecutionStats>((done) => {
       complete = done;
@@ -74,7 +79,7 @@ export function ballot(
       const most = clients.size - stats.quorumSize;
       const passed = stats.votesFor.size >= stats.quorumSize;
       if (passed || stats.votesAgainst.size > most) {
-        resolve({ passed, refused: refusals > most, token, stats: whole, replies });
+        resolve({ passed, refused: refusals > most, token, granted: stats.votesFor, votes, replies, stats: whole });
       }
       if (stats.votesFor.size + stats.votesAgainst.size === clients.size) complete(stats);
     };
@@ -85,19 +90,22 @@ export function ballot(
         client,
         reply.catch(() => {}),
       );
-      vote(reply, operation).then(
-        (granted) => {
-          token = granted;
-          stats.votesFor.add(client);
-          count();
-        },
-        (thrown: unknown) => {
-          const error = thrown instanceof Error ? thrown : new Error(`Unexpected value thrown: ${String(thrown)}`);
-          if (error instanceof ResourceLockedError) refusals += 1;
-          stats.votesAgainst.set(client, error);
-          count();
-          onError(error);
-        },
+      votes.set(
+        client,
+        vote(reply, operation).then(
+          (granted) => {
+            token = granted;
+            stats.votesFor.add(client);
+            count();
+          },
+          (thrown: unknown) => {
+            const error = thrown instanceof Error ? thrown : new Error(`Unexpected value thrown: ${String(thrown)}`);
+            if (error instanceof ResourceLockedError) refusals += 1;
+            stats.votesAgainst.set(client, error);
+            count();
+            onError(error);
+          },
+        ),
       );
     }
   });

@@ -438,18 +438,19 @@ function send(redlock: Redlock, operation: Operation): Promise<Ballot> {
 /**
  * Releases what a failed attempt may have locked, on each server after it has replied to that attempt. Never rejects, and emits
  * nothing, because nothing may be locked.
+ *
+ * Resolves when a majority and the servers that granted have replied. The others, which may be down, get the release later.
  */
 async function undo(
   redlock: Redlock,
   operation: Omit<Operation, "args" | "timeoutMs">,
   value: string,
-  { replies }: Ballot,
+  { granted, replies }: Ballot,
 ): Promise<void> {
   const args = [value, channelsOf(redlock, operation.resources).join(" ")];
-  const script = redlock.scripts.releaseScript;
-  const release = { ...operation, script, args, timeoutMs: CLEANUP_MS };
-  const { stats } = await ballot(redlock.clients, release, () => {}, replies);
-  await stats;
+  const release = { ...operation, script: redlock.scripts.releaseScript, args, timeoutMs: CLEANUP_MS };
+  const { votes } = await ballot(redlock.clients, release, () => {}, replies);
+  await Promise.all([...granted].map(async (client) => votes.get(client)));
 }
 
 function keep(attempts: Promise<ExecutionStats>[], { stats }: Ballot): void {
