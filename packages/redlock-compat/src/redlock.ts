@@ -437,7 +437,7 @@ function send(redlock: Redlock, operation: Operation): Promise<Ballot> {
 
 /**
  * Releases what a failed attempt may have locked, on each server after it has replied to that attempt. Never rejects, and emits
- * nothing, because nothing may be locked.
+ * nothing, because nothing may be locked. It notifies no waiter: the acquire that failed would be woken itself, again and again.
  *
  * Resolves when a majority and the servers that granted have replied. The others, which may be down, get the release later.
  */
@@ -447,8 +447,7 @@ async function undo(
   value: string,
   { granted, replies }: Ballot,
 ): Promise<void> {
-  const args = [value, channelsOf(redlock, operation.resources).join(" ")];
-  const release = { ...operation, script: redlock.scripts.releaseScript, args, timeoutMs: CLEANUP_MS };
+  const release = { ...operation, script: redlock.scripts.releaseScript, args: [value, ""], timeoutMs: CLEANUP_MS };
   const { votes } = await ballot(redlock.clients, release, () => {}, replies);
   await Promise.all([...granted].map(async (client) => votes.get(client)));
 }

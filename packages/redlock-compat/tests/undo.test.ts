@@ -1,7 +1,10 @@
 /** What an acquire does about a failed attempt: it takes back what servers granted, and waits for no server that is silent. */
 import { setImmediate } from "node:timers/promises";
 import Redlock, { ExecutionError } from "@holdfast/redlock-compat";
+import { Redis } from "ioredis";
 import { expect, test } from "vitest";
+import { startRedis } from "../../../tests/support/redis-server.js";
+import { names } from "./places.js";
 
 /** Longer than any test. */
 const LONG_MS = 600_000;
@@ -68,4 +71,23 @@ test("an acquire that fails has taken back what a minority granted", async () =>
   await expect(redlock.acquire(["a"], LONG_MS)).rejects.toBeInstanceOf(ExecutionError);
   expect(minority.calls).toEqual([redlock.scripts.acquireScript.hash, redlock.scripts.releaseScript.hash]);
   expect([...minority.locked]).toEqual([]);
+});
+
+test("an acquire is not woken by taking back its own failed attempt", async () => {
+  const server = await startRedis();
+  // Replies are strings, which no vote can be. So each attempt locks the resource, fails, and is taken back.
+  const client = new Redis({ port: server.port, stringNumbers: true });
+  const redlock = new Redlock([client], { retryCount: 3, retryDelay: 150, retryJitter: 0 });
+  const calls: string[] = [];
+  const evalsha = client.evalsha.bind(client) as (...args: unknown[]) => Promise<unknown>;
+  client.evalsha = ((hash: string, ...rest: unknown[]) => {
+    calls.push(hash);
+    return evalsha(hash, ...rest);
+  }) as never;
+  const error = await redlock.acquire(names(1), LONG_MS).catch((reason: unknown) => reason);
+  expect((error as ExecutionError).attempts).toHaveLength(4);
+  // Four attempts that count, and one when the subscription is in place.
+  expect(calls.filter((hash) => hash === redlock.scripts.acquireScript.hash).length).toBeLessThanOrEqual(5);
+  client.disconnect();
+  await server.stop();
 });
