@@ -157,6 +157,16 @@ describe.each(PLACES)("on %s", (_, start) => {
       expect(seen).toBeInstanceOf(library.ExecutionError);
     });
 
+    test("a name may have braces that are no hash tag", async () => {
+      for (const name of ["{}", "{}x", "}", "}{", "a}b{c", "{}{a}", "{", "{{a}}", "{a}}", ""]) {
+        const lock = await create({ retryCount: 0 }).acquire([name], LONG_MS);
+        const next = await lock.extend(LONG_MS);
+        await expect(create({ retryCount: 0 }).acquire([name], LONG_MS)).rejects.toBeInstanceOf(library.ExecutionError);
+        await next.release();
+        await expect.poll(() => values(name)).toEqual(all(null));
+      }
+    });
+
     test("an error event tells of each vote against, and needs no listener", async () => {
       const [name = ""] = names(1);
       const redlock = create({ retryCount: 0 });
