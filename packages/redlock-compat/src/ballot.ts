@@ -6,7 +6,7 @@
  */
 import { ResourceLockedError } from "./errors.js";
 import { after } from "./time.js";
-import type { Client, ExecutionStats } from "./votes.js";
+import { type Client, type ExecutionStats, quorumOf } from "./votes.js";
 
 /** The text of a script, and the SHA-1 by which servers know it. */
 export interface ScriptText {
@@ -62,7 +62,7 @@ export function ballot(
 ): Promise<Ballot> {
   const stats: ExecutionStats = {
     membershipSize: clients.size,
-    quorumSize: Math.floor(clients.size / 2) + 1,
+    quorumSize: quorumOf(clients),
     votesFor: new Set(),
     votesAgainst: new Map(),
   };

@@ -6,13 +6,13 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { EventEmitter } from "node:events";
-import { mappedKeys } from "holdfast/internal";
+import { mappedKeys, show } from "holdfast/internal";
 import { type Ballot, ballot, type Operation } from "./ballot.js";
 import { ExecutionError } from "./errors.js";
 import { redlockCompatLockAcquire, redlockCompatLockExtend, redlockCompatLockRelease } from "./generated/lock.js";
 import { attemptsOf, merged, pauseOf, type Settings } from "./settings.js";
 import { after, type Deadline, deadlineOf, msLeft } from "./time.js";
-import type { Client, ExecutionResult, ExecutionStats } from "./votes.js";
+import { type Client, type ExecutionResult, type ExecutionStats, quorumOf } from "./votes.js";
 import { type Waiter, wakesOf } from "./wakes.js";
 
 /** How long a fence outlives its lock, in ms; see docs/adr/006. */
@@ -396,16 +396,36 @@ function hasTokens({ clients, scripts: { acquireScript, extendScript, releaseScr
   );
 }
 
-/** The operation of a script on resources, still without its arguments. A resource that is named twice is locked once. */
+/**
+ * The operation of a script on resources, still without its arguments. A resource that is named twice is locked once.
+ *
+ * @throws ExecutionError  these are no resources: each server votes against, as in the original, and there is no other attempt
+ */
 function operationOf(
   redlock: Redlock,
   script: Script,
   named: readonly string[],
   durationMs: number,
 ): Omit<Operation, "args" | "timeoutMs"> {
+  if (typeof (named as { length?: unknown } | null | undefined)?.length !== "number")
+    throw notResources(redlock, named);
   const resources = [...new Set(named)];
   const fences = hasTokens(redlock) ? resources.map((resource) => fenceOf(redlock, resource)) : [];
   return { script, resources, fences, fenceMs: durationMs + FENCE_MS };
+}
+
+function notResources(redlock: Redlock, named: unknown): ExecutionError {
+  const error = new TypeError(`resources must be an array of names; got ${show(named)}`);
+  const { clients } = redlock;
+  const votesAgainst = new Map([...clients].map((client) => [client, error]));
+  for (const _ of clients) redlock.emit("error", error);
+  const stats = {
+    membershipSize: clients.size,
+    quorumSize: quorumOf(clients),
+    votesFor: new Set<Client>(),
+    votesAgainst,
+  };
+  return new ExecutionError(NO_QUORUM, [Promise.resolve(stats)]);
 }
 
 /** What the clients put before keys. A channel has it too, because a client does not put it there. */

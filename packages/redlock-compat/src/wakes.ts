@@ -7,7 +7,7 @@
  */
 import { storeFor } from "holdfast/internal";
 import { after } from "./time.js";
-import type { Client } from "./votes.js";
+import { type Client, quorumOf } from "./votes.js";
 
 /** Longest wait for a subscription, in ms. */
 const SUBSCRIBE_MS = 5_000;
@@ -51,7 +51,7 @@ export class Wakes {
 
   constructor(clients: ReadonlySet<Client>) {
     this.#clients = new Set(clients);
-    this.#quorum = Math.floor(clients.size / 2) + 1;
+    this.#quorum = quorumOf(clients);
   }
 
   isFor(clients: ReadonlySet<Client>): boolean {

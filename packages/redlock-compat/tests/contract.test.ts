@@ -211,6 +211,29 @@ describe.each(LIBRARIES)("%s", (_, library) => {
     await expect(redlock.using(["a"], 1_000, {}, undefined as never)).rejects.toThrow("routine is not a function");
   });
 
+  test.each([[undefined], [null], [7], [new Set(["a"])]])("resources that are %s are not locked", async (resources) => {
+    const evalsha = async (_hash: string, keyCount: unknown): Promise<unknown> => {
+      if (typeof keyCount !== "number") throw new Error("ERR value is not an integer or out of range");
+      return Math.min(1, keyCount);
+    };
+    const redlock = new library.default([{ evalsha } as never], { retryCount: 0 });
+    const failed = { name: "ExecutionError", message: NO_QUORUM, attempts: [expect.any(Promise)] };
+    const errors: unknown[] = [];
+    redlock.on("error", (error) => errors.push(error));
+    const error = await redlock.acquire(resources as never, LONG_MS).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(library.ExecutionError);
+    expect(error).toMatchObject(failed);
+    const [stats] = await Promise.all((error as InstanceType<Library["ExecutionError"]>).attempts);
+    expect([...(stats?.votesAgainst.values() ?? [])]).toEqual([expect.any(Error)]);
+    expect(errors.length).toBeGreaterThan(0);
+    let isRun = false;
+    const routine = async (): Promise<void> => {
+      isRun = true;
+    };
+    await expect(redlock.using(resources as never, LONG_MS, {}, routine)).rejects.toMatchObject(failed);
+    expect(isRun).toBe(false);
+  });
+
   test("a server that cannot be reached fails each attempt with the client's own error", async () => {
     const client = new Redis({ port: 1, maxRetriesPerRequest: 0, retryStrategy: () => null, lazyConnect: true });
     client.on("error", () => {});
