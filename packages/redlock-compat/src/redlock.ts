@@ -44,7 +44,8 @@ export class Lock {
   expiration: number;
   /**
    * Rises with every lock that this package grants on one of the resources, so that a protected resource can refuse a late holder.
-   * Undefined with several servers, with scripts of your own, and if the user may not access the keys of tokens.
+   * Undefined with several servers, with scripts of your own, if the user may not access the keys of tokens, and on a cluster for a
+   * name with braces that are no hash tag.
    */
   readonly token?: number;
 
