@@ -6,7 +6,7 @@
  */
 import { ResourceLockedError } from "./errors.js";
 import { after } from "./time.js";
-import { type Client, type ExecutionStats, quorumOf } from "./votes.js";
+import type { Client, ExecutionStats } from "./votes.js";
 
 /** The text of a script, and the SHA-1 by which servers know it. */
 export interface ScriptText {
@@ -47,6 +47,11 @@ export interface Ballot {
 const withoutFences = new WeakSet<Client>();
 /** How a server refuses a request; a command of a script, in Redis 7.4 and Valkey; and the same in older versions. */
 const NOT_PERMITTED = /^NOPERM|ACL failure in script|The user executing the script can't/;
+
+/** How many votes are a majority. */
+export function quorumOf({ size }: ReadonlySet<Client>): number {
+  return Math.floor(size / 2) + 1;
+}
 
 /**
  * Runs one attempt.

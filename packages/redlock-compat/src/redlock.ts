@@ -7,12 +7,12 @@
 import { createHash, randomBytes } from "node:crypto";
 import { EventEmitter } from "node:events";
 import { mappedKeys, show } from "holdfast/internal";
-import { type Ballot, ballot, type Operation } from "./ballot.js";
+import { type Ballot, ballot, type Operation, quorumOf } from "./ballot.js";
 import { ExecutionError } from "./errors.js";
 import { redlockCompatLockAcquire, redlockCompatLockExtend, redlockCompatLockRelease } from "./generated/lock.js";
 import { attemptsOf, merged, pauseOf, type Settings } from "./settings.js";
 import { after, type Deadline, deadlineOf, msLeft } from "./time.js";
-import { type Client, type ExecutionResult, type ExecutionStats, quorumOf } from "./votes.js";
+import type { Client, ExecutionResult, ExecutionStats } from "./votes.js";
 import { type Waiter, wakesOf } from "./wakes.js";
 
 /** How long a fence outlives its lock, in ms; see docs/adr/006. */

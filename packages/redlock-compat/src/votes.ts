@@ -30,8 +30,3 @@ export type ExecutionStats = {
 export type ExecutionResult = {
   attempts: ReadonlyArray<Promise<ExecutionStats>>;
 };
-
-/** How many votes are a majority. */
-export function quorumOf({ size }: ReadonlySet<Client>): number {
-  return Math.floor(size / 2) + 1;
-}

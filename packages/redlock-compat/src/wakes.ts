@@ -6,8 +6,9 @@
  * waits longest. All of this is best effort: without a subscription, waiters poll as in the original.
  */
 import { storeFor } from "holdfast/internal";
+import { quorumOf } from "./ballot.js";
 import { after } from "./time.js";
-import { type Client, quorumOf } from "./votes.js";
+import type { Client } from "./votes.js";
 
 /** Longest wait for a subscription, in ms. */
 const SUBSCRIBE_MS = 5_000;
