@@ -34,13 +34,24 @@ export interface Ballot {
   readonly refused: boolean;
   /** Undefined without fences. */
   readonly token: number | undefined;
+  /** The servers that have voted for the operation so far. */
+  readonly granted: ReadonlySet<Client>;
+  /** Settles for each server when its vote is in. Never rejects. */
+  readonly votes: ReadonlyMap<Client, Promise<void>>;
   /** Settles for each server when it has replied, however late. Never rejects. */
   readonly replies: ReadonlyMap<Client, Promise<unknown>>;
   readonly stats: Promise<ExecutionStats>;
 }
 
-/** Clients whose user may not access fences. */
+/** Clients whose user may not access fences, or not read the time for a token. */
 const withoutFences = new WeakSet<Client>();
+/** How a server refuses a request; a command of a script, in Redis 7.4 and Valkey; and the same in older versions. */
+const NOT_PERMITTED = /^NOPERM|ACL failure in script|The user executing the script can't/;
+
+/** How many votes are a majority. */
+export function quorumOf({ size }: ReadonlySet<Client>): number {
+  return Math.floor(size / 2) + 1;
+}
 
 /**
  * Runs one attempt.
@@ -56,7 +67,7 @@ export function ballot(
 ): Promise<Ballot> {
   const stats: ExecutionStats = {
     membershipSize: clients.size,
-    quorumSize: Math.floor(clients.size / 2) + 1,
+    quorumSize: quorumOf(clients),
     votesFor: new Set(),
     votesAgainst: new Map(),
   };
@@ -64,6 +75,7 @@ export function ballot(
     let token: number | undefined;
     let refusals = 0;
     const replies = new Map<Client, Promise<unknown>>();
+    const votes = new Map<Client, Promise<void>>();
     let complete: (stats: ExecutionStats) => void = () => {};
     const whole = new Promise<ExecutionStats>((done) => {
       complete = done;
@@ -72,7 +84,7 @@ export function ballot(
       const most = clients.size - stats.quorumSize;
       const passed = stats.votesFor.size >= stats.quorumSize;
       if (passed || stats.votesAgainst.size > most) {
-        resolve({ passed, refused: refusals > most, token, stats: whole, replies });
+        resolve({ passed, refused: refusals > most, token, granted: stats.votesFor, votes, replies, stats: whole });
       }
       if (stats.votesFor.size + stats.votesAgainst.size === clients.size) complete(stats);
     };
@@ -83,19 +95,22 @@ export function ballot(
         client,
         reply.catch(() => {}),
       );
-      vote(reply, operation).then(
-        (granted) => {
-          token = granted;
-          stats.votesFor.add(client);
-          count();
-        },
-        (thrown: unknown) => {
-          const error = thrown instanceof Error ? thrown : new Error(`Unexpected value thrown: ${String(thrown)}`);
-          if (error instanceof ResourceLockedError) refusals += 1;
-          stats.votesAgainst.set(client, error);
-          count();
-          onError(error);
-        },
+      votes.set(
+        client,
+        vote(reply, operation).then(
+          (granted) => {
+            token = granted;
+            stats.votesFor.add(client);
+            count();
+          },
+          (thrown: unknown) => {
+            const error = thrown instanceof Error ? thrown : new Error(`Unexpected value thrown: ${String(thrown)}`);
+            if (error instanceof ResourceLockedError) refusals += 1;
+            stats.votesAgainst.set(client, error);
+            count();
+            onError(error);
+          },
+        ),
       );
     }
   });
@@ -125,10 +140,12 @@ async function run(client: Client, operation: Operation): Promise<unknown> {
     return await client.evalsha(script.hash, keyCount, inputs);
   } catch (error) {
     const text = error instanceof Error ? error.message : "";
-    if (text.startsWith("NOPERM") && fences.length > 0) {
+    if (NOT_PERMITTED.test(text) && fences.length > 0) {
       withoutFences.add(client);
       return run(client, operation);
     }
+    // No other key can be sure of the slot of a name such as `{}x`, so its lock has no token in a cluster.
+    if (text.startsWith("CROSSSLOT") && fences.length > 0) return run(client, { ...operation, fences: [] });
     if (!text.startsWith("NOSCRIPT")) throw error;
     return client.eval(script.value, keyCount, inputs);
   }

@@ -6,8 +6,8 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { EventEmitter } from "node:events";
-import { mappedKeys } from "holdfast/internal";
-import { type Ballot, ballot, type Operation } from "./ballot.js";
+import { mappedKeys, show } from "holdfast/internal";
+import { type Ballot, ballot, type Operation, quorumOf } from "./ballot.js";
 import { ExecutionError } from "./errors.js";
 import { redlockCompatLockAcquire, redlockCompatLockExtend, redlockCompatLockRelease } from "./generated/lock.js";
 import { attemptsOf, merged, pauseOf, type Settings } from "./settings.js";
@@ -44,7 +44,8 @@ export class Lock {
   expiration: number;
   /**
    * Rises with every lock that this package grants on one of the resources, so that a protected resource can refuse a late holder.
-   * Undefined with several servers, with scripts of your own, and if the user may not access the keys of tokens.
+   * Undefined with several servers, with scripts of your own, if the user may not access the keys of tokens, and on a cluster for a
+   * name with braces that are no hash tag.
    */
   readonly token?: number;
 
@@ -396,16 +397,36 @@ function hasTokens({ clients, scripts: { acquireScript, extendScript, releaseScr
   );
 }
 
-/** The operation of a script on resources, still without its arguments. A resource that is named twice is locked once. */
+/**
+ * The operation of a script on resources, still without its arguments. A resource that is named twice is locked once.
+ *
+ * @throws ExecutionError  these are no resources: each server votes against, as in the original, and there is no other attempt
+ */
 function operationOf(
   redlock: Redlock,
   script: Script,
   named: readonly string[],
   durationMs: number,
 ): Omit<Operation, "args" | "timeoutMs"> {
+  if (typeof (named as { length?: unknown } | null | undefined)?.length !== "number")
+    throw notResources(redlock, named);
   const resources = [...new Set(named)];
   const fences = hasTokens(redlock) ? resources.map((resource) => fenceOf(redlock, resource)) : [];
   return { script, resources, fences, fenceMs: durationMs + FENCE_MS };
+}
+
+function notResources(redlock: Redlock, named: unknown): ExecutionError {
+  const error = new TypeError(`resources must be an array of names; got ${show(named)}`);
+  const { clients } = redlock;
+  const votesAgainst = new Map([...clients].map((client) => [client, error]));
+  for (const _ of clients) redlock.emit("error", error);
+  const stats = {
+    membershipSize: clients.size,
+    quorumSize: quorumOf(clients),
+    votesFor: new Set<Client>(),
+    votesAgainst,
+  };
+  return new ExecutionError(NO_QUORUM, [Promise.resolve(stats)]);
 }
 
 /** What the clients put before keys. A channel has it too, because a client does not put it there. */
@@ -437,19 +458,19 @@ function send(redlock: Redlock, operation: Operation): Promise<Ballot> {
 
 /**
  * Releases what a failed attempt may have locked, on each server after it has replied to that attempt. Never rejects, and emits
- * nothing, because nothing may be locked.
+ * nothing, because nothing may be locked. It notifies no waiter: the acquire that failed would be woken itself, again and again.
+ *
+ * Resolves when a majority and the servers that granted have replied. The others, which may be down, get the release later.
  */
 async function undo(
   redlock: Redlock,
   operation: Omit<Operation, "args" | "timeoutMs">,
   value: string,
-  { replies }: Ballot,
+  { granted, replies }: Ballot,
 ): Promise<void> {
-  const args = [value, channelsOf(redlock, operation.resources).join(" ")];
-  const script = redlock.scripts.releaseScript;
-  const release = { ...operation, script, args, timeoutMs: CLEANUP_MS };
-  const { stats } = await ballot(redlock.clients, release, () => {}, replies);
-  await stats;
+  const release = { ...operation, script: redlock.scripts.releaseScript, args: [value, ""], timeoutMs: CLEANUP_MS };
+  const { votes } = await ballot(redlock.clients, release, () => {}, replies);
+  await Promise.all([...granted].map(async (client) => votes.get(client)));
 }
 
 function keep(attempts: Promise<ExecutionStats>[], { stats }: Ballot): void {

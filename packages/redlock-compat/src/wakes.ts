@@ -6,6 +6,7 @@
  * waits longest. All of this is best effort: without a subscription, waiters poll as in the original.
  */
 import { storeFor } from "holdfast/internal";
+import { quorumOf } from "./ballot.js";
 import { after } from "./time.js";
 import type { Client } from "./votes.js";
 
@@ -51,7 +52,7 @@ export class Wakes {
 
   constructor(clients: ReadonlySet<Client>) {
     this.#clients = new Set(clients);
-    this.#quorum = Math.floor(clients.size / 2) + 1;
+    this.#quorum = quorumOf(clients);
   }
 
   isFor(clients: ReadonlySet<Client>): boolean {

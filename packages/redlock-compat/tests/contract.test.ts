@@ -157,6 +157,16 @@ describe.each(PLACES)("on %s", (_, start) => {
       expect(seen).toBeInstanceOf(library.ExecutionError);
     });
 
+    test("a name may have braces that are no hash tag", async () => {
+      for (const name of ["{}", "{}x", "}", "}{", "a}b{c", "{}{a}", "{", "{{a}}", "{a}}", ""]) {
+        const lock = await create({ retryCount: 0 }).acquire([name], LONG_MS);
+        const next = await lock.extend(LONG_MS);
+        await expect(create({ retryCount: 0 }).acquire([name], LONG_MS)).rejects.toBeInstanceOf(library.ExecutionError);
+        await next.release();
+        await expect.poll(() => values(name)).toEqual(all(null));
+      }
+    });
+
     test("an error event tells of each vote against, and needs no listener", async () => {
       const [name = ""] = names(1);
       const redlock = create({ retryCount: 0 });
@@ -199,6 +209,29 @@ describe.each(LIBRARIES)("%s", (_, library) => {
       "A lock `duration` must be at least 100ms greater than the `automaticExtensionThreshold` setting.",
     );
     await expect(redlock.using(["a"], 1_000, {}, undefined as never)).rejects.toThrow("routine is not a function");
+  });
+
+  test.each([[undefined], [null], [7], [new Set(["a"])]])("resources that are %s are not locked", async (resources) => {
+    const evalsha = async (_hash: string, keyCount: unknown): Promise<unknown> => {
+      if (typeof keyCount !== "number") throw new Error("ERR value is not an integer or out of range");
+      return Math.min(1, keyCount);
+    };
+    const redlock = new library.default([{ evalsha } as never], { retryCount: 0 });
+    const failed = { name: "ExecutionError", message: NO_QUORUM, attempts: [expect.any(Promise)] };
+    const errors: unknown[] = [];
+    redlock.on("error", (error) => errors.push(error));
+    const error = await redlock.acquire(resources as never, LONG_MS).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(library.ExecutionError);
+    expect(error).toMatchObject(failed);
+    const [stats] = await Promise.all((error as InstanceType<Library["ExecutionError"]>).attempts);
+    expect([...(stats?.votesAgainst.values() ?? [])]).toEqual([expect.any(Error)]);
+    expect(errors.length).toBeGreaterThan(0);
+    let isRun = false;
+    const routine = async (): Promise<void> => {
+      isRun = true;
+    };
+    await expect(redlock.using(resources as never, LONG_MS, {}, routine)).rejects.toMatchObject(failed);
+    expect(isRun).toBe(false);
   });
 
   test("a server that cannot be reached fails each attempt with the client's own error", async () => {

@@ -2,8 +2,11 @@
   redlock-compat/lock/acquire: lock all resources if each is free; otherwise lock none.
 
   This is one atomic step, so that no client sees some of them locked. The lock of a resource is the key with its name, as redlock 5
-  writes it. A repeated request with the same value gets the lock again, because the first reply may have been lost. It never shortens
-  the lock, because it may be a late copy that arrives after an extension.
+  writes it. A repeated request with the same value gets the lock again, because the first reply may have been lost. It leaves the
+  expiry as it is, because it may be a late copy that arrives after an extension.
+
+  Resources need no commands but those of redlock 5, so that a user who may run its scripts may run this one. The time is read before
+  anything is written, because a user who may not read it gets the lock without fences.
 
   The number of resources differs between calls, so this script computes the n of KEYS[n].
 
@@ -28,23 +31,25 @@ for i = 1, count do
   end
 end
 
-for i = 1, count do
-  local restMs = redis.call('PTTL', KEYS[i])
-  if restMs < 0 or restMs - duration < 0 then
-    redis.call('SET', KEYS[i], value, 'PX', duration)
-  end
+local token
+if fences > 0 then
+  local time = redis.call('TIME')
+  token = time[1] * 1000000 + time[2]
 end
-if fences == 0 then
-  return count
-end
-
-local time = redis.call('TIME')
-local token = time[1] * 1000000 + time[2]
 for i = count + 1, count + fences do
   local last = tonumber(redis.call('GET', KEYS[i]) or 0)
   if last >= token then
     token = last + 1
   end
+end
+
+for i = 1, count do
+  if redis.call('EXISTS', KEYS[i]) == 0 then
+    redis.call('SET', KEYS[i], value, 'PX', duration)
+  end
+end
+if fences == 0 then
+  return count
 end
 for i = count + 1, count + fences do
   redis.call('SET', KEYS[i], string.format('%.0f', token), 'PX', ARGV[4])

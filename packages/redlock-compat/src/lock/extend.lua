@@ -1,7 +1,8 @@
 --[[
   redlock-compat/lock/extend: set how long the lock lasts from now, if all resources still have its value.
 
-  This is one atomic step, so that a lock never lasts longer on one resource than on another.
+  This is one atomic step, so that a lock never lasts longer on one resource than on another. SET moves the expiry of a fence too,
+  because a user who was allowed to run the scripts of redlock 5 may run it.
 
   ARGV[1]   value     random text of the lock
   ARGV[2]   duration  length of the lock, counted from now
@@ -23,6 +24,9 @@ for i = 1, count do
   redis.call('SET', KEYS[i], value, 'PX', duration)
 end
 for i = count + 1, count + fences do
-  redis.call('PEXPIRE', KEYS[i], ARGV[4])
+  local last = redis.call('GET', KEYS[i])
+  if last then
+    redis.call('SET', KEYS[i], last, 'PX', ARGV[4])
+  end
 end
 return count

@@ -27,7 +27,10 @@ if freed > 0 then
     redis.pcall('PUBLISH', channel, value)
   end
   for i = count + 1, count + fences do
-    redis.call('PEXPIRE', KEYS[i], ARGV[4])
+    local last = redis.call('GET', KEYS[i])
+    if last then
+      redis.call('SET', KEYS[i], last, 'PX', ARGV[4])
+    end
   end
 end
 return freed
