@@ -44,7 +44,7 @@ assert.equal([first, again].filter(({ replayed }) => replayed).length, 1);
 
 await assert.rejects(pay({ ...order, total: 1 }), OnceMismatchError);
 
-// If a process crashes, the next caller takes over and learns how far it came.
+// If a process crashes, the next caller takes over and learns how far it got.
 const stepwise = await once(holdfast, `import:${order.id}`, async (lease) => {
   const done = (lease.saved as number | undefined) ?? 0;
   for (let page = done; page < 3; page += 1) {

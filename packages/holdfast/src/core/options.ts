@@ -53,7 +53,7 @@ export interface AcquireOptions extends TryAcquireOptions {
    *   granted, they hold the lock one after the other without round trips: at most 32 (128 after a full batch), for at
    *   most 20 ms. Then the next process is served. This is faster under load.
    *
-   * In both modes every waiter in the queue is served in the end. A client that cannot subscribe has no place in the
+   * In both modes every waiter in the queue is served eventually. A client that cannot subscribe has no place in the
    * queue, and may wait without limit on a busy lock.
    * @default "cohort"
    */
@@ -73,7 +73,7 @@ export interface RunOptions extends AcquireOptions {
   /**
    * When `run` settles after its work has ended.
    *
-   * - `"awaited"`: when the server has confirmed the release, or can no longer be expected to
+   * - `"awaited"`: when the server has confirmed the release, or Holdfast stops waiting for that
    * - `"background"`: immediately, which saves one round trip. If the process ends before the release is written to its
    *   socket, the lock stays taken until the lease expires. If the lease is over when the work has returned, `run` awaits
    *   the release anyway, because only the server knows whether another holder overlapped. `close` waits for releases in
@@ -83,8 +83,8 @@ export interface RunOptions extends AcquireOptions {
   readonly release?: "awaited" | "background" | undefined;
 
   /**
-   * Called with the error of a release that `run` does not reject with: a StoreError if the outcome is unknown, or, in the
-   * background, a LeaseLostError if the server had lost the lease unnoticed. An error that it throws is ignored.
+   * Called with a release error that `run` does not reject with: a StoreError if the outcome is unknown, or, in the
+   * background, a LeaseLostError if the server had already lost the lease. An error that it throws is ignored.
    */
   readonly onReleaseError?: ((error: unknown) => void) | undefined;
 }
