@@ -7,7 +7,7 @@ export default defineConfig({
   root: fileURLToPath(new URL("..", import.meta.url)),
   test: {
     include: ["site/tests/*.test.ts"],
-    testTimeout: 180_000,
+    testTimeout: 600_000,
     hookTimeout: 120_000,
     passWithNoTests: false,
     allowOnly: env.CI !== "true",

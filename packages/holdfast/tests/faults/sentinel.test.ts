@@ -58,14 +58,19 @@ describe.each(thorough)("$name", (library) => {
       }
       await until(async () => (await topology.master()).id !== old.id, "another master");
       await topology.setDownAfter(60_000);
-      await until(
-        () =>
-          lease.extend(4 * LONG_MS).then(
-            () => true,
-            () => false,
-          ),
-        "an extension by the new master",
-      );
+      let refusal: unknown;
+      const extended = (): Promise<boolean> =>
+        lease.extend(4 * LONG_MS).then(
+          () => true,
+          (error: unknown) => {
+            refusal = error;
+            return false;
+          },
+        );
+      await until(extended, "an extension by the new master").catch((error: Error) => {
+        error.cause = refusal;
+        throw error;
+      });
       waiting.push(wait(third));
       const waiters = async (): Promise<number> =>
         (await first.inspect().catch(() => ({ waiterCount: 0 }))).waiterCount;
