@@ -19,7 +19,7 @@ const build = async (_signal: AbortSignal): Promise<string> => {
 };
 
 await holdfast.mutex(`report:${report.id}`).run(async (lease) => {
-  const value = await build(lease.signal); // may take long, and the machine may freeze at the end of it
+  const value = await build(lease.signal); // may take a while, and the machine may freeze at its end
   await fencedSet(redis, { key: `report:${report.id}`, value, lease }); // refused if a later holder was granted the lock
 });
 assert.equal(await redis.get(`report:${report.id}`), `report ${report.id}, built 1 times`);

@@ -84,7 +84,7 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   /**
    * Longest wait for the reply to one request. A longer timeout tolerates a slower server; a shorter one detects sooner that
    * the server does not reply. Whole milliseconds, 10 to 60,000. With `redlock` it applies to each server, and an acquire
-   * waits for no server longer than a sixth of its `leaseMs`.
+   * waits at most a sixth of its `leaseMs` for each server.
    * @default 2_000
    */
   readonly commandTimeoutMs?: number | undefined;

@@ -22,18 +22,18 @@ export interface HeldLease {
 /** Options of `close`. */
 export interface CloseOptions {
   /**
-   * Longest wait for work that runs under a lease. No lease is given back while its work runs. A longer grace lets more work
+   * Longest wait for work that runs under a lease. No lease is released while its work runs. A longer grace lets more work
    * end, but it must be shorter than the time after which the process is killed. Whole milliseconds, 0 to 86,400,000. If absent,
-   * leases are given back immediately, even if work runs under them.
+   * leases are released immediately, even if work runs under them.
    */
   readonly graceMs?: number | undefined;
 }
 
 /** What happened to the leases that were held when the close began. Leases lost during the close are in neither list. */
 export interface CloseOutcome {
-  /** Leases that were given back, as the server has confirmed. Others can acquire these locks now. */
+  /** Leases that were released, as the server has confirmed. Others can acquire these locks now. */
   readonly released: readonly HeldLease[];
-  /** Leases that may not have been given back. Others can acquire these locks when the leases expire. */
+  /** Leases that may not have been released. Others can acquire these locks when the leases expire. */
   readonly unsettled: readonly HeldLease[];
 }
 

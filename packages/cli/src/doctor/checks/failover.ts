@@ -13,7 +13,7 @@ export const grace: Check = {
   levels:
     "warning: the server grants nothing now; info: it was promoted, or has been up for less than the longest lease",
   risk: 'The server grants nothing new until the quiet time is over. With failoverGrace: "off" it grants immediately, and may grant a lock that is still held.',
-  fix: 'wait: holders keep what they hold, and renew. For good: failoverGrace "auto", or "strict" where nothing is written to disk',
+  fix: 'wait: holders keep what they hold, and renew. Permanent fix: failoverGrace "auto", or "strict" where nothing is written to disk',
   families: ["lineage"],
   run({ role, lineage, hidden, topology }, { leaseMs }) {
     if (role === "slave") return skipped("a replica");
