@@ -61,10 +61,10 @@ describe("an acquire of a paused lock", () => {
     expect(error.message).toContain(`until ${new Date(untilAtMs).toISOString()}`);
   });
 
-  test("fails with a message that the pause lasts until someone resumes it", async () => {
+  test("fails with a message that the pause lasts until it is resumed", async () => {
     const error = (await failure(undefined)) as PausedError;
     expect(error).toMatchObject({ code: "ERR_LOCK_PAUSED", untilAtMs: undefined });
-    expect(error.message).toContain("until someone resumes it");
+    expect(error.message).toContain("until it is resumed");
   });
 
   test("fails with a timeout if the pause has already ended", async () => {
