@@ -66,9 +66,9 @@ function instant(atMs: number): string {
 export const connections: Check = {
   id: "connections",
   reads: "`maxclients`, `connected_clients`, `timeout`, `tcp-keepalive`",
-  levels: "warning: over 80 %, or an idle `timeout` below 300 s; info: no `tcp-keepalive`",
-  risk: "Acquires are refused at the next deploy, when old and new processes are connected.",
-  fix: "raise maxclients (and the open files of the server)",
+  levels: "warning: over 80 % of `maxclients`, or an idle `timeout` below 300 s; info: no `tcp-keepalive`",
+  risk: "Acquires are refused at the next deploy, when old and new processes are both connected.",
+  fix: "raise maxclients (and the server's limit of open files)",
   families: [],
   run({ info, config }) {
     const most = numberIn(info, "maxclients") ?? numberIn(config, "maxclients");
