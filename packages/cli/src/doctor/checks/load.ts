@@ -31,7 +31,7 @@ const RECENT_MS = 86_400_000;
 export const busy: Check = {
   id: "busy",
   reads: "`busy-reply-threshold` (`lua-time-limit` before 7.0), SLOWLOG, LATENCY LATEST",
-  levels: "warning: a script or command took over a tenth of the lease within the last day",
+  levels: "warning: a script or command took more than a tenth of the lease within the last day",
   risk: "While one long script or command runs, others wait or fail with BUSY, and renewals fail.",
   fix: "find the client that sends it; use a separate Redis for locks",
   families: ["slow"],
