@@ -175,7 +175,7 @@ export const GAUGES: Readonly<
   },
   permitsLimit: {
     name: "holdfast.semaphore.permits.limit",
-    help: "Permits that this process declares; the largest number of several semaphores in a group.",
+    help: "Permits that this process declares; for several semaphores in a group, the largest number.",
     unit: "{permit}",
   },
   leaderActive: { name: "holdfast.leader.active", help: "1 while this process leads.", unit: "1" },

@@ -8,7 +8,7 @@ export const clientTimeouts: Check = {
   id: "client-timeouts",
   reads: "socket timeout and keepalive of each client library, from the client records",
   levels: "warning: a client would keep a dead connection",
-  risk: "After a network failure the process loses its leases and its acquires fail, for about 15 minutes or until you restart it.",
+  risk: "After a network failure, the process loses its leases and cannot acquire for about 15 minutes, or until you restart it.",
   fix: "set the option that docs/half-open-connections.md names for the client library",
   families: ["keys"],
   run({ role, keys, hidden }) {

@@ -72,7 +72,7 @@ function worstPair(
 export const clockRuns: Check = {
   id: "clock-runs",
   reads: "TIME twice, 200 ms apart",
-  levels: "critical: the clock stands still or goes back",
+  levels: "critical: the clock stands still or goes backward",
   risk: "Leases never end, or end immediately. A crashed client may hold its lock forever.",
   fix: "restart the node, and fix the clock source of its machine (was a virtual machine paused or restored?)",
   families: ["clock"],

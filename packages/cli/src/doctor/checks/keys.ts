@@ -9,7 +9,7 @@ import { counted, few } from "../words.js";
 /** Whether somebody else may empty the database. */
 export const shared: Check = {
   id: "shared",
-  reads: "keys with other prefixes in this database, and which users may FLUSHDB or FLUSHALL",
+  reads: "keys with other prefixes in this database, and which users may run FLUSHDB or FLUSHALL",
   levels: "info",
   risk: "One FLUSHDB frees every lock.",
   fix: "use a separate database, or better a separate Redis, for locks; and users without FLUSHDB and FLUSHALL (ACL SETUSER … -flushall -flushdb)",
@@ -48,7 +48,7 @@ export const leftovers: Check = {
   id: "leftovers",
   reads:
     "lock keys without an expiry, keys of an unknown kind or form or of the wrong type, waiting acquires whose client is gone, and names in use as several kinds",
-  levels: "warning; info: a name of several kinds",
+  levels: "warning; info: a name in use as several kinds",
   risk: "A lock that can never be acquired.",
   fix: "holdfast show NAME, then holdfast release NAME --force",
   families: ["keys"],

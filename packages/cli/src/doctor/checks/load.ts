@@ -31,7 +31,7 @@ const RECENT_MS = 86_400_000;
 export const busy: Check = {
   id: "busy",
   reads: "`busy-reply-threshold` (`lua-time-limit` before 7.0), SLOWLOG, LATENCY LATEST",
-  levels: "warning: a script or command took over a tenth of the lease within the last day",
+  levels: "warning: a script or command took more than a tenth of the lease within the last day",
   risk: "While one long script or command runs, others wait or fail with BUSY, and renewals fail.",
   fix: "find the client that sends it; use a separate Redis for locks",
   families: ["slow"],
@@ -66,9 +66,9 @@ function instant(atMs: number): string {
 export const connections: Check = {
   id: "connections",
   reads: "`maxclients`, `connected_clients`, `timeout`, `tcp-keepalive`",
-  levels: "warning: over 80 %, or an idle `timeout` below 300 s; info: no `tcp-keepalive`",
-  risk: "Acquires are refused at the next deploy, when old and new processes are connected.",
-  fix: "raise maxclients (and the open files of the server)",
+  levels: "warning: over 80 % of `maxclients`, or an idle `timeout` below 300 s; info: no `tcp-keepalive`",
+  risk: "Acquires are refused at the next deploy, when old and new processes are both connected.",
+  fix: "raise maxclients (and the server's limit of open files)",
   families: [],
   run({ info, config }) {
     const most = numberIn(info, "maxclients") ?? numberIn(config, "maxclients");
