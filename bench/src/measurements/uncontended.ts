@@ -27,7 +27,7 @@ export const uncontended: Measurement = {
       "× raw",
     ),
     target(
-      "the same by run with the release in the background, p50",
+      "the same with run, releasing in the background, p50",
       results.ratio("holdfast/background", "raw", "p50"),
       { atMost: 0.75 },
       "× raw",
