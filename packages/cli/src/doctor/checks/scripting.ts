@@ -53,7 +53,7 @@ export const scripts: Check = {
   levels:
     "critical: a script or command is refused; warning: only PUBLISH, INFO, other commands that locks do not need, or scripts without keys",
   risk: "Scripting is off or renamed, or the service refuses scripts or the commands in them. No lock can be acquired.",
-  fix: "permit SCRIPT LOAD and EVALSHA, or use an endpoint of the service that allows scripts (docs/hosting.md)",
+  fix: "permit SCRIPT LOAD and EVALSHA, or use an endpoint that allows scripts (docs/hosting.md)",
   families: ["scripts", "permissions"],
   run({ scripts: facts, permissions, hidden }) {
     if (facts === undefined) {
