@@ -36,7 +36,7 @@ export interface PauseOptions extends Which {
   /** The person who pauses the lock, 1 to 256 bytes. Use a name that other people recognize. */
   readonly by: string;
   /**
-   * When the pause ends without a call of `resume`, in ms since 1970 by the server's clock. No process has to be
+   * When the pause ends without a call to `resume`, in ms since 1970 by the server's clock. No process has to be
    * running then. If absent, the pause ends only with `resume`.
    */
   readonly untilAtMs?: number | undefined;
@@ -48,7 +48,7 @@ export interface ResumeOptions extends Which {
   readonly by: string;
   /**
    * The `owner` of the pause to end. Any other pause continues. Set this if the decision to resume is based on an
-   * earlier view of the lock. If absent, ends the current pause.
+   * earlier view of the lock. If absent, `resume` ends the current pause.
    */
   readonly pause?: string | undefined;
 }

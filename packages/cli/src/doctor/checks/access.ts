@@ -17,9 +17,9 @@ function isOpenToNetwork({ config, isLocal }: NodeFacts): boolean | undefined {
 export const exposure: Check = {
   id: "exposure",
   reads: "`protected-mode`, `bind`, `requirepass`, and whether a client without a password gets in",
-  levels: "critical: open to a network without a password; info: protected mode turns other hosts away",
+  levels: "critical: open to a network without a password; info: protected mode rejects other hosts",
   risk: "Every client that reaches the server can delete or take locks, and read or change all other data.",
-  fix: "a password or ACL users, bind to the addresses that need it, TLS; never only `protected-mode no`",
+  fix: "set a password or ACL users, bind only to the addresses needed, use TLS; never only `protected-mode no`",
   families: ["anonymous"],
   run(facts) {
     const { anonymous, config } = facts;

@@ -9,8 +9,8 @@ const ALL_SLOTS = 16_384;
 export const cluster: Check = {
   id: "cluster",
   reads:
-    "`cluster_state`, slots without a server, slots on the move, a sharded inbox, and whether all keys of a name are in one slot",
-  levels: "critical: the state is not ok, or a slot has no server; warning: Redis below 7.0, or slots on the move",
+    "`cluster_state`, slots without a server, slots being moved, a sharded inbox, and whether all keys of a name are in one slot",
+  levels: "critical: the state is not ok, or a slot has no server; warning: Redis below 7.0, or slots being moved",
   risk: "Locks in those slots can be neither acquired nor renewed (CLUSTERDOWN, TRYAGAIN).",
   fix: "start the nodes that are down, or move their slots (redis-cli --cluster check, --cluster fix); finish resharding",
   families: ["cluster", "inbox"],
@@ -62,7 +62,7 @@ export const cluster: Check = {
 export const redlock: Check = {
   id: "redlock",
   reads: "the number of servers, their `run_id`, and which one replicates which",
-  levels: "critical: the same server twice, or one replicates another; warning: an even number, or under 3",
+  levels: "critical: the same server twice, or one replicates another; warning: an even number, or fewer than 3",
   risk: 'A "majority" may be one machine: one failure stops all locks, or two clients hold the same lock.',
   fix: "3 or 5 independent servers without replicas among them, appendonly yes and appendfsync always on each",
   families: [],

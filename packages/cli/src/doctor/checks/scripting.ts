@@ -53,7 +53,7 @@ export const scripts: Check = {
   levels:
     "critical: a script or command is refused; warning: only PUBLISH, INFO, other commands that locks do not need, or scripts without keys",
   risk: "Scripting is off or renamed, or the service refuses scripts or the commands in them. No lock can be acquired.",
-  fix: "permit SCRIPT LOAD and EVALSHA, or take an endpoint of the service that lets scripts through (docs/hosting.md)",
+  fix: "permit SCRIPT LOAD and EVALSHA, or use an endpoint that allows scripts (docs/hosting.md)",
   families: ["scripts", "permissions"],
   run({ scripts: facts, permissions, hidden }) {
     if (facts === undefined) {
@@ -91,7 +91,7 @@ export const scripts: Check = {
 export const pubsub: Check = {
   id: "pubsub",
   reads:
-    "a message that a script publishes to an inbox of the doctor: how many receivers the server counts, and when it arrives",
+    "a message that a script publishes to the doctor's own inbox: how many receivers the server counts, and when it arrives",
   levels:
     "critical: it arrives, but the count is 0; warning: it does not arrive, takes over 100 ms, or the count is above 1",
   risk: "A release skips a waiter whose message has 0 receivers, so it skips live waiters. A grant without a receiver blocks the lock for one lease.",
