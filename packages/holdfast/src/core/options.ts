@@ -84,7 +84,7 @@ export interface RunOptions extends AcquireOptions {
 
   /**
    * Called with a release error that `run` does not reject with: a StoreError if the outcome is unknown, or, in the
-   * background, a LeaseLostError if the server had already lost the lease. An error that it throws is ignored.
+   * background, a LeaseLostError if the server had already lost the lease. Errors that the callback throws are ignored.
    */
   readonly onReleaseError?: ((error: unknown) => void) | undefined;
 }

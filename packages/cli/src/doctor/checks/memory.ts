@@ -9,7 +9,7 @@ export const eviction: Check = {
   reads: "`maxmemory-policy`, `maxmemory`, `evicted_keys`",
   levels: "critical unless the policy is `noeviction`; info if there is no `maxmemory`",
   risk: "The server may evict a held lock and grant it to another client. Lock keys have an expiry, so `volatile-*` evicts them first, and `allkeys-*` evicts them too.",
-  fix: "CONFIG SET maxmemory-policy noeviction (and in its configuration file), or a separate Redis for locks",
+  fix: "CONFIG SET maxmemory-policy noeviction (also in the configuration file), or a separate Redis for locks",
   families: [],
   run({ info, config }) {
     const policy = info.get("maxmemory_policy") ?? config.get("maxmemory-policy");

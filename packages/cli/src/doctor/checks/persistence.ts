@@ -26,7 +26,7 @@ export const persistence: Check = {
   id: "persistence",
   reads: "`aof_enabled`, `appendfsync`, `save`, and whether the last write succeeded",
   levels: "critical: the last write failed; warning: no persistence, snapshots only, or `everysec`; info: `always`",
-  risk: 'A restart loses all leases, or those of the last second or two. Two clients may then hold a lock, unless failoverGrace is "strict".',
+  risk: 'A restart loses all leases, or those of the last second or two. Two clients may then hold the same lock, unless failoverGrace is "strict".',
   fix: 'appendonly yes and appendfsync always, or failoverGrace: "strict" in all programs',
   families: [],
   run(facts) {
