@@ -29,7 +29,7 @@ export const eviction: Check = {
   },
 };
 
-/** A server that is full grants and renews nothing. */
+/** A server that is full grants nothing. */
 export const memory: Check = {
   id: "memory",
   reads: "`used_memory` and `maxmemory`",
