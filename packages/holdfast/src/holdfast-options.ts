@@ -10,7 +10,7 @@ import type { FailoverGrace } from "./server/lineage.js";
 /** How to reach the server, and the defaults for every acquire. */
 export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   /**
-   * Your client: ioredis, iovalkey, node-redis or GLIDE. Holdfast uses it and never closes it. Give exactly one of `redis`,
+   * Your client: ioredis, iovalkey, node-redis or GLIDE. Holdfast uses it and never closes it. Pass exactly one of `redis`,
    * `store` and `redlock`.
    */
   readonly redis?: object | undefined;
@@ -54,7 +54,7 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
    *
    * - `"auto"`: a server that took over, or that restarted from its disk, grants no new locks for as long as the longest
    *   lease in use. Meanwhile holders keep their locks and can renew and release them, and waiters keep waiting.
-   * - `"strict"`: also waits on a server that has no trace of locks and was started less than the longest lease ago, because
+   * - `"strict"`: also waits on a server that has no trace of locks and whose uptime is shorter than the longest lease, because
    *   it may have lost its locks.
    * - `"off"`: grants immediately; two holders of the same lock are possible.
    *
@@ -76,14 +76,14 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   readonly replicas?: { readonly atLeast: number; readonly timeoutMs: number } | undefined;
 
   /**
-   * A name for this client. Error messages show it, with the host and the process id, to waiters for a lock that this client
-   * holds. At most 256 bytes.
+   * A name for this client. When this client holds a lock, waiters' error messages show this name, the host and the process
+   * id. At most 256 bytes.
    */
   readonly clientName?: string | undefined;
 
   /**
-   * Longest wait for the reply to one request. A longer timeout tolerates a slower server; a shorter one detects sooner that
-   * the server does not reply. Whole milliseconds, 10 to 60,000. With `redlock` it applies to each server, and an acquire
+   * Longest wait for the reply to one request. A longer timeout tolerates a slower server; a shorter one detects an
+   * unresponsive server sooner. Whole milliseconds, 10 to 60,000. With `redlock` it applies to each server, and an acquire
    * waits at most a sixth of its `leaseMs` for each server.
    * @default 2_000
    */

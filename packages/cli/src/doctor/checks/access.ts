@@ -19,7 +19,7 @@ export const exposure: Check = {
   reads: "`protected-mode`, `bind`, `requirepass`, and whether a client without a password gets in",
   levels: "critical: open to a network without a password; info: protected mode rejects other hosts",
   risk: "Every client that reaches the server can delete or take locks, and read or change all other data.",
-  fix: "set a password or ACL users, bind only to the addresses needed, use TLS; never only `protected-mode no`",
+  fix: "set a password or ACL users, bind only to the addresses needed, use TLS; do not merely set `protected-mode no`",
   families: ["anonymous"],
   run(facts) {
     const { anonymous, config } = facts;
@@ -70,7 +70,7 @@ const FOR_INSPECTION = /^\+(eval|scan|xadd|xrevrange)$/;
 export const acl: Check = {
   id: "acl",
   reads: "what your user may do, by trying each command that locks, tools and the history need",
-  levels: "critical: scripts, or commands that they call; warning: channels, INFO; info: the rest",
+  levels: "critical: scripts, or commands that they call, are refused; warning: channels or INFO; info: the rest",
   risk: "The first acquire fails with NOPERM.",
   fix: "the ACL SETUSER command that the finding shows",
   families: ["permissions"],

@@ -6,9 +6,9 @@ import { millis } from "../words.js";
 /** Clocks that differ. */
 export const clockSkew: Check = {
   id: "clock-skew",
-  reads: "TIME of each node, compared with the middle of the round trip",
+  reads: "TIME of each node, compared with the local clock halfway through the round trip",
   levels: "warning: over 250 ms from this machine, over 100 ms between nodes; critical: over 2 s between nodes",
-  risk: "Leases expire by the server's wall clock. If a replica with a wrong clock is promoted, leases become shorter or longer, and tokens may not rise.",
+  risk: "Leases expire by the server's wall clock. If a replica with a wrong clock is promoted, leases become shorter or longer, and tokens may stop rising.",
   fix: "run NTP (chrony) on every machine, and let it slew the clock, not step it",
   families: ["clock"],
   run(facts, { nodes }) {

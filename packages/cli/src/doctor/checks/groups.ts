@@ -64,7 +64,7 @@ export const redlock: Check = {
   reads: "the number of servers, their `run_id`, and which one replicates which",
   levels: "critical: the same server twice, or one replicates another; warning: an even number, or fewer than 3",
   risk: 'A "majority" may be one machine: one failure stops all locks, or two clients hold the same lock.',
-  fix: "3 or 5 independent servers without replicas among them, appendonly yes and appendfsync always on each",
+  fix: "use 3 or 5 independent servers, none a replica of another, each with appendonly yes and appendfsync always",
   families: [],
   run(facts, { nodes }) {
     if (facts.topology !== "redlock") return skipped("no quorum of independent servers");

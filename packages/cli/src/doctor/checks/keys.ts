@@ -12,7 +12,7 @@ export const shared: Check = {
   reads: "keys with other prefixes in this database, and which users may run FLUSHDB or FLUSHALL",
   levels: "info",
   risk: "One FLUSHDB frees every lock.",
-  fix: "use a separate database, or better a separate Redis, for locks; and users without FLUSHDB and FLUSHALL (ACL SETUSER … -flushall -flushdb)",
+  fix: "use a separate database for locks or, better, a separate Redis; deny users FLUSHDB and FLUSHALL (ACL SETUSER … -flushall -flushdb)",
   families: ["keys", "users"],
   run({ role, keys, flushers, hidden }) {
     if (role === "slave") return skipped("a replica");
@@ -47,7 +47,7 @@ function orphansIn(keys: KeyFacts, nodes: readonly NodeFacts[]): string[] {
 export const leftovers: Check = {
   id: "leftovers",
   reads:
-    "lock keys without an expiry, keys of an unknown kind or form or of the wrong type, waiting acquires whose client is gone, and names in use as several kinds",
+    "lock keys without an expiry, keys of the wrong type or of an unknown kind or form, waiting acquires whose client is gone, and names in use as several kinds",
   levels: "warning; info: a name in use as several kinds",
   risk: "A lock that can never be acquired.",
   fix: "holdfast show NAME, then holdfast release NAME --force",

@@ -10,7 +10,7 @@ export const latency: Check = {
   reads: "200 round trips from this host: p50, p99 and the longest, compared with `--lease`",
   levels: "warning: p99 over a twentieth of the lease; critical: over a sixth",
   risk: "Renewals are late, and under load holders lose their leases.",
-  fix: "use a longer lease or a closer Redis; check SLOWLOG (busy), the network, and whether this process itself was blocked",
+  fix: "use a longer lease or a closer Redis; check SLOWLOG (see busy), the network, and whether this process itself was blocked",
   families: ["latency"],
   run({ latency: facts, hidden }, { leaseMs }) {
     if (facts === undefined)
@@ -68,7 +68,7 @@ export const connections: Check = {
   reads: "`maxclients`, `connected_clients`, `timeout`, `tcp-keepalive`",
   levels: "warning: over 80 % of `maxclients`, or an idle `timeout` below 300 s; info: no `tcp-keepalive`",
   risk: "Acquires are refused at the next deploy, when old and new processes are both connected.",
-  fix: "raise maxclients (and the server's limit of open files)",
+  fix: "raise maxclients (and the server's open-file limit)",
   families: [],
   run({ info, config }) {
     const most = numberIn(info, "maxclients") ?? numberIn(config, "maxclients");

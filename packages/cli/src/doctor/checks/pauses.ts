@@ -17,7 +17,7 @@ export const lostPauses: Check = {
   reads:
     "up to 5,000 histories of each node (`<prefix>:history:{…}`, the last 1,000 events of each), and whether each lock that should still be paused is paused",
   levels: "warning",
-  risk: "A failover or a restart may have lost the pause, so the lock is granted during the maintenance. Or a program without a history resumed it.",
+  risk: "A failover or a restart may have lost the pause, so the lock is granted during the maintenance. Or a program that records no history resumed the lock.",
   fix: "if the maintenance continues: holdfast pause NAME -m WHY; when it is over: holdfast resume NAME, so that the history records the end of the pause",
   families: ["pauses"],
   run(facts, { nodes }) {

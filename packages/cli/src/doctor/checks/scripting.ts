@@ -49,10 +49,10 @@ const NOT_NEEDED = /^(?:S?PUBLISH|PUBSUB|INFO|CLUSTER|XADD|XREVRANGE)\b/;
 export const scripts: Check = {
   id: "scripts",
   reads:
-    "SCRIPT LOAD of every script of the library, then EVALSHA with and without a key, and each command that scripts call, in a script",
+    "whether SCRIPT LOAD accepts every library script, EVALSHA works with and without a key, and scripts may call each command they use",
   levels:
     "critical: a script or command is refused; warning: only PUBLISH, INFO, other commands that locks do not need, or scripts without keys",
-  risk: "Scripting is off or renamed, or the service refuses scripts or the commands in them. No lock can be acquired.",
+  risk: "Script commands are disabled or renamed, or the service refuses scripts or the commands in them. No lock can be acquired.",
   fix: "permit SCRIPT LOAD and EVALSHA, or use an endpoint that allows scripts (docs/hosting.md)",
   families: ["scripts", "permissions"],
   run({ scripts: facts, permissions, hidden }) {
@@ -94,8 +94,8 @@ export const pubsub: Check = {
     "a message that a script publishes to the doctor's own inbox: how many receivers the server counts, and when it arrives",
   levels:
     "critical: it arrives, but the count is 0; warning: it does not arrive, takes over 100 ms, or the count is above 1",
-  risk: "A release skips a waiter whose message has 0 receivers, so it skips live waiters. A grant without a receiver blocks the lock for one lease.",
-  fix: "check for a proxy, channel rights, client-output-buffer-limit pubsub, and in a cluster the sharded inbox (Redis 7)",
+  risk: "A release skips waiters whose message has 0 receivers, so a wrong count makes it skip live ones. An undelivered grant blocks the lock for one lease.",
+  fix: "look for a proxy; check channel rights, client-output-buffer-limit pubsub and, in a cluster, the sharded inbox (Redis 7)",
   families: ["inbox"],
   run({ role, inbox, hidden }) {
     if (role === "slave") return skipped("a replica");
