@@ -47,6 +47,8 @@ interface Theirs {
   unlock(): Promise<boolean>;
   renewals(): Promise<number>;
   sleep(forMs: number): Promise<boolean>;
+  /** Lets the thread sleep for long. Resolves when it sleeps; `end` settles when it wakes up. */
+  asleep(): Promise<{ readonly end: Promise<boolean> }>;
   /** Takes it in a thread that ends at once. */
   lockAndEnd(): Promise<boolean>;
 }
@@ -75,6 +77,13 @@ async function objectOf(
     unlock: () => peer.call("uuid.unlock", place),
     renewals: () => peer.call<number>("uuid.renewals", { ...place, thread: `${place.thread}, aside` }),
     sleep: (forMs) => peer.call("uuid.sleep", { ...place, forMs }),
+    async asleep() {
+      const end = peer.call<boolean>("uuid.sleep", { ...place, forMs: PATIENCE_MS });
+      end.catch(() => {});
+      // An interrupt that arrives before would be meant for no request.
+      await until(async () => (await peer.call<string>("state", place)) === "TIMED_WAITING", "the thread to sleep");
+      return { end };
+    },
     lockAndEnd: () => peer.call("uuid.lockAndEnd", place),
   };
 }
@@ -124,8 +133,7 @@ test("each side gets the lock of a dead holder of the other when its lease is ov
 test("a forced release ends a lock of theirs by its value; its thread is interrupted, and does not restore it", async () => {
   const { name, theirs, ours } = await shared();
   expect(await theirs.tryLock()).toBe(true);
-  const working = theirs.sleep(PATIENCE_MS);
-  working.catch(() => {});
+  const { end: working } = await theirs.asleep();
   expect(await ours.forceRelease({ owner: "somebody else" })).toBe(false);
   expect(await ours.forceRelease({ owner: (await client.get(name)) as string })).toBe(true);
   await expect(working).rejects.toMatchObject({ kind: "InterruptedException" });
@@ -248,8 +256,7 @@ test("E5: a renewal just after the delete interrupts a thread that has released;
   const late = proxy.hold(/PEXPIRE/);
   await late.reached;
   expect(await theirs.unlock()).toBe(true);
-  const next = theirs.sleep(PATIENCE_MS);
-  next.catch(() => {});
+  const { end: next } = await theirs.asleep();
   late.release();
   await expect(next).rejects.toMatchObject({ kind: "InterruptedException" });
 

@@ -57,6 +57,10 @@ final class Lines {
       answer(id, true, Map.of("value", true));
       return;
     }
+    if (request.text("verb").equals("state")) {
+      answer(id, true, Map.of("value", worker.thread.getState().name()));
+      return;
+    }
     worker.tasks.add(() -> carryOut(id, request));
   }
 
