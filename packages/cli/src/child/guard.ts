@@ -77,7 +77,7 @@ export class Guard {
   }
 
   /**
-   * The command has already received its signal. From now on the guard waits no longer between `stopSignal` and KILL.
+   * The command has already received its signal. From now on the guard no longer waits between `stopSignal` and KILL.
    */
   hurry(): void {
     this.#shell.stdin?.write("now\n");
