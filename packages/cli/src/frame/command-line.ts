@@ -33,7 +33,11 @@ export function verbFirst(words: readonly string[]): readonly string[] {
   return [verb.value, ...words.slice(0, verb.index), ...words.slice(verb.index + 1)];
 }
 
-/** Parses the words after the verb. */
+/**
+ * Parses the words after the verb.
+ *
+ * @throws CliError 64  an unknown flag, a flag without its value, or a command without `--` before it
+ */
 export function parseLine(verb: Verb, words: readonly string[]): ParsedLine {
   const dashes = words.indexOf("--");
   const ours = withValues(verb, dashes < 0 ? words : words.slice(0, dashes));

@@ -86,7 +86,11 @@ export const COMMON_HELP = `Common flags, before or after the verb. Each has a v
   -q, --quiet, -v, --verbose, --color auto|always|never, -h, --help
 Durations: 250ms 30s 5m 1h 2d 1h30m; a bare number is seconds.`;
 
-/** Returns the common flags of a call. */
+/**
+ * Returns the common flags of a call.
+ *
+ * @throws CliError 64  a value that is out of range, or flags that exclude each other
+ */
 export function commonFlags(given: Values, env: Readonly<Record<string, string | undefined>>): CommonFlags {
   const text = (flag: string): string | undefined => textOf(given, flag) ?? (env[variableOf(flag)] || undefined);
   const isOn = (flag: string): boolean => isGiven(given, flag) || isOnIn(env, flag);
