@@ -108,7 +108,7 @@ describe("help and the version", () => {
   });
 
   it("are left to the command where more was said, and so is whatever is no verb", async () => {
-    // Each call loads the file of the verb. Its help text must be the same as in the generated texts.
+    // Each call loads the file of the verb, and must print the same text as without `-v`.
     const said = await inOrder(
       VERB_NAMES.map((verb) => [verb, "-v", "--help"]),
       (words) => call(installed.command, words),

@@ -19,7 +19,7 @@ export interface Topology {
 const NAMES = Array.from({ length: 12 }, (_, i) => `job:${i}`);
 const WAIT = { timeout: 60_000, interval: 20 };
 
-/** Declares the tests. */
+/** Declares the tests for one topology. */
 export function testVerbs({ place, ports, called }: Topology): void {
   it("ls lists what is held on every primary, whole and in pages; so does the console", async () => {
     const { holdfast, say, ask } = place();

@@ -106,7 +106,7 @@ function dependence(one: NodeFacts, other: NodeFacts): string | undefined {
     a.info.get("master_replid") === b.info.get("master_replid");
   if (follows(one, other)) return `a replica of ${other.node}`;
   if (follows(other, one)) return `the primary of ${other.node}`;
-  // Both servers replicate from the same third server, or two addresses lead to the same server.
+  // Both servers replicate from a third one, or one replicates from the other through an address that does not match.
   const replid = one.info.get("master_replid");
   const isShared = replid !== undefined && /[^0]/.test(replid) && replid === other.info.get("master_replid");
   return isShared ? `it replicates the same data as ${other.node}` : undefined;

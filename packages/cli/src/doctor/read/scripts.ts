@@ -1,4 +1,4 @@
-/** Whether the server takes every script of the library. */
+/** Checks whether the server accepts every script of the library. */
 import { scripts as ofInterop } from "@holdfast/interop/internal";
 import { scripts as ofRecipes } from "@holdfast/recipes/internal";
 import { scripts as ofRedlockCompat } from "@holdfast/redlock-compat/internal";

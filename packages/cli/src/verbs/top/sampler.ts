@@ -37,7 +37,7 @@ const MOST_LOCKS = 5_000;
 const MOST_SAMPLES = 60;
 const PAST_MS = 60_000;
 
-/** Takes samples. */
+/** Takes samples of all locks, and keeps the last ones. */
 export class Sampler {
   readonly #connection: Connection;
   readonly #pattern: string | undefined;
