@@ -1,4 +1,4 @@
-/** The completions, in the shells that they are for: what Tab makes of a line. */
+/** Tests the completions in the real shells: what Tab makes of a line. */
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { newStage } from "./terminal/stage.js";
 import { BASH, openTerminal, type Terminal } from "./terminal/terminal.js";
 
-/** A shell, and how it comes to our completions. */
+/** A shell, and how it loads the completions. */
 const SHELLS = [
   { shell: "bash", command: BASH, begin: ['eval "$(holdfast completion bash)"'] },
   {
@@ -39,15 +39,17 @@ async function begun({ command, begin }: (typeof SHELLS)[number]): Promise<Termi
   return terminal;
 }
 
-/** Types what is given on a line of its own, presses Tab, and waits until the screen fits. */
+/** Types the text on an empty line, presses Tab, and waits until the screen matches. */
 async function completed(terminal: Terminal, typed: string, fits: (screen: string) => boolean): Promise<void> {
-  // A key of the line editor, which comes to it in its turn: Ctrl-C is a signal, and may take what is typed after it along.
+  // Clear the line with a key of the line editor, which handles it in order. Ctrl-C is a signal and may also discard
+  // what is typed after it.
   await terminal.press("C-u");
   await terminal.until((screen) => screen.trimEnd().split("\n").at(-1)?.includes("holdfast") === false, "a new line");
   await terminal.type(typed);
   await terminal.until((screen) => screen.includes(typed), typed);
   await terminal.press("Tab");
-  // Names come within a second or not at all, so that nobody waits at a prompt: on a slow machine one presses Tab again.
+  // A completion gives up on names after a second, so that it does not block the prompt. On a slow machine, press Tab
+  // again.
   let pressedAtMs = performance.now();
   await terminal.until((screen) => {
     if (fits(screen)) return true;
@@ -59,7 +61,7 @@ async function completed(terminal: Terminal, typed: string, fits: (screen: strin
   }, `what Tab makes of ${typed}`);
 }
 
-/** As above, where the line is to become what is expected. */
+/** Like `completed`, for a line that must contain the expected text. */
 function completes(terminal: Terminal, typed: string, expected: string): Promise<void> {
   return completed(terminal, typed, (screen) => screen.includes(expected));
 }
@@ -97,7 +99,7 @@ describe.each(SHELLS)("$shell", (shell) => {
     try {
       await using terminal = await begun(shell);
       await completed(terminal, "holdfast show evi", (screen) => screen.includes("touch"));
-      // Accepted as it was completed, it is one word: the name that is shown is the one of the lock.
+      // If the line is accepted as completed, the name is one word and is the name of the lock.
       await terminal.type(" --json > $HOME/shown");
       await terminal.press("Enter");
       await terminal.type("clear; cat $HOME/shown");

@@ -1,4 +1,6 @@
-/** `holdfast console` as somebody has it who installed the tarball: bundled, with the pages that came along, in a browser. */
+/**
+ * Tests `holdfast console` as users install it from the tarball: bundled, with the pages in the package, in a browser.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -26,7 +28,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Starts it, and reads the address that it prints. */
+/** Starts the console, and reads the address that it prints. */
 async function consoleOf(
   ...flags: readonly string[]
 ): Promise<{ child: ChildProcess; origin: string; address: string }> {

@@ -1,6 +1,6 @@
 /**
- * Two hosts with the same crontab, simulated: twenty starts in each period, of which one may run, while hosts are killed at
- * random, with whatever they were running.
+ * Simulates two hosts with the same crontab. Each period has twenty starts, of which one may run. Hosts are killed at
+ * random times, with everything that they run.
  */
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,13 +9,16 @@ import { type RedisServer, startRedis } from "../../../tests/support/redis-serve
 import { sleep } from "../../holdfast/src/testing/delays.js";
 import { type Ended, newFolder, type Running, start, textIn } from "../tests/support/command.js";
 
-/** `HOLDFAST_CRON_PERIODS=30` plays more of them. */
+/** The number of periods; `HOLDFAST_CRON_PERIODS=30` runs more of them. */
 const PERIODS = Number(process.env.HOLDFAST_CRON_PERIODS ?? 6);
 const EACH = 10;
-/** Long enough for twenty processes to start on a busy machine, and no longer. */
+/** Long enough for twenty processes to start on a busy machine. */
 const PERIOD_MS = Number(process.env.HOLDFAST_CRON_PERIOD_MS ?? 20_000);
 
-/** Less than the pause between two starts of the same crontab, whose processes come sooner or later on a busy machine. */
+/**
+ * Less than the pause between two starts of the same crontab entry, because processes start earlier or later on a busy
+ * machine.
+ */
 const ONCE_PER_MS = Math.round(PERIOD_MS * 0.8);
 
 let server: RedisServer;
@@ -36,7 +39,7 @@ it(`one run in each of ${PERIODS} periods, of ${2 * EACH} starts on two hosts th
   const ends: Ended[] = [];
   for (let period = 0; period < PERIODS; period += 1) {
     const beganAtMs = performance.now();
-    // What one of them does: says in which period it was started, and takes a moment.
+    // Each command records the period in which it was started, and takes a moment.
     const script = `echo "${period} $HOLDFAST_TOKEN" >> ${log}; sleep 0.2`;
     const words = [
       "run",
@@ -54,7 +57,7 @@ it(`one run in each of ${PERIODS} periods, of ${2 * EACH} starts on two hosts th
     const hosts: Running[][] = ["a", "b"].map((host) =>
       Array.from({ length: EACH }, () => start([...words, "--client-name", host], env)),
     );
-    // In every third period one host goes down, with all that runs there, at some moment of the first half.
+    // In every third period one host crashes, with everything that runs there, at some moment of the first half.
     const victim = period % 3 === 1 ? hosts[period % 2] : undefined;
     if (victim !== undefined) {
       await sleep(Math.random() * (PERIOD_MS / 3));
@@ -67,7 +70,7 @@ it(`one run in each of ${PERIODS} periods, of ${2 * EACH} starts on two hosts th
     ends.push(...rest);
     appendFileSync(join(folder, "periods"), `${period}\n`);
     const leftMs = PERIOD_MS - (performance.now() - beganAtMs);
-    // The machine was too slow for the period: what follows would be about that.
+    // If the machine was too slow for the period, the later periods would not be meaningful.
     expect(leftMs).toBeGreaterThan(-PERIOD_MS * 0.05);
     await sleep(Math.max(0, leftMs));
   }
@@ -77,7 +80,8 @@ it(`one run in each of ${PERIODS} periods, of ${2 * EACH} starts on two hosts th
     .map((line) => line.split(" ").map(Number) as [number, number]);
   const perPeriod = Array.from({ length: PERIODS }, (_, period) => runs.filter(([of]) => of === period).length);
   expect(perPeriod.filter((count) => count > 1)).toEqual([]);
-  // A host that is killed while it holds the lock takes its period, or what was left of the lease, with it.
+  // A period may have no run if a host was killed while it held the lock: the period stays used, or the lease has not
+  // ended yet.
   const without = perPeriod.flatMap((count, period) => (count === 0 ? [period] : []));
   for (const period of without) expect(killed.map(Number)).toContain(period);
   expect(ends.map(({ code }) => code).filter((code) => code !== 0)).toEqual([]);

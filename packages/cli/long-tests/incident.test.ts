@@ -1,5 +1,5 @@
 /**
- * The questions of an incident, on real processes: one command and one console page answer each of them.
+ * Tests the questions of an incident on real processes: one command and one console page answer each of them.
  *
  * `npm run incident` writes packages/cli/docs/incident.md and its pictures with this test.
  */
@@ -43,7 +43,7 @@ async function screensOf({ origin, address }: RunningConsole): Promise<Screens> 
   return { desktop: desktop.page, phone: phone.page };
 }
 
-/** Asks the command and looks at the page. @returns what the command printed */
+/** Runs the command and checks the page. @returns what the command printed */
 async function ask(question: Question, screens: Screens): Promise<Answered> {
   const { words, code = 0, says } = question;
   const servers = ["--redlock", ...incident.redlock.flatMap(({ url }) => ["-r", url])];
@@ -63,7 +63,7 @@ async function ask(question: Question, screens: Screens): Promise<Answered> {
   return { question, output };
 }
 
-/** Waits for it. What was there instead is kept as a picture. */
+/** Waits for the text on the page. If it does not appear, saves a picture of the page. */
 async function seeOn(page: Page, text: string | RegExp): Promise<void> {
   try {
     await page.getByText(text).and(page.locator(":visible")).first().waitFor();
@@ -91,7 +91,7 @@ it("one command and one page of the console answer each question of an incident"
 
   await incident.stopRedis();
   answers.push(await ask(DOWN, screens));
-  // A server on a machine with much else to do may not be up in the time that one start is given.
+  // On a busy machine a server may need longer than one start allows, so try again.
   await vi.waitFor(() => incident.redis.restart(), { timeout: 300_000 });
   await vi.waitUntil(async () => (await incident.say(...BACK.words)).stdout.includes("sync:eu"), {
     timeout: 300_000,

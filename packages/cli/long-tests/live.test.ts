@@ -1,4 +1,6 @@
-/** What goes on in a terminal: `top`, `--watch`, the question of `release --force`, and a terminal that goes away. */
+/**
+ * Tests what happens on a terminal: `top`, `--watch`, the question of `release --force`, and a terminal that goes away.
+ */
 import { describe, expect, it } from "vitest";
 import { newStage } from "./terminal/stage.js";
 import { BASH, openTerminal, type Terminal } from "./terminal/terminal.js";
@@ -17,9 +19,9 @@ async function run(terminal: Terminal, line: string): Promise<void> {
   await terminal.press("Enter");
 }
 
-/** That the screen is as it was before, and with which code the command ended. */
+/** Checks that the screen is restored, and that the command ended with this code. */
 async function ends(terminal: Terminal, code: number): Promise<void> {
-  // What is typed before the shell is there again is the command's.
+  // Wait for the prompt, because the command would read anything that is typed before the shell is back.
   await terminal.until((now) => now.trimEnd().endsWith("\n$"), "a prompt");
   await run(terminal, 'echo "code=$?"');
   const screen = await terminal.until((now) => /^code=\d+$/m.test(now), "the exit code");
@@ -28,7 +30,7 @@ async function ends(terminal: Terminal, code: number): Promise<void> {
   expect(screen).not.toContain("NAME ");
 }
 
-/** The names on the list, in its order. */
+/** The listed names, in the order on the screen. */
 function listed(screen: string): string[] {
   const lines = screen.split("\n");
   const head = lines.findIndex((line) => line.startsWith("NAME"));
@@ -89,7 +91,7 @@ describe("top", () => {
     await terminal.resize(50, 10);
     await terminal.until((screen) => {
       const line = screen.split("\n").find((one) => one.startsWith("wide:"));
-      // Characters of the name take two columns each.
+      // Each of these characters takes two columns.
       const columns = Array.from(line ?? "").reduce((sum, one) => sum + (/[日本]/.test(one) ? 2 : 1), 0);
       return line?.endsWith("…") === true && columns <= 50;
     }, "the same, narrower");
@@ -138,7 +140,7 @@ describe("release --force", () => {
     expect(question.replaceAll("\n", "")).toContain('"release 4.2\\x1b[2J"');
     await run(terminal, "n");
     await terminal.until((screen) => screen.includes("nothing was released"), "no");
-    // What is typed before the shell is there again is the command's.
+    // Wait for the prompt, because the command would read anything that is typed before the shell is back.
     await terminal.until((now) => now.trimEnd().endsWith("\n$"), "a prompt");
     await run(terminal, 'echo "code=$?"');
     await terminal.until((screen) => screen.includes("code=1"), "1");
@@ -179,7 +181,7 @@ describe("a terminal that goes away", () => {
     await run(terminal, "holdfast elect hung-up --delay 0");
     await terminal.until((screen) => screen.includes("elected"), "elected");
     await terminal.hangUp();
-    // Far less than its lease of 30 s.
+    // The wait is much shorter than the lease of 30 s.
     const leadership = await stage.holdfast.election("hung-up").campaign("next", { waitMs: 15_000 });
     await leadership.release();
   });

@@ -1,4 +1,4 @@
-/** What a terminal does to a run: a key, a terminal that goes away, a question that the command asks. */
+/** Tests what a terminal does to a run: a key, a terminal that goes away, a question that the command asks. */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -17,7 +17,7 @@ afterAll(async () => {
   try {
     tmux("kill-server");
   } catch {
-    // The last session took the server along.
+    // The tmux server has already ended with its last session.
   }
   await server.stop();
 });
@@ -26,7 +26,7 @@ function tmux(...words: string[]): string {
   return execFileSync("tmux", ["-S", socket, "-f", "/dev/null", ...words], { encoding: "utf8" });
 }
 
-/** A session that runs a shell command and notes its exit code. */
+/** Starts a session that runs a shell command and records its exit code. */
 function session(name: string, folder: string, words: string): void {
   const line = `HOLDFAST_REDIS=${server.url} '${process.execPath}' '${MAIN}' ${words}; echo $? > ${folder}/code; sleep 60`;
   tmux("new-session", "-d", "-s", name, "-x", "100", "-y", "30", line);
@@ -62,7 +62,7 @@ it("with --foreground the command asks on the terminal", async () => {
   session("ask", folder, `run ask --foreground -c 'read answer < /dev/tty; echo $answer > ${folder}/answer'`);
   await until(() => {
     tmux("send-keys", "-t", "ask", "yes", "Enter");
-    return textIn(join(folder, "answer"))?.includes("yes") === true; // the file is there before its text
+    return textIn(join(folder, "answer"))?.includes("yes") === true; // the file exists before its text is written
   }, "the answer");
   expect(await numberIn(join(folder, "code"))).toBe(0);
 });

@@ -1,4 +1,4 @@
-/** run on Sentinel, a cluster and several independent servers. */
+/** Tests `run` on Sentinel, a cluster and several independent servers. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
@@ -40,7 +40,7 @@ describe("run", () => {
   });
 
   it("on a cluster, whichever of its masters has the name", async () => {
-    // Nobody is to take over here, however long a machine stands still.
+    // A long timeout, so that no failover starts on a slow machine.
     const cluster = await startCluster({ nodeTimeoutMs: 15_000 });
     servers.push(cluster);
     const env = { HOLDFAST_REDIS: urlsOf(cluster.ports), HOLDFAST_CLUSTER: "1" };
@@ -54,7 +54,7 @@ describe("run", () => {
   it("on three independent servers, one of which is down; and not on one of three", async () => {
     const three = await Promise.all([startRedis(), startRedis(), startRedis()]);
     servers.push(...three);
-    // Younger than their longest lease, they might have forgotten what they granted.
+    // Servers that run for less time than their longest lease may have forgotten what they granted.
     const env = { HOLDFAST_REDIS: urlsOf(three.map(({ port }) => port)), HOLDFAST_REDLOCK: "1" };
     expect(
       (await holdfast(["run", "quorum", "--lease", "3s", "-w", "60s", "-c", "test $HOLDFAST_KIND = redlock"], env))

@@ -1,4 +1,7 @@
-/** The tests that need a terminal, a browser or minutes; `npm run test:cli` builds and starts this. */
+/**
+ * Configures the tests that need a terminal, a browser or minutes. `npm run test:cli` builds the packages and starts
+ * them.
+ */
 import { env } from "node:process";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
@@ -14,7 +17,7 @@ export default defineConfig({
     setupFiles,
     expect,
     pool: "forks",
-    // Hosts and browsers are processes of their own, and take the cores.
+    // Simulated hosts and browsers are separate processes that also need CPU cores.
     maxWorkers: 2,
     testTimeout: 180_000,
     hookTimeout: 120_000,

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Writes the manual page and the completions from the table of verbs, as it was compiled.
+ * Writes the manual page and the completions from the compiled table of verbs.
  *
  *     node packages/cli/scripts/build-manual.mjs [--check]
  */
@@ -23,7 +23,7 @@ const PACKAGE = fileURLToPath(new URL("..", import.meta.url));
  */
 
 /**
- * What is generated: of each file its path from the package, and its text.
+ * Generates the files. Each has a path relative to the package, and a text.
  *
  * @param {Table} table
  * @returns {Promise<readonly (readonly [path: string, text: string])[]>}
@@ -47,7 +47,7 @@ export async function manualFiles({ VERBS, COMMON_OPTIONS, COMMON_HELP, general,
   ];
 }
 
-/** The table as it was compiled. @returns {Promise<Table>} */
+/** Loads the compiled table. @returns {Promise<Table>} */
 async function compiledTable() {
   /** @param {string} module */
   const compiled = (module) => import(new URL(`../dist/frame/${module}.js`, import.meta.url).href);

@@ -1,15 +1,18 @@
 // @ts-check
 /**
- * Completions for bash, zsh and fish, from the table of verbs.
+ * Generates completions for bash, zsh and fish from the table of verbs.
  *
- * Names of locks are asked of Redis, and so are hostile text: no shell may ever evaluate one. bash compares and quotes them by
- * itself (`compgen -W` would expand them), zsh takes them as words of an array, fish as lines.
+ * Lock names come from Redis and may be hostile text, so no shell may ever evaluate one. The bash completion compares
+ * and quotes names itself, because `compgen -W` would expand them. zsh takes them as words of an array, and fish as
+ * lines.
  */
 
 /** @typedef {import("./flags.mjs").Flag} Flag */
 /** @typedef {{ name: string, summary: string, choices: readonly string[], takesName: boolean, takesCommand: boolean, flags: readonly Flag[] }} VerbFacts */
 
-/** How a completion asks for names: what it cannot reach soon it does not wait for. */
+/**
+ * The command that completions use to list names. Short timeouts keep an unreachable Redis from blocking the prompt.
+ */
 const ASK = "holdfast ls -o name --no-headings --limit 200 --connect-timeout 1s --command-timeout 1s";
 
 /** @param {readonly VerbFacts[]} verbs @param {readonly Flag[]} common @returns {string} */
@@ -27,7 +30,7 @@ export function bashCompletion(verbs, common) {
     .filter(({ isFile }) => isFile)
     .flatMap(spellings)
     .map((one) => `*:${one}`);
-  // Per verb: the -n of one takes a number, and that of another nothing.
+  // The flags are listed for each verb, because `-n` takes a number with one verb and no value with another.
   const others = [
     ...verbs.flatMap(({ name, flags }) =>
       flags
@@ -246,7 +249,7 @@ function takesFreeText({ takesValue, isOptional, words, isFile }) {
 }
 
 /**
- * For each flag with a few words: on which `verb:flag` they are offered.
+ * For each flag with a fixed list of values: the `verb:flag` patterns for which these values are offered.
  * @param {readonly VerbFacts[]} verbs @param {readonly Flag[]} common
  * @returns {[pattern: string, words: string][]}
  */
@@ -289,7 +292,7 @@ function zshQuoted(text) {
 /** @param {Flag} flag */
 function fishFlag({ name, short, description, words, isFile, takesValue, isOptional }) {
   const parts = [...(short === undefined ? [] : [`-s ${short}`]), ...(name === "" ? [] : [`-l ${name}`])];
-  // -x: it has a value, and that is no file; -r: it has one, which may be.
+  // -x: the flag has a value that is not a file name; -r: the flag has a value that may be one.
   if (takesValue && !isOptional) parts.push(isFile ? "-r -F" : "-x");
   if (words.length > 0) parts.push(`-a '${words.join(" ")}'`);
   if (description !== "") parts.push(`-d ${fishQuoted(description)}`);

@@ -1,5 +1,5 @@
 // @ts-check
-/** What a verb's help says of its flags, so that completions need no second list of them. */
+/** Reads the flags from the help text of a verb, so that the completions need no second list. */
 
 /**
  * @typedef {{ readonly type: "string" | "boolean", readonly short?: string, readonly multiple?: boolean, readonly bare?: string }} OptionSpec
@@ -7,14 +7,17 @@
  *   placeholder: string, words: readonly string[], isFile: boolean, description: string }} Flag
  */
 
-/** Where a flag begins a line of help: `  -o, --columns COLS      with commas`. Only `--flag` counts: short ones are in the options. */
+/**
+ * Matches a line of help that describes a flag: `  -o, --columns COLS      with commas`. Only the `--flag` is captured,
+ * because the options contain the short forms.
+ */
 const FLAG_LINE = /^ {2,6}(?:-\w, )*--([a-z-]+)(?:[ =](\[?[^\s]+))?(?: {2,}(\S.*))?$/;
 
-/** What stands for one of a few words in the help. */
+/** Placeholders in the help for a value from a fixed list. */
 const LISTED = /^(K|O|COLS)$/;
 
 /**
- * All flags of a verb, in the order of its options.
+ * Returns all flags of a verb, in the order of its options.
  *
  * @param {Readonly<Record<string, OptionSpec>>} options
  * @param {string} help
@@ -23,14 +26,14 @@ const LISTED = /^(K|O|COLS)$/;
 export function flagsOf(options, help) {
   const lines = help.split("\n");
   return Object.entries(options).map(([option, spec]) => {
-    // A letter that is another name of a flag has no long form of its own.
+    // A single letter is an alias of another flag and has no long form.
     const name = option.length === 1 ? "" : option;
     const at = lines.findIndex((line) => FLAG_LINE.exec(line)?.[1] === name);
     const [, , placed = "", first = ""] = FLAG_LINE.exec(lines[at] ?? "") ?? [];
     const said = at < 0 ? "" : [first, ...continued(lines.slice(at + 1))].join(" ").trim();
     const inline = new RegExp(`--${option}[ =](\\[?[A-Za-z][^\\s,;()]*)`).exec(help)?.[1] ?? "";
     const value = (placed || inline).replace(/[[\]]/g, "");
-    // One of a list that the line goes on to give: `--kind K   only this kind: mutex semaphore`.
+    // The values are listed at the end of the line: `--kind K   only this kind: mutex semaphore`.
     const [, list = ""] = (LISTED.test(value) && /: ([a-z-]+(?: [a-z-]+)+)$/.exec(said)) || [];
     const listed = value.includes("|") ? value.split("|") : list.split(" ");
     const isFile = value === "F";
@@ -49,7 +52,7 @@ export function flagsOf(options, help) {
 }
 
 /**
- * The lines that go on with a description.
+ * Returns the lines that continue a description.
  * @param {readonly string[]} lines
  */
 function continued(lines) {
@@ -58,12 +61,12 @@ function continued(lines) {
 }
 
 /**
- * Enough to tell one flag from the others.
+ * Shortens a description to the words that distinguish the flag from others.
  * @param {string} text
  */
 function firstWords(text) {
   const [first = ""] = text.trim().split(/[;:.](?:\s|$)/);
-  // Not half a parenthesis.
+  // Remove a parenthesis that was cut in half.
   return first
     .replace(/^\((.*)\)$/, "$1")
     .replace(/ \([^)]*$/, "")

@@ -1,12 +1,12 @@
 // @ts-check
 /**
- * How long a command outlives a KILL of the `holdfast run` around it, on Linux.
+ * Measures how long a command outlives a KILL of the `holdfast run` around it, on Linux.
  *
  *     node packages/cli/scripts/killed.mjs [--runs 20]
  *
- * Kills `holdfast run` while its command runs, and then at random moments while it starts the command. A table for people, and no
- * test: the times are those of a machine that may do something else as well.
- * With a load of 14 on two cores, a command that ends on TERM was gone after 23 ms (median of 20), and after 54 ms at most.
+ * Kills `holdfast run` while its command runs, and then at random moments while it starts the command. Prints a table
+ * for people and is not a test, because the times depend on the other load of the machine. With a load of 14 on two
+ * cores, a command that ends on TERM was gone after 23 ms (median of 20), and after at most 54 ms.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -47,7 +47,7 @@ try {
     holdfast.stdout.on("data", () => {
       begun += 1;
     });
-    // The command begins somewhere in the last part of it.
+    // The command starts at some point in the last part of this time.
     await sleep(middle(untilBegun) * (0.6 + 0.5 * Math.random()));
     holdfast.kill("SIGKILL");
   }
@@ -69,7 +69,7 @@ function start(name) {
   });
 }
 
-/** Commands of ours that run, by a variable that they inherit. */
+/** Finds the running commands of this script by a variable that they inherit. */
 function marked() {
   return readdirSync("/proc")
     .filter((entry) => /^\d+$/.test(entry) && textOf(`/proc/${entry}/environ`).split("\0").includes(mark))

@@ -1,5 +1,5 @@
 // @ts-check
-/** The manual page, from what `holdfast help` prints. */
+/** Generates the manual page from the output of `holdfast help`. */
 
 /**
  * @param {{ version: string, general: string, verbs: readonly { name: string, summary: string, usage: string, help: string }[], common: string }} facts
@@ -39,7 +39,7 @@ export function manPage({ version, general, verbs, common }) {
 }
 
 /**
- * Text as it is, line by line.
+ * Formats text unchanged, line by line.
  * @param {string} lines
  */
 function block(lines) {
@@ -47,7 +47,7 @@ function block(lines) {
 }
 
 /**
- * One line that roff takes for nothing but text.
+ * Escapes a line so that roff prints it as plain text.
  * @param {string} line
  */
 function text(line) {

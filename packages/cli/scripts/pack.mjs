@@ -1,13 +1,14 @@
 // @ts-check
 /**
- * What is published: the command with a few bundled files in place of three hundred.
+ * Builds the published package: a few bundled files instead of three hundred.
  *
  *     node packages/cli/scripts/pack.mjs [folder]
  *
- * `run` is on the start-up path of cron jobs, and opening a file costs Node more than reading it. The command is bundled with
- * the library and the client library, whose license goes along; each verb stays a file of its own, imported when it is
- * called. What other programs import keeps its imports, since an object of the library has to be of their library. In the
- * repository the compiled files stay as they are.
+ * `run` must start fast for cron jobs, and for Node opening a file takes longer than reading it. The command is
+ * therefore bundled with the library and the client library, and the package includes the license of the latter. Each
+ * verb stays a separate file that is imported when the verb is called. Modules that other programs import keep their
+ * imports, because they must share the objects of the installed library. In the repository the compiled files stay
+ * unchanged.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -19,9 +20,9 @@ import { rolldown } from "rolldown";
 import { inShortLines } from "./short-lines.mjs";
 
 const home = fileURLToPath(new URL("..", import.meta.url));
-/** What `holdfast run` imports on its way to the child. */
+/** The modules that `holdfast run` imports before it starts the child. */
 const ON_THE_WAY = ["frame/connect.js", "verbs/run/run.js"];
-/** Functions and classes keep their names, so that an error's stack can be read. */
+/** Functions and classes keep their names, so that stack traces stay readable. */
 const SMALL = { minify: true, keepNames: true };
 
 /**
@@ -29,7 +30,7 @@ const SMALL = { minify: true, keepNames: true };
  *
  * @param {string} target
  * @returns {Promise<void>}
- * @throws Error  the pages of the console were not built
+ * @throws Error  the console pages were not built
  */
 export async function pack(target) {
   const pages = join(home, "../console/dist/ui");
@@ -37,7 +38,7 @@ export async function pack(target) {
   const manifest = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
-  // What is there beside code: the man page and the completions.
+  // Files that are not code: the manual page and the completions.
   const isCode = (/** @type {string} */ path) => /\.(?:js|d\.ts|map|tsbuildinfo)$/.test(path);
   for (const folder of manifest.files) {
     if (existsSync(join(home, folder)))
@@ -48,7 +49,7 @@ export async function pack(target) {
   cpSync(pages, join(target, "dist/console/ui"), { recursive: true });
   const clients = createRequire(join(home, "package.json")).resolve("ioredis/package.json");
   cpSync(join(dirname(clients), "LICENSE"), join(target, "dist/LICENSE.ioredis"));
-  // All else that the command uses is in its bundle.
+  // All other dependencies of the command are in its bundle.
   const { "@holdfast/embedded": embedded, holdfast } = manifest.dependencies;
   const dependencies = { "@holdfast/embedded": embedded, holdfast };
   const { devDependencies: _, ...published } = { ...manifest, bin: { holdfast: "dist/main.cjs" }, dependencies };
@@ -56,8 +57,8 @@ export async function pack(target) {
 }
 
 /**
- * The command as CommonJS, which Node loads with less ado: what it begins with (main.cjs), what `run` needs in one file
- * (command.cjs), and what other verbs need besides in files of their own.
+ * Bundles the command as CommonJS, which Node loads faster. It writes the entry (main.cjs), the code that `run` needs
+ * (command.cjs), and separate files with the code that only other verbs need.
  *
  * @param {string} main
  * @param {string} target
@@ -90,7 +91,8 @@ async function bundleCommand(main, target) {
 }
 
 /**
- * With one character beyond Latin-1, V8 keeps two bytes for each.
+ * Escapes non-ASCII characters. A single character beyond Latin-1 makes V8 store the whole source with two bytes per
+ * character.
  *
  * @param {string} code
  * @returns {string}
@@ -100,7 +102,7 @@ function inAscii(code) {
   return code.replace(/[^\0-\x7f]/g, escaped);
 }
 
-/** V8 reads a table sooner as JSON than as code; the client library has one of 60 kB. */
+/** V8 parses a large table faster as JSON than as code. The client library contains one of 60 kB. */
 const parsedJson = {
   name: "parsed-json",
   /** @type {(code: string, id: string) => { code: string, moduleType: "js" } | undefined} */
@@ -112,8 +114,9 @@ const parsedJson = {
 };
 
 /**
- * What the client library does at each start and `run` does not need. V8 takes 7 ms to add 600 methods to a prototype one after
- * another, and next to nothing for an object; the rest loads modules of Node that only TLS, clusters and faults use.
+ * Work that the client library does at each start and that `run` does not need. V8 takes 7 ms to add 600 methods to a
+ * prototype one by one, but almost no time to create an object with them. The other changes delay Node modules that
+ * only TLS, clusters and error handling use.
  *
  * @type {Record<string, readonly (readonly [string, string])[]>}
  */
@@ -141,7 +144,7 @@ const QUICKER = {
 };
 
 /**
- * An import of a module of Node that is loaded when one of these functions is called.
+ * Replaces an import of a Node module, so that the module is loaded when one of these functions is called.
  *
  * @param {string} variable
  * @param {string} module
@@ -153,7 +156,7 @@ function laterOf(variable, module, names) {
   return [`const ${variable} = require("${module}");`, `const ${variable} = { ${members.join(", ")} };`];
 }
 
-/** @throws Error  a release of the client library has another text */
+/** @throws Error  this release of the client library does not contain the expected text */
 const quickClient = {
   name: "quick-client",
   /** @type {(code: string, id: string) => string | undefined} */
@@ -168,7 +171,7 @@ const quickClient = {
 };
 
 /**
- * These modules and all that they import, but for what they import later.
+ * Returns these modules and everything they import statically.
  *
  * @param {import("rolldown").RolldownBuild} build
  * @param {readonly string[]} modules
@@ -183,7 +186,7 @@ async function neededBy(build, modules) {
 }
 
 /**
- * What is printed without loading anything: src/start/answers.ts.
+ * Writes the texts that are printed without loading the command: see src/start/answers.ts.
  *
  * @param {{ version: string }} manifest
  * @param {string} target

@@ -1,14 +1,14 @@
 // @ts-check
-/** A Redis server of its own for a script that measures. */
+/** Starts a separate Redis server for a script that measures. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { env } from "node:process";
 
 /**
- * Does not wait until the server answers: the command that is measured first does.
+ * Starts the server without waiting until it answers. The first command that is measured waits for it.
  *
- * @param {string} folder  where it runs
+ * @param {string} folder  the working directory of the server
  * @returns {Promise<{ url: string, stop: () => Promise<void> }>}
  */
 export async function startServer(folder) {

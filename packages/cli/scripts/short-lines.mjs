@@ -1,14 +1,14 @@
 // @ts-check
 /**
- * Breaks the lines of minified code. For an uncaught error, Node prints the whole line that threw it: in a minified file that is the
- * whole file, and the reader has to scroll past it to the message.
+ * Breaks the lines of minified code. For an uncaught error, Node prints the line that threw it. In a minified file that
+ * line is the whole file, and the reader has to scroll past it to the message.
  */
 import { parseAst } from "rolldown/parseAst";
 
 /** @typedef {ReturnType<typeof parseAst>["body"][number]} Statement */
 
 /**
- * The code with each statement, each member of a class, and each statement of a wrapped CommonJS module on a line of its own.
+ * Puts each statement, each member of a class, and each statement of a wrapped CommonJS module on a separate line.
  *
  * @param {string} code
  * @returns {string}
@@ -19,7 +19,7 @@ export function inShortLines(code) {
 }
 
 /**
- * Where the parts of the classes and modules begin that a statement declares.
+ * Returns the positions where the parts of the classes and modules in a statement begin.
  *
  * @param {Statement} statement
  * @returns {number[]}

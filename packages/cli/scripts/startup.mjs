@@ -1,13 +1,14 @@
 // @ts-check
 /**
- * What the command costs: `holdfast run` beside the bare command that it runs, and `--help`, both beside Node itself.
+ * Measures the cost of the command: `holdfast run` compared with the bare command that it runs, and `--help`, both
+ * compared with Node itself.
  *
  *     node packages/cli/scripts/startup.mjs [--runs 20] [--node PROGRAM]
  *
- * Measures what is published (scripts/pack.mjs), with a server of its own on this host, each program started anew and in
- * turn, in the environment that cron gives: one variable more can cost Node itself as long as all of this (with
- * NODE_EXTRA_CA_CERTS, Node 20 reads every certificate before it begins). A table for people, and no test: a machine that
- * does something else as well is slower, which the processor's time shows less than the clock's.
+ * Measures the published package (scripts/pack.mjs) with a separate server on this host. The programs are started in
+ * turn, in the environment that cron provides. The environment matters: with NODE_EXTRA_CA_CERTS, Node 20 reads every
+ * certificate at its start, which can take as long as everything measured here. Prints a table for people and is not a
+ * test, because other load makes the machine slower. CPU time shows that less than wall-clock time.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -18,13 +19,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pack } from "./pack.mjs";
 import { startServer } from "./server.mjs";
 
-/** Of Linux, in which it counts what ended children took. */
+/** The unit in which Linux counts the CPU time of ended children. */
 const TICK_MS = 10;
 
 /** @param {string} flag */
 const given = (flag) => (argv.includes(flag) ? argv[argv.indexOf(flag) + 1] : undefined);
 const runs = Number(given("--runs") ?? 20);
-/** Another release of Node than the one that measures. */
+/** The Node program to measure, which may be another release than the one that runs this script. */
 const node = given("--node") ?? execPath;
 const folder = mkdtempSync(join(tmpdir(), "holdfast-startup-"));
 const { url, stop } = await startServer(folder);
@@ -37,7 +38,7 @@ try {
   /** @type {Record<string, { words: readonly [string, ...string[]], env?: Record<string, string> }>} */
   const programs = {
     true: { words: ["true"] },
-    // The shell that ends the command if `holdfast` is killed: part of what the rows of `run` count.
+    // The shell that ends the command if `holdfast` is killed. The rows of `run` include its cost.
     "the guard of run": { words: ["sh", "-c", "read -r word; exit 0"] },
     "node -e 0": { words: [node, "-e", "0"] },
     "holdfast --help": { words: [node, main, "--help"] },
@@ -54,7 +55,7 @@ try {
       const { status, stderr } = spawnSync(file, args, { encoding: "utf8", env: own });
       const took = { wallMs: performance.now() - before.wallMs, cpuMs: childrenCpuMs() - before.cpuMs };
       if (status !== 0) throw new Error(`${name} exited with ${status}: ${stderr}`);
-      // The first turn waits for the server, fills the caches of the disk and writes the command's own.
+      // Skip the first turn, which waits for the server, fills the disk caches and writes the command's code cache.
       if (i >= 0) times[name]?.push(took);
       await sleep(5);
     }
@@ -83,12 +84,16 @@ function median(all) {
   return ((sorted[Math.floor((sorted.length - 1) / 2)] ?? 0) + (sorted[Math.ceil((sorted.length - 1) / 2)] ?? 0)) / 2;
 }
 
-/** The kernel counts in ticks, so only the mean of many runs says something. @param {readonly { cpuMs: number }[]} all */
+/**
+ * The kernel counts in ticks, so only the mean of many runs is meaningful.
+ *
+ * @param {readonly { cpuMs: number }[]} all
+ */
 function meanCpuMs(all) {
   return all.reduce((sum, { cpuMs }) => sum + cpuMs, 0) / all.length;
 }
 
-/** Of all children that have ended, and theirs; not a number where there is no /proc. */
+/** The CPU time of all ended children and their descendants; NaN on systems without /proc. */
 function childrenCpuMs() {
   try {
     const stat = readFileSync("/proc/self/stat", "latin1");

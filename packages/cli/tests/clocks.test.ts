@@ -1,6 +1,6 @@
 /**
- * The command on a host whose clock is five seconds off: what it says of holders, pauses and the past is by the server's clock,
- * and the doctor says that the two differ.
+ * Tests the command on a host whose clock is five seconds off. Times of holders, pauses and past events are by the
+ * server's clock, and the doctor reports that the two clocks differ.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { type Ended, holdfast, inVain, newFolder } from "./support/command.js";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
-/** The wall clock of a process, moved, before anything of it reads the time. Its monotonic clock runs as it did. */
+/** Shifts the wall clock of a process before any other code reads the time. The monotonic clock is unchanged. */
 const MOVED = `const offMs = Number(process.env.TEST_CLOCK_OFF_MS);
 const Right = Date;
 globalThis.Date = class Date extends Right {
@@ -45,13 +45,13 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** Milliseconds since 1970, by the server. */
+/** The server's clock, in ms since 1970. */
 async function nowMs(): Promise<number> {
   const [seconds, micros] = await redis.time();
   return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
 }
 
-/** The words of `formatMs` back to ms, to the second below. */
+/** Converts the text of `formatMs` back to ms, rounded down to seconds. */
 function msOf(text: string): number {
   const units: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
   return [...text.matchAll(/(\d+)(ms|h|m|s)/g)].reduce(
@@ -68,7 +68,10 @@ describe.each([5_000, -5_000])("on a host whose clock is %i ms off", (offMs) => 
       TEST_CLOCK_OFF_MS: String(offMs),
     });
 
-  /** What was told as an age lies between those at the begin and the end of the call, or up to a second below. */
+  /**
+   * Checks that the printed age lies between the ages before and after the call. It may be up to a second lower,
+   * because it is rounded down.
+   */
   async function expectAge(sinceAtMs: number, tell: () => Promise<string | undefined>): Promise<void> {
     const atLeastMs = (await nowMs()) - sinceAtMs;
     const told = await tell();

@@ -1,4 +1,4 @@
-/** What the published command keeps beside it: who may read it, and whose is run. */
+/** Tests the code cache of the published command: who may read it, and whose cache is used. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -20,12 +20,12 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { isTrusted } from "../src/start/code-cache.js";
 
-// Starting a process takes a machine that is busy many times as long; nothing here is measured.
+// Starting a process can take very long on a busy machine, so use long timeouts. No test here measures time.
 vi.setConfig({ testTimeout: 120_000 });
 
 const LOADER = new URL("../dist/start/code-cache.js", import.meta.url).href;
 const OURS = 'console.log("ours");';
-/** As long as ours: V8 looks at no more of a text than that. */
+/** Has the same length as OURS, because V8 compares only the length of the source. */
 const THEIRS = 'console.log("evil");';
 const STRANGER = 12_345;
 const OWNER = 1_000;
@@ -37,7 +37,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Starts a command of this text in a folder. @returns what it printed */
+/** Starts a command with this text in a folder. @returns what the command printed */
 async function start(umask = "022", home = folder, text = OURS): Promise<string> {
   const file = join(home, "command.cjs");
   writeFileSync(file, text);
@@ -49,7 +49,7 @@ async function start(umask = "022", home = folder, text = OURS): Promise<string>
 const cachesIn = (home: string): string[] => readdirSync(home).filter((name) => name.includes(".cache"));
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
-/** Puts what V8 made of their text where ours is kept, with the digest that it should have. @returns its path */
+/** Stores the compiled code of THEIRS in place of the cache of OURS, with a matching digest. @returns its path */
 async function forge(): Promise<string> {
   const elsewhere = join(folder, "elsewhere");
   mkdirSync(elsewhere, { mode: 0o755 });
@@ -116,7 +116,7 @@ describe("what was put there", () => {
     const kept = (uid: number): Parameters<typeof isTrusted>[0] => ({ uid, mode: 0o100644, isFile: () => true });
     expect(isTrusted(kept(STRANGER), OWNER)).toBe(false);
     for (const uid of [OWNER, 0, process.geteuid?.() ?? 0]) expect(isTrusted(kept(uid), OWNER)).toBe(true);
-    // To give a file away takes root.
+    // Only root can change the owner of a file.
     if (process.geteuid?.() !== 0) return;
     const place = await forge();
     chownSync(place, STRANGER, STRANGER);

@@ -1,4 +1,4 @@
-/** What a URL says that the servers cannot do is told before anything is done elsewhere. */
+/** Tests that URLs which ask for something the servers cannot do are refused before anything else is done. */
 import { leastPrivilege } from "holdfast/diagnosis";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type RedisSentinel, startSentinel } from "../../../tests/support/redis-sentinel.js";
@@ -7,7 +7,7 @@ import { commonFlags } from "../src/frame/flags.js";
 import { serverUrls } from "../src/frame/server-url.js";
 import { holdfast } from "./support/command.js";
 
-// Starting a process takes a machine that is busy many times as long; nothing here is measured.
+// Starting a process can take very long on a busy machine, so use long timeouts. No test here measures time.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const PATIENT = ["--connect-timeout", "60s", "--command-timeout", "30s"];

@@ -1,4 +1,4 @@
-/** Two demos that begin at the same moment. */
+/** Tests two demos that start at the same moment. */
 import { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import { startRedis } from "../../../tests/support/redis-server.js";
@@ -12,7 +12,7 @@ test("one of them has the prefix, until it gives it back", async () => {
     const taken = await Promise.all(clients.map((client) => takePrefix(client, [client], 600_000)));
     expect(taken.filter((isTaken) => isTaken)).toHaveLength(1);
     expect(await takePrefix(second, [second], 600_000)).toBe(false);
-    // It is not among what is counted, and goes last.
+    // The marker is not counted, and is removed last.
     expect(await removeKeys([first])).toBe(0);
     await givePrefixBack(first);
     expect(await takePrefix(second, [second], 600_000)).toBe(true);

@@ -15,7 +15,7 @@ describe("flags before the verb", () => {
     ["-qr redis://a --json show a -q", "show -qr redis://a --json a -q"],
     ["--redis=redis://a --cluster run a -- ls -r b", "run --redis=redis://a --cluster a -- ls -r b"],
     ["--help run", "run --help"],
-    // Nothing to move.
+    // There is nothing to move.
     ["ls -r redis://a", "ls -r redis://a"],
     ["--version ls", "--version ls"],
     ["--help", "--help"],

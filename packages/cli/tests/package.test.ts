@@ -1,4 +1,4 @@
-/** What is published: the command as a few files of CommonJS, which need nothing beside them, and do what the compiled do. */
+/** Tests the published package: a few CommonJS files without dependencies that behave like the compiled command. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -23,16 +23,17 @@ import { version } from "../src/frame/version.js";
 import { throughFullPipe } from "./support/full-pipe.js";
 import { addDependencies, type Installed, install } from "./support/installed.js";
 
-// Starting a process takes a machine that is busy many times as long; nothing here is measured.
+// Starting a process can take very long on a busy machine, so use long timeouts. No test here measures time.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 /**
- * Of what `run` loads, minified and compressed: the library, the client library, and itself. A change that needs more says so:
- * confirmations, echoes, protocol versions and shared inspections of the library took 2 800 bytes.
+ * The largest size of what `run` loads, minified and compressed: the library, the client library, and the command. A
+ * change that needs more must say so here: confirmations, echoes, protocol versions and shared inspections of the
+ * library took 2 800 bytes.
  */
 const MOST_BYTES = 154_800;
 const VERB_NAMES = Object.keys(VERBS);
-/** A server on a busy machine answers when it can; what fails here fails for another reason. */
+/** Long timeouts for servers on a busy machine, so that a failure here has another cause. */
 const PATIENT = { HOLDFAST_CONNECT_TIMEOUT: "60s", HOLDFAST_COMMAND_TIMEOUT: "60s" };
 
 const folder = mkdtempSync(join(tmpdir(), "holdfast-package-"));
@@ -41,7 +42,7 @@ let redis: RedisServer;
 
 beforeAll(async () => {
   [installed, redis] = await Promise.all([install(folder), startRedis()]);
-  // Whatever our own umask is: in a folder that others may write to, nothing is kept.
+  // Set the mode regardless of the umask, because the code cache is not used in a folder that others may write to.
   chmodSync(join(installed.home, "dist"), 0o755);
 });
 afterAll(async () => {
@@ -107,7 +108,7 @@ describe("help and the version", () => {
   });
 
   it("are left to the command where more was said, and so is whatever is no verb", async () => {
-    // Each loads the verb's own file; that file's text is the same.
+    // Each call loads the file of the verb, and must print the same text as without `-v`.
     const said = await inOrder(
       VERB_NAMES.map((verb) => [verb, "-v", "--help"]),
       (words) => call(installed.command, words),
@@ -129,7 +130,7 @@ describe("help and the version", () => {
     const words = [process.execPath, installed.command, "--help"].map((word) => `'${word}'`).join(" ");
     const child = spawn("sh", ["-c", `read go; exec ${words}`], { stdio: ["pipe", "pipe", "inherit"] });
     const ended = once(child, "exit");
-    // The reader has gone before anything is written.
+    // Close the reading end before anything is written.
     child.stdout.destroy();
     await once(child.stdout, "close");
     child.stdin.write("go\n");
@@ -163,7 +164,7 @@ describe("the command", () => {
   it("shows the message of an error that it cannot catch, not the whole bundle", async () => {
     const hook = join(folder, "hook.cjs");
     const isAsked = 'new Error().stack.includes("command.cjs")';
-    // It fails before it has a handler for uncaught errors, as it would on a Node that is too old for it.
+    // The hook makes the command fail before it handles uncaught exceptions, as on a Node version that is too old.
     writeFileSync(
       hook,
       `const { on } = process; Object.defineProperty(process, "on", { get: () => (${isAsked} ? undefined : on) });`,
@@ -184,7 +185,7 @@ describe("the command", () => {
     const published = JSON.parse(readFileSync(join(installed.home, "package.json"), "utf8"));
     expect(published).toMatchObject({ name: "@holdfast/cli", bin: { holdfast: "dist/main.cjs" } });
     expect(published.devDependencies).toBeUndefined();
-    // npm 11 ignores a page that is given as a text.
+    // npm 11 ignores the `man` field if it is a string, so it must be an array.
     expect(published.man).toEqual(["man/holdfast.1"]);
     expect(existsSync(join(installed.home, published.man[0]))).toBe(true);
     expect(existsSync(join(installed.home, "src"))).toBe(false);

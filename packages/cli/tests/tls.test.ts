@@ -1,4 +1,4 @@
-/** The command over TLS: a server that takes nobody without a certificate of its own authority. */
+/** Tests the command over TLS, with a server that requires a client certificate of its own authority. */
 import { writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { startTlsRedis, type TlsServer } from "../../../tests/support/tls-server.js";
@@ -27,7 +27,7 @@ describe("over TLS", () => {
     const files = ["--tls-ca", HOLDFAST_TLS_CA, "--tls-cert", HOLDFAST_TLS_CERT, "--tls-key", HOLDFAST_TLS_KEY];
     const flags = await holdfast(["run", "job", "-r", url, ...files, "--", "sh", "-c", "exit 7"]);
     expect([flags.code, flags.stderr]).toEqual([7, ""]);
-    // Within the run the same lock is looked at over a connection of another process.
+    // During the run, another process reads the same lock over its own connection.
     const look = `${process.execPath} "$MAIN" show job --json`;
     const { MAIN } = await import("./support/command.js");
     const within = await holdfast(["run", "job", "-m", "by variables", "-c", look], { ...trusted, MAIN });
@@ -45,7 +45,7 @@ describe("over TLS", () => {
     expect(checks.filter(({ status }) => status === "unknown")).toEqual([]);
     const well = checks.filter(({ status }) => status === "ok").map(({ id }) => id);
     expect(well).toEqual(expect.arrayContaining(["acl", "scripts", "role", "clock-runs"]));
-    // A warning on a machine that is slow with its messages.
+    // A slow machine may cause this warning.
     expect(checks.find(({ id }) => id === "pubsub")?.measured).toMatch(/ came after .*; 1 receiver counted/);
     expect(new Set(checks.map(({ node }) => node))).toEqual(new Set([url.replace("rediss://", "")]));
   });

@@ -1,5 +1,5 @@
 // @ts-check
-/** A service of the incident, in a process of its own: it holds locks and waits for them until it is killed. */
+/** A service of the incident in a separate process. It holds locks and waits for locks until it is killed. */
 
 import { syncBuiltinESMExports } from "node:module";
 import os from "node:os";
@@ -9,7 +9,7 @@ import { recordHistory } from "holdfast/admin";
 import { Redis } from "ioredis";
 import { args, serve, tell } from "../../../holdfast/tests/faults/programs/serve.mjs";
 
-// As on a host of its own, and under the same names in each run.
+// Simulate a separate host, with the same names in every run.
 os.hostname = () => args.host;
 Object.defineProperty(process, "pid", { value: args.pid });
 syncBuiltinESMExports();
@@ -19,7 +19,7 @@ const clients = args.ports.map((/** @type {number} */ port) => {
   redis.on("error", () => {});
   return redis;
 });
-// A server that writes each command to a slow disk may take its time.
+// A server that writes each command to a slow disk may need long for a reply.
 const settings = { clientName: args.app, commandTimeoutMs: 60_000 };
 const holdfast =
   clients.length === 1
@@ -34,7 +34,7 @@ const lockOf = (name) => (clients.length === 1 ? holdfast.mutex(name) : holdfast
 
 serve({
   /**
-   * Takes them, and reports each that is lost.
+   * Acquires the locks, and reports each one that is lost.
    *
    * @param {{ names: string[], leaseMs: number, label?: string }} input
    */
@@ -52,7 +52,7 @@ serve({
   },
 
   /**
-   * Waits for it, and holds it once it is granted. Answers when it is in the queue.
+   * Waits for the lock, and holds it once it is granted. Replies as soon as the waiter is in the queue.
    *
    * @param {{ name: string, leaseMs: number, label?: string, throughPause?: boolean }} input
    */

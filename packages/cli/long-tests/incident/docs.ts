@@ -1,4 +1,4 @@
-/** Writes packages/cli/docs/incident.md and the pictures in docs/console, from what was seen. */
+/** Writes packages/cli/docs/incident.md and the pictures in docs/console from the results of the test. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
@@ -7,16 +7,16 @@ import type { Incident } from "./scene.js";
 
 const PICTURES = fileURLToPath(new URL("../../../../docs/console/", import.meta.url));
 const DOCS = fileURLToPath(new URL("../../docs/", import.meta.url));
-/** Pictures that are larger make the repository, and the page, slow to load. */
+/** Larger pictures would make the repository large and the page slow to load. */
 const MOST_BYTES = 120_000;
 
-/** A question with what the command printed. */
+/** A question, and what the command printed. */
 export interface Answered {
   readonly question: Question;
   readonly output: string;
 }
 
-/** Takes a picture for docs/console. @throws Error  it is too large */
+/** Takes a picture for docs/console. @throws Error  the picture is too large */
 export async function takePicture(page: Page, file: string): Promise<void> {
   const picture = await page.screenshot();
   if (picture.length > MOST_BYTES) throw new Error(`${file} has ${picture.length} bytes, more than ${MOST_BYTES}`);
@@ -48,7 +48,7 @@ each other, a lock is paused, a Redlock loses one of its three servers, and Redi
 and writes this page and its pictures.
 `;
 
-/** Tokens, ids and addresses, which differ from run to run, as others of the same length. */
+/** Replaces tokens, ids and addresses, which differ from run to run, with fixed texts of the same length. */
 function masked({ redis }: Incident): (text: string) => string {
   const known = new Map<string, string>();
   const number = (found: string, make: (n: number) => string): string => {

@@ -1,19 +1,19 @@
-/** What is asked in an incident: each question with the one command and the one console page that answer it. */
+/** The questions of an incident, each with the command and the console page that answer it. */
 
 /** One question. */
 export interface Question {
   readonly question: string;
-  /** Words of `holdfast`; REDLOCK stands for the flags of the three servers. */
+  /** The words after `holdfast`. REDLOCK stands for the flags of the three servers. */
   readonly words: readonly string[];
   readonly code?: number;
-  /** All that the command must say. */
+  /** Patterns that the output of the command must match. */
   readonly says: readonly RegExp[];
-  /** Where the console says the same, and all that must be seen there. */
+  /** The console page that answers the question. `shows` lists what must be visible there. */
   readonly page: string;
   readonly shows: readonly (string | RegExp)[];
-  /** What the written page says about it. */
+  /** The text about the question on the generated page. */
   readonly text: string;
-  /** Pictures of the page, each with its alternative text. */
+  /** Pictures of the console page, each with its alternative text. */
   readonly pictures?: readonly Picture[];
 }
 
@@ -24,7 +24,7 @@ export interface Picture {
   readonly alt: string;
 }
 
-/** While Redis is up. */
+/** Questions while Redis is up. */
 export const UP: readonly Question[] = [
   {
     question: "What is stuck?",
@@ -103,7 +103,7 @@ export const UP: readonly Question[] = [
   },
 ];
 
-/** After Redis was stopped. */
+/** The question after Redis was stopped. */
 export const DOWN: Question = {
   question: "Is Redis down?",
   words: ["ls"],
@@ -117,7 +117,7 @@ export const DOWN: Question = {
   ],
 };
 
-/** After it was started again. */
+/** The question after Redis was started again. */
 export const BACK: Question = {
   question: "Is Redis back, and has anyone lost a lease?",
   words: ["history", "--outcome", "lost", "--since", "1h"],

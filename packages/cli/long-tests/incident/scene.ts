@@ -1,4 +1,7 @@
-/** The incident: servers, twenty services in processes of their own, 5,000 locks, and everything that goes wrong in one night. */
+/**
+ * Sets up the incident: servers, twenty services in separate processes, 5,000 locks, and everything that goes wrong in
+ * one night.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -10,11 +13,11 @@ const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 const CLIENTS = 20;
 const LOCKS = 5_000;
 const HALF_AN_HOUR_MS = 1_800_000;
-/** The lease that is lost while Redis is away. */
+/** The length of the lease that is lost while Redis is away. */
 const BRIEF_MS = 3_000;
-/** Guards against what never comes. A client is gone a minute after its last word. */
+/** The longest wait for an expected event. A client counts as gone one minute after its last update. */
 const PATIENCE = { timeout: 300_000, interval: 250 };
-/** The client that has it. */
+/** The index of the client that loses its lease. */
 const LOSING = 4;
 const SERVICES = ["api", "billing", "search", "worker"];
 
@@ -25,26 +28,26 @@ export interface Said {
   readonly stderr: string;
 }
 
-/** A console on a port of its own, in a process of its own. */
+/** A console on a separate port, in a separate process. */
 export interface RunningConsole {
   readonly origin: string;
-  /** With the token. */
+  /** The address including the token. */
   readonly address: string;
 }
 
-/** The incident while it lasts. */
+/** The running incident. */
 export interface Incident {
   readonly redis: RedisServer;
   readonly redlock: readonly RedisServer[];
-  /** Runs `holdfast` with these words to its end. */
+  /** Runs `holdfast` with these words, and waits for its end. */
   say(...words: readonly string[]): Promise<Said>;
   console(...flags: readonly string[]): Promise<RunningConsole>;
-  /** Kills Redis, and resolves when a client has lost its lease by that. */
+  /** Kills Redis, and resolves when a client has lost its lease because of that. */
   stopRedis(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Starts all of it, and resolves when everything has gone wrong. */
+/** Starts everything, and resolves when everything has gone wrong. */
 export async function startIncident(): Promise<Incident> {
   const [redis, ...redlock] = await Promise.all([
     startRedis({ persist: true }),
@@ -68,7 +71,7 @@ export async function startIncident(): Promise<Incident> {
       app: SERVICES[i % SERVICES.length],
     }),
   );
-  // From the start: on a machine that stalls it may be lost before.
+  // Listen from the start, because on a slow machine the lease may be lost early.
   const lost = clients[LOSING]?.heard("lost");
   const say = async (...words: readonly string[]): Promise<Said> => {
     const child = run(words);
@@ -123,7 +126,7 @@ async function goWrong(clients: readonly Program[], { say, redlock }: Incident):
     const names = Array.from({ length: to - from }, (_, n) => `order:${String(from + n).padStart(5, "0")}`);
     return client.call("hold", { names, ...ordinary });
   });
-  // Servers that have just started grant nothing for as long as the lease of whoever asks first.
+  // Servers that have just started grant nothing until the lease of the first request would have ended.
   const ledger = quorum
     .call("hold", { names: ["first"], leaseMs: BRIEF_MS })
     .then(() => quorum.call("hold", { names: ["ledger"], ...ordinary, label: "close of day" }));

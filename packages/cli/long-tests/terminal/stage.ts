@@ -1,16 +1,16 @@
-/** A server, and locks on it that this process holds. */
+/** Provides a server, and locks on it that this process holds. */
 import { createHoldfast, type Holdfast } from "holdfast";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 
-/** One for a file of tests. */
+/** The server and the clients for one test file. */
 export interface Stage {
   readonly redis: RedisServer;
   readonly holdfast: Holdfast;
 }
 
-/** Starts it before the first test of the file, and ends it after the last. */
+/** Starts the stage before the first test of the file, and ends it after the last. */
 export function newStage(): Stage {
   let stage: Stage & { readonly client: Redis };
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** A real terminal, as far as a program can tell: tmux, with a server of its own for each terminal. */
+/** Provides a real terminal through tmux, with a separate tmux server for each terminal. */
 import { execFile } from "node:child_process";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,26 +12,28 @@ const LONGEST_WAIT_MS = 60_000;
 
 /** A terminal in which a shell runs. */
 export interface Terminal {
-  /** Types text, as it is. */
+  /** Types the text literally. */
   type(text: string): Promise<void>;
-  /** Presses keys by the names that tmux has for them: `Enter`, `Tab`, `C-c`. */
+  /** Presses keys, by their names in tmux: `Enter`, `Tab`, `C-c`. */
   press(...keys: readonly string[]): Promise<void>;
-  /** What stands on the screen, without what is blank at the end of lines. */
+  /** The text on the screen, without spaces at the end of lines. */
   screen(): Promise<string>;
-  /** Resolves with the screen when it fits. @throws Error  it did not in time; says what stood there */
+  /**
+   * Resolves with the screen when it matches. @throws Error  it did not match in time; the message contains the screen
+   */
   until(fits: (screen: string) => boolean, what: string): Promise<string>;
   resize(columns: number, rows: number): Promise<void>;
-  /** Takes the terminal away from whatever runs in it. */
+  /** Closes the terminal while programs still run in it. */
   hangUp(): Promise<void>;
-  /** Ids of the processes that run in it, as far as their command line has the text in it. */
+  /** The ids of the processes in the terminal whose command line contains the text. */
   processes(text: string): Promise<number[]>;
 }
 
 /**
- * Opens a terminal of 100 × 30 with a shell in it, where `holdfast` is the compiled command.
+ * Opens a terminal of 100 × 30 with a shell in it. There, `holdfast` is the compiled command.
  *
- * @param shell  the command of the shell, without configuration of whoever runs the tests
- * @param env    of the shell, beside PATH
+ * @param shell  the command of the shell, without the user's configuration
+ * @param env    variables of the shell, in addition to PATH
  */
 export async function openTerminal(
   shell: readonly string[],
@@ -74,7 +76,7 @@ export async function openTerminal(
         args,
       }));
       const inside = new Set([shellPid]);
-      // Children come after their parents often, and not always.
+      // Repeat until no process is added, because children are not always listed after their parents.
       for (let size = 0; size < inside.size; ) {
         size = inside.size;
         for (const { pid, ppid } of all) if (inside.has(ppid)) inside.add(pid);
@@ -82,12 +84,12 @@ export async function openTerminal(
       return all.filter(({ pid, args }) => inside.has(pid) && args.includes(text)).map(({ pid }) => pid);
     },
     async [Symbol.asyncDispose]() {
-      await tmux("kill-server").catch(() => {}); // gone already, where the terminal was taken away
-      // The shell may write its history yet.
+      await tmux("kill-server").catch(() => {}); // already gone if the terminal was closed
+      // The shell may still be writing its history.
       await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
     },
   };
 }
 
-/** bash as it is without anybody's configuration. */
+/** bash without the user's configuration. */
 export const BASH: readonly string[] = ["bash", "--norc", "--noprofile", "-i"];

@@ -1,11 +1,11 @@
-/** What a child is told of the lock that it runs under. */
+/** The environment variables that tell a child process about the lock it runs under. */
 
-/** One lease, as a child sees it. */
+/** The facts about one lease that a child process receives. */
 export interface LeaseFacts {
   readonly name: string;
   readonly kind: string;
   readonly mode: "exclusive" | "shared";
-  /** Undefined in the format of another system: it would order the grants of Holdfast only. */
+  /** Undefined for a lock in another system's format, because such a token orders only Holdfast's grants. */
   readonly token: number | undefined;
   readonly owner: string;
   readonly slot: number | undefined;
@@ -13,18 +13,21 @@ export interface LeaseFacts {
   readonly waitedMs: number;
   readonly leaseMs: number;
   readonly maxHoldMs: number | undefined;
-  /** Of an election. */
+  /** Set only for an election. */
   readonly term?: number;
 }
 
 const HELD = "HOLDFAST_HELD";
 
-/** Names that enclosing runs hold. */
+/** The names of locks that enclosing runs hold. */
 export function heldNames(env: Readonly<Record<string, string | undefined>>): readonly string[] {
   return (env[HELD] ?? "").split("\n").filter((name) => name !== "");
 }
 
-/** The variables of a lease; those of an enclosing run that are not set anew are taken away, since they speak of its lock. */
+/**
+ * The environment variables of a lease. A variable that this lease does not set is removed from the child's
+ * environment, because the inherited value describes the lock of an enclosing run.
+ */
 export function leaseVariables(facts: LeaseFacts): Readonly<Record<string, string | undefined>> {
   const { acquiredAtMs, leaseMs, maxHoldMs } = facts;
   return {
@@ -43,7 +46,7 @@ export function leaseVariables(facts: LeaseFacts): Readonly<Record<string, strin
   };
 }
 
-/** The environment of a child: ours, the variables of the lease, and one more name that is held. */
+/** The environment of a child: this process's environment, the variables of the lease, and one more held name. */
 export function childEnvironment(
   env: Readonly<Record<string, string | undefined>>,
   facts: LeaseFacts,

@@ -1,28 +1,29 @@
 /**
- * Ends a command whose `holdfast` was killed with KILL and so could not end it.
+ * Ends the command if `holdfast` is killed with KILL and so cannot end it.
  *
- * A shell waits, in a session of its own, for the end of a pipe whose other end only `holdfast` has. The system closes that end however
- * `holdfast` ends. The guard starts before the command, so there is no moment without it. If `holdfast` is killed after it has
- * started the command and before it has reported the pid, the guard finds the command by HOLDFAST_OWNER in its environment. Only
- * Linux shows environments, so other systems do not cover these few milliseconds.
+ * The guard is a shell in a separate session. It waits for the end of a pipe whose other end only `holdfast` holds. The
+ * system closes that end however `holdfast` ends. The guard starts before the command, so the command is never
+ * unguarded. If `holdfast` is killed after it has started the command but before it has reported the pid, the guard
+ * finds the command by HOLDFAST_OWNER in its environment. Only Linux exposes the environment of processes, so other
+ * systems do not cover these few milliseconds.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 
-/** Which command, and how it is ended. */
+/** Identifies the command and says how to end it. */
 export interface GuardPlan {
   /** The command's HOLDFAST_OWNER. */
   readonly owner: string;
   /** Whether the command leads a process group. */
   readonly isGroup: boolean;
   readonly stopSignal: NodeJS.Signals;
-  /** Between `stopSignal` and KILL. */
+  /** Time between `stopSignal` and KILL. */
   readonly killAfterMs: number;
 }
 
 /**
  * $1 owner, $2 "-" for a group, $3 signal, $4 tenths of a second until KILL.
  *
- * It looks before each pause: a pid may belong to another process once the group is gone.
+ * The script checks the process before each pause, because another process may reuse the pid once the group is gone.
  */
 const SCRIPT = `trap '' HUP INT QUIT TERM
 pids= left=$4
@@ -52,34 +53,37 @@ for pid in $pids; do
   kill -s KILL -- $pid
 done`;
 
-/** See the file header. */
+/** The guard process of one command. */
 export class Guard {
   readonly #shell: ChildProcess;
 
-  /** @param onFailure  called with a sentence for people if this host cannot start it */
+  /** @param onFailure  called with a readable message if this host cannot start the guard */
   constructor({ owner, isGroup, stopSignal, killAfterMs }: GuardPlan, onFailure: (message: string) => void) {
     const tenths = String(Math.ceil(killAfterMs / 100));
     const words = ["-c", SCRIPT, "holdfast-guard", owner, isGroup ? "-" : "", stopSignal.slice(3), tenths];
-    // Nothing of ours but the pipe: it must not keep open what a caller waits for, and grep must not find the guard itself.
-    // Without `sleep`, KILL would follow its own signal at once, so PATH has the usual folders, whatever ours has.
+    // The guard inherits nothing but the pipe: it must not keep files open that a caller waits for, and its grep must
+    // not find the guard itself. PATH always includes the usual folders: without `sleep`, KILL would follow
+    // `stopSignal` immediately.
     const env = { PATH: [process.env.PATH, "/usr/bin", "/bin"].filter(Boolean).join(":") };
     this.#shell = spawn("sh", words, { stdio: ["pipe", "ignore", "ignore"], detached: true, cwd: "/", env });
     this.#shell.on("error", ({ message }) => onFailure(`a KILL of holdfast will not end the command: ${message}`));
     this.#shell.unref();
-    this.#shell.stdin?.on("error", () => {}); // the guard itself was killed
+    this.#shell.stdin?.on("error", () => {}); // the guard itself may have been killed
   }
 
-  /** The command runs. */
+  /** Tells the guard the pid of the running command. */
   watch(pid: number): void {
     this.#shell.stdin?.write(`${pid}\n`);
   }
 
-  /** The command has had its signal: from now on the guard leaves no grace between its own and KILL. */
+  /**
+   * The command has already received its signal. From now on the guard no longer waits between `stopSignal` and KILL.
+   */
   hurry(): void {
     this.#shell.stdin?.write("now\n");
   }
 
-  /** The command is over, or may go on without us. */
+  /** Stops the guard, because the command has ended or may continue without `holdfast`. */
   dismiss(): void {
     this.#shell.stdin?.end("off\n");
   }

@@ -1,16 +1,16 @@
 /**
- * A child and whatever it starts, as one process group.
+ * A child and the processes that it starts, as one process group.
  *
- * The group is what is signalled and what has to be empty before a lock is given back: a shell script that is ended leaves
- * behind what it was just running. Whoever leaves the group by `setsid` leaves our sight. Windows has no groups: there only
- * the child itself is ended.
+ * Signals go to the whole group, and a lock is released only when the group is empty, because a shell script that is
+ * ended leaves the program it was running behind. A process that leaves the group with `setsid` is no longer tracked.
+ * Windows has no process groups, so there only the child itself is ended.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { CliError, EXIT } from "../frame/exit-codes.js";
 import { Guard, type GuardPlan } from "./guard.js";
 
-/** How a child ended: one of the two. */
+/** How a child ended: exactly one of the two fields is set. */
 export interface ChildExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -20,15 +20,17 @@ export interface ChildExit {
 export interface Command extends Pick<GuardPlan, "stopSignal" | "killAfterMs"> {
   readonly file: string;
   readonly args: readonly string[];
-  /** With HOLDFAST_OWNER. */
+  /** Includes HOLDFAST_OWNER. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Called with a sentence for people if this host cannot start the guard. */
+  /** Called with a readable message if this host cannot start the guard. */
   readonly onUnguarded: (message: string) => void;
-  /** Leaves it in our own group, so that it may ask on the terminal; then only the child itself is signalled. */
+  /**
+   * Keeps the child in this process's group, so that it may read from the terminal. Signals then go to the child only.
+   */
   readonly isForeground: boolean;
 }
 
-/** See the file header. */
+/** A running child and its process group. */
 export class ProcessGroup {
   readonly #child: ChildProcess;
   readonly #isGroup: boolean;
@@ -37,12 +39,13 @@ export class ProcessGroup {
   readonly exited: Promise<ChildExit>;
   #exit: ChildExit | undefined;
 
-  /** Use `start`. */
+  /** Private: use `start`. */
   private constructor(child: ChildProcess, isGroup: boolean, guard: Guard | undefined) {
     this.#child = child;
     this.#isGroup = isGroup;
     this.#guard = guard;
-    // Whatever ends this process, by a fault of its own too, must not leave the child alone with a lock that nobody renews.
+    // However this process ends, even through its own fault, the child must not keep running under a lock that is no
+    // longer renewed.
     const onOurExit = (): void => this.signal("SIGTERM");
     process.once("exit", onOurExit);
     this.exited = new Promise((resolve) => {
@@ -55,10 +58,10 @@ export class ProcessGroup {
   }
 
   /**
-   * Starts it with our own standard streams, and without a shell.
+   * Starts the command without a shell, on the standard streams of this process.
    *
-   * @throws CliError 127  there is no such command
-   * @throws CliError 126  it is there and cannot be executed
+   * @throws CliError 127  the command does not exist
+   * @throws CliError 126  the command exists but cannot be executed
    * @throws CliError 125  this host cannot start another process
    */
   static start({
@@ -73,7 +76,7 @@ export class ProcessGroup {
     const isUnix = process.platform !== "win32";
     const isGroup = !isForeground && isUnix;
     const owner = env.HOLDFAST_OWNER ?? "";
-    // Before the command, so that it is never without one.
+    // The guard starts before the command, so that the command is never unguarded.
     const guard = isUnix ? new Guard({ owner, isGroup, stopSignal, killAfterMs }, onUnguarded) : undefined;
     return new Promise((resolve, reject) => {
       const fail = (error: NodeJS.ErrnoException): void => {
@@ -82,7 +85,7 @@ export class ProcessGroup {
       };
       try {
         const child = spawn(file, [...args], { stdio: "inherit", detached: isGroup, env });
-        // Before anything else runs: a child may end in the turn in which it begins.
+        // Attach the handlers before anything else runs, because a child may end in the turn in which it starts.
         const group = new ProcessGroup(child, isGroup, guard);
         if (child.pid !== undefined) guard?.watch(child.pid);
         child.once("spawn", () => resolve(group));
@@ -93,7 +96,7 @@ export class ProcessGroup {
     });
   }
 
-  /** Of the child, and of its group. */
+  /** The pid of the child, which is also the id of its group. */
   get pid(): number {
     return this.#child.pid as number;
   }
@@ -103,9 +106,9 @@ export class ProcessGroup {
     return this.#exit;
   }
 
-  /** Signals all of the group, or the child alone where there is none. Whoever is gone is no trouble. */
+  /** Signals the whole group, or only the child if it has no group. Does nothing if the processes are gone. */
   signal(signal: NodeJS.Signals): void {
-    if (this.#child.pid === undefined) return; // it never started
+    if (this.#child.pid === undefined) return; // the child never started
     if (!this.#isGroup) {
       if (this.#exit === undefined) this.#child.kill(signal);
       return;
@@ -113,22 +116,25 @@ export class ProcessGroup {
     try {
       process.kill(-this.pid, signal);
     } catch (error) {
-      // EPERM: all that is left of it belongs to somebody else, as after `sudo`.
+      // EPERM: the remaining processes belong to another user, as after `sudo`.
       if (!/^(ESRCH|EPERM)$/.test((error as NodeJS.ErrnoException).code ?? "")) throw error;
     }
   }
 
-  /** The child has had its signal because of a lost lock: if this process is killed now, there is no second grace. */
+  /**
+   * The child has received its signal because the lock was lost. If this process is killed now, the guard grants no
+   * second grace period.
+   */
   hurry(): void {
     this.#guard?.hurry();
   }
 
-  /** Nothing of it is to be ended any more. */
+  /** Dismisses the guard: no process of this group needs to be ended any more. */
   letGo(): void {
     this.#guard?.dismiss();
   }
 
-  /** Whether anything of it still runs. */
+  /** Whether the child or any process of its group still runs. */
   isAlive(): boolean {
     if (!this.#isGroup) return this.#exit === undefined;
     try {
@@ -136,22 +142,22 @@ export class ProcessGroup {
     } catch (error) {
       return (error as NodeJS.ErrnoException).code === "EPERM";
     }
-    // A dead process that nobody has reaped still counts as there, and in a container often nobody ever does.
+    // A zombie still counts as a member of the group, and in a container zombies are often never reaped.
     return this.#exit === undefined || process.platform !== "linux" || runsInGroup(this.pid);
   }
 }
 
-/** Whether a process of that group is more than a name in the process table. */
+/** Whether the group has a process that is not a zombie. */
 function runsInGroup(group: number): boolean {
   return readdirSync("/proc").some((entry) => {
     if (!/^\d+$/.test(entry)) return false;
     try {
       const stat = readFileSync(`/proc/${entry}/stat`, "latin1");
-      // "pid (name) state ppid pgrp …", where the name may hold anything.
+      // The format is "pid (name) state ppid pgrp …", and the name may contain any character.
       const [state, , pgrp] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
       return Number(pgrp) === group && state !== "Z" && state !== "X";
     } catch {
-      return false; // it ended while we looked
+      return false; // the process ended in the meantime
     }
   });
 }

@@ -1,26 +1,29 @@
-/** Signals: which are passed on, which end a wait, and what they are called. */
+/** Signals: which ones are forwarded, which ones end a wait, and how they are named. */
 import { constants } from "node:os";
 import { SIGNAL_BASE, usageError } from "../frame/exit-codes.js";
 
-/** Passed on to the child, each time; an unhandled one would end us and leave the child alone. */
+/**
+ * Signals that are forwarded to the child every time. An unhandled one would end this process and leave the child
+ * alone.
+ */
 export const FORWARDED: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"];
 
-/** Those that end a wait. */
+/** Signals that end a wait for the lock. */
 const ENDING: ReadonlySet<NodeJS.Signals> = new Set(["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"]);
-/** Those that mean "end", after which a child may take its time. */
+/** Signals that ask a child to end. The child may then take its time. */
 const MEANT_TO_END: ReadonlySet<NodeJS.Signals> = new Set(["SIGINT", "SIGTERM", "SIGQUIT"]);
 
-/** Whether a child that is given this signal is meant to end. */
+/** Whether this signal asks a child to end. */
 export function isMeantToEnd(signal: NodeJS.Signals): boolean {
   return MEANT_TO_END.has(signal);
 }
 
-/** What shells report of a program that this signal ended. */
+/** The exit code that shells report for a program that this signal ended. */
 export function exitCodeOf(signal: NodeJS.Signals): number {
   return SIGNAL_BASE + constants.signals[signal];
 }
 
-/** `TERM`, `SIGTERM` or `15`. @throws CliError 64 */
+/** Accepts `TERM`, `SIGTERM` or `15`. @throws CliError 64 */
 export function parseSignal(flag: string, text: string): NodeJS.Signals {
   const word = text.toUpperCase();
   const byNumber = Object.entries(constants.signals).find(([, number]) => String(number) === text)?.[0];
@@ -29,7 +32,7 @@ export function parseSignal(flag: string, text: string): NodeJS.Signals {
   throw usageError(`${flag} must be a signal such as TERM, INT or 15; got "${text}"`);
 }
 
-/** A signal ended the wait, or came before there was anything to end. */
+/** A signal ended the wait, or arrived before there was a child to forward it to. */
 export class Interrupted extends Error {
   override readonly name = "Interrupted";
   readonly signal: NodeJS.Signals;
@@ -41,7 +44,8 @@ export class Interrupted extends Error {
 }
 
 /**
- * The signals of this process, from construction to `close`: they end the wait until somebody takes them.
+ * Handles the signals of this process from construction to `close`. Signals end the wait until a caller takes them over
+ * with `take`.
  */
 export class SignalDesk {
   readonly #waiting = new AbortController();
@@ -57,23 +61,23 @@ export class SignalDesk {
     return this.#waiting.signal;
   }
 
-  /** The first signal that ended the wait, if one has. */
+  /** The first signal that ended the wait; undefined if none has. */
   get interruption(): Interrupted | undefined {
     const reason: unknown = this.#waiting.signal.reason;
     return reason instanceof Interrupted ? reason : undefined;
   }
 
-  /** Ends the wait without a signal; `waiting` aborts with that reason. */
+  /** Ends the wait without a signal. `waiting` aborts with the given reason. */
   abandon(reason: Error): void {
     this.#waiting.abort(reason);
   }
 
-  /** From now on signals go there, and end no wait. */
+  /** Sends all later signals to `taker`. They no longer end the wait. */
   take(taker: (signal: NodeJS.Signals) => void): void {
     this.#taker = taker;
   }
 
-  /** From now on they do to this process what they do to any. */
+  /** Restores the default effect of these signals on this process. */
   close(): void {
     for (const signal of FORWARDED) process.off(signal, this.#handler);
   }

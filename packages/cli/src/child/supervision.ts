@@ -1,9 +1,9 @@
 /**
- * A child under a lock: passes signals on, ends the child before the lock can be somebody else's, and what it left running
- * before the lock is given back.
+ * Supervises a child that runs under a lock. It forwards signals, ends the child before the lock can be granted to
+ * another client, and ends what the child left running before the lock is released.
  *
- * Every decision is made by reading the clocks (`#check`); timers only choose when to check. Nothing is decided by a timer
- * that fires: this process may have been stopped for longer than the lease, and then it looks first.
+ * Every decision comes from reading the clocks in `#check`. Timers only choose when to check. This process may have
+ * been stopped for longer than the lease, so a timer that fires late must not decide anything by itself.
  */
 import { isatty } from "node:tty";
 import type { ChildExit, ProcessGroup } from "./process-group.js";
@@ -11,24 +11,30 @@ import { isMeantToEnd, type SignalDesk } from "./signals.js";
 import { Stopwatch } from "./stopwatch.js";
 import { nextCheckMs, reactionTo, type Times } from "./time-table.js";
 
-/** What is asked of the lease: any lease of the library has it. */
+/** The part of a lease that supervision uses. Every lease of the library has it. */
 export interface WatchedLease {
   validForMs(): number;
   readonly signal: AbortSignal;
 }
 
-/** What to do when. */
+/** When and how to end the child. */
 export interface Policy {
   readonly times: Times;
-  /** Sent where the child is to end: TERM, unless somebody wants another. */
+  /** The signal that asks the child to end; TERM by default. */
   readonly stopSignal: NodeJS.Signals;
-  /** On a lost lock: `stopSignal` or another signal and then KILL, KILL alone, or nothing at all. */
+  /**
+   * What to do when the lock is lost: send this signal and later KILL, send only KILL (`SIGKILL`), or do nothing
+   * (`ignore`).
+   */
   readonly onLost: NodeJS.Signals | "ignore";
-  /** Whether a child that was passed a signal to end is killed after `times.killAfterMs`, or may take its time. */
+  /**
+   * Whether a child is killed `times.killAfterMs` after a forwarded signal asked it to end. If false, it may take its
+   * time.
+   */
   readonly killsAfterForwarding: boolean;
-  /** Since the grant; undefined for no limit. */
+  /** Counted from the grant; undefined for no limit. */
   readonly maxHoldMs: number | undefined;
-  /** Leaves running what the child has left behind. */
+  /** Keep running the processes that the child leaves behind. */
   readonly leavesGroup: boolean;
   readonly isForeground: boolean;
 }
@@ -36,15 +42,18 @@ export interface Policy {
 /** Why a signal was sent. */
 export type SignalReason = "forwarded" | "lost" | "max-hold" | "left-over";
 
-/** Is told what happens, when it happens. */
+/** Callbacks that run when the event happens. */
 export interface SupervisionEvents {
-  /** Once. @param sent  what the child was sent for it; undefined with `ignore` */
+  /** Called once. @param sent  the signal that was sent to the child because of the loss; undefined with `ignore` */
   lost(sent: NodeJS.Signals | undefined): void;
   signalled(signal: NodeJS.Signals, why: SignalReason): void;
   childExited(exit: ChildExit): void;
 }
 
-/** How it ended. `isLost` says more than the child's own code, even 0: the work may have overlapped. */
+/**
+ * How the supervision ended. `isLost` outweighs the child's exit code, even 0, because the work may have overlapped
+ * with another holder's.
+ */
 export interface SupervisionEnd {
   readonly exit: ChildExit;
   readonly isLost: boolean;
@@ -56,7 +65,7 @@ const CHECK_MAX_MS = 250;
 /** How often to check whether the last process of a group has ended, because the system does not report that. */
 const GROUP_CHECK_MS = 10;
 
-/** Watches until the child and, unless told otherwise, its group are gone. Never rejects. */
+/** Supervises until the child has ended and, unless `leavesGroup` is set, its group is empty. Never rejects. */
 export function supervise(
   group: ProcessGroup,
   lease: WatchedLease,
@@ -77,7 +86,7 @@ class Supervision {
   readonly #onAbort = (): void => this.#check();
   #timer: NodeJS.Timeout | undefined;
   #isLost = false;
-  /** Since the child was asked to end, for each reason to ask. */
+  /** For each reason to end the child, the time since it was asked. */
   readonly #asked: Partial<Record<SignalReason, Stopwatch>> = {};
   #isKilled = false;
   #hasReportedExit = false;
@@ -100,7 +109,7 @@ class Supervision {
     void group.exited.then(() => this.#check());
     desk.take((signal) => this.#forward(signal));
     const { interruption } = desk;
-    // It came between the grant and the child's start.
+    // The signal arrived between the grant and the child's start.
     if (interruption !== undefined) this.#forward(interruption.signal);
     this.#check();
   }
@@ -128,7 +137,7 @@ class Supervision {
     this.#isOver = true;
     this.#group.letGo();
     this.#lease.signal.removeEventListener("abort", this.#onAbort);
-    // It ended, but nobody can tell any more that it ended in time.
+    // The child has ended, but it is no longer certain that it ended before the lock was lost.
     if (this.#isLeaseOver()) this.#lose(undefined);
     this.#resolve({ exit, isLost: this.#isLost, isMaxHold: this.#asked["max-hold"] !== undefined });
   }
@@ -156,7 +165,7 @@ class Supervision {
     }
   }
 
-  /** Who is killed is not asked first, so that there is no time for it either. */
+  /** With KILL as the signal for a loss, the child needs no time to end, so the grace period is 0. */
   #timesOfLoss(): Times {
     const { times, onLost } = this.#policy;
     return onLost === "SIGKILL" ? { ...times, killAfterMs: 0 } : times;
@@ -173,7 +182,8 @@ class Supervision {
   }
 
   #endLeftOvers(): void {
-    // All of it was killed: what is still seen of it has not been on a processor since, or was just being started.
+    // KILL has already been sent. Processes that are still visible have not run since, or were being started at that
+    // moment.
     if (this.#isKilled) {
       this.#send("SIGKILL", "left-over");
       return;
@@ -193,13 +203,13 @@ class Supervision {
   #forward(signal: NodeJS.Signals): void {
     if (this.#isOver) return;
     if (isMeantToEnd(signal)) this.#asked.forwarded ??= new Stopwatch();
-    // A terminal has sent it to the child already: the two are in one group.
+    // The terminal has already sent this signal to the child, because both are in the same process group.
     const isFromTerminal = this.#policy.isForeground && /^SIG(INT|QUIT)$/.test(signal) && isatty(0);
     if (!isFromTerminal) this.#send(signal, "forwarded");
     this.#check();
   }
 
-  /** KILL may be sent again, for whoever was just being started; it is told once. */
+  /** May send KILL several times, for processes that were just being started, but reports it only once. */
   #send(signal: NodeJS.Signals, why: SignalReason): void {
     this.#group.signal(signal);
     if (signal === "SIGKILL" && this.#isKilled) return;

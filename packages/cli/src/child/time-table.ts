@@ -1,50 +1,50 @@
 /**
- * When a child is ended that may lose its lock, as one function of the clocks.
+ * Decides when to end a child that may lose its lock, as a pure function of the clocks.
  *
- * D is the end of validity: what `lease.validForMs()` counts down to, by two clocks, whichever ends first, less the
- * allowance for drift. The child is asked to end at D - k - m and is dead at D - m, before the server can grant the lock to
- * anybody else. Nothing here remembers a timer: whoever asks says what the clocks say now, so a process that was stopped
- * and goes on late does at once what is due.
+ * D is the end of the lease's validity: the moment to which `lease.validForMs()` counts down. It uses two clocks, takes
+ * the earlier end, and subtracts an allowance for drift. The child is asked to end at D - k - m and is dead at D - m,
+ * before the server can grant the lock to another client. Nothing here depends on a timer: each call uses the current
+ * readings of the clocks. A process that was stopped and continues late therefore does immediately what is due.
  */
 
-/** The two spans that the time table is made of. */
+/** The two time spans that determine the schedule. */
 export interface Times {
-  /** k: between asking the child to end and ending it, in ms. */
+  /** k: time between asking the child to end and killing it, in ms. */
   readonly killAfterMs: number;
-  /** m: how long before D the child is dead, in ms. */
+  /** m: how long before D the child must be dead, in ms. */
   readonly marginMs: number;
 }
 
-/** What the clocks say. */
+/** The state of the lease according to the clocks. */
 export interface LeaseState {
-  /** Until D; 0 when it is over. */
+  /** Time until D; 0 when D has passed. */
   readonly validForMs: number;
-  /** The lease was lost before its time: released by force, or the server no longer knows it. */
+  /** Whether the lease was lost early: it was force-released, or the server no longer knows it. */
   readonly isLost: boolean;
 }
 
-/** What is to be done to the child now. */
+/** What to do to the child now. */
 export type Reaction = "none" | "stop" | "kill";
 
-/** After a loss, whoever holds next may have begun: the child gets no more than this, whatever k is. */
+/** After a loss the next holder may already work, so the child gets at most this grace period, whatever k is. */
 const LONGEST_AFTER_LOSS_MS = 1_000;
 const LONGEST_MARGIN_MS = 1_000;
 const LONGEST_DEFAULT_GRACE_MS = 5_000;
 
-/** The k that is used where none was given. */
+/** The k that applies if no value was given. */
 export function defaultKillAfterMs(leaseMs: number): number {
   return Math.min(LONGEST_DEFAULT_GRACE_MS, leaseMs / 4);
 }
 
-/** The m of a lease. */
+/** The m for a lease of this length. */
 export function marginOf(leaseMs: number): number {
   return Math.min(LONGEST_MARGIN_MS, leaseMs / 20);
 }
 
 /**
- * What is due.
+ * Returns what is due now.
  *
- * @param stoppedForMs  how long ago the child was asked to end because of the lock; undefined if it was not
+ * @param stoppedForMs  how long ago the child was asked to end because of the lock; undefined if it was not asked
  */
 export function reactionTo(
   { validForMs, isLost }: LeaseState,
@@ -54,7 +54,7 @@ export function reactionTo(
   const isOver = isLost || validForMs <= 0;
   if (stoppedForMs === undefined) {
     if (isOver) return "stop";
-    // It should have been asked at D - k - m, and there is no time left to ask.
+    // The child should have been asked to end at D - k - m. Now no time is left for that.
     if (validForMs <= marginMs) return "kill";
     return validForMs <= killAfterMs + marginMs ? "stop" : "none";
   }
@@ -62,7 +62,10 @@ export function reactionTo(
   return stoppedForMs >= graceMs || (!isOver && validForMs <= marginMs) ? "kill" : "none";
 }
 
-/** In how many ms `reactionTo` may say something else; 0 or less if that is now. Only for choosing when to look again. */
+/**
+ * The time in ms until the result of `reactionTo` may change; 0 or less if it may change now. Use it only to schedule
+ * the next check.
+ */
 export function nextCheckMs(
   { validForMs, isLost }: LeaseState,
   stoppedForMs: number | undefined,

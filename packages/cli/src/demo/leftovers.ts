@@ -1,13 +1,16 @@
-/** The keys of the demo: there must be none before it, and there are none after it. */
+/** Manages the keys of the demo. There must be none before the demo, and none remain after it. */
 import type { Cluster, Redis } from "ioredis";
 import { PREFIX } from "./staff.js";
 
 const AT_ONCE = 500;
 
-/** Says that a demo is on: of two that begin at the same moment both would find no keys. */
+/** Marks that a demo is running. Without it, two demos that start at the same moment would both find no keys. */
 const MARKER = `${PREFIX}:demo`;
 
-/** Takes the prefix for one demo. @param forMs  the marker ends by itself then. @returns false: another demo has it, or there are keys */
+/**
+ * Reserves the prefix for one demo. @param forMs  the marker expires after this time @returns false if another demo has
+ * reserved it, or if there are keys
+ */
 export async function takePrefix(client: Redis | Cluster, nodes: readonly Redis[], forMs: number): Promise<boolean> {
   if ((await client.set(MARKER, "1", "PX", Math.ceil(forMs), "NX")) === null) return false;
   if (!(await hasKeys(nodes))) return true;
@@ -15,7 +18,7 @@ export async function takePrefix(client: Redis | Cluster, nodes: readonly Redis[
   return false;
 }
 
-/** After `removeKeys`. */
+/** Removes the marker. Call it after `removeKeys`. */
 export async function givePrefixBack(client: Redis | Cluster): Promise<void> {
   await client.unlink(MARKER);
 }
@@ -27,12 +30,12 @@ async function hasKeys(nodes: readonly Redis[]): Promise<boolean> {
   return false;
 }
 
-/** Removes them all but for the marker. @returns how many there were */
+/** Removes all keys except the marker. @returns the number of removed keys */
 export async function removeKeys(nodes: readonly Redis[]): Promise<number> {
   let removed = 0;
   for (const node of nodes) {
     for await (const keys of pagesOf(node)) {
-      // One at a time, since in a cluster they lie in many slots.
+      // Remove one key at a time, because in a cluster the keys are in different slots.
       await Promise.all(keys.map((key) => node.unlink(key)));
       removed += keys.length;
     }

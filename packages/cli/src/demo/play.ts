@@ -1,21 +1,23 @@
-/** The demo as a story in two acts: the same customers without a lock, and then with locks, where somebody dies. */
+/**
+ * Plays the demo in two acts: the same customers first without a lock, and then with locks while workers are killed.
+ */
 import { formatMs, sleep } from "../frame/durations.js";
 import { type Books, CountingShop } from "./shop.js";
 import type { Hand, Hire } from "./staff.js";
 import { GATEWAY_PERMITS, LEASE_MS, type WorkerEvent } from "./worker.js";
 
-/** How to play it. */
+/** The parameters of the demo. */
 export interface Play {
   readonly workers: number;
   readonly forMs: number;
   readonly isChaos: boolean;
-  /** Makes the workers of one act. */
+  /** Creates the workers of one act. */
   readonly hire: (shop: CountingShop, withLock: boolean) => Hire;
   readonly say: (line: string) => void;
   readonly signal: AbortSignal;
 }
 
-/** A worker that was killed, and what became of what it held. */
+/** A killed worker, and what happened to the locks that it held. */
 interface Death {
   readonly worker: string;
   readonly payment: string | undefined;
@@ -23,7 +25,7 @@ interface Death {
   settledAfterMs: number | undefined;
 }
 
-/** What came of it. */
+/** The result of the demo. */
 export interface PlaySummary {
   readonly withoutLock: Books;
   readonly withLock: Books;
@@ -33,7 +35,7 @@ export interface PlaySummary {
     readonly payment: string | null;
     readonly settledAfterMs: number | null;
   }[];
-  /** What is not as it should be; empty if all is well. */
+  /** Results that differ from what the locks guarantee; empty if there are none. */
   readonly faults: readonly string[];
 }
 
@@ -41,7 +43,7 @@ const NEW_PAYMENT_EVERY_MS = 120;
 const LONGEST_FIRST_ACT_MS = 8_000;
 const REPORT_EVERY_MS = 5_000;
 const CHAOS_EVERY_MS = 4_000;
-/** Longest that a payment of the dead may take after the last press: its lease, and the queue. */
+/** The longest time after the last press in which a dead worker's payment must be settled: its lease plus the queue. */
 const SETTLE_WITHIN_MS = 10 * LEASE_MS;
 
 /** Plays both acts. */
@@ -90,7 +92,7 @@ function faultsOf(books: Books, deaths: readonly Death[]): string[] {
   const faults: string[] = [];
   if (books.duplicates > 0) faults.push(`${books.duplicates} duplicate orders with the lock`);
   if (books.orders < books.payments) faults.push(`${books.payments - books.orders} payments were never settled`);
-  // A worker that dies while it charges leaves the charge running at the gateway beyond its permit.
+  // If a worker is killed during a charge, the charge continues at the gateway after the permit has expired.
   const most = GATEWAY_PERMITS + deaths.length;
   if (books.mostAtOnce > most) faults.push(`${books.mostAtOnce} charges at a time with ${GATEWAY_PERMITS} permits`);
   return faults;
@@ -121,7 +123,7 @@ class Act {
     try {
       const began = performance.now();
       const elapsedMs = (): number => performance.now() - began;
-      // What is pressed last must have the time to be settled, even by another worker than the first.
+      // With locks, leave enough time after the last press to settle it, even if another worker has to take over.
       const pressMs = this.#withLock ? Math.max(forMs / 2, forMs - 2 * LEASE_MS) : forMs;
       const killAtMs = pressMs * 0.4;
       let nextKillMs = this.#withLock && workers > 1 ? killAtMs : Number.POSITIVE_INFINITY;
@@ -148,7 +150,7 @@ class Act {
     this.#options.say(`  ${formatMs(elapsedMs).padEnd(5)} ${summaryOf(this.shop.books())}${leader}`);
   }
 
-  /** 1 to 5 presses within half a second, each at some worker. */
+  /** Adds a payment with 1 to 5 presses within half a second, each at a random worker. */
   #newPayment(): void {
     this.#lastPayment += 1;
     const payment = `payment:${this.#lastPayment}`;
@@ -164,7 +166,7 @@ class Act {
     this.#hands[Math.floor(Math.random() * this.#hands.length)]?.press(payment);
   }
 
-  /** Customers whose payment got no order, since its worker died, press again. */
+  /** Presses again for each payment that got no order because its worker was killed. */
   async #settleRest(signal: AbortSignal): Promise<void> {
     const until = performance.now() + SETTLE_WITHIN_MS;
     while (performance.now() < until && !signal.aborted) {
@@ -195,7 +197,10 @@ class Act {
     }
   }
 
-  /** One that is in the middle of a payment; false if none is just now. The leader first: then its seat is free, too. */
+  /**
+   * Kills a worker that is processing a payment, preferably the leader, so that a new one is elected. Returns false if
+   * no worker is busy.
+   */
   async #killOne(): Promise<boolean> {
     const busy = this.#hands.filter(({ name }) => this.#settling.has(name));
     const victim =
@@ -210,7 +215,7 @@ class Act {
       `  ${victim.name} was killed with -9 while it held ${payment}${wasLeader ? ", and the election" : ""}`,
     );
     this.#hands[this.#hands.indexOf(victim)] = await this.#hireOne(victim.name);
-    // The customer who waits for an answer does not get one, and presses again.
+    // The customer gets no reply from the killed worker, and presses again.
     if (payment !== undefined) this.#press(payment);
     return true;
   }

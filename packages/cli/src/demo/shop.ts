@@ -1,42 +1,42 @@
 /**
- * What the locks of the demo protect: payments, a gateway that takes its time, and a feed that one worker may pull.
+ * What the locks of the demo protect: payments, a slow gateway, and a feed that only one worker may pull.
  *
- * It believes nobody: it counts what was really done to it. Workers reach it by plain calls, or by messages from processes
- * of their own; it makes no difference between the two.
+ * The shop does not rely on the locks: it counts every action itself. Workers call it directly, or through messages
+ * from separate processes. The shop treats both in the same way.
  */
 
-/** What a worker can do to the shop. */
+/** The actions of a worker on the shop. */
 export interface Shop {
-  /** Whether the payment has its order already. */
+  /** Whether the payment already has an order. */
   hasOrder(payment: string): Promise<boolean>;
-  /** Takes the customer's money, which takes a while. */
+  /** Charges the customer, which takes a while. */
   charge(payment: string): Promise<void>;
-  /** Writes the order. Refused (false) if a higher token has been seen for the payment. */
+  /** Writes the order. Returns false if the shop has seen a higher token for this payment. */
   writeOrder(payment: string, token: number | undefined): Promise<boolean>;
-  /** Pulls the feed as the leader of that term. Refused (false) if a later leader has been seen. */
+  /** Pulls the feed as the leader of that term. Returns false if the shop has seen a later leader. */
   pullFeed(term: number): Promise<boolean>;
 }
 
-/** What was done to it. */
+/** The shop's counts of all actions. */
 export interface Books {
   readonly payments: number;
   readonly presses: number;
   readonly orders: number;
-  /** Orders of payments that had one: what a lock is there to prevent. */
+  /** Orders for payments that already had one. Locks exist to prevent this. */
   readonly duplicates: number;
   readonly charges: number;
-  /** Most charges under way at one moment. */
+  /** The largest number of charges at the same time. */
   readonly mostAtOnce: number;
-  /** Writes and pulls of somebody whose time was over. */
+  /** Refused writes and pulls from workers whose lease had ended. */
   readonly refused: number;
-  /** Leaders that pulled the feed, one for each term. */
+  /** The number of leaders that pulled the feed, counted by term. */
   readonly leaders: number;
 }
 
 const SHORTEST_CHARGE_MS = 60;
 const LONGEST_CHARGE_MS = 180;
 
-/** The shop, and its books. */
+/** A shop that counts all actions. */
 export class CountingShop implements Shop {
   readonly #orders = new Map<string, number>();
   readonly #tokens = new Map<string, number>();
@@ -49,7 +49,7 @@ export class CountingShop implements Shop {
   #leaders = 0;
   #term = 0;
 
-  /** A customer presses the button, maybe not for the first time. */
+  /** A customer presses the button, possibly not for the first time. */
   press(payment: string): void {
     this.#pressed.add(payment);
     this.#presses += 1;
@@ -90,7 +90,7 @@ export class CountingShop implements Shop {
     return true;
   }
 
-  /** The books as they are now. */
+  /** Returns the current counts. */
   books(): Books {
     let orders = 0;
     for (const count of this.#orders.values()) orders += count;

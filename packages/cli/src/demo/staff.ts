@@ -1,4 +1,6 @@
-/** The workers of the demo: as processes on a Redis, or in this process on the embedded store. */
+/**
+ * The workers of the demo: separate processes with a Redis server, or objects in this process with the embedded store.
+ */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { createHoldfast, type Inbox, type Store } from "holdfast";
@@ -7,23 +9,23 @@ import type { Shop } from "./shop.js";
 import { startWorker, type WorkerEvent } from "./worker.js";
 import { type FromWorker, type ToWorker, WORKER_VARIABLE } from "./worker-process.js";
 
-/** Of the demo, and of nothing else. */
+/** The key prefix of the demo, which nothing else uses. */
 export const PREFIX = "hf-demo";
 
-/** One of them. */
+/** One worker, as the demo controls it. */
 export interface Hand {
   readonly name: string;
   press(payment: string): void;
-  /** As kill -9: it gives nothing back, and nobody is told. */
+  /** Kills the worker as with kill -9: it releases nothing and notifies no other client. */
   kill(): Promise<void>;
-  /** It gives back what it holds. */
+  /** Ends the worker after it has released what it holds. */
   close(): Promise<void>;
 }
 
-/** What starts one. It may be called again for a name that was killed. */
+/** Starts a worker. May be called again for the name of a killed worker. */
 export type Hire = (name: string, report: (event: WorkerEvent) => void) => Promise<Hand>;
 
-/** Workers in this process, each a client of its own. Without a lock there is nothing to be a client of. */
+/** Starts workers in this process, each with its own client. Without a lock they need no client. */
 export function hireHere(openStore: () => Store, shop: Shop, withLock: boolean): Hire {
   return async (name, report) => {
     const store = new MortalStore(openStore());
@@ -43,7 +45,7 @@ export function hireHere(openStore: () => Store, shop: Shop, withLock: boolean):
   };
 }
 
-/** A dead worker does nothing more to the shop either. */
+/** Wraps the shop so that a dead worker cannot act on it. */
 function mortal(shop: Shop, store: MortalStore): Shop {
   const alive = <Result>(work: () => Promise<Result>): Promise<Result> => store.unlessDead(work);
   return {
@@ -54,7 +56,7 @@ function mortal(shop: Shop, store: MortalStore): Shop {
   };
 }
 
-/** A store whose process can die: from then on nothing leaves it and nothing reaches it, and no call returns. */
+/** A store whose process can die. After that it sends nothing, receives nothing, and its calls never return. */
 class MortalStore implements Store {
   readonly kind = "embedded";
   readonly #inner: Store;
@@ -64,7 +66,7 @@ class MortalStore implements Store {
     this.#inner = inner;
   }
 
-  /** Runs `work`, and never comes back if it died before or meanwhile. */
+  /** Runs `work`. Never resolves if the store is dead or dies in the meantime. */
   async unlessDead<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#isDead) return await never();
     const result = await work();
@@ -73,7 +75,7 @@ class MortalStore implements Store {
 
   async die(): Promise<void> {
     this.#isDead = true;
-    // The server sees a connection that is gone: whoever waited here is no longer listening.
+    // A real server notices the closed connection and stops notifying the dead waiter.
     await this.#inner.close();
   }
 
@@ -101,21 +103,21 @@ function never(): Promise<never> {
   return new Promise(() => {});
 }
 
-/** Workers in processes of their own, each with its own connection to that Redis. */
+/** Starts workers in separate processes, each with its own connection to the Redis server. */
 export function hireProcesses(common: CommonFlags, shop: Shop, withLock: boolean): Hire {
   return async (name, report) => {
-    // The command itself once more: in a package that is bundled there is no other file to start.
+    // Start the command itself again, because a bundled package contains no other file to start.
     const child = fork(process.argv[1] ?? "", ["demo"], {
       stdio: ["ignore", "ignore", "inherit", "ipc"],
       env: { ...process.env, [WORKER_VARIABLE]: "1" },
     });
     child.on("message", (message) => {
-      const from = message as FromWorker; // our own program speaks
+      const from = message as FromWorker; // only the demo's own worker sends messages
       if (from.type === "event") report(from.event);
       else if (from.type === "call") void answer(child, shop, from);
     });
     const gone = once(child, "exit").then(() => Promise.reject(new Error(`${name} did not start`)));
-    gone.catch(() => {}); // of interest until it has started
+    gone.catch(() => {}); // an early exit matters only until the worker has started
     await Promise.race([once(child, "message"), gone]);
     send(child, { type: "start", common: { ...common, prefix: PREFIX, clientName: name }, withLock });
     await Promise.race([once(child, "message"), gone]);
@@ -155,7 +157,7 @@ async function answer(
 }
 
 function send(child: ChildProcess, message: ToWorker): void {
-  // It may have been killed just now: then there is nobody to tell.
+  // The worker may have been killed in the meantime, and then there is no receiver.
   if (child.connected) child.send(message, () => {});
 }
 

@@ -1,4 +1,4 @@
-/** The web console on the locks of the demo, for as long as it plays. */
+/** Shows the locks of the demo in the web console while the demo runs. */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -8,17 +8,17 @@ import type { Holdfast } from "holdfast";
 import type { Redis } from "ioredis";
 import { PREFIX } from "./staff.js";
 
-/** A console that listens. */
+/** A running console. */
 export interface Window {
-  /** The page, with what it needs to be let in. */
+  /** The address of the page, including the token that grants access. */
   readonly url: string;
   close(): Promise<void>;
 }
 
 /**
- * Opens it on a free port of this host, read-only.
+ * Opens a read-only console on a free port of this host.
  *
- * @param place  where the locks are: for the page, and clients of each primary if there are any
+ * @param place  where the locks are, as text for the page, and the clients of the primaries if there are any
  */
 export async function openWindow(
   holdfast: Holdfast,

@@ -1,19 +1,19 @@
 /**
- * A worker of the demo as a process: `holdfast demo` started once more, by the demo, with a channel to it. It ends when its parent
- * goes, so none is left behind.
+ * A worker of the demo as a separate process. The demo starts `holdfast demo` again with a message channel. The worker
+ * ends when its parent ends, so no worker is left behind.
  */
 import type { CommonFlags } from "../frame/flags.js";
 import type { Shop } from "./shop.js";
 import { startWorker, type Worker, type WorkerEvent } from "./worker.js";
 
-/** From the demo to a worker. */
+/** Messages from the demo to a worker. */
 export type ToWorker =
   | { readonly type: "start"; readonly common: CommonFlags; readonly withLock: boolean }
   | { readonly type: "press"; readonly payment: string }
   | { readonly type: "answer"; readonly id: number; readonly value: unknown }
   | { readonly type: "close" };
 
-/** From a worker to the demo. */
+/** Messages from a worker to the demo. */
 export type FromWorker =
   | { readonly type: "listening" }
   | { readonly type: "ready" }
@@ -25,13 +25,13 @@ let closeConnection = async (): Promise<void> => {};
 let lastId = 0;
 const answers = new Map<number, (value: unknown) => void>();
 
-/** Set by the demo for the processes that it starts. */
+/** The variable that the demo sets for the processes that it starts. */
 export const WORKER_VARIABLE = "HOLDFAST_DEMO_WORKER";
 
-/** Works until the demo says that it is over, or has gone; ends the process by itself. */
+/** Works until the demo sends the end or disappears. Then it ends the process itself. */
 export function workForParent(): Promise<never> {
   process.on("message", (message) => {
-    const order = message as ToWorker; // the demo speaks
+    const order = message as ToWorker; // only the demo sends messages
     if (order.type === "start") void start(order);
     else if (order.type === "press") worker?.press(order.payment);
     else if (order.type === "close") void close();
@@ -41,7 +41,7 @@ export function workForParent(): Promise<never> {
     }
   });
   process.once("disconnect", () => process.exit(0));
-  // A terminal sends these to the whole group; what they mean here is the parent's to say.
+  // A terminal sends these signals to the whole process group. Ignore them, because the parent decides what they mean.
   process.on("SIGINT", () => {});
   process.on("SIGHUP", () => {});
   say({ type: "listening" });
@@ -49,7 +49,7 @@ export function workForParent(): Promise<never> {
 }
 
 async function start({ common, withLock }: Extract<ToWorker, { type: "start" }>): Promise<void> {
-  // The parent imports this module for its types and the name of the variable, and connects to nothing by it.
+  // The parent imports this module only for its types and the variable name, so it must not load the connection code.
   const { connect } = await import("../frame/connect.js");
   const connection = withLock ? await connect("demo", common, {}) : undefined;
   closeConnection = async () => await connection?.close();

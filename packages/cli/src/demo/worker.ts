@@ -1,11 +1,11 @@
-/** One worker of the demo: takes presses, settles each payment once, and stands for election beside that. */
+/** One worker of the demo. It receives presses, settles each payment once, and also campaigns in an election. */
 import type { Holdfast } from "holdfast";
 import { failureOf } from "../frame/failures.js";
 import type { Shop } from "./shop.js";
 
-/** How many charges the gateway wants at a time. */
+/** The number of charges that the gateway accepts at the same time. */
 export const GATEWAY_PERMITS = 2;
-/** Short, so that a killed worker is seen to be replaced within the demo. */
+/** Short, so that a killed worker is visibly replaced during the demo. */
 export const LEASE_MS = 3_000;
 
 /** An event of a worker. */
@@ -14,21 +14,21 @@ export type WorkerEvent =
   | { readonly event: "settling"; readonly payment: string }
   | { readonly event: "settled"; readonly payment: string; readonly waitedMs: number };
 
-/** A worker that runs. */
+/** A running worker. */
 export interface Worker {
-  /** A customer's press. Settles it, or finds that it is settled. */
+  /** Handles a customer's press: settles the payment, or finds that it is already settled. */
   press(payment: string): void;
-  /** Gives back what it holds and ends. */
+  /** Releases what the worker holds, and ends it. */
   close(): Promise<void>;
 }
 
 const PULL_EVERY_MS = 250;
 
 /**
- * Puts a worker to work.
+ * Starts a worker.
  *
- * @param holdfast  undefined: without any lock
- * @param report      called with what happens, as it happens
+ * @param holdfast  undefined to work without locks
+ * @param report  called with each event when it happens
  */
 export function startWorker(holdfast: Holdfast | undefined, shop: Shop, report: (event: WorkerEvent) => void): Worker {
   const ending = new AbortController();
@@ -49,7 +49,7 @@ export function startWorker(holdfast: Holdfast | undefined, shop: Shop, report: 
   };
 }
 
-/** The work itself, the same with and without a lock: look, charge, write. */
+/** Settles a payment in the same way with and without a lock: check for an order, charge, write the order. */
 async function settle(shop: Shop, payment: string, token: number | undefined): Promise<void> {
   if (await shop.hasOrder(payment)) return;
   await shop.charge(payment);
@@ -100,7 +100,7 @@ async function leadFeed(
   }
 }
 
-/** A Redis that is away for a moment, a lease that was lost and a wait that was too long are part of the story. */
+/** Ignores an unreachable Redis, a lost lease and a wait that timed out, because they are expected in the demo. */
 function rethrowUnlessAway(error: unknown): void {
   if (failureOf(error).code === 125) throw error;
 }

@@ -1,99 +1,103 @@
 /**
- * What a check is, and what it finds.
+ * Defines a check and its result.
  *
- * Facts are read once for each node (read/). Checks are functions of facts and send no requests (checks/). To add one, put it in the file
- * of its family and in table.ts, name the facts that it needs, and write its section of the docs as table.ts says.
+ * The facts of each node are read once (read/). Checks are functions of facts and send no requests (checks/). To add a
+ * check, put it in the file of its family and in table.ts, name the facts that it needs, and write its documentation
+ * section as table.ts describes.
  */
 import type { FoundDeadlocks } from "holdfast/admin";
 import type { FactFamily, NodeFacts } from "./facts.js";
 
-/** How bad it is. */
+/** How serious a finding is. */
 export type Severity = "critical" | "warning" | "info";
 
-/** `unknown`: the server does not show what it takes to tell, which is never taken for well. `skipped`: it does not apply here. */
+/**
+ * `unknown`: the server does not show what the check needs, which never counts as `ok`. `skipped`: the check does not
+ * apply here.
+ */
 export type Status = "ok" | "finding" | "unknown" | "skipped";
 
-/** What one check says of one node. */
+/** The result of one check for one node. */
 export interface Finding {
-  /** Which check, such as `eviction`. */
+  /** The id of the check, such as `eviction`. */
   readonly id: string;
-  /** `host:port`, or `all` if it is about the nodes together. */
+  /** `host:port`, or `all` if the result is about all nodes together. */
   readonly node: string;
-  /** `info` unless it is a finding. */
+  /** `info` unless `status` is `finding`. */
   readonly severity: Severity;
   readonly status: Status;
-  /** What was read. */
+  /** The measured values, as text. */
   readonly measured: string;
-  /** What may go wrong; empty where nothing was found. */
+  /** What may go wrong; empty without a finding. */
   readonly risk: string;
-  /** What to do about it, or in order to know; empty where there is nothing to do. */
+  /** How to fix the problem, or how to make an `unknown` result known; empty if there is nothing to do. */
   readonly fix: string;
 }
 
-/** What a check makes of the facts. Risk and fix are those of the check, unless it says otherwise. */
+/** What a check concludes from the facts. Risk and fix default to those of the check. */
 export interface Verdict {
   readonly status: Status;
-  /** Of findings only. */
+  /** Only for findings. */
   readonly severity?: Severity;
   readonly measured: string;
   readonly risk?: string;
   readonly fix?: string;
-  /** In place of the node's own name. */
+  /** Replaces the name of the node. */
   readonly node?: string;
 }
 
-/** What all checks of one examination are told besides the facts of a node. */
+/** What all checks of one examination receive in addition to the facts of a node. */
 export interface Examination {
-  /** The lease that answers must be quick for, in ms. */
+  /** The lease, in ms, for which replies must be fast enough. */
   readonly leaseMs: number;
   readonly prefix: string;
-  /** Facts of all nodes, in the order of the targets. */
+  /** The facts of all nodes, in the order of the targets. */
   readonly nodes: readonly NodeFacts[];
-  /** Clients that wait for each other, or why that could not be read; undefined if nobody looked. */
+  /** Clients that wait for each other, or why that could not be read; undefined if it was not read. */
   readonly deadlocks?: SeenDeadlocks | undefined;
 }
 
-/** What was read of the locks for `deadlocks`. */
+/** The data about locks that the `deadlocks` check uses. */
 export type SeenDeadlocks =
   | (FoundDeadlocks & {
-      /** By the server's clock. */
+      /** The time of the reading, by the server's clock. */
       readonly atMs: number;
     })
   | { readonly error: string };
 
-/** One check. Its texts say what it is for; the pages of the docs that table.ts names show them. */
+/** One check. The documentation pages that table.ts names show its texts. */
 export interface Check {
   readonly id: string;
-  /** What it looks at, in a few words. */
+  /** What the check reads, in a few words. */
   readonly reads: string;
-  /** When it is how bad, in a few words. */
+  /** Which severity applies when, in a few words. */
   readonly levels: string;
   /** What may go wrong. */
   readonly risk: string;
   /** What to do. */
   readonly fix: string;
-  /** Facts that it needs besides those that are always read. */
+  /** The facts that the check needs in addition to those that are always read. */
   readonly families: readonly FactFamily[];
-  /** Nothing is asked here, and nothing is thrown. One node may get several verdicts, or none. */
+  /** Must not send requests and must not throw. May return several verdicts for one node, or none. */
   run(facts: NodeFacts, examination: Examination): readonly Verdict[];
 }
 
-/** All is well. */
+/** A verdict without a problem. */
 export function ok(measured: string): Verdict[] {
   return [{ status: "ok", measured }];
 }
 
-/** It does not apply to this node. */
+/** A verdict for a check that does not apply to this node. */
 export function skipped(measured: string): Verdict[] {
   return [{ status: "skipped", measured }];
 }
 
-/** It cannot be told. */
+/** A verdict for a check whose facts could not be read. */
 export function unknown(measured: string, fix: string): Verdict[] {
   return [{ status: "unknown", measured, fix }];
 }
 
-/** Something is amiss. */
+/** A verdict that reports a problem. */
 export function found(
   severity: Severity,
   measured: string,

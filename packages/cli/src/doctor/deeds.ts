@@ -1,12 +1,15 @@
-/** What persons did to locks, as histories tell of it: which pause is meant, which was the last, and whether it was ended. */
+/**
+ * Reads pauses and resumes from the history of a lock: which pause an entry is about, which pause was the last, and
+ * whether it was ended.
+ */
 import type { PauseEnd, PauseIdentity, RecordedPause } from "./facts.js";
 
-/** Something that somebody did. */
+/** A recorded action of an operator: a pause or a resume. */
 export type Deed = (RecordedPause & { readonly what: "paused" }) | (PauseEnd & { readonly what: "resumed" });
 
 const KINDS = ["mutex", "election", "semaphore", "read-write-lock"];
 
-/** Undefined for what is not of our writing. */
+/** Returns undefined if the text was not written by Holdfast or records something else. */
 export function deedOf(name: string, atMs: number, text: string): Deed | undefined {
   let read: Readonly<Record<string, unknown>>;
   try {
@@ -31,7 +34,10 @@ export function deedOf(name: string, atMs: number, text: string): Deed | undefin
   };
 }
 
-/** Which pause that owner is: its end stands in it too, and may change. Undefined if it is none. */
+/**
+ * The pause that this owner id identifies. The owner id also contains the end of the pause, which may change, so only
+ * the stable parts are returned. Undefined if the owner is not a pause.
+ */
 export function pauseOf(owner: string): PauseIdentity | undefined {
   const [, since, request] = /^pause\/(\d+)\/\d+\/\d+\/([^/]+)\//.exec(owner) ?? [];
   return since === undefined ? undefined : { id: `${since}/${request}`, sinceAtMs: Number(since) };
@@ -40,18 +46,19 @@ export function pauseOf(owner: string): PauseIdentity | undefined {
 /** Whether `end` ended this pause or a later one. */
 export function isEndOf(end: Pick<PauseEnd, "pause" | "atMs">, recorded: RecordedPause): boolean {
   if (end.pause === undefined || recorded.pause === undefined) {
-    // Deeds are written a while after they happened, so that their order is not that of the stream. In one moment, it has ended.
+    // Actions are recorded a while after they happen, so the order in the stream does not count. At equal times the
+    // pause counts as ended.
     return end.atMs >= startOf(recorded);
   }
   return end.pause.id === recorded.pause.id || end.pause.sinceAtMs > recorded.pause.sinceAtMs;
 }
 
-/** When it began: by the server, if it is known which one it is. */
+/** When the pause began: by the server's clock if its identity is known, otherwise the recorded time. */
 export function startOf({ pause, atMs }: RecordedPause): number {
   return pause?.sinceAtMs ?? atMs;
 }
 
-/** Whether this was paused after the other; of one pause, whether this is the latest record of it. */
+/** Whether `one` was paused after `other`. For records of the same pause, whether `one` is the later record. */
 export function isLater(one: RecordedPause, other: RecordedPause): boolean {
   const laterMs = startOf(one) - startOf(other);
   return laterMs > 0 || (laterMs === 0 && one.atMs > other.atMs);
@@ -73,7 +80,10 @@ export function openIn(deeds: readonly Deed[]): RecordedPause[] {
   });
 }
 
-/** A key is the whole of a lock: the console calls a mutex by it, and programs by a name of their own. */
+/**
+ * Identifies a lock. A key identifies it alone, because the console and programs may use different names for the same
+ * key.
+ */
 export function lockOf({ kind, name, key }: Pick<RecordedPause, "kind" | "name" | "key">): string {
   return key === undefined ? `${kind} name ${name}` : `${kind} key ${key}`;
 }

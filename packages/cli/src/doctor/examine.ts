@@ -1,4 +1,7 @@
-/** The examination: reads every node, and lets every check judge. `holdfast doctor` prints it, and the console shows it. */
+/**
+ * The examination: reads the facts of every node and lets every check judge them. `holdfast doctor` prints the
+ * findings, and the console shows them.
+ */
 import { type Check, type Examination, type Finding, type SeenDeadlocks, skipped, type Verdict } from "./check.js";
 import { replicasIn } from "./checks/failover.js";
 import type { FactFamily, NodeFacts, Topology } from "./facts.js";
@@ -6,18 +9,18 @@ import { type ReadOptions, readNode } from "./read/node.js";
 import { CHECKS } from "./table.js";
 import { beside, type Target } from "./target.js";
 
-/** What to look at, and for how long. */
+/** What to examine, and how long that may take. */
 export interface ExamineOptions {
   readonly topology: Topology;
-  /** As that of the programs. @default "hf" */
+  /** The key prefix that the programs use. @default "hf" */
   readonly prefix?: string;
-  /** Ids of the checks to make. @default all */
+  /** Ids of the checks to run. @default all */
   readonly only?: readonly string[];
-  /** The shortest lease in use, in ms: answers must come in time for its renewal. @default 30_000 */
+  /** The shortest lease in use, in ms. Replies must arrive in time to renew it. @default 30_000 */
   readonly leaseMs?: number;
-  /** How long it may look at each node, in ms. What has not answered by then is `unknown`. @default 5_000 */
+  /** The longest time to read one node, in ms. Facts that have not arrived by then are `unknown`. @default 5_000 */
   readonly forMs?: number;
-  /** Reads which clients wait for each other. @default that check is not made */
+  /** Reads which clients wait for each other. @default the check is skipped */
   readonly readDeadlocks?: () => Promise<SeenDeadlocks>;
   /** @default 5_000 */
   readonly connectTimeoutMs?: number;
@@ -25,19 +28,19 @@ export interface ExamineOptions {
   readonly commandTimeoutMs?: number;
 }
 
-/** No server that the URLs lead to answers, so there is nothing to judge. The message has the words of each. */
+/** None of the servers answers, so nothing can be judged. The message contains the error of each server. */
 export class NobodyAnswersError extends Error {
   override readonly name = "NobodyAnswersError";
 }
 
 /**
- * Examines all targets, and the replicas that they tell of.
+ * Examines all targets and the replicas that they report.
  *
- * Changes nothing but one key and one channel below the prefix, which are gone at the end. Connects by itself, and takes about
- * `forMs` at most, twice that if there are replicas.
+ * Writes nothing except one key and one channel below the prefix, and removes both at the end. Opens its own
+ * connections. Takes at most about `forMs`, or twice as long if there are replicas.
  *
- * @returns findings in the order of the checks, those of one check in the order of the nodes. A node that does not answer is a
- *          finding of `role`
+ * @returns the findings in the order of the checks, and for each check in the order of the nodes. A node that does not
+ *          answer gets a finding of `role`
  * @throws NobodyAnswersError  none of the targets answers
  */
 export async function examine(targets: readonly Target[], options: ExamineOptions): Promise<readonly Finding[]> {
@@ -55,7 +58,7 @@ export async function examine(targets: readonly Target[], options: ExamineOption
   return judge(nodes, { leaseMs, prefix, checks, deadlocks });
 }
 
-/** What was read in time, or why not. Never rejects. */
+/** Returns what was read in time, or why nothing was read. Never rejects. */
 async function within(reading: Promise<SeenDeadlocks>, forMs: number): Promise<SeenDeadlocks> {
   const late = new Promise<SeenDeadlocks>((resolve) => {
     setTimeout(() => resolve({ error: `no answer within ${forMs} ms: see --for` }), forMs).unref();
@@ -79,13 +82,13 @@ async function readAll(targets: readonly Target[], reading: ReadOptions): Promis
     }),
   );
   const others = await Promise.all(met.map((target) => readNode(target, reading)));
-  // A server has several names.
+  // One server may have several addresses, so compare the ids of the server processes.
   const runs = new Set(given.flatMap(({ info }) => info.get("run_id") ?? []));
   return [...given, ...others.filter(({ info }) => !runs.has(info.get("run_id") ?? ""))];
 }
 
 /**
- * What the checks make of facts that were read before. Asks nobody.
+ * Applies the checks to facts that were already read. Sends no requests.
  *
  * @param checks  @default all
  */

@@ -1,6 +1,6 @@
-/** What is known of one server. Undefined is "not known", never "no"; why it is not known stands in `hidden`. */
+/** The known facts about one server. Undefined means "not known", never "no"; `hidden` says why a fact is not known. */
 
-/** Facts that are read only if a check needs them. */
+/** Groups of facts that are read only if a check needs them. */
 export type FactFamily =
   | "anonymous"
   | "clock"
@@ -15,29 +15,29 @@ export type FactFamily =
   | "slow"
   | "users";
 
-/** How the servers belong together. */
+/** How the servers work together. */
 export type Topology = "single" | "sentinel" | "cluster" | "redlock";
 
-/** What is known of one server. */
+/** The known facts about one server. */
 export interface NodeFacts {
   /** `host:port`. */
   readonly node: string;
   readonly topology: Topology;
-  /** Whether this is where the URL leads, and not a replica that was met on the way. */
+  /** Whether the URL leads to this server. False for a replica that another server reported. */
   readonly isGiven: boolean;
-  /** Whether the address is one of this machine. */
+  /** Whether the address belongs to this machine. */
   readonly isLocal: boolean;
-  /** Why it does not answer; undefined if it does. */
+  /** Why the server does not answer; undefined if it answers. */
   readonly unreachable?: string;
-  /** Fields of INFO by name; empty where INFO is refused. */
+  /** The fields of INFO by name; empty if INFO is refused. */
   readonly info: ReadonlyMap<string, string>;
-  /** Parameters that CONFIG GET shows. Of secrets only whether there is one: `set` or nothing. */
+  /** The parameters that CONFIG GET shows. For a secret that is set, the value is `set`. */
   readonly config: ReadonlyMap<string, string>;
-  /** `master`, `slave` or `sentinel`, by ROLE or else by INFO. */
+  /** `master`, `slave` or `sentinel`, from ROLE or otherwise from INFO. */
   readonly role?: string;
-  /** The name that this connection has in the ACL. */
+  /** The ACL user of this connection. */
   readonly user?: string;
-  /** Whether somebody without name and password can look at keys. */
+  /** Whether a client without user name and password can read keys. */
   readonly anonymous?: "admitted" | "restricted" | "refused" | "uncertified" | "denied";
   readonly clock?: ClockFacts;
   readonly cluster?: ClusterFacts;
@@ -49,41 +49,43 @@ export interface NodeFacts {
   readonly permissions?: PermissionFacts;
   readonly scripts?: ScriptFacts;
   readonly slow?: SlowFacts;
-  /** Names of users that may empty the database. */
+  /** The names of users that may empty the database. */
   readonly flushers?: readonly string[];
-  /** What was refused, and in which words; by command (`INFO`, `CONFIG`) or family of facts. */
+  /** What was refused and the error message, by command (`INFO`, `CONFIG`) or family of facts. */
   readonly hidden: ReadonlyMap<string, string>;
 }
 
-/** The server's clock beside ours. */
+/** The server's clock compared with this host's clock. */
 export interface ClockFacts {
-  /** Server less client at the middle of the round trip, in ms. */
+  /** The server's time minus the client's time at the middle of the round trip, in ms. */
   readonly offsetMs: number;
-  /** The offset may be off by so much: half of the shortest round trip. */
+  /** The largest possible error of `offsetMs`: half of the shortest round trip. */
   readonly uncertaintyMs: number;
-  /** By how much the server's clock went on between two looks, and ours meanwhile. */
+  /**
+   * How much time passed on the server's clock between two readings; `clientRanMs` is the same for this host's clock.
+   */
   readonly serverRanMs: number;
   readonly clientRanMs: number;
 }
 
-/** What a node says of its cluster. */
+/** What a node reports about its cluster. */
 export interface ClusterFacts {
-  /** Fields of CLUSTER INFO. */
+  /** The fields of CLUSTER INFO. */
   readonly info: ReadonlyMap<string, string>;
-  /** Slots that are on their way from or to this node. */
+  /** Slots that are being migrated to or from this node. */
   readonly moving: readonly number[];
-  /** The keys of one name that the server puts into another slot than we do. */
+  /** Probe keys for which the server and Holdfast compute different slots. */
   readonly misplaced: readonly string[];
 }
 
-/** A message to an inbox of our own, sent by a script as grants are. */
+/** The result of sending a test message to an inbox, with a script as for grants. */
 export interface InboxFacts {
   readonly isSharded: boolean;
-  /** How many receivers the server counted. */
+  /** The number of receivers that the server counted. */
   readonly receivers?: number;
-  /** After how long it arrived, in ms; undefined if it did not. */
+  /** The time until the message arrived, in ms; undefined if it did not arrive. */
   readonly arrivedMs?: number;
-  /** Why it could not be tried. */
+  /** Why the test was not possible. */
   readonly failure?: string;
 }
 
@@ -91,34 +93,34 @@ export interface InboxFacts {
 export interface KeyFacts {
   readonly seen: number;
   readonly total: number;
-  /** Whether all keys were looked at. */
+  /** Whether all keys were read. */
   readonly isComplete: boolean;
-  /** First words of keys that are not below the prefix, and how many have them; the most frequent first. */
+  /** The first words of keys outside the prefix and how many keys have each, most frequent first. */
   readonly others: readonly (readonly [string, number])[];
-  /** Keys below the prefix that should have an expiry, and have none. */
+  /** Keys below the prefix that should expire but have no expiry. */
   readonly withoutExpiry: readonly string[];
-  /** Keys below the prefix of which this version knows nothing. */
+  /** Keys below the prefix that this version does not know. */
   readonly strange: readonly string[];
-  /** Keys where a lock has its own, of another type than a lock writes. */
+  /** Keys that a lock uses, but whose type is not the one that a lock writes. */
   readonly mistyped: readonly string[];
   /** Waiting claims, each as `key: owner`. */
   readonly waiting: readonly string[];
-  /** Ids of the clients that have a record here. */
+  /** Ids of the clients that have a record on this node. */
   readonly clients: readonly string[];
   /** Names that are in use as several kinds, each as `name (kind, kind)`. */
   readonly ofSeveralKinds?: readonly string[];
-  /** Those of them whose records tell how they notice a dead connection. */
+  /** Clients whose record shows how they detect a dead connection. */
   readonly timeouts?: readonly TimeoutFacts[];
 }
 
-/** How one client notices a dead connection, as its record tells. */
+/** How one client detects a dead connection, according to its record. */
 export interface TimeoutFacts {
-  /** Name of the client if it has one, with process and host. */
+  /** The name of the client if it has one, with process and host. */
   readonly client: string;
   readonly library: string;
   readonly socketTimeoutMs?: number;
   readonly keepAliveMs?: number;
-  /** What to do so that it replaces a dead connection; undefined if it does. */
+  /** What to do so that the client replaces a dead connection; undefined if it already does. */
   readonly cure?: string;
 }
 
@@ -130,42 +132,42 @@ export interface LatencyFacts {
   readonly maxMs: number;
 }
 
-/** What the server's marker says about whether it may grant. */
+/** The content of the server's marker, which decides whether the server may grant. */
 export interface LineageFacts {
-  /** This run of this server, as lua/run-id.lua has it. */
+  /** The current run of this server, computed as in lua/run-id.lua. */
   readonly run: string;
   readonly isPromoted: boolean;
   readonly upMs: number;
-  /** The server's clock when it was asked. */
+  /** The server's clock at the time of the reading. */
   readonly nowMs: number;
-  /** Undefined if nobody has asked this server, or who replicates it, before. */
+  /** Undefined if no client has used this server, or the server it replicates from, before. */
   readonly marker?: {
     readonly run?: string;
     readonly pending?: string;
     readonly sinceMs: number;
     readonly longestMs: number;
-    /** Of a server of a quorum: the run for which enough of the other servers were asked how long leases are. */
+    /** For a server of a quorum: the run for which enough other servers reported their longest lease. */
     readonly heard?: string;
   };
 }
 
 /** The pauses in the histories, and whether they are in force. */
 export interface PauseFacts {
-  /** The server's clock after the last look. */
+  /** The server's clock after the last reading. */
   readonly nowMs: number;
-  /** How many histories were read. */
+  /** The number of histories that were read. */
   readonly histories: number;
-  /** Why others were not: there are too many, or there was no time. */
+  /** Why some histories were not read: there are too many, or the time ran out. */
   readonly stopped?: "many" | "late";
   /** The last pause of each lock without a recorded resume. */
   readonly recorded: readonly RecordedPause[];
-  /** For mutexes with a key, whose pause may be in the history of another node. */
+  /** Recorded resumes of mutexes with a key. The matching pause may be in the history of another node. */
   readonly ends?: readonly PauseEnd[];
   /** Whether a history has, or may have had, more events than were read. */
   readonly isCut?: boolean;
 }
 
-/** Which pause it is, from what stays of its owner when it is given another end. */
+/** Identifies a pause by the parts of its owner id that stay the same when its end is changed. */
 export interface PauseIdentity {
   readonly id: string;
   readonly sinceAtMs: number;
@@ -190,45 +192,45 @@ export interface RecordedPause {
   readonly key?: string;
   readonly by?: string;
   readonly label?: string;
-  /** Undefined if the history does not say which pause it is. */
+  /** Undefined if the history does not say which pause this is. */
   readonly pause?: PauseIdentity;
-  /** Approximate time of the pause. Its author recorded how long ago it was. */
+  /** The approximate time of the pause, computed from the age that was recorded with it. */
   readonly atMs: number;
-  /** Undefined if somebody has to resume. */
+  /** Undefined if the pause has no end and must be resumed. */
   readonly untilAtMs?: number;
-  /** Whether the lock is paused, or was resumed since; undefined if this server does not know. */
+  /** Whether the lock is paused now; false if it was resumed since; undefined if this server does not know. */
   readonly isInForce?: boolean;
 }
 
-/** What this user may do. Each is the server's word of refusal; undefined if it may, or if it could not be tried. */
+/** The permissions of this user. */
 export interface PermissionFacts {
-  /** Rules of ACL SETUSER that are missing, such as `+evalsha`. */
+  /** The ACL SETUSER rules that are missing, such as `+evalsha`. */
   readonly missing: readonly string[];
-  /** Commands that this server lets no script call, such as `TIME`. */
+  /** The commands that this server does not allow in scripts, such as `TIME`. */
   readonly forbidden: readonly string[];
-  /** Rules that could not be tried, and why. */
+  /** The rules that could not be tried, and why. */
   readonly untried: ReadonlyMap<string, string>;
 }
 
-/** Whether the server takes our scripts. */
+/** Whether the server accepts the library's scripts. */
 export interface ScriptFacts {
   readonly loaded: number;
-  /** Those that were refused, each as `name: why`. */
+  /** The scripts that were refused, each as `name: why`. */
   readonly refused: readonly string[];
-  /** Why one that was loaded could not be called. */
+  /** Why a loaded script could not be called. */
   readonly notCalled?: string;
-  /** Why one without keys could not be called, although one with a key could. */
+  /** Why a script without keys could not be called, although one with a key could. */
   readonly notCalledWithoutKeys?: string;
 }
 
-/** Commands that took long. */
+/** Slow commands and latency spikes. */
 export interface SlowFacts {
   readonly entries: readonly SlowCommand[];
-  /** Spikes by LATENCY LATEST, each as event, when (ms since 1970) and its worst in ms. */
+  /** The spikes from LATENCY LATEST: event, time (ms since 1970), and worst latency in ms. */
   readonly spikes: readonly { readonly event: string; readonly atMs: number; readonly worstMs: number }[];
 }
 
-/** One line of SLOWLOG. */
+/** One entry of SLOWLOG. */
 export interface SlowCommand {
   readonly atMs: number;
   readonly tookMs: number;
@@ -237,7 +239,7 @@ export interface SlowCommand {
   readonly isScript: boolean;
 }
 
-/** A field of INFO as a number. */
+/** Returns a field of INFO as a number. */
 export function numberIn(map: ReadonlyMap<string, string>, field: string): number | undefined {
   const text = map.get(field);
   const number = text === undefined || text === "" ? Number.NaN : Number(text);

@@ -1,4 +1,4 @@
-/** Findings for people: grouped by how bad they are, each with what may go wrong and what to do about it. */
+/** Prints findings for people, grouped by severity. Each finding says what may go wrong and how to fix it. */
 
 import { plain } from "@holdfast/console/text";
 import type { Paint, Style } from "../frame/output.js";
@@ -20,16 +20,16 @@ const HEADINGS: readonly Heading[] = [
   { title: "UNKNOWN (not verified)", style: "bold", isIn: ({ status }) => status === "unknown" },
 ];
 
-/** How the examination was made. */
+/** Facts about the examination and how to print it. */
 export interface About {
   readonly address: string;
   readonly tookMs: number;
-  /** Whether what is well is shown too. */
+  /** Whether checks without a problem are printed too. */
   readonly isVerbose: boolean;
   readonly paint: Paint;
 }
 
-/** All of it, each line with its end; what was skipped is not shown. */
+/** The whole report. Every line ends with a newline. Skipped checks are not printed. */
 export function report(findings: readonly Finding[], { address, tookMs, isVerbose, paint }: About): string {
   const well: Heading = { title: "OK", style: "green", isIn: ({ status }) => status === "ok" };
   const groups = [...HEADINGS, ...(isVerbose ? [well] : [])].flatMap((heading) => {
@@ -41,7 +41,10 @@ export function report(findings: readonly Finding[], { address, tookMs, isVerbos
   return `${groups.join("")}${summary(findings, address, tookMs)}\n`;
 }
 
-/** As entries, those that a single missing right leaves open as one: its place is that of the first of them. */
+/**
+ * Formats the findings as entries. Findings that one missing permission leaves open become one entry, at the place of
+ * the first of them.
+ */
 function entriesByRight(findings: readonly Finding[], paint: Paint): readonly string[] {
   const groups = new Map<string, Finding[]>();
   for (const finding of findings) {
@@ -61,7 +64,10 @@ function entriesByRight(findings: readonly Finding[], paint: Paint): readonly st
   });
 }
 
-/** `INFO` of "permit INFO to this user, or …"; undefined if it is not a right that is missing. */
+/**
+ * Returns `INFO` for a fix such as "permit INFO to this user, or …"; undefined if the fix is not about a missing
+ * permission.
+ */
 function missingRight({ status, fix }: Finding): string | undefined {
   return status === "unknown" ? /^permit ([A-Z ]+(?:(?:and|or) [A-Z ]+)?) to this user\b/.exec(fix)?.[1] : undefined;
 }

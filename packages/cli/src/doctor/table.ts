@@ -1,8 +1,8 @@
 /**
- * All checks, in the order of the three pages of the docs that show them.
+ * All checks, in the order of the three documentation pages that describe them.
  *
- * To add one: `read/` reads the facts of a node once, and a check in `checks/` is a function of facts without requests, so tests can give
- * it any facts. Add it here, and write its section of the page with
+ * To add a check, write it in `checks/` as a function of facts that sends no requests, so that tests can pass in any
+ * facts. `read/` reads the facts of each node once. Add the check here, and write its section of the page with
  * `npx vitest run packages/cli/tests/doctor/document.test.ts -u`.
  */
 import type { Check } from "./check.js";
@@ -19,7 +19,7 @@ import { lostPauses } from "./checks/pauses.js";
 import { persistence, restartWipe, stopWrites } from "./checks/persistence.js";
 import { pubsub, scripts, version } from "./checks/scripting.js";
 
-/** What keeps a lock: memory, disk and replication; docs/doctor-data.md. */
+/** Checks of what keeps a lock: memory, disk and replication. See docs/doctor-data.md. */
 export const DATA_CHECKS: readonly Check[] = [
   eviction,
   memory,
@@ -31,17 +31,17 @@ export const DATA_CHECKS: readonly Check[] = [
   replicaLag,
 ];
 
-/** Who may use the server, and whether scripts, messages and topology work; docs/doctor-access.md. */
+/** Checks of who may use the server, and whether scripts, messages and topology work. See docs/doctor-access.md. */
 export const ACCESS_CHECKS: readonly Check[] = [exposure, acl, version, scripts, pubsub, cluster, redlock];
 
-/** How the server runs, and what is in it; docs/doctor-operation.md. */
+/** Checks of how the server runs and what it contains. See docs/doctor-operation.md. */
 export const OPERATION_CHECKS: readonly Check[] = [
   ...[clockSkew, clockRuns, latency, busy, stopWrites, connections, clientTimeouts, shared, leftovers, lostPauses],
   deadlocks,
 ];
 
-/** Every check once. */
+/** All checks. */
 export const CHECKS: readonly Check[] = [...DATA_CHECKS, ...ACCESS_CHECKS, ...OPERATION_CHECKS];
 
-/** Their ids. */
+/** The ids of all checks. */
 export const CHECK_IDS: readonly string[] = CHECKS.map(({ id }) => id);

@@ -1,27 +1,30 @@
-/** From the clients of a program to the servers behind them, each of which is looked at on connections of its own. */
+/** Finds the servers behind the clients of a program. The doctor opens separate connections to each server. */
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import type { Topology } from "./facts.js";
 
-/** One server, and how to connect to that very one. */
+/** One server, and how to connect to it directly. */
 export interface Target {
   /** `host:port`. */
   readonly node: string;
-  /** Of a plain connection: credentials, TLS, database. */
+  /** The options of a plain connection: credentials, TLS, database. */
   readonly options: RedisOptions;
-  /** Whether the URL leads here, and not only a replica's primary. */
+  /** Whether the URL leads to this server. False for a replica that its primary reported. */
   readonly isGiven: boolean;
 }
 
-/** A way to locks, as `Connection` of the command line is one; a console has another. */
+/**
+ * The part of a connection that the doctor needs. `Connection` of the command line implements it; the console passes
+ * its own object.
+ */
 export interface Deployment {
   readonly topology: Topology;
   readonly clients: readonly (Redis | Cluster)[];
 }
 
 /**
- * The servers that the clients lead to. Replicas are met later, where primaries tell of them.
+ * Returns the servers that the clients lead to. Replicas are added later, when primaries report them.
  *
- * @throws Error  no Sentinel names the primary, or the cluster's client knows no node
+ * @throws Error  no Sentinel names the primary, or the cluster client knows no node
  */
 export async function targetsOf({ topology, clients }: Deployment): Promise<readonly Target[]> {
   const [first] = clients;
@@ -37,7 +40,7 @@ export async function targetsOf({ topology, clients }: Deployment): Promise<read
   return clients.flatMap((client) => (client instanceof Cluster ? [] : [targetOn(plainOf(client.options), true)]));
 }
 
-/** Another server with the same credentials. */
+/** A target for another server with the same credentials. */
 export function beside({ options }: Target, host: string, port: number): Target {
   const { path: _, ...rest } = options;
   return targetOn({ ...rest, host, port }, false);
@@ -52,7 +55,10 @@ function plainOf({ sentinels: _s, name: _n, role: _r, keyPrefix: _k, ...options 
   return options;
 }
 
-/** What connections of the doctor have in common: they try once, wait for nothing else, and change no state of theirs. */
+/**
+ * Creates a connection of the doctor. It tries to connect only once, does not queue commands, and changes no state on
+ * the server.
+ */
 export function once(
   options: RedisOptions,
   timeouts: { readonly connectMs: number; readonly commandMs: number },
@@ -74,7 +80,7 @@ export function once(
     connectTimeout: timeouts.connectMs,
     commandTimeout: timeouts.commandMs,
   });
-  // What matters of them each call tells; without a listener the library prints them.
+  // Each command reports its own error. Without a listener the client library prints errors.
   redis.on("error", () => {});
   return redis;
 }

@@ -1,6 +1,6 @@
-/** Numbers as findings show them. */
+/** Formats numbers for findings. */
 
-/** `100 MB`: decimal, at most three digits. */
+/** A decimal size with at most three digits, such as `100 MB`. */
 export function bytes(count: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let at = 0;
@@ -17,20 +17,20 @@ export function counted(count: number, noun: string): string {
   return `${count} ${count === 1 ? noun : `${noun}s`}`;
 }
 
-/** Milliseconds with as many digits as matter: `0.21 ms`, `12 ms`, `3.4 s`. */
+/** Milliseconds with the significant digits only: `0.21 ms`, `12 ms`, `3.4 s`. */
 export function millis(ms: number): string {
   const size = Math.abs(ms);
   if (size >= 1_000) return `${(ms / 1_000).toFixed(size >= 10_000 ? 0 : 1)} s`;
   return `${size >= 10 ? Math.round(ms) : ms.toFixed(size >= 1 ? 1 : 2)} ms`;
 }
 
-/** The first few, and how many more there are. */
+/** Lists the first items, and how many more there are. */
 export function few(items: readonly string[], most = 3): string {
   const rest = items.length - most;
   return rest > 0 ? `${items.slice(0, most).join(", ")} and ${rest} more` : items.join(", ");
 }
 
-/** Whether a server's words of refusal are about the rights of this user. */
+/** Whether an error message of the server is about missing permissions of this user. */
 export function isRefused(words: string): boolean {
   return /\bNOPERM\b|no permissions|can't run|unknown command/i.test(words);
 }

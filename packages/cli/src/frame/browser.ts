@@ -1,8 +1,10 @@
-/** The visitor's own browser. */
+/** Opens pages in the user's browser. */
 import { spawn } from "node:child_process";
 import { platform } from "node:process";
 
-/** Shows a page in it. Without one nothing happens: the address stands in the terminal anyway. */
+/**
+ * Shows a page in the browser. Without a browser it does nothing, because the address is also printed on the terminal.
+ */
 export function openBrowser(page: string): void {
   const [command, ...args] =
     platform === "darwin" ? ["open"] : platform === "win32" ? ["cmd", "/c", "start", ""] : ["xdg-open"];

@@ -1,4 +1,4 @@
-/** From the words of a command line to the flags of a verb. */
+/** Parses the words of a command line into the flags of a verb. */
 import { parseArgs } from "node:util";
 import { shellWord } from "@holdfast/console/text";
 import { usageError } from "./exit-codes.js";
@@ -6,18 +6,18 @@ import { COMMON_OPTIONS } from "./flags.js";
 import type { Options, Values } from "./values.js";
 import type { Verb } from "./verb.js";
 
-/** What the words say. */
+/** The parsed words. */
 export interface ParsedLine {
   readonly values: Values;
   readonly positionals: readonly string[];
-  /** What stands after the first `--`. */
+  /** The words after the first `--`. */
   readonly command: readonly string[] | undefined;
 }
 
 /**
- * The words with the verb in front: common flags may stand before it, as in `holdfast -r URL ls`.
+ * Returns the words with the verb first, because common flags may precede it, as in `holdfast -r URL ls`.
  *
- * @returns the same words if there is no verb among them, or if they ask for the version
+ * @returns the same words if they contain no verb, or if they ask for the version
  */
 export function verbFirst(words: readonly string[]): readonly string[] {
   if (!/^-./.test(words[0] ?? "") || words[0] === "--version" || words[0] === "-V") return words;
@@ -34,7 +34,7 @@ export function verbFirst(words: readonly string[]): readonly string[] {
 }
 
 /**
- * Reads the words after the verb.
+ * Parses the words after the verb.
  *
  * @throws CliError 64  an unknown flag, a flag without its value, or a command without `--` before it
  */
@@ -56,7 +56,7 @@ export function parseLine(verb: Verb, words: readonly string[]): ParsedLine {
   }
 }
 
-/** Gives flags that may stand without a value the value that they mean then; `parseArgs` has no such flags. */
+/** Adds the default value to flags that may stand without one, because `parseArgs` does not support such flags. */
 function withValues({ options }: Verb, words: readonly string[]): string[] {
   return words.map((word, at) => {
     const flag = word.startsWith("--") ? word.slice(2) : "";
@@ -66,8 +66,9 @@ function withValues({ options }: Verb, words: readonly string[]): string[] {
 }
 
 /**
- * Joins a flag and a value that begins with a dash, as `--owner=-x…`: owner ids of older versions may begin with one, and
- * `parseArgs` refuses them as a word of their own. A word that is a flag of the verb is no value: then the value was forgotten.
+ * Joins a flag and a value that begins with a dash, as `--owner=-x…`. Owner ids of older versions may begin with a
+ * dash, and `parseArgs` refuses them as a separate word. A word that is a flag of the verb is never taken as a value,
+ * because then the value was forgotten.
  */
 function withDashedValues(options: Options, words: readonly string[]): string[] {
   const flags = new Map(
@@ -85,7 +86,10 @@ function withDashedValues(options: Options, words: readonly string[]): string[] 
   return joined;
 }
 
-/** Flags may stand after NAME, so a command's own `-n` must never be read as ours: the second bare word begins a command. */
+/**
+ * Refuses a second bare word. Flags may follow NAME, so without `--` the command's own `-n` would be read as a flag of
+ * the verb.
+ */
 function refuseBareCommand(verb: Verb, words: readonly string[], options: Options): void {
   const { tokens } = parseArgs({ args: [...words], options, allowPositionals: true, strict: false, tokens: true });
   if (tokens.some((token) => token.kind === "option" && token.name === "help")) return;
@@ -95,7 +99,7 @@ function refuseBareCommand(verb: Verb, words: readonly string[], options: Option
   throw usageError(`-- must stand before the command: ${line.map(shellWord).join(" ")}`);
 }
 
-/** Node's own message for an unknown flag advises to write `--`, which is wrong here. */
+/** Node's message for an unknown flag suggests `--`, which is wrong here. */
 function explain(verb: Verb, error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (!code?.startsWith("ERR_PARSE_ARGS")) throw error;

@@ -1,8 +1,8 @@
 /**
- * From the common flags to a Holdfast: clients of ioredis for whatever topology the flags say.
+ * Creates a Holdfast, and the ioredis clients behind it, for the topology that the common flags select.
  *
- * Deadlines are our own. A client that cannot connect goes on trying until `--connect-timeout`, since a server that restarts
- * is away for a moment only; what Redis refuses (a password, an ACL) is reported at once.
+ * This module enforces its own deadlines. A client that cannot connect keeps trying until `--connect-timeout`, because
+ * a server that restarts is away only for a moment. A refusal by Redis (a password, an ACL) is reported immediately.
  */
 import type { Socket } from "node:net";
 import { userInfo } from "node:os";
@@ -17,20 +17,23 @@ import { type ServerUrl, serverUrls } from "./server-url.js";
 import { fileOf, firstLineOf, tlsHint } from "./tls.js";
 import type { Connection, ConnectOptions } from "./verb.js";
 
-/** A client, whatever the topology. */
+/** A client for any topology. */
 type Client = Redis | Cluster;
 
-/** A connection on which a command waits so long for its reply is dead, and is replaced: docs/half-open-connections.md. */
+/**
+ * If a command waits this long for its reply, the connection counts as dead and is replaced:
+ * docs/half-open-connections.md.
+ */
 const SOCKET_TIMEOUT_MS = 10_000;
 
-/** How long a client waits before it tries to connect again, at most. */
+/** The longest pause before a client tries to connect again. */
 const LONGEST_RETRY_MS = 1_000;
 
 function backoff(times: number): number {
   return Math.min(50 * times, LONGEST_RETRY_MS);
 }
 
-/** As `Call.connect`. */
+/** Implements `Call.connect`. */
 export async function connect(verb: string, common: CommonFlags, options: ConnectOptions): Promise<Connection> {
   const urls = serverUrls(verb, common);
   const clients = await clientsFor(urls, common, options);
@@ -61,7 +64,7 @@ export async function connect(verb: string, common: CommonFlags, options: Connec
   };
 }
 
-/** Who says so where nothing else was said. Host and process id are on record anyway. */
+/** The default name of the person who acts. Host and process id are recorded separately. */
 function userName(): string {
   try {
     return userInfo().username;
@@ -92,13 +95,13 @@ async function clientsFor(
     connectTimeout: common.connectTimeoutMs,
     commandTimeout: common.commandTimeoutMs,
     socketTimeout: SOCKET_TIMEOUT_MS,
-    // How long a command may wait is `commandTimeout`'s to say.
+    // `commandTimeout` decides how long a command may wait.
     maxRetriesPerRequest: null,
     retryStrategy: backoff,
   } satisfies RedisOptions;
   const shared = { ...plain, ...tls };
   const withErrors = <Some extends Client>(client: Some): Some => {
-    // Without a listener the library prints them; `ready` and each command tell what matters of them.
+    // Without a listener the client library prints errors. `ready` and each command report the errors that matter.
     client.on("error", () => {});
     return client;
   };
@@ -112,7 +115,7 @@ async function clientsFor(
               lazyConnect: true,
               redisOptions: { ...shared, ...credentials(first) },
               clusterRetryStrategy: backoff,
-              // Else it waits for `cluster_state:ok`, and says nothing of it.
+              // With the ready check, the client would wait silently for `cluster_state:ok`.
               enableReadyCheck: !isBrokenToo,
             },
           ),
@@ -158,7 +161,9 @@ function passwordOf({ passwordFile }: CommonFlags): string | undefined {
   return password;
 }
 
-/** Until enough of them answer: the one, or a majority of several; or any, to look into what is broken. */
+/**
+ * Resolves when enough servers answer: the only one, or a majority of several. With `isBrokenToo` one server is enough.
+ */
 function ready(
   clients: readonly Client[],
   common: CommonFlags,
@@ -216,26 +221,26 @@ function ready(
   });
 }
 
-/** Undefined if it is none. */
+/** Undefined if the error is not a refusal. */
 function refusal(error: Error, { urls }: CommonFlags): CliError | undefined {
   if (!isRefusal(error)) return undefined;
   return new CliError(EXIT.refused, `Redis at ${urls.map(redact).join(" ")} refused: ${redact(error.message)}`);
 }
 
-/** The client library goes on in database 0 then, which nobody asked for. */
+/** After this error the client library would silently continue in database 0. */
 const NO_SUCH_DATABASE = /DB index is out of range|invalid DB index|SELECT is not allowed/i;
 
-/** Undefined if the error says nothing of the database. */
+/** Undefined if the error is not about the database. */
 function noDatabase(error: Error, client: Client): CliError | undefined {
   if (client instanceof Cluster || !NO_SUCH_DATABASE.test(error.message)) return undefined;
   const { db, host, port } = client.options;
-  // Behind Sentinels the address is known to the connection only.
+  // Behind Sentinels only the connection knows the address.
   const { remoteAddress = host, remotePort = port } = (client.stream ?? {}) as Partial<Socket>;
   const address = client.options.sentinels ? `${remoteAddress}:${remotePort}` : `${host}:${port}`;
   return usageError(`database ${db} does not exist on ${address}`);
 }
 
-/** A cluster's own error says that all failed, and not why. */
+/** The error of a cluster client says only that all nodes failed, so use the error of the last node. */
 function lastOf(error: Error): Error {
   const { lastNodeError } = error as { lastNodeError?: unknown };
   return lastNodeError instanceof Error ? lastNodeError : error;

@@ -1,4 +1,4 @@
-/** One call of the command: finds the verb, imports only that, and turns what it does into an exit code. */
+/** Runs one call of the command: finds the verb, imports only that verb, and turns its outcome into an exit code. */
 
 import { plain, redact } from "@holdfast/console/text";
 import { parseLine, verbFirst } from "./command-line.js";
@@ -11,14 +11,14 @@ import type { Call, Verb } from "./verb.js";
 import { loadVerb } from "./verbs-table.js";
 
 /**
- * Carries out one command line.
+ * Runs one command line.
  *
  * @param words    without the program's own name
- * @param version  of the package: where it is written depends on whether this file is bundled
+ * @param version  returns the version of the package; where it is stored depends on whether this file is bundled
  * @returns the exit code; never rejects
  */
 export async function dispatch(words: readonly string[], streams: Streams, version: () => string): Promise<number> {
-  // Until the flags are read, a wish for more words is only seen in the words.
+  // Before the flags are parsed, look for `--verbose` in the raw words.
   let isVerbose = words.includes("-v") || words.includes("--verbose");
   try {
     const [first = "help", ...rest] = verbFirst(words);
@@ -50,7 +50,7 @@ function callOf(verb: Verb, line: ReturnType<typeof parseLine>, common: CommonFl
   };
 }
 
-/** Loads the texts only now: `run` needs none of them. */
+/** Imports the help texts only when they are needed, because `run` needs none of them. */
 async function helpAbout(verb: Verb | undefined): Promise<string> {
   const { generalHelp, verbHelp } = await import("./help.js");
   return verb === undefined ? generalHelp() : await verbHelp(verb);
@@ -63,7 +63,7 @@ function say({ stdout }: Streams, text: string): number {
 
 function complain(error: unknown, { stderr }: Streams, isVerbose: boolean): number {
   const failure = failureOf(error);
-  // It may quote a name or a label, which are others' to choose.
+  // The message may quote a lock name or a label, which other clients choose.
   stderr.write(`holdfast: ${plain(redact(failure.message))}\n`);
   const { stack } = error instanceof Error && failure.code === EXIT.internal ? error : {};
   if (isVerbose && stack !== undefined) stderr.write(`${redact(stack)}\n`);

@@ -1,24 +1,24 @@
-/** Durations as people write and read them, and sleeps longer than one timer can be. */
+/** Parses and formats durations, and sleeps longer than one timer allows. */
 import { usageError } from "./exit-codes.js";
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const WRITTEN = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
-/** As of leases: a year. Longer is a slip of the finger. */
+/** One year, as for leases. A longer duration is probably a typing error. */
 const LONGEST_MS = 31_536_000_000;
 
-/** What may be given: whole ms, both ends included. */
+/** The allowed values in whole ms, both limits included. */
 interface Range {
   readonly minMs?: number;
   readonly maxMs?: number;
-  /** What may be given in place of a duration, which whoever asks has looked for. For the message. */
+  /** Words that the caller accepts in place of a duration. They are only listed in the error message. */
   readonly words?: readonly string[];
 }
 
 /**
- * `250ms`, `30s`, `5m`, `1h`, `2d`, `1h30m`; a bare number is seconds, fractions allowed.
+ * Parses `250ms`, `30s`, `5m`, `1h`, `2d` or `1h30m`. A bare number is seconds, and fractions are allowed.
  *
- * @param flag   for the message, as it was typed: `--wait`
+ * @param flag   for the message, as the user typed it: `--wait`
  * @returns whole ms, rounded
  * @throws CliError 64  not a duration, or out of range
  */
@@ -44,7 +44,7 @@ function durationOf(text: string): number | undefined {
   let lastUnitMs = Number.POSITIVE_INFINITY;
   for (const [, amount = "", unit = ""] of text.matchAll(PART)) {
     const unitMs = UNIT_MS[unit] as number;
-    // "30s1h" is more likely a slip than a wish.
+    // "30s1h" is probably a typing error.
     if (unitMs >= lastUnitMs) return undefined;
     lastUnitMs = unitMs;
     ms += Number(amount) * unitMs;
@@ -67,11 +67,12 @@ export function formatMs(durationMs: number): string {
   return two(Math.floor(hours / 24), "d", hours % 24, "h");
 }
 
-/** Node's timers overflow beyond 2^31 - 1 ms, about 24.8 days, and then fire at once. */
+/** Node's timers overflow beyond 2^31 - 1 ms, about 24.8 days, and then fire immediately. */
 const LONGEST_TIMER_MS = 2_000_000_000;
 
 /**
- * Resolves after so long, however long that is; at once if the signal aborts. Never rejects: who gave the signal looks at it.
+ * Resolves after `durationMs`, however long that is, or immediately if the signal aborts. Never rejects: the caller
+ * checks the signal.
  */
 export function sleep(durationMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** Which exit code an error means. By its `code` and not its class, so that nothing has to be imported to find out. */
+/** Maps an error to an exit code. Uses the error's `code` and not its class, so that no class needs to be imported. */
 
 import { plain } from "@holdfast/console/text";
 import { CliError, EXIT } from "./exit-codes.js";
@@ -20,7 +20,7 @@ const REFUSED = /\b(NOAUTH|WRONGPASS|NOPERM)\b|invalid username-password|AUTH .*
 const NO_SERVER = /^(E[A-Z]+|UND_.*)$/;
 const MOST_CAUSES = 10;
 
-/** The error as one line and a code. */
+/** Returns the error as one line and an exit code. */
 export function failureOf(error: unknown): CliError {
   if (error instanceof CliError) return error;
   const chain = causesOf(error);
@@ -28,14 +28,14 @@ export function failureOf(error: unknown): CliError {
   if (first === undefined) return new CliError(EXIT.internal, String(error));
   const { code, capacity, lockName } = first as { code?: unknown; capacity?: unknown; lockName?: unknown };
   if (code === "ERR_LOCK_CAPACITY_MISMATCH") {
-    // The library's own message speaks of what a program would call.
+    // The library's message names methods of its API, which do not exist on the command line.
     const message = `${plain(String(lockName))} has ${String(capacity)} permits, and -N says otherwise; every user must give the same: -N ${String(capacity)}`;
     return new CliError(EXIT.otherKind, message, { cause: error });
   }
   return new CliError(codeOf(first, chain), first.message.split("\n")[0] ?? "", { cause: error });
 }
 
-/** Whether Redis said that this user may not do it, or is not who it says. */
+/** Whether Redis refused the user's permissions or credentials. */
 export function isRefusal(error: unknown): boolean {
   return causesOf(error).some(
     (one) => REFUSED.test(one.message) || (one as { missingPermission?: unknown }).missingPermission !== undefined,
@@ -45,7 +45,7 @@ export function isRefusal(error: unknown): boolean {
 function codeOf(error: Error, chain: readonly Error[]): number {
   const { code } = error as NodeJS.ErrnoException;
   if (isRefusal(error)) return EXIT.refused;
-  // The key is there, and it is not a lock of ours.
+  // The key exists but is not a lock of Holdfast.
   if (chain.some(({ message }) => /\bWRONGTYPE\b/.test(message))) return EXIT.otherKind;
   const known = code === undefined ? undefined : CODES[code];
   if (known !== undefined) return known;

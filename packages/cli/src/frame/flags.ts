@@ -1,28 +1,28 @@
 /**
- * The flags that every verb has, each with its variable `HOLDFAST_<FLAG>`; the flag wins.
+ * The flags that every verb has. Each has a variable `HOLDFAST_<FLAG>`, and the flag takes precedence.
  *
- * Flags of verbs have no variables: those that a child of `run` is given share the prefix, so `--token` must never be read
- * from HOLDFAST_TOKEN.
+ * Flags of a single verb have no variables. A child of `run` receives variables with the same prefix, so `--token` must
+ * never be read from HOLDFAST_TOKEN.
  */
 import { parseDuration } from "./durations.js";
 import { usageError } from "./exit-codes.js";
 import { isGiven, type Options, textOf, textsOf, type Values } from "./values.js";
 
-/** How the URLs are read: `--sentinel`, `--cluster`, `--redlock` or one server. */
+/** How the URLs are used: `--sentinel`, `--cluster`, `--redlock` or one server. */
 export type Topology = "single" | "sentinel" | "cluster" | "redlock";
 
-/** In whose format locks are: ours, or another system's, for `run`, `show` and `release` only. */
+/** The format of the locks: Holdfast's own, or another system's for `run`, `show` and `release` only. */
 export type Protocol =
   | { readonly format: "native" }
   | { readonly format: "redisson" }
   | { readonly format: "timestamp"; readonly dialect: string };
 
-/** The common flags, checked and with their defaults. */
+/** The common flags, checked and with defaults. */
 export interface CommonFlags {
-  /** The URLs as given, with their passwords: for connecting and nothing else. */
+  /** The URLs as given, including passwords. Use them only to connect. */
   readonly urls: readonly string[];
   readonly topology: Topology;
-  /** The name that the Sentinels know the primary by. */
+  /** The name of the primary in the Sentinels' configuration. */
   readonly sentinelName: string | undefined;
   readonly user: string | undefined;
   readonly passwordFile: string | undefined;
@@ -32,7 +32,7 @@ export interface CommonFlags {
     readonly key: string | undefined;
   };
   readonly prefix: string;
-  /** Undefined: made of user, host and pid. */
+  /** If undefined, the name is made of user, host and pid. */
   readonly clientName: string | undefined;
   readonly protocol: Protocol;
   readonly connectTimeoutMs: number;
@@ -43,7 +43,7 @@ export interface CommonFlags {
   readonly color: "auto" | "always" | "never";
 }
 
-/** For `parseArgs`. */
+/** The common flags as `parseArgs` takes them. */
 export const COMMON_OPTIONS: Options = {
   redis: { type: "string", short: "r", multiple: true },
   sentinel: { type: "string" },
@@ -66,7 +66,7 @@ export const COMMON_OPTIONS: Options = {
   help: { type: "boolean", short: "h" },
 };
 
-/** What `help` prints below the flags of a verb. */
+/** The text that `help` prints below the flags of a verb. */
 export const COMMON_HELP = `Common flags, before or after the verb. Each has a variable HOLDFAST_<FLAG>
 (with underscores for dashes); the flag wins:
   -r, --redis URL         redis:// or rediss://, repeatable. Default:
@@ -87,7 +87,7 @@ export const COMMON_HELP = `Common flags, before or after the verb. Each has a v
 Durations: 250ms 30s 5m 1h 2d 1h30m; a bare number is seconds.`;
 
 /**
- * The common flags of a call.
+ * Returns the common flags of a call.
  *
  * @throws CliError 64  a value that is out of range, or flags that exclude each other
  */
@@ -159,7 +159,7 @@ function colorOf(
   text: string | undefined,
   env: Readonly<Record<string, string | undefined>>,
 ): "auto" | "always" | "never" {
-  // https://no-color.org: any value that is not empty, unless the flag says otherwise.
+  // https://no-color.org: any non-empty value turns colors off, unless the flag is given.
   const word = text ?? (env.NO_COLOR ? "never" : "auto");
   if (word === "auto" || word === "always" || word === "never") return word;
   throw usageError(`--color must be auto, always or never; got "${word}"`);

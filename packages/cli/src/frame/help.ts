@@ -1,9 +1,9 @@
-/** What `holdfast help` prints. */
+/** The texts of `holdfast help`. */
 import { COMMON_HELP } from "./flags.js";
 import type { Verb } from "./verb.js";
 import { VERBS } from "./verbs-table.js";
 
-/** The verbs, the exit codes and the common flags. */
+/** The list of verbs, the exit codes and the common flags. */
 export function generalHelp(): string {
   const verbs = Object.entries(VERBS)
     .filter(([, { load }]) => load !== undefined)
@@ -40,7 +40,7 @@ export async function verbHelp(verb: Verb): Promise<string> {
   return `usage: ${verb.usage.replaceAll("\n", "\n       ")}\n\n${(await helpOf(verb)).trim()}\n\n${COMMON_HELP}\n`;
 }
 
-/** What a verb says of its flags. */
+/** The verb's own description of its flags. */
 export async function helpOf({ help }: Verb): Promise<string> {
   return typeof help === "string" ? help : await help();
 }

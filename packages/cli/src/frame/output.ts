@@ -1,8 +1,8 @@
-/** What verbs print: tables for people, JSON for programs. */
+/** The output of verbs: tables for people, JSON for programs. */
 import { plain, redact } from "@holdfast/console/text";
 import type { Streams } from "./streams.js";
 
-/** How a word is coloured; nothing is told by colour alone. */
+/** The color or weight of a word. Color is never the only carrier of information. */
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
 const SGR: Readonly<Record<Style, readonly [number, number]>> = {
@@ -14,10 +14,10 @@ const SGR: Readonly<Record<Style, readonly [number, number]>> = {
   cyan: [36, 39],
 };
 
-/** Colours a text, or leaves it as it is. */
+/** Colors a text, or returns it unchanged. */
 export type Paint = (style: Style, text: string) => string;
 
-/** For one stream: colour only on a terminal, unless `--color` says otherwise. */
+/** Returns the paint function for one stream: color only on a terminal, unless `--color` says otherwise. */
 export function paintFor(stream: { readonly isTTY?: boolean }, color: "auto" | "always" | "never"): Paint {
   const isOn = color === "always" || (color === "auto" && stream.isTTY === true);
   return (style, text) => (isOn ? `\x1b[${SGR[style][0]}m${text}\x1b[${SGR[style][1]}m` : text);
@@ -26,12 +26,15 @@ export function paintFor(stream: { readonly isTTY?: boolean }, color: "auto" | "
 /** One column of a table. */
 export interface Column<Row> {
   readonly heading: string;
-  /** Undefined is shown as `-`. */
+  /** Undefined is printed as `-`. */
   readonly cell: (row: Row) => string | undefined;
   readonly style?: (row: Row) => Style | undefined;
 }
 
-/** Aligned text without borders, each line with its end; nothing at all without rows and headings. */
+/**
+ * Formats rows as aligned text without borders. Every line ends with a newline. Returns an empty text if there are
+ * neither rows nor headings.
+ */
 export function table<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
@@ -53,7 +56,7 @@ export function table<Row>(
     .join("");
 }
 
-/** Columns of a terminal, near enough: wide East Asian characters and emoji take two. */
+/** The approximate width in terminal columns: wide East Asian characters and emoji take two. */
 function widthOf(text: string): number {
   let width = 0;
   for (const character of text) {
@@ -67,12 +70,12 @@ function widthOf(text: string): number {
   return width;
 }
 
-/** One JSON document or line with `"v": 1`, without passwords. */
+/** One JSON document or line with `"v": 1`, with passwords removed. */
 export function jsonLine(document: object): string {
   return `${redact(JSON.stringify({ v: 1, ...document }))}\n`;
 }
 
-/** One line for people on stderr, with the prefix that says who speaks; silent with `--quiet`. */
+/** Prints one line for people on stderr, with the prefix `holdfast:`. Prints nothing with `--quiet`. */
 export function notify({ stderr }: Streams, { isQuiet }: { readonly isQuiet: boolean }, message: string): void {
   if (!isQuiet) stderr.write(`holdfast: ${redact(message)}\n`);
 }

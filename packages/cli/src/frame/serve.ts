@@ -1,4 +1,4 @@
-/** A server for one console, until somebody ends the process. */
+/** Serves one console until a signal ends the process. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, isIPv6 } from "node:net";
@@ -6,13 +6,13 @@ import type { ConsoleHandler } from "@holdfast/console";
 import { openBrowser } from "./browser.js";
 import { CliError, EXIT, usageError } from "./exit-codes.js";
 
-/** Where to listen. */
+/** Where the server listens. */
 export interface ServeOptions {
   readonly host: string;
-  /** 0: a free one. */
+  /** 0 selects a free port. */
   readonly port: number;
   readonly isOpened: boolean;
-  /** Told the origin once it listens. @returns the address of the page */
+  /** Called with the origin when the server listens. @returns the address of the page */
   onListening(origin: string): string;
 }
 
@@ -20,11 +20,11 @@ export interface ServeOptions {
  * Serves until INT or TERM.
  *
  * @returns the exit code
- * @throws CliError 64  the port is taken, or the address is none of this machine
+ * @throws CliError 64  the port is in use, or the address does not belong to this machine
  */
 export async function serve(handler: ConsoleHandler, options: ServeOptions): Promise<number> {
   const server = createServer(handler);
-  // Streams stay; whatever else takes so long is no page of ours.
+  // Event streams stay open. No other request of the console takes this long.
   server.requestTimeout = 30_000;
   server.headersTimeout = 10_000;
   const ended = untilSignal();

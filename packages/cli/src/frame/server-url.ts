@@ -1,10 +1,10 @@
-/** The URLs of `--redis`, checked. */
+/** Parses and checks the URLs of `--redis`. */
 
 import { keepSecret, redact } from "@holdfast/console/text";
 import { usageError } from "./exit-codes.js";
 import type { CommonFlags } from "./flags.js";
 
-/** One server, Sentinel or seed. */
+/** The address of a server, a Sentinel or a seed node. */
 export interface ServerUrl {
   readonly host: string;
   readonly port: number;
@@ -12,7 +12,7 @@ export interface ServerUrl {
   readonly username: string | undefined;
   readonly password: string | undefined;
   readonly isSecure: boolean;
-  /** Without the password. */
+  /** The URL without the password, for messages. */
   readonly shown: string;
 }
 
@@ -20,9 +20,9 @@ const PORT = 6_379;
 const SENTINEL_PORT = 26_379;
 
 /**
- * The servers to connect to.
+ * Returns the servers to connect to.
  *
- * @throws CliError 64  none; several without a word on how they belong together; one twice in a quorum; or not a URL
+ * @throws CliError 64  no URL; several URLs without a topology; the same server twice in a quorum; or not a URL
  */
 export function serverUrls(verb: string, { urls, topology }: CommonFlags): readonly ServerUrl[] {
   if (urls.length === 0) {
@@ -44,7 +44,10 @@ export function serverUrls(verb: string, { urls, topology }: CommonFlags): reado
   return servers;
 }
 
-/** A server that counts twice makes a majority of fewer machines than it seems, whatever its database. */
+/**
+ * Refuses a server that is listed twice, even with different databases. It would count twice, so fewer machines than
+ * intended would form a majority.
+ */
 function checkIndependent(servers: readonly ServerUrl[]): void {
   const addresses = servers.map(({ host, port }) => `${host.toLowerCase()}:${port}`);
   const twice = addresses.find((address, at) => addresses.indexOf(address) !== at);

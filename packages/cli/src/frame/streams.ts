@@ -1,24 +1,27 @@
-/** Where a verb reads and writes; tests hand in their own. */
+/** The streams that a verb reads and writes. Tests pass in their own. */
 
-/** Input, output, and what the environment says about them. */
+/** Input, output, and the environment variables. */
 export interface Streams {
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
   readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** What to do when whoever read stdout has gone, in place of ending at once; for who holds something then. */
+  /**
+   * Replaces the default reaction when the reader of stdout goes away, which is to exit immediately. For verbs that
+   * hold a lock at that time.
+   */
   onReaderGone?(react: () => void): void;
 }
 
-/** SIGPIPE: what a shell reports of a program whose reader has gone. */
+/** The exit code that shells report for a program ended by SIGPIPE. */
 const READER_GONE = 141;
 
 /**
- * Those of this process, each opened when it is first used: a child of `run` has them too, and opening a pipe changes how it
- * behaves for everybody who has it.
+ * The streams of this process. Each is opened at its first use, because a child of `run` inherits them too, and opening
+ * a pipe changes its behavior for every process that has it.
  *
- * A reader of stdout that goes away (`holdfast ls | head -1`) ends the output and is no failure to talk about. On stderr it
- * is ignored: who holds a lock must not be ended by a log that was closed.
+ * If the reader of stdout goes away (`holdfast ls | head -1`), the output ends without an error message. On stderr this
+ * is ignored, because a closed log must not end a process that holds a lock.
  */
 export class ProcessStreams implements Streams {
   readonly env: Streams["env"] = process.env;
@@ -38,7 +41,7 @@ export class ProcessStreams implements Streams {
     if (!this.#hasOut) {
       this.#hasOut = true;
       process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-        // EIO: it was a terminal.
+        // EIO: the output was a terminal that is gone.
         if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
         this.#readerGone();
       });
@@ -54,7 +57,7 @@ export class ProcessStreams implements Streams {
     return process.stderr;
   }
 
-  /** Resolves when what was written to stdout has left. */
+  /** Resolves when everything written to stdout has been passed to the system. */
   async flush(): Promise<void> {
     if (this.#hasOut) await new Promise<void>((resolve) => process.stdout.write("", () => resolve()));
   }

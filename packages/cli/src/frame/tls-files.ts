@@ -1,11 +1,14 @@
-/** The `--tls-*` flags, checked before anything is connected. Imported only if there are any: TLS takes milliseconds to load. */
+/**
+ * Reads and checks the files of the `--tls-*` flags before anything connects. Imported only if TLS is used, because it
+ * takes milliseconds to load.
+ */
 import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { usageError } from "./exit-codes.js";
 import type { CommonFlags } from "./flags.js";
 import { fileOf, firstLineOf } from "./tls.js";
 
-/** Of `tls.connect`. */
+/** The files, as options of `tls.connect`. */
 export interface TlsFiles {
   readonly ca?: Buffer;
   readonly cert?: Buffer;
@@ -13,11 +16,11 @@ export interface TlsFiles {
 }
 
 /**
- * The files of the flags.
+ * Returns the contents of the files that the flags name.
  *
  * @param isSecure  whether a URL begins with rediss://
- * @throws CliError 64  flags that nothing is done with; a certificate without its key, or with another's; a file that cannot be
- *                      read, or is not what the flag wants
+ * @throws CliError 64  flags without a rediss:// URL; a certificate without its key, or with a different one; a file
+ *         that cannot be read, or does not contain what the flag needs
  */
 export function tlsOf({ tls }: CommonFlags, isSecure: boolean): TlsFiles {
   const given = (["ca", "cert", "key"] as const).filter((one) => tls[one] !== undefined);

@@ -1,4 +1,4 @@
-/** What to say when TLS is why nothing is connected, and how files of flags are read. */
+/** Explains connection failures that TLS causes, and reads the files that flags name. */
 import { readFileSync } from "node:fs";
 import { usageError } from "./exit-codes.js";
 import type { CommonFlags } from "./flags.js";
@@ -12,7 +12,7 @@ export function fileOf(flag: string, path: string): Buffer {
   }
 }
 
-/** OpenSSL's texts go on for lines. */
+/** Returns the first line, because OpenSSL's error messages have several lines. */
 export function firstLineOf(text: string): string {
   return text.split("\n")[0] ?? "";
 }
@@ -23,9 +23,9 @@ const UNKNOWN_AUTHORITY = /self[- ]signed|unable to (?:verify|get)/i;
 const NO_TLS_YET = /\bE(?:CONNREFUSED|HOSTUNREACH|NETUNREACH|AI_AGAIN)\b|ENOTFOUND|certificate|handshake/;
 
 /**
- * What may help, in parentheses; empty if TLS is not why.
+ * Returns a hint in parentheses; empty if TLS is not the cause.
  *
- * @param why  what the connection ended with
+ * @param why  the error that ended the connection
  */
 export function tlsHint({ urls, tls }: CommonFlags, why: string): string {
   if (!urls.some((url) => url.startsWith("rediss:"))) return "";

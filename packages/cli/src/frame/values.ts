@@ -1,28 +1,31 @@
-/** Flags as `parseArgs` takes and finds them, and the checks that every one needs. */
+/** The types of flags for `parseArgs`, and functions that read and check their values. */
 import { parseDuration } from "./durations.js";
 import { usageError } from "./exit-codes.js";
 
-/** One flag, as `parseArgs` of node:util takes it. A repeatable one is `multiple`. */
+/** One flag, as `parseArgs` of node:util takes it. `multiple` allows the flag to be repeated. */
 export interface OptionSpec {
   readonly type: "string" | "boolean";
   readonly short?: string;
   readonly multiple?: boolean;
-  /** What the flag means without a value. A value that follows as a word of its own must begin with a digit. */
+  /**
+   * The value of the flag if it is given without one. A value that follows as a separate word must then begin with a
+   * digit.
+   */
   readonly bare?: string;
 }
 
-/** The flags of a verb, by their long names without dashes. None may be called like a common flag, unless it means the same. */
+/** The flags of a verb, by long name without dashes. A name of a common flag may appear only with the same meaning. */
 export type Options = Readonly<Record<string, OptionSpec>>;
 
-/** What was given for each flag. Read it with the functions below. */
+/** The given values of the flags. Read them with the functions below. */
 export type Values = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
-/** Whether a boolean flag was given. */
+/** Whether a boolean flag is set. */
 export function isGiven(values: Values, flag: string): boolean {
   return values[flag] === true;
 }
 
-/** The text of a flag; undefined if it was not given. */
+/** The text of a flag; undefined if the flag is not set. */
 export function textOf(values: Values, flag: string): string | undefined {
   const value = values[flag];
   return typeof value === "string" ? value : undefined;
@@ -34,7 +37,7 @@ export function textsOf(values: Values, flag: string): readonly string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
 }
 
-/** A duration in ms; undefined if it was not given. @throws CliError 64 */
+/** A duration in ms; undefined if the flag is not set. @throws CliError 64 */
 export function durationOf(
   values: Values,
   flag: string,
@@ -44,7 +47,7 @@ export function durationOf(
   return text === undefined ? undefined : parseDuration(`--${flag}`, text, range);
 }
 
-/** A whole number; undefined if it was not given. @throws CliError 64 */
+/** A whole number; undefined if the flag is not set. @throws CliError 64 */
 export function wholeOf(values: Values, flag: string, { min, max }: { min: number; max: number }): number | undefined {
   const text = textOf(values, flag);
   if (text === undefined) return undefined;
@@ -53,7 +56,7 @@ export function wholeOf(values: Values, flag: string, { min, max }: { min: numbe
   throw usageError(`--${flag} must be a whole number, ${min} to ${max}; got "${text}"`);
 }
 
-/** One of a few words; undefined if it was not given. @throws CliError 64 */
+/** One of the given words; undefined if the flag is not set. @throws CliError 64 */
 export function wordOf<Word extends string>(values: Values, flag: string, words: readonly Word[]): Word | undefined {
   const text = textOf(values, flag);
   const word = words.find((one) => one === text);
@@ -61,7 +64,7 @@ export function wordOf<Word extends string>(values: Values, flag: string, words:
   throw usageError(`--${flag} must be one of ${words.join(", ")}; got "${text}"`);
 }
 
-/** The one positional of a verb that takes a lock's name: 1 to 512 bytes. @throws CliError 64 */
+/** Returns the only positional of a verb, the name of a lock: 1 to 512 bytes. @throws CliError 64 */
 export function nameOf(verb: string, positionals: readonly string[]): string {
   const [name, extra] = positionals;
   if (name === undefined || name === "") throw usageError(`${verb} needs the NAME of a lock`);

@@ -1,9 +1,9 @@
 /**
- * What a verb is, and what it is given.
+ * Defines a verb and what it receives.
  *
- * To add one: `src/verbs/<verb>.ts` exports a `Verb`, and `frame/verbs-table.ts` names its module. The frame parses the
- * command line with the verb's options and the common flags, answers `--help`, turns what the verb throws into one line on
- * stderr and an exit code, and exits with the number that `run` resolves to.
+ * To add a verb, export a `Verb` from `src/verbs/<verb>.ts` and add its module to `frame/verbs-table.ts`. The frame
+ * parses the command line with the verb's options and the common flags, and answers `--help`. It turns an error of the
+ * verb into one line on stderr and an exit code. Otherwise it exits with the number that `run` resolves to.
  */
 import type { Holdfast } from "holdfast";
 import type { Cluster, Redis } from "ioredis";
@@ -14,18 +14,18 @@ import type { Options, Values } from "./values.js";
 /** One verb of the command. */
 export interface Verb {
   readonly name: string;
-  /** `holdfast run NAME [flags] -- cmd [args]`; several lines if there are several forms. */
+  /** For example `holdfast run NAME [flags] -- cmd [args]`. Has one line for each form of the verb. */
   readonly usage: string;
   /**
-   * What `holdfast help VERB` prints below the usage: plain text, at most 100 columns. The common flags are added. A function
-   * loads it when it is asked for.
+   * The text that `holdfast help VERB` prints below the usage: plain text, at most 100 columns. The common flags are
+   * added automatically. A function loads the text only when it is needed.
    */
   readonly help: string | (() => Promise<string>);
   readonly options: Options;
-  /** Whether a command may stand after `--`; what stands there is refused otherwise. */
+  /** Whether the verb takes a command after `--`. If not, a command is refused. */
   readonly takesCommand?: boolean;
   /**
-   * Does it.
+   * Runs the verb.
    *
    * @returns the exit code
    * @throws CliError  one line and a code; errors of the library become 65, 69, 75 or 77, anything else 125
@@ -33,46 +33,52 @@ export interface Verb {
   run(call: Call): Promise<number>;
 }
 
-/** What the verb was called with. */
+/** The input of one call of a verb. */
 export interface Call {
   readonly values: Values;
   readonly positionals: readonly string[];
-  /** What stood after `--`; undefined if there was no `--`. */
+  /** The words after `--`; undefined if there was no `--`. */
   readonly command: readonly string[] | undefined;
   readonly common: CommonFlags;
   readonly streams: Streams;
   /**
-   * Connects to the Redis of the common flags. Whoever calls it closes what it returns.
+   * Connects to the Redis that the common flags name. The caller must close the returned connection.
    *
    * @throws CliError 64  no URL, or several without a topology
-   * @throws CliError 69  nobody answered within `--connect-timeout`
+   * @throws CliError 69  no server answered within `--connect-timeout`
    * @throws CliError 77  authentication or ACL
    */
   connect(options?: ConnectOptions): Promise<Connection>;
 }
 
-/** How a verb wants to be connected. */
+/** Options of `Call.connect`. */
 export interface ConnectOptions {
-  /** Ends the attempt; then `connect` rejects with its reason. */
+  /** Aborting it ends the attempt. Then `connect` rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Whoever answers is enough, also a cluster that serves nobody, or one of several servers: to look into what is wrong. */
+  /**
+   * Accepts any server that answers, even in a cluster that serves no requests, or one of several servers. For verbs
+   * that examine broken setups.
+   */
   readonly isBrokenToo?: boolean;
 }
 
-/** A way to the locks, and to the servers behind them. */
+/** A connection to the locks, and to the servers behind them. */
 export interface Connection {
   readonly topology: Topology;
   readonly holdfast: Holdfast;
   /**
-   * The clients that `holdfast` is made on: one, or with `--redlock` one for each server in the order of the URLs. Commands
-   * on them have no deadline of their own but `--command-timeout`.
+   * The clients that `holdfast` uses: one, or with `--redlock` one for each server in the order of the URLs.
+   * `--command-timeout` is the only deadline of their commands.
    */
   readonly clients: readonly (Redis | Cluster)[];
-  /** Every primary: the one server, the primary that the Sentinels name, each of the cluster, each of the quorum. */
+  /**
+   * All primaries: the single server, the primary that the Sentinels name, or every primary of the cluster or server of
+   * the quorum.
+   */
   nodes(): readonly Redis[];
-  /** Where it is, for messages and pages: without passwords. */
+  /** The address for messages and pages, without passwords. */
   readonly address: string;
   readonly prefix: string;
-  /** Closes `holdfast`, which gives back what is still held, and then the clients. Never rejects. */
+  /** Closes `holdfast`, which releases everything that it still holds, and then the clients. Never rejects. */
   close(): Promise<void>;
 }

@@ -1,17 +1,17 @@
 /**
- * All verbs, in the order in which `help` lists them. A verb's module is imported when it is called and not before: `run` is
- * on the start-up path of cron jobs.
+ * All verbs, in the order in which `help` lists them. A verb's module is imported only when the verb is called, because
+ * `run` must start fast for cron jobs.
  */
 import { usageError } from "./exit-codes.js";
 import type { Verb } from "./verb.js";
 
-/** What `help` says of a verb without importing it, and how to import it. */
+/** What `help` prints about a verb without importing it, and how to import the verb. */
 export interface VerbEntry {
   readonly summary: string;
   readonly load?: () => Promise<Verb>;
 }
 
-/** By name. */
+/** The verbs by name. */
 export const VERBS: Readonly<Record<string, VerbEntry>> = {
   run: {
     summary: "run a command while it holds a lock",
@@ -84,7 +84,7 @@ export const VERBS: Readonly<Record<string, VerbEntry>> = {
   },
 };
 
-/** Imports a verb. @throws CliError 64  there is none of that name */
+/** Imports a verb. @throws CliError 64  there is no verb with that name */
 export async function loadVerb(name: string): Promise<Verb> {
   const load = Object.hasOwn(VERBS, name) ? VERBS[name]?.load : undefined;
   if (load === undefined) throw usageError(`there is no verb "${name}"; holdfast help lists them`);

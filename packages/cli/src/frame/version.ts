@@ -1,7 +1,10 @@
-/** Which release this is. */
+/** Finds the version of this release. */
 import { existsSync, readFileSync } from "node:fs";
 
-/** Of the package, from its manifest; empty if that cannot be found. This file may be bundled, so it looks further up as well. */
+/**
+ * The version in the manifest of the package; empty if the manifest cannot be found. Searches several parent folders,
+ * because this file may be bundled.
+ */
 export function version(): string {
   for (const up of ["../package.json", "../../package.json", "../../../package.json"]) {
     const manifest = new URL(up, import.meta.url);

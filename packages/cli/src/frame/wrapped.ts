@@ -1,14 +1,15 @@
-/** Lists of words in help texts. */
+/** Wraps lists of words in help texts. */
 
-/** The longest line of a help text: the manual page indents it by 3, on a terminal of 80 columns. */
+/** The longest line of a help text. The manual page indents it by 3 columns on a terminal of 80 columns. */
 export const HELP_COLUMNS = 77;
-/** Where the descriptions of flags begin. */
+/** The column where the descriptions of flags begin. */
 const DESCRIPTIONS_AT = 26;
 
 /**
- * A lead and a list of words, in lines that fit.
+ * Joins a lead and a list of words into lines that fit.
  *
- * @param indent  where the lines after the first begin; the first line is checked as if it began there too
+ * @param indent  the indentation of all lines after the first; the width of the first line is checked as if it were
+ *        indented too
  */
 export function wrapped(lead: string, words: readonly string[], indent: number = DESCRIPTIONS_AT): string {
   const lines = [lead];

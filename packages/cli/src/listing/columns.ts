@@ -1,4 +1,4 @@
-/** The columns of `ls`: what each shows to people, and what it gives to programs with `--raw`. */
+/** The columns of `ls`: what each shows to people, and what it prints for programs with `--raw`. */
 import { formatMs } from "../frame/durations.js";
 import { usageError } from "../frame/exit-codes.js";
 import type { Column, Style } from "../frame/output.js";
@@ -6,19 +6,22 @@ import type { ShownLock } from "./found.js";
 import { goneCount, goneText } from "./gone.js";
 import { whoIs } from "./people.js";
 
-/** A lock, and when it was looked at by the server's clock, in ms since 1970. */
+/** A lock and the time of its reading, by the server's clock, in ms since 1970. */
 export interface Row {
   readonly lock: ShownLock;
   readonly atMs: number;
 }
 
-/** One column. */
+/** One column of `ls`. */
 export interface LockColumn extends Column<Row> {
-  /** The same for programs: durations in ms, instants in ms since 1970, lists with commas; undefined is empty. */
+  /**
+   * The value for programs: durations in ms, times in ms since 1970, lists separated by commas. Undefined is printed as
+   * an empty field.
+   */
   readonly raw: (row: Row) => string | undefined;
 }
 
-/** The state in a few words: `2 readers`, `3 of 5`, `held, gone for 8m`. Holders of a paused lock go on. */
+/** The state in a few words: `2 readers`, `3 of 5`, `held, gone for 8m`. A paused lock may still have holders. */
 export function stateText(lock: ShownLock, atMs: number): string {
   const gone = goneText(lock, atMs);
   return gone === undefined ? plainState(lock) : `${plainState(lock)}, ${gone}`;
@@ -35,14 +38,14 @@ function plainState(lock: ShownLock): string {
   return state;
 }
 
-/** Who has it: the one holder, or how many there are; or the person who paused it, once nobody holds it any more. */
+/** The holder if there is exactly one, or the number of holders. Without holders, the person who paused the lock. */
 function holderText({ pause, holders }: ShownLock): string | undefined {
   const [holder] = holders;
   if (holder === undefined) return pause?.by;
   return holders.length === 1 ? whoIs(holder) : `${holders.length} holders`;
 }
 
-/** What is said of a single holder only: several have several answers, which `show` lists. */
+/** Reads a value of the only holder. Undefined with several holders, because their values differ; `show` lists them. */
 function ofHolder<Value>(
   { lock }: Row,
   read: (holder: ShownLock["holders"][number]) => Value | undefined,
@@ -56,26 +59,29 @@ function ofEach({ lock }: Row, read: (holder: ShownLock["holders"][number]) => s
   return texts.size === 0 ? undefined : [...texts].join(",");
 }
 
-/** Since when it is as it is: held by the one who has it, or else paused. All columns of a row are about the same person. */
+/**
+ * When the only holder acquired the lock, or without holders when it was paused. All columns of a row describe the same
+ * person.
+ */
 export function sinceAtMs(row: Row): number | undefined {
   const { pause, holders } = row.lock;
   return holders.length === 0 ? pause?.sinceAtMs : ofHolder(row, (holder) => holder.sinceAtMs);
 }
 
-/** How long it stays so unless somebody renews or resumes it; Infinity for a foreign key without an end. */
+/** The time left until the lease or the pause ends. Infinity for a foreign key without an expiry. */
 export function leftMs(row: Row): number | undefined {
   const { pause, holders } = row.lock;
   if (holders.length > 0) return ofHolder(row, (holder) => holder.leaseLeftMs);
   return pause?.untilAtMs === undefined ? undefined : Math.max(0, pause.untilAtMs - row.atMs);
 }
 
-/** Since when a client that holds it is gone: the one that has been for longest. */
+/** When the client of a holder went away. With several such clients, the earliest time. */
 function goneSinceAtMs({ lock }: Row): number | undefined {
   const all = lock.holders.flatMap((holder) => holder.goneSinceAtMs ?? []);
   return all.length === 0 ? undefined : Math.min(...all);
 }
 
-/** A lease's rest for people. */
+/** The remaining time of a lease, as text for people. */
 export function leftText(left: number | undefined): string | undefined {
   if (left === undefined) return undefined;
   return left === Number.POSITIVE_INFINITY ? "no end" : formatMs(left);
@@ -92,7 +98,7 @@ function stateStyle({ lock }: Row): Style | undefined {
   return state === "free" ? "dim" : undefined;
 }
 
-/** A column that people and programs see alike. */
+/** A column with the same text for people and programs. */
 function plainColumn(heading: string, cell: (row: Row) => string | undefined): LockColumn {
   return { heading, cell, raw: cell };
 }
@@ -140,13 +146,13 @@ const COLUMNS: Readonly<Record<string, LockColumn>> = {
   term: plainColumn("TERM", ({ lock }) => whole(lock.leader?.term)),
 };
 
-/** The names that `-o` takes. */
+/** The names that `-o` accepts. */
 export const COLUMN_NAMES: readonly string[] = Object.keys(COLUMNS);
 
-/** What is shown without `-o`. */
+/** The columns that are shown without `-o`. */
 export const USUAL_COLUMNS = "name,kind,state,holder,since,left,token,waiters,label";
 
-/** The columns of that list, such as `name,host,since`. @throws CliError 64  one of them does not exist */
+/** Returns the columns of a list such as `name,host,since`. @throws CliError 64  unknown column */
 export function columnsOf(list: string): LockColumn[] {
   return list.split(/[,\s]+/).map((name) => {
     const column = Object.hasOwn(COLUMNS, name) ? COLUMNS[name] : undefined;

@@ -1,4 +1,4 @@
-/** Possible deadlocks, for people and for programs. */
+/** Prints possible deadlocks for people and for programs. */
 
 import { plain } from "@holdfast/console/text";
 import type { Deadlock, DeadlockClaim, DeadlockMember } from "holdfast/admin";
@@ -8,7 +8,10 @@ import { releaseCommand } from "./gone.js";
 import { whoIs } from "./people.js";
 import { quoted } from "./sentences.js";
 
-/** `possible deadlock for 3m12s: 2 clients wait for each other`, then who, and how to end it. */
+/**
+ * Lines such as `possible deadlock for 3m12s: 2 clients wait for each other`, then the members, and how to end the
+ * deadlock.
+ */
 export function deadlockLines(deadlock: Deadlock, atMs: number): string[] {
   const { members, sinceAtMs } = deadlock;
   const since = sinceAtMs === undefined ? "" : ` for ${spanOf(sinceAtMs, atMs)}`;
@@ -19,7 +22,7 @@ export function deadlockLines(deadlock: Deadlock, atMs: number): string[] {
   ];
 }
 
-/** The command that ends it: it releases the hold that began last, so that the least work is lost. */
+/** The command that ends the deadlock. It releases the hold that began last, so that the least work is lost. */
 export function remedyOf({ members: [victim] }: Deadlock): string {
   return victim === undefined ? "" : releaseCommand(victim.holds.name, victim.holds);
 }
@@ -46,7 +49,7 @@ function spanOf(sinceAtMs: number, atMs: number): string {
   return formatMs(Math.max(0, atMs - sinceAtMs));
 }
 
-/** One in documents. */
+/** One deadlock for JSON documents. */
 export function deadlockJson(deadlock: Deadlock): object {
   return {
     sinceAtMs: deadlock.sinceAtMs ?? null,

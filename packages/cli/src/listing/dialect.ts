@@ -1,11 +1,11 @@
-/** The dialects of locks that keep a time in their value, as `--protocol timestamp:DIALECT` names them. */
+/** The dialects of locks that store a time in their value, as `--protocol timestamp:DIALECT` names them. */
 import type { TimestampDialect } from "@holdfast/interop/timestamp";
 import { usageError } from "../frame/exit-codes.js";
 
 /**
- * `phpSetGet`, or `phpSetGet,prefix=shop_lock_,suffix=_x` where the others have a prefix or suffix of their own.
+ * Parses `phpSetGet`, or `phpSetGet,prefix=shop_lock_,suffix=_x` if the other system uses a prefix or suffix.
  *
- * @throws CliError 64  there is none of that name, or it has no such setting
+ * @throws CliError 64  unknown dialect, or a setting that the dialect does not have
  */
 export async function dialectOf(text: string): Promise<TimestampDialect> {
   const { cppGetSet, javaGetSet, javaUuid, phpLua, phpSetGet } = await import("@holdfast/interop/timestamp");

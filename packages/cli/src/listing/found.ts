@@ -1,4 +1,4 @@
-/** What a name is used as: in our own format as every kind, or in another system's. */
+/** Finds what a name is used as: any kind of Holdfast's own format, or a lock of another system. */
 import type { Holdfast, Inspection, Lock } from "holdfast";
 import { type LockEntry, lookUp, lookUpConditions, type Surveyed } from "holdfast/admin";
 import { CliError, EXIT } from "../frame/exit-codes.js";
@@ -6,20 +6,20 @@ import type { CommonFlags, Protocol } from "../frame/flags.js";
 import { dialectOf } from "./dialect.js";
 import { byWeight, lockOf } from "./kinds.js";
 
-/** A lock as it is now, of one of our kinds or in a foreign format. */
+/** The current state of a lock, either of a Holdfast kind or in a foreign format. */
 export type ShownLock = Omit<LockEntry, "kind"> & { readonly kind: string };
 
 /** One use of a name. */
 export interface Found {
   readonly entry: ShownLock;
-  /** To release it by force; undefined for kinds that nobody holds. */
+  /** The lock to force-release; undefined for kinds without holders. */
   readonly lock: Pick<Lock, "forceRelease"> | undefined;
 }
 
 /**
- * All that the name is used as, the most telling first; empty if it is free.
+ * Returns all uses of the name, the most informative first; empty if the name is free.
  *
- * @throws CliError 64  a dialect that does not exist
+ * @throws CliError 64  unknown dialect
  * @throws StoreError
  */
 export async function findLocks(
@@ -35,7 +35,10 @@ export async function findLocks(
   return entry.state === "free" ? [] : [{ entry, lock }];
 }
 
-/** The mutex of that name with its conditions; undefined where there are none at all. @throws as `lookUpConditions` */
+/**
+ * Returns the mutex of that name with its conditions; undefined if the topology has no conditions. @throws as
+ * `lookUpConditions`
+ */
 export async function conditionsAt(
   holdfast: Holdfast,
   { topology }: Pick<CommonFlags, "topology">,
@@ -44,7 +47,7 @@ export async function conditionsAt(
   return topology === "redlock" ? undefined : await lookUpConditions(holdfast, name);
 }
 
-/** All that the name is used as, the mutex with the conditions for which somebody waits. */
+/** Adds to the mutex the conditions that have waiters. */
 export function withConditions(
   holdfast: Holdfast,
   found: readonly Found[],
@@ -57,7 +60,7 @@ export function withConditions(
   return found.map((one) => (one === known ? { ...known, entry } : one));
 }
 
-/** Imported when it is asked for: most never share a lock with another system. */
+/** Imports the package on demand, because most users never share a lock with another system. */
 async function foreignLock(
   holdfast: Holdfast,
   protocol: Exclude<Protocol, { format: "native" }>,
@@ -93,20 +96,20 @@ function foreignEntry({ format }: Protocol, { name, token, holders, waiterCount 
   };
 }
 
-/** Whom to release, as `forceRelease` takes it. */
+/** The holder to release, as `forceRelease` takes it. */
 export type Whose = { readonly token: number } | { readonly owner: string };
 
-/** The use of the name that this holder has; undefined if nobody like that holds it. */
+/** Returns the use of the name that has this holder; undefined if none has. */
 export function heldBy(found: readonly Found[], whose: Whose): Found | undefined {
   return found.find(({ entry }) => entry.holders.some((holder) => isNamed(holder, whose)));
 }
 
-/** Whether this is the one. */
+/** Whether `whose` identifies this holder. */
 export function isNamed(holder: ShownLock["holders"][number], whose: Whose): boolean {
   return "token" in whose ? holder.token === whose.token : holder.owner === whose.owner;
 }
 
-/** For what must be one of our kinds. @throws CliError 65 */
+/** An error for names that are not in use as the required kind of Holdfast lock. @throws CliError 65 */
 export function otherKindError(message: string): CliError {
   return new CliError(EXIT.otherKind, message);
 }

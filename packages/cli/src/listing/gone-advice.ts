@@ -4,7 +4,10 @@ import type { Connection } from "../frame/verb.js";
 import { goneSentence, releaseCommand } from "./gone.js";
 import { serverNowMs } from "./server-time.js";
 
-/** What to do about a holder whose client is gone; undefined if it is alive, or if that is not known. Never rejects. */
+/**
+ * Returns what to do about a holder whose client is gone. Undefined if the client is alive or its state is unknown.
+ * Never rejects.
+ */
 export async function goneAdvice(connection: Connection, name: string, owner: string): Promise<string | undefined> {
   const entries = await lookUp(connection.holdfast, name).catch(() => []);
   const holder = entries.flatMap(({ holders }) => holders).find((one) => one.owner === owner);

@@ -1,9 +1,9 @@
-/** Locks as JSON documents have them: durations `…Ms`, instants `…AtMs`, what is not known is null. */
+/** Formats locks for JSON documents: durations are `…Ms`, times are `…AtMs`, and unknown values are null. */
 import type { ShownLock } from "./found.js";
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** One lock of a list. `waiters` is how many there are. */
+/** One lock of a list. `waiters` is the number of waiters. */
 export function lockJson(lock: ShownLock): { readonly [key: string]: Json } {
   const { pause } = lock;
   return {
@@ -45,7 +45,7 @@ export function lockJson(lock: ShownLock): { readonly [key: string]: Json } {
   };
 }
 
-/** Who waits for a lock, as `show` lists them: `queue` has the first 100, next one first. */
+/** The waiters of a lock, as `show` lists them: `queue` has the first 100, starting with the next one. */
 export function queueJson(lock: ShownLock): { readonly [key: string]: Json } {
   const conditions = lock.conditions.map(({ name, waiterCount, waiters }) => ({
     name,
@@ -55,7 +55,7 @@ export function queueJson(lock: ShownLock): { readonly [key: string]: Json } {
   return { queue: lock.waiters.map(waiterJson), ...(conditions.length === 0 ? {} : { conditions }) };
 }
 
-/** What is known of any holder. */
+/** The facts that every holder has. */
 interface KnownHolder {
   readonly owner: string;
   readonly host: string | undefined;
@@ -71,7 +71,7 @@ interface KnownHolder {
   readonly goneSinceAtMs?: number | undefined;
 }
 
-/** One holder. `leaseLeftMs` is null for a foreign key without an end. */
+/** One holder. `leaseLeftMs` is null for a foreign key without an expiry. */
 export function holderJson(holder: KnownHolder): { readonly [key: string]: Json } {
   return {
     host: holder.host ?? null,

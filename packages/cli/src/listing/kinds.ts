@@ -1,11 +1,14 @@
-/** From a row of a list back to the lock. */
+/** Creates the lock object for an entry of a list. */
 import type { Holdfast, Lock } from "holdfast";
 import type { LockEntry } from "holdfast/admin";
 
-/** The most that a semaphore may have: of no account for a verb that takes none. */
+/** The largest possible number of permits. The value does not matter for verbs that acquire none. */
 const ANY_PERMITS = 1_000_000;
 
-/** The lock of that kind and name, for verbs that acquire nothing; undefined for kinds that nobody holds, and for locks of another topology. */
+/**
+ * Returns the lock for verbs that acquire nothing. Undefined for kinds without holders, and for locks of another
+ * topology.
+ */
 export function lockOf(
   holdfast: Holdfast,
   { kind, name, key, needsTopology }: Pick<LockEntry, "kind" | "name" | "key" | "needsTopology">,
@@ -37,7 +40,10 @@ const WEIGHT: Readonly<Record<LockEntry["state"], number>> = {
   free: 6,
 };
 
-/** What a name is used as, the most telling first: one name should be one kind, and is not always. */
+/**
+ * Orders the uses of a name, the most informative first. A name should be in use as only one kind, but that is not
+ * enforced.
+ */
 export function byWeight(entries: readonly LockEntry[]): LockEntry[] {
   const weightOf = ({ state, holders }: LockEntry): number => (holders.length > 0 ? 0 : WEIGHT[state]);
   return [...entries].sort((a, b) => weightOf(a) - weightOf(b));

@@ -2,7 +2,10 @@ import { usageError } from "../frame/exit-codes.js";
 import { textOf } from "../frame/values.js";
 import type { Call } from "../frame/verb.js";
 
-/** What `-m` said: others will read it in messages, lists and the history. @throws CliError 64  missing, or over 256 bytes */
+/**
+ * Returns the text of `-m`, which others read in messages, lists and the history. @throws CliError 64  missing, or over
+ * 256 bytes
+ */
 export function messageOf({ values }: Call, verb: string): string {
   const text = textOf(values, "message")?.trim();
   if (text === undefined || text === "") throw usageError(`${verb} needs -m WHY: everyone it affects sees the reason`);

@@ -1,16 +1,16 @@
-/** What a list lacks, and why, for whoever reads it. */
+/** Reports what is missing from a list, and why. */
 import { notify } from "../frame/output.js";
 import type { Call, Connection } from "../frame/verb.js";
 
-/** How much of it was looked at. */
+/** How much of the data was read. */
 export interface Extent {
-  /** How many servers did not answer. */
+  /** The number of servers that did not answer. */
   readonly unreachable: number;
-  /** False if there is more than was looked at. */
+  /** False if some data was not read. */
   readonly isComplete?: boolean;
 }
 
-/** Says on stderr what is missing, and nothing where nothing is. Never rejects. */
+/** Reports on stderr what is missing; prints nothing if the list is complete. Never rejects. */
 export async function reportMissing(
   { common, streams }: Pick<Call, "common" | "streams">,
   { nodes }: Pick<Connection, "nodes">,
@@ -28,7 +28,7 @@ export async function reportMissing(
   notify(streams, common, `${silence} is missing here`);
 }
 
-/** A list only counts them, so each is asked once more, for as long as a command may take. */
+/** A list contains only the number of silent servers, so ping each server again, for as long as a command may take. */
 async function silentAmong(nodes: ReturnType<Connection["nodes"]>): Promise<string[]> {
   const asked = await Promise.allSettled(nodes.map((node) => node.ping()));
   return nodes.flatMap(({ options: { host, port } }, i) =>

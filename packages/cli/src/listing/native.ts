@@ -1,13 +1,16 @@
 import { usageError } from "../frame/exit-codes.js";
 import type { CommonFlags } from "../frame/flags.js";
 
-/** For verbs that know locks in our own format only. @throws CliError 64 */
+/** Refuses foreign formats, for verbs that support only Holdfast's own format. @throws CliError 64 */
 export function onlyNative(verb: string, { protocol }: Pick<CommonFlags, "protocol">): void {
   if (protocol.format !== "native")
     throw usageError(`--protocol is for run, show and release; ${verb} knows native locks`);
 }
 
-/** For verbs that need an order which independent servers do not have. @throws CliError 64 */
+/**
+ * Refuses `--redlock`, for verbs that need an order of grants, which independent servers do not have. @throws CliError
+ * 64
+ */
 export function notOnRedlock(verb: string, { topology }: Pick<CommonFlags, "topology">, whyAndWhatElse: string): void {
   if (topology === "redlock") throw usageError(`${verb} is not to be had with --redlock: ${whyAndWhatElse}`);
 }

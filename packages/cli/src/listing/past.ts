@@ -1,4 +1,4 @@
-/** The history of locks, as `history`, `show`, `top` and `elect --who` show it. */
+/** The history of locks, as `history`, `show`, `top` and `elect --who` print it. */
 import type { Holdfast } from "holdfast";
 import {
   appendHistory,
@@ -16,22 +16,25 @@ import { clientIdOf } from "./people.js";
 
 export type { HistoryEntry } from "holdfast/admin";
 
-/** What has happened, newest first. Holds that go on are told by the lock itself, and are no past. */
+/** Returns past events, newest first. Holds that still run are not included, because the lock itself shows them. */
 export async function pastOf(holdfast: Holdfast, options: ReadHistoryOptions): Promise<readonly HistoryEntry[]> {
   return await readHistory(holdfast, { outcome: PAST_OUTCOMES, ...options });
 }
 
-/** How it can have gone. */
+/** The outcomes of events that are over. */
 export const PAST_OUTCOMES = ["released", "lost", "expired", "forced", "skipped", "paused", "resumed"] as const;
 
-/** Tells what this process does with its locks from now on. @returns stops, when all that was told is written or given up */
+/**
+ * Records what this process does with its locks from now on. @returns a function that stops the recording, and resolves
+ * when all events are written or given up
+ */
 export function recordOwn(holdfast: Holdfast): () => Promise<void> {
   const recording = recordHistory(holdfast);
   return async () => await recording.stop();
 }
 
 /**
- * Adds what was done to a lock to its history.
+ * Adds an operator's action to the history of a lock.
  *
  * @returns the failure as text; undefined if there was none. Never rejects, because the action itself has succeeded
  */
@@ -44,7 +47,7 @@ export async function recordDeed(holdfast: Holdfast, event: HistoryEvent): Promi
   }
 }
 
-/** How often an election has had another leader; undefined if nobody has told of any. */
+/** How often the leader of an election changed; undefined if no client recorded it. */
 export async function transitionsOf(holdfast: Holdfast, name: string, sinceMs: number): Promise<number | undefined> {
   const entries = await readHistory(holdfast, { name, sinceMs, limit: 10_000 });
   const terms = new Set(entries.filter(({ kind }) => kind === "election").map(({ token }) => token));
@@ -52,12 +55,12 @@ export async function transitionsOf(holdfast: Holdfast, name: string, sinceMs: n
   return terms.size === 0 ? undefined : terms.size;
 }
 
-/** Deeds of a person rather than of a holder. */
+/** Whether the entry is an action of an operator and not of a holder. */
 function isDeed({ outcome }: HistoryEntry): boolean {
   return outcome === "paused" || outcome === "resumed";
 }
 
-/** Who it was: the holder, or the person who did it. */
+/** The holder, or the person who acted. */
 function whoDid(entry: HistoryEntry): string | undefined {
   const { by, host, pid, clientName, owner } = entry;
   if (isDeed(entry) && by !== undefined) return by;
@@ -71,7 +74,7 @@ function durationText(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : formatMs(ms);
 }
 
-/** `by ana@ops-1: wrong deploy` */
+/** For example `by ana@ops-1: wrong deploy`. */
 function reasonText(entry: HistoryEntry): string | undefined {
   const { by, reason, label } = entry;
   const why = reason ?? label;
@@ -92,7 +95,7 @@ export function historyColumns({ withName }: { readonly withName: boolean }): re
   ];
 }
 
-/** One entry in documents. */
+/** One history entry for JSON documents. */
 export function historyJson(entry: HistoryEntry): object {
   return {
     name: entry.name,

@@ -1,8 +1,14 @@
-/** Who somebody is, in few words, as far as it is known. What comes out may be hostile text: it is made visible where it is printed. */
+/**
+ * Describes holders and operators in a few words, as far as they are known. The result may be hostile text, so it must
+ * be escaped where it is printed.
+ */
 import { hostname, userInfo } from "node:os";
 import type { Holder, WaitingClaim } from "holdfast";
 
-/** A claim as an operator wants to see it: `ci-7/4211 api`; the client's id if its record is gone; what a foreign client wrote. */
+/**
+ * A holder or waiter, as an operator wants to see it: `ci-7/4211 api`; the client's id if its record is gone; or the
+ * value that a foreign client wrote.
+ */
 export function whoIs({
   host,
   pid,
@@ -13,12 +19,12 @@ export function whoIs({
   return `${host}/${pid ?? "?"}${clientName ? ` ${clientName}` : ""}`;
 }
 
-/** The id of the client that made the owner id; undefined if another kind of client wrote it. */
+/** The client id in an owner id; undefined if the owner id is not from a Holdfast client. */
 export function clientIdOf(owner: string): string | undefined {
   return /^([\w-]+)\/\d+\/\d+\/\d+(?:\/|$)/.exec(owner)?.[1];
 }
 
-/** The person at this keyboard, for pauses and for the history: `ana@ops-1`. */
+/** The user who runs this command, for pauses and for the history: `ana@ops-1`. */
 export function whoAmI(): string {
   try {
     return `${userInfo().username}@${hostname()}`;

@@ -1,4 +1,4 @@
-/** Sentences about who has a lock, for people at 3 a.m. What is quoted in them is hostile text, made visible here. */
+/** Sentences about the state of a lock. They quote hostile text, which is escaped here. */
 
 import { plain } from "@holdfast/console/text";
 import type { Holder, Pause } from "holdfast";
@@ -8,7 +8,7 @@ import { leftText } from "./columns.js";
 import type { ShownLock } from "./found.js";
 import { whoIs } from "./people.js";
 
-/** What to add to a lock that this connection sees only in part; undefined for all others. */
+/** A note for a lock that this connection shows only in part; undefined for all others. */
 export function topologySentence({ needsTopology }: Pick<ShownLock, "needsTopology">): string | undefined {
   if (needsTopology === "redlock")
     return "is a Redlock: this is what one server knows of it. Use --redlock with all its servers";
@@ -17,12 +17,12 @@ export function topologySentence({ needsTopology }: Pick<ShownLock, "needsTopolo
   return undefined;
 }
 
-/** `: "release 4.2"`, or nothing. */
+/** Returns `: "release 4.2"`, or nothing without a label. */
 export function quoted(label: string | undefined): string {
   return label === undefined || label === "" ? "" : `: "${plain(label)}"`;
 }
 
-/** `ci-7/4211 api since 3m12s, lease left 24s, token 1795198449998240: "release 4.2"` */
+/** For example `ci-7/4211 api since 3m12s, lease left 24s, token 1795198449998240: "release 4.2"`. */
 export function holderSentence(holder: Holder & { readonly goneSinceAtMs?: number | undefined }, atMs: number): string {
   const { sinceAtMs, leaseLeftMs, token, label, goneSinceAtMs: gone } = holder;
   const facts = [
@@ -34,7 +34,7 @@ export function holderSentence(holder: Holder & { readonly goneSinceAtMs?: numbe
   return facts.join(", ") + quoted(label);
 }
 
-/** `ana@ops-1 since 1h04m, until 2026-11-22 18:00:00Z (2h10m): "db maintenance"` */
+/** For example `ana@ops-1 since 1h04m, until 2026-11-22 18:00:00Z (2h10m): "db maintenance"`. */
 export function pauseSentence({ by, sinceAtMs, untilAtMs, label }: Pause, atMs: number): string {
   return `${plain(by)} since ${formatMs(atMs - sinceAtMs)}, ${untilText(untilAtMs, atMs)}${quoted(label)}`;
 }

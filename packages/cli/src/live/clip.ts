@@ -1,4 +1,4 @@
-/** Fits a line into the width of a terminal. */
+/** Fits lines into the width of a terminal. */
 
 import { plain } from "@holdfast/console/text";
 import type { Column } from "../frame/output.js";
@@ -6,15 +6,18 @@ import type { Column } from "../frame/output.js";
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Extended_Pictographic}/u;
 const COMBINING = /[\p{Mn}\p{Me}]/u;
-/** What a line of ours may hold besides text: colours, which take no cell. Everything else was made visible before. */
+/**
+ * The only control sequences in a line are colors, which take no cell. All other control characters were escaped
+ * before.
+ */
 const ESC = "\x1b";
 const PIECES = new RegExp(`${ESC}\\[[\\d;]*m|.`, "gsu");
 const RESET = `${ESC}[0m`;
 
-/** The columns for a terminal of that width: none of these may take more than that share of it. */
+/** The largest share of the terminal's width that each of these columns may take. */
 const SHARES: Readonly<Record<string, number>> = { NAME: 0.4, HOLDER: 0.25 };
 
-/** Columns whose long cells end with `…`, so that one long name leaves room for the others. */
+/** Shortens long cells with `…`, so that one long name leaves room for the other columns. */
 export function fitted<Row>(columns: readonly Column<Row>[], width: number | undefined): readonly Column<Row>[] {
   if (width === undefined) return columns;
   return columns.map((column) => {
@@ -30,9 +33,9 @@ export function fitted<Row>(columns: readonly Column<Row>[], width: number | und
   });
 }
 
-/** The line cut to so many cells, the last of which is `…` if anything was cut off. Colours are kept, and ended. */
+/** Cuts the line to that number of cells. The last cell is `…` if anything was cut off. Colors are kept and closed. */
 export function clip(line: string, cells: number): string {
-  // Nearly every line is plain ASCII and fits.
+  // Nearly every line is plain ASCII and fits, so handle that case first.
   if (line.length <= cells && /^[ -~]*$/.test(line)) return line;
   let kept = "";
   let used = 0;
@@ -48,7 +51,7 @@ export function clip(line: string, cells: number): string {
     if (used + width > cells) return `${beforeLast}${cells < 1 ? "" : "…"}${isColoured ? RESET : ""}`;
     kept += piece;
     used += width;
-    // One cell is kept free for the mark until it is known that all fits.
+    // Reserve one cell for the `…` until the whole line is known to fit.
     if (used <= cells - 1) beforeLast = kept;
   }
   return kept;

@@ -3,9 +3,9 @@ import { usageError } from "../frame/exit-codes.js";
 import type { Streams } from "../frame/streams.js";
 
 /**
- * Asks the person at the terminal, and returns the answer. Empty at the end of the input.
+ * Asks the person at the terminal. Returns the answer, or an empty text at the end of the input.
  *
- * @throws CliError 64  there is no terminal; `otherwise` says what to do
+ * @throws CliError 64  there is no terminal; `otherwise` is the message and says what to do
  */
 export async function answerTo({ stdin, stderr }: Streams, question: string, otherwise: string): Promise<string> {
   if (stdin.isTTY !== true) throw usageError(otherwise);
@@ -19,10 +19,10 @@ export async function answerTo({ stdin, stderr }: Streams, question: string, oth
 }
 
 /**
- * Asks the person at the terminal, on stderr, since stdout may go elsewhere.
+ * Asks a yes/no question at the terminal. Prints it on stderr, because stdout may be redirected.
  *
  * @returns whether the answer begins with y; false at the end of the input
- * @throws CliError 64  there is no server to ask
+ * @throws CliError 64  there is no terminal
  */
 export async function confirmed(streams: Streams, question: string): Promise<boolean> {
   const answer = await answerTo(streams, question, "--force asks, and there is no terminal to ask on: add --yes");

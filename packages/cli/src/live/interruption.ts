@@ -1,27 +1,27 @@
-/** Signals that end what would go on for ever. */
+/** Handles the signals that end verbs that otherwise run forever. */
 import { constants } from "node:os";
 import { SIGNAL_BASE } from "../frame/exit-codes.js";
 
 const ENDING = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const;
 
-/** Listens until `stop`. */
+/** Handles signals until `stop` is called. */
 export interface Interruption {
-  /** Aborts at the first of them. */
+  /** Aborts at the first signal. */
   readonly signal: AbortSignal;
-  /** Ends it as a signal would: a key that was pressed. */
+  /** Ends the verb without a signal, for example when the user presses a key. */
   end(): void;
   /**
-   * What a verb exits with that a person watches until it is told to end: 0 after INT, which is how one ends it, and
-   * otherwise 128 and the signal.
+   * The exit code of a verb that a person watches until ending it: 0 after INT, because that is the usual way to end
+   * it, and otherwise 128 plus the signal.
    */
   exitCode(): number;
-  /** What a verb exits with that was about something: 128 and the signal, or 0 if none came. */
+  /** The exit code of a verb that has a task: 128 plus the signal, or 0 without a signal. */
   signalCode(): number;
-  /** Stops listening: from then on a signal does what it always does. */
+  /** Stops handling signals. From then on, signals have their default effect. */
   stop(): void;
 }
 
-/** Begins to listen for INT, TERM, HUP and QUIT. */
+/** Starts handling INT, TERM, HUP and QUIT. */
 export function listenForSignals(): Interruption {
   const controller = new AbortController();
   let came: (typeof ENDING)[number] | undefined;

@@ -1,7 +1,7 @@
-/** Keys of a terminal, one at a time, without Enter. */
+/** Reads keys from a terminal, one at a time and without Enter. */
 import type { Streams } from "../frame/streams.js";
 
-/** A key: one character that can be shown, or `enter`, `backspace`, `escape` or `interrupt`. */
+/** A key: one printable character, or `enter`, `backspace`, `escape` or `interrupt`. */
 export type Key = string;
 
 type Terminal = Streams["stdin"] & { setRawMode?(isRaw: boolean): unknown };
@@ -17,14 +17,13 @@ const NAMED: Readonly<Record<string, Key>> = {
 };
 
 const ESC = "\x1b";
-/** What an arrow or a function key sends. */
+/** The sequence that an arrow or function key sends. */
 const SEQUENCE = new RegExp(`${ESC}[[O][\\d;]*[ -/]*[@-~]`, "g");
 
 /**
- * Reads keys until the returned function is called, which gives the terminal back as it was. Arrows and function keys are
- * no keys of ours.
+ * Reads keys until the returned function is called, which restores the terminal. Arrow and function keys are ignored.
  *
- * @param onGone  called if the terminal has gone
+ * @param onGone  called if the terminal has gone away
  */
 export function readKeys(stdin: Streams["stdin"], onKey: (key: Key) => void, onGone: () => void): () => void {
   const terminal: Terminal = stdin;
@@ -44,7 +43,7 @@ export function readKeys(stdin: Streams["stdin"], onKey: (key: Key) => void, onG
   };
 }
 
-/** What a terminal sent, which may be several keys at once when somebody pastes. */
+/** Splits terminal input into keys. It contains several keys if the user pastes text. */
 export function keysOf(data: string): Key[] {
   const typed = data.replace(SEQUENCE, "");
   return Array.from(typed).flatMap(

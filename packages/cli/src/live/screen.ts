@@ -1,22 +1,22 @@
 /**
- * A terminal that shows one picture, again and again.
+ * A full-screen view on a terminal that is redrawn repeatedly.
  *
- * Each picture is one write that goes from line to line and clears what is left of each: nothing is erased before
- * something else stands there, so nothing flickers. What stood in the terminal before comes back at the end.
+ * Each redraw is a single write. It overwrites line by line and clears only the rest of each line, so the view does not
+ * flicker. The previous content of the terminal is restored at the end.
  */
 import type { Streams } from "../frame/streams.js";
 import { clip } from "./clip.js";
 
 const ENTER = "\x1b[?1049h\x1b[?25l";
 const LEAVE = "\x1b[?25h\x1b[?1049l";
-/** Terminals that know it show the picture when it is whole; all others ignore it. */
+/** Terminals that support these sequences show the view only when it is complete. All others ignore them. */
 const BEGIN = "\x1b[?2026h";
 const END = "\x1b[?2026l";
 const HOME = "\x1b[H";
 const REST_OF_LINE = "\x1b[K";
 const REST_OF_SCREEN = "\x1b[J";
 
-/** See the file header. */
+/** A full-screen view on a terminal. */
 export class Screen {
   readonly #out: Streams["stdout"] & { readonly rows?: number };
   readonly #onResize: () => void;
@@ -25,7 +25,7 @@ export class Screen {
   readonly #stopped = (): void => this.#stop();
   readonly #continued = (): void => this.#start();
 
-  /** @param onResize  called when the terminal has another size, after the last picture was drawn again */
+  /** @param onResize  called after the terminal was resized and the last view was redrawn */
   constructor(out: Streams["stdout"], onResize: () => void = () => {}) {
     this.#out = out;
     this.#onResize = () => {
@@ -34,12 +34,12 @@ export class Screen {
     };
   }
 
-  /** How many lines fit. */
+  /** The number of lines that fit. */
   get rows(): number {
     return this.#out.rows ?? 24;
   }
 
-  /** Takes the terminal. */
+  /** Takes over the terminal. */
   open(): void {
     this.#start();
     this.#out.on("resize", this.#onResize);
@@ -47,7 +47,7 @@ export class Screen {
     process.on("SIGCONT", this.#continued);
   }
 
-  /** Shows these lines, cut to what fits. */
+  /** Shows these lines, cut to the size of the terminal. */
   draw(lines: readonly string[]): void {
     this.#last = lines;
     if (!this.#isOpen) return;
@@ -56,7 +56,7 @@ export class Screen {
     this.#out.write(`${BEGIN}${HOME}${shown.join("\r\n")}${REST_OF_SCREEN}${END}`);
   }
 
-  /** Gives the terminal back. A second call does nothing. */
+  /** Restores the terminal. A second call does nothing. */
   close(): void {
     this.#out.off("resize", this.#onResize);
     process.off("SIGTSTP", this.#stopped);

@@ -1,4 +1,4 @@
-/** `--watch`: the same look again and again, on a terminal in place, and otherwise one after the other. */
+/** `--watch`: repeats a reading. A terminal shows each result in place; other outputs get one after the other. */
 
 import { plain, redact } from "@holdfast/console/text";
 import { sleep } from "../frame/durations.js";
@@ -10,17 +10,17 @@ import { formatInstant } from "../text/instants.js";
 import { listenForSignals } from "./interruption.js";
 import { Screen } from "./screen.js";
 
-/** One view: lines for people, and a document for programs. */
+/** One result: lines for people, and a document for programs. */
 export interface View {
   readonly lines: readonly string[];
   readonly json: object;
 }
 
-/** What `--watch` means without a value. */
+/** The interval of `--watch` without a value. */
 export const USUAL_WATCH = "2s";
 
 /**
- * Reads every `intervalMs` until INT, TERM or HUP. An unreachable Redis is reported once, and tried again.
+ * Reads every `intervalMs` until INT, TERM or HUP. An unreachable Redis is reported once, and then tried again.
  *
  * @returns the exit code
  * @throws the first error of `read`, and later every error except an unreachable Redis
@@ -44,7 +44,7 @@ export async function watch(call: Call, intervalMs: number, read: () => Promise<
   }
 }
 
-/** The failure, if it may pass. @throws the error otherwise */
+/** Returns the failure if it is temporary. @throws the error otherwise */
 function passing(error: unknown): CliError {
   const failure = failureOf(error);
   if (failure.code !== EXIT.unreachable) throw error;

@@ -1,23 +1,23 @@
 /**
- * What is answered from texts that were written when the package was made: help and the version. frame/dispatch.ts says the
- * same; who asks for it here has not waited for the command to be loaded.
+ * Prints help and the version from texts that were generated when the package was built. frame/dispatch.ts prints the
+ * same texts, but only after the whole command is loaded, which takes longer.
  */
 
-/** What scripts/pack.mjs writes beside the command. */
+/** The texts, which scripts/pack.mjs writes next to the command. */
 export interface Answers {
   readonly version: string;
   readonly help: string;
-  /** By verb. */
+  /** The help text of each verb, by verb. */
   readonly verbs: Readonly<Record<string, string>>;
 }
 
 const ASKS_HELP = /^(?:--help|-h)$/;
 
 /**
- * The answer, if the words ask for nothing else; undefined for whatever the command has to look at itself.
+ * Returns the text if the words ask only for help or the version; undefined if the full command must handle them.
  *
  * @param words    without the program's own name
- * @param answers  called only if they may have it
+ * @param answers  reads the texts; called only if the words may ask for one of them
  */
 export function answerTo(words: readonly string[], answers: () => Answers): string | undefined {
   const [first = "help", second, ...more] = words;

@@ -1,10 +1,12 @@
 /**
- * Loads a file of CommonJS with what V8 compiled of it the last time, kept beside it.
+ * Loads a CommonJS file together with the code that V8 compiled for it in an earlier run. The compiled code is cached
+ * in a file next to it.
  *
- * To compile the command takes a third of its start. What is kept is of one V8, and of this very text: it is found by the one
- * and checked against the other. Neither tells who made it, and V8 runs what it is given: it is taken only from somebody who
- * could change the command as well, or this process, and only where nobody else can write. In a folder that the group or all
- * may write to, and in one that we may not, everything is compiled each time.
+ * Compiling the command takes a third of its start-up time. The name of the cache file contains the version of Node,
+ * and its content starts with a digest of the source and the compiled code. Neither proves who wrote the cache, and V8
+ * runs whatever it contains. So the cache is used only if its owner is the owner of the command, root or the current
+ * user, and only if no other user can write it. In a folder that the group or others may write to, or that this process
+ * may not write to, the file is compiled at every start.
  */
 import { isAscii } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -27,18 +29,21 @@ import { dirname } from "node:path";
 import { Script } from "node:vm";
 
 const DIGEST_BYTES = 32; // of SHA-256
-/** V8 forgets what it compiled and did not use for long, and a cache without it would be kept for good. */
+/**
+ * V8 discards compiled functions that are unused for long. After a longer run they would be missing from the cache for
+ * good.
+ */
 const LONGEST_LIFE_MS = 60_000;
-/** Whoever starts the command next may be another user. */
+/** The next run of the command may be by another user, who must be able to read the cache. */
 const READABLE = 0o644;
 const WRITABLE_BY_OTHERS = 0o022;
-/** Neither through a link nor, where it is a pipe, waiting for somebody to write. */
+/** Do not follow a link, and do not block if the file is a pipe without a writer. */
 const OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Runs the file; for `require` it is loaded then.
+ * Runs the file and registers it, so that `require` treats it as loaded.
  *
- * @param file  absolute, with its links resolved
+ * @param file  absolute path with links resolved
  */
 export function loadWithCache(file: string): void {
   const bytes = readFileSync(file);
@@ -46,12 +51,12 @@ export function loadWithCache(file: string): void {
   const place = `${file}.${process.version}-${process.arch}.cache`;
   const cachedData = isWanted ? compiledBefore(place, file, bytes) : undefined;
   const source = bytes.toString(isAscii(bytes) ? "latin1" : "utf8");
-  // As Node does it; the line that names a program is none to run.
+  // The wrapper that Node uses. A `#!` line is not JavaScript, so it becomes a comment.
   const code = `(function (exports, require, module, __filename, __dirname) {${source.replace(/^#!/, "//")}\n})`;
   const script = new Script(code, { filename: file, ...(cachedData === undefined ? {} : { cachedData }) });
   if (isWanted && (cachedData === undefined || script.cachedDataRejected === true)) {
     process.once("exit", (exitCode) => {
-      // What failed may have left something to do for those that listen after us.
+      // After a failure, exit quickly: later exit listeners may still have work to do.
       if (exitCode === 0 && performance.now() < LONGEST_LIFE_MS) keep(place, bytes, script);
     });
   }
@@ -63,7 +68,10 @@ export function loadWithCache(file: string): void {
   module.loaded = true;
 }
 
-/** Undefined if there is none, or if it is not whole, of another text, or of somebody who is not trusted. */
+/**
+ * Returns the cached code. Undefined if the cache is missing, incomplete, from another source, or from an untrusted
+ * user.
+ */
 function compiledBefore(place: string, file: string, source: Buffer): Buffer | undefined {
   try {
     const descriptor = openSync(place, OPEN);
@@ -81,21 +89,24 @@ function compiledBefore(place: string, file: string, source: Buffer): Buffer | u
 }
 
 /**
- * Whether only somebody who is trusted can have written it: the owner of the command, root, or who runs it.
+ * Whether only a trusted user can have written the cache: the owner of the command, root, or the current user.
  *
- * @param commandUid  who owns the command
+ * @param commandUid  the user id of the command's owner
  */
 export function isTrusted(kept: Pick<Stats, "uid" | "mode" | "isFile">, commandUid: number): boolean {
   const isOfOurs = [commandUid, 0, process.geteuid?.()].includes(kept.uid);
   return kept.isFile() && isOfOurs && (kept.mode & WRITABLE_BY_OTHERS) === 0;
 }
 
-/** A sticky folder, too: others cannot replace what is there, but be the first to put something there. */
+/**
+ * Whether others may create files in the folder. The sticky bit does not help: others cannot replace a file there, but
+ * they can create it first.
+ */
 function isOpenToOthers(folder: string): boolean {
   return (statSync(folder).mode & WRITABLE_BY_OTHERS) !== 0;
 }
 
-/** By name in one step, since others may be reading or writing it. Never throws. */
+/** Writes the cache and renames it in one step, because other processes may be reading or writing it. Never throws. */
 function keep(place: string, source: Buffer, script: Script): void {
   const draft = `${place}.${process.pid}`;
   try {
@@ -104,7 +115,7 @@ function keep(place: string, source: Buffer, script: Script): void {
     const compiled = script.createCachedData();
     const descriptor = openSync(draft, "wx", READABLE);
     try {
-      // Whatever the umask is: it may add nobody who writes, nor take away those who read.
+      // Set the mode regardless of the umask: others must be able to read the file and must not be able to write it.
       fchmodSync(descriptor, READABLE);
       writeFileSync(descriptor, Buffer.concat([digestOf(source, compiled), compiled]));
       renameSync(draft, place);
@@ -113,7 +124,7 @@ function keep(place: string, source: Buffer, script: Script): void {
       rmSync(draft, { force: true });
     }
   } catch {
-    // Then it is compiled next time, too.
+    // Without a cache, the next start compiles again.
   }
 }
 

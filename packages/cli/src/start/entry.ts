@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 /**
- * What the published command begins with. It prints help and the version by itself, and loads the command for all else. In the
- * repository main.ts is started without it.
+ * The entry point of the published command. It prints help and the version itself, and loads the full command for
+ * everything else. In the repository, main.ts is started directly.
  */
 import { readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { ProcessStreams } from "../frame/streams.js";
 import { type Answers, answerTo } from "./answers.js";
 
-// Bundled as CommonJS: Node is spared its loader of modules, which takes longer than what is printed.
+// This file is bundled as CommonJS, because starting Node's ES module loader takes longer than printing the text.
 declare const __dirname: string;
 
 const answer = answerTo(process.argv.slice(2), readAnswers);
@@ -20,7 +20,10 @@ function readAnswers(): Answers {
   return JSON.parse(readFileSync(join(__dirname, "answers.json"), "utf8")) as Answers;
 }
 
-/** Without the streams of `process`, which take longer to open. What is in the way is left to the command, which waits. */
+/**
+ * Writes the text without the streams of `process`, which take longer to open. If the output is blocked, the full
+ * command writes the text, because it can wait.
+ */
 function isPrinted(text: string): boolean {
   const bytes = Buffer.from(text);
   let at = 0;
@@ -28,7 +31,8 @@ function isPrinted(text: string): boolean {
     while (at < bytes.length) at += writeSync(1, bytes, at);
   } catch {
     if (at === 0) return false;
-    // A pipe that is nearly full takes a part. It cannot be said twice: the rest waits here.
+    // A pipe that is nearly full accepts only a part. Printing again would repeat that part, so wait here to write the
+    // rest.
     new ProcessStreams().stdout.write(bytes.subarray(at));
   }
   return true;

@@ -1,4 +1,4 @@
-/** Moments as people write and read them. */
+/** Parses and formats points in time. */
 import { parseDuration } from "../frame/durations.js";
 import { usageError } from "../frame/exit-codes.js";
 
@@ -6,11 +6,12 @@ const CLOCK = /^(\d{1,2}):(\d{2})$/;
 const ISO = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/;
 
 /**
- * A moment that lies ahead: `18:30` (the next one, local time), `2026-11-23`, `2026-11-23T18:30`, with `Z` or an offset if not local.
+ * Parses a time in the future: `18:30` (the next one, local time), `2026-11-23`, or `2026-11-23T18:30` with `Z` or an
+ * offset if it is not local.
  *
- * @param flag  for the message, as it was typed
+ * @param flag  for the message, as the user typed it
  * @returns ms since 1970
- * @throws CliError 64  not a moment, or one that has passed
+ * @throws CliError 64  not a time, or a time in the past
  */
 export function parseInstant(flag: string, text: string, nowMs: number): number {
   const atMs = clockAtMs(text, nowMs) ?? (ISO.test(text) ? Date.parse(text.replace(" ", "T")) : Number.NaN);
@@ -30,7 +31,7 @@ function clockAtMs(text: string, nowMs: number): number | undefined {
   return at.getTime();
 }
 
-/** When a time given as `--for D` or `--until T` ends; undefined if neither was given. @throws CliError 64 */
+/** Returns the end that `--for D` or `--until T` sets; undefined if neither was given. @throws CliError 64 */
 export function endOf(
   given: { readonly for: string | undefined; readonly until: string | undefined },
   nowMs: number,
@@ -41,7 +42,7 @@ export function endOf(
   return given.until === undefined ? undefined : parseInstant("--until", given.until, nowMs);
 }
 
-/** `2026-11-22 06:00:02Z`: to the second, in UTC, since hosts of one fleet may stand in many zones. */
+/** `2026-11-22 06:00:02Z`: in seconds and UTC, because the hosts may be in different time zones. */
 export function formatInstant(atMs: number): string {
   return `${new Date(atMs).toISOString().slice(0, 19).replace("T", " ")}Z`;
 }

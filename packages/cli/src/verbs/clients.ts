@@ -1,4 +1,4 @@
-/** `holdfast clients`: the processes that use locks, and which of them are gone. */
+/** `holdfast clients`: lists the processes that use locks, and which of them are gone. */
 
 import { type ClientEntry, clients, surveyAll } from "holdfast/admin";
 import { formatMs } from "../frame/durations.js";
@@ -49,7 +49,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { heading: "VERSION", cell: ({ client }) => client.version },
 ];
 
-/** The verb. */
+/** The verb `clients`. */
 export const clientsVerb: Verb = {
   name: "clients",
   usage: "holdfast clients [--gone]",

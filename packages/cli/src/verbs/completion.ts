@@ -1,11 +1,11 @@
-/** `holdfast completion SHELL`: prints the completions that the package comes with. */
+/** `holdfast completion SHELL`: prints the completions that the package contains. */
 import { existsSync, readFileSync } from "node:fs";
 import { CliError, EXIT, usageError } from "../frame/exit-codes.js";
 import type { Verb } from "../frame/verb.js";
 
 const FILES: Readonly<Record<string, string>> = { bash: "holdfast.bash", zsh: "_holdfast", fish: "holdfast.fish" };
 
-/** The verb. */
+/** The verb `completion`. */
 export const completion: Verb = {
   name: "completion",
   usage: "holdfast completion bash|zsh|fish",
@@ -28,7 +28,7 @@ which it reads from Redis.
   },
 };
 
-/** This file may be bundled, so it looks further up as well. */
+/** Search two parent folders, because this file may be bundled. */
 function placeOf(file: string): URL {
   for (const up of ["../completions/", "../../completions/"]) {
     const place = new URL(`${up}${file}`, import.meta.url);

@@ -1,4 +1,4 @@
-/** `holdfast console`: the web console on a port of its own. */
+/** `holdfast console`: serves the web console on a separate port. */
 import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 import type { ActionName, ConsoleSettings } from "@holdfast/console";
@@ -15,7 +15,7 @@ import type { Call, Connection, Verb } from "../frame/verb.js";
 
 const PORT = 8_087;
 
-/** The verb. */
+/** The verb `console`. */
 export const consoleVerb: Verb = {
   name: "console",
   usage: "holdfast console -r URL [flags]",
@@ -89,12 +89,12 @@ ends the console.`,
   },
 };
 
-/** What the flags and their variables say. */
+/** The settings from the flags and their variables. */
 interface ConsoleFlags {
   readonly host: string;
   readonly port: number;
   readonly token: string;
-  /** Whether nobody gave one, so that it has to be shown. */
+  /** Whether the token was generated here, so that it must be printed. */
   readonly isTokenOurs: boolean;
   readonly isOpened: boolean;
   readonly isRetried: boolean;
@@ -158,7 +158,7 @@ function linkOf(call: Call, address: string, first: Connection | undefined): Lin
         ...{ holdfast, prefix, topology },
         servers: () => connection.nodes(),
         examine: async () => {
-          // It is long, and most consoles never run it.
+          // Import the doctor on demand, because it is large and most consoles never run it.
           const [{ examine }, { readDeadlocks }, { targetsOf }] = await Promise.all([
             import("../doctor/examine.js"),
             import("../doctor/read/deadlocks.js"),
@@ -176,7 +176,7 @@ function linkOf(call: Call, address: string, first: Connection | undefined): Lin
   };
 }
 
-/** For people who read the terminal, and for what collects it: one line, which no name can break out of. */
+/** Writes an audit line to stderr. JSON keeps it on one line, whatever the lock names contain. */
 function auditLine({ stderr }: Streams): NonNullable<ConsoleSettings["audit"]> {
   return (line) => stderr.write(`${redact(JSON.stringify({ audit: line }))}\n`);
 }

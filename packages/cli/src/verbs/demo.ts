@@ -1,4 +1,4 @@
-/** `holdfast demo`: locks at work, on a store of its own or on a Redis. */
+/** `holdfast demo`: shows locks at work, on an embedded store or on a Redis server. */
 import { createHoldfast, type Holdfast, type Store } from "holdfast";
 import { givePrefixBack, removeKeys, takePrefix } from "../demo/leftovers.js";
 import { type Play, type PlaySummary, play } from "../demo/play.js";
@@ -35,10 +35,10 @@ holdfast ls -r URL --prefix ${PREFIX} --watch
 Exit code 0; 1 if ${PREFIX} is in use, or if a payment was settled twice or
 never.`;
 
-/** For processes that begin late, and what is cleared away at the end. */
+/** Extra lifetime of the marker, for processes that start late and for the cleanup at the end. */
 const MARKER_SPARE_MS = 600_000;
 
-/** The verb. */
+/** The verb `demo`. */
 export const demo: Verb = {
   name: "demo",
   usage: "holdfast demo [-r URL] [--workers N] [--for D] [--chaos] [--no-open]",
@@ -78,7 +78,7 @@ export const demo: Verb = {
   },
 };
 
-/** To people on stdout; with `--json` stdout is for the summary. */
+/** Prints the story on stdout; with `--json` on stderr, because stdout is for the summary. */
 function storyteller({ streams, common }: Call): (line: string) => void {
   if (common.isQuiet) return () => {};
   const out = common.isJson ? streams.stderr : streams.stdout;
@@ -86,7 +86,7 @@ function storyteller({ streams, common }: Call): (line: string) => void {
 }
 
 async function playHere(call: Call, facts: Omit<Play, "hire">): Promise<PlaySummary> {
-  // A package of its own, and not asked for by those who have a Redis.
+  // Imported on demand, because it is a separate package that is not needed with a Redis server.
   const { embedded, Keyspace } = await import("@holdfast/embedded");
   const keyspace = new Keyspace();
   const openStore = (): Store => embedded({ keyspace });
@@ -97,7 +97,7 @@ async function playHere(call: Call, facts: Omit<Play, "hire">): Promise<PlaySumm
   );
 }
 
-/** Plays while the console shows it to whoever reads its address; a program that wants the summary has no use for it. */
+/** Plays the demo and shows it in the console. There is no console with `--json` or `--quiet`. */
 async function watched(
   { common, streams, values }: Call,
   holdfast: Holdfast,
@@ -150,7 +150,7 @@ async function playOnRedis(call: Call, facts: Omit<Play, "hire">): Promise<PlayS
 
 function report({ common, streams }: Call, workers: number, summary: PlaySummary, signalCode: number): number {
   const { withoutLock, withLock, deaths, faults } = summary;
-  // What was cut short by a signal has nothing to prove.
+  // A demo that a signal ended early is not checked for faults.
   const isWell = faults.length === 0 || signalCode !== 0;
   if (common.isJson) {
     streams.stdout.write(jsonLine({ workers, ...summary, ok: isWell }));

@@ -1,4 +1,4 @@
-/** `holdfast doctor`: looks for what may go wrong with the locks on this Redis. */
+/** `holdfast doctor`: looks for risks to the locks on this Redis server. */
 
 import { redact } from "@holdfast/console/text";
 import { examine, NobodyAnswersError } from "../doctor/examine.js";
@@ -13,7 +13,7 @@ import { durationOf, isGiven, textOf, type Values } from "../frame/values.js";
 import type { Call, Verb } from "../frame/verb.js";
 import { wrapped } from "../frame/wrapped.js";
 
-/** The verb. */
+/** The verb `doctor`. */
 export const doctor: Verb = {
   name: "doctor",
   usage: "holdfast doctor [--strict] [--only IDS] [--lease D] [--for D]",
@@ -80,7 +80,7 @@ async function run({ values, positionals, common, streams, connect }: Call): Pro
   }
 }
 
-/** @throws CliError 64  an id that is none */
+/** @throws CliError 64  an unknown check id */
 function idsIn(values: Values): readonly string[] | undefined {
   const text = textOf(values, "only");
   if (text === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** `holdfast history`: who held what, and how it ended. */
+/** `holdfast history`: shows who held which lock, and how each hold ended. */
 import { readHistory } from "holdfast/admin";
 import { EXIT, usageError } from "../frame/exit-codes.js";
 import { jsonLine, paintFor, table } from "../frame/output.js";
@@ -22,14 +22,14 @@ recorded. Programs are recorded if they call recordHistory.
 expired: the lease ended without a release, and the client is gone.
 skipped: a run that was not granted the lock. Exit code 0.`;
 
-/** Matches the names that contain the text, whatever characters it has. */
+/** A pattern that matches names containing the text. Special characters in the text are escaped. */
 function patternOf(part: string | undefined): { readonly pattern?: string } {
   return part === undefined ? {} : { pattern: `*${part.replace(/[\\*?[]/g, "\\$&")}*` };
 }
 
 const LONGEST_SINCE_MS = 31_536_000_000;
 
-/** The verb. */
+/** The verb `history`. */
 export const history: Verb = {
   name: "history",
   usage: "holdfast history [NAME | --name-part TEXT] [flags]",

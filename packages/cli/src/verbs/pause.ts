@@ -1,4 +1,4 @@
-/** `holdfast pause`: keeps a lock from being granted while somebody works on what it protects. */
+/** `holdfast pause`: prevents grants of a lock during maintenance of what it protects. */
 
 import { plain, redact, shellWord, unreadableSentence } from "@holdfast/console/text";
 import type { Holdfast } from "holdfast";
@@ -33,11 +33,11 @@ Hold it instead: holdfast run NAME --redlock --hold
 Exit code 0; 1 if it is already paused (that pause stays); 65 if its kind
 cannot be paused.`;
 
-/** The kinds that can be paused, as `Holdfast.pause` names them. */
+/** The kinds that can be paused, under the names that `Holdfast.pause` uses. */
 type PauseKind = NonNullable<Parameters<Holdfast["pause"]>[1]["kind"]>;
 const PAUSABLE: readonly PauseKind[] = ["mutex", "semaphore", "read-write-lock", "election"];
 
-/** The verb. */
+/** The verb `pause`. */
 export const pause: Verb = {
   name: "pause",
   usage: "holdfast pause NAME -m WHY [--for D | --until T]",
@@ -58,7 +58,7 @@ export const pause: Verb = {
     );
     const label = messageOf(call, "pause");
     const end = { for: textOf(values, "for"), until: textOf(values, "until") };
-    endOf(end, Date.now()); // what is wrong with it is said before anything is asked
+    endOf(end, Date.now()); // report a wrong time before any request is sent
     const connection = await call.connect();
     try {
       const { holdfast } = connection;
@@ -104,7 +104,10 @@ export const pause: Verb = {
   },
 };
 
-/** What does the same on independent servers, for as long as it runs: with those that were named here, without their passwords. */
+/**
+ * Returns the command that has the same effect on independent servers while it runs. It names the servers of this call
+ * without their passwords.
+ */
 function holdInstead({ values }: Call, name: string): string {
   const servers = textsOf(values, "redis").map((url) => ` -r ${shellWord(redact(url))}`);
   return `holdfast run ${shellWord(plain(name))}${servers.join("")} --redlock --hold -m WHY`;

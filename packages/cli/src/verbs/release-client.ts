@@ -17,7 +17,7 @@ import { whoAmI, whoIs } from "../listing/people.js";
 import { serverNowMs } from "../listing/server-time.js";
 import { answerTo } from "../live/confirmation.js";
 
-/** Flags of `release` that name one holder of one lock. */
+/** Flags of `release` that identify one holder of one lock. */
 const OTHER_FLAGS = ["token", "owner"] as const;
 
 /** One hold of the client. */
@@ -26,17 +26,17 @@ interface Hold {
   readonly holder: ShownLock["holders"][number];
 }
 
-/** How it went with one hold. */
+/** The result for one hold. */
 interface Outcome extends Hold {
   readonly released: boolean;
 }
 
 /**
- * Shows what the client holds, asks for the number of holds, and releases them one by one, each only from the owner that
- * was shown.
+ * Shows what the client holds, asks the user to type the number of holds, and releases them one by one. Each is
+ * released only if the owner is still the one that was shown.
  *
  * @returns the exit code
- * @throws CliError 64  the client is not gone and there is no `--force`, or there is no terminal and no `--yes`
+ * @throws CliError 64  the client is not gone and `--force` is missing, or there is neither a terminal nor `--yes`
  */
 export async function releaseClient(call: Call, clientId: string, reason: string): Promise<number> {
   const { common, positionals, values } = call;
@@ -84,7 +84,7 @@ function holdsOf(locks: readonly LockEntry[], clientId: string): readonly Hold[]
     );
 }
 
-/** On stderr, because stdout has the result. */
+/** Prints the preview on stderr, because stdout is for the result. */
 function preview({ common, streams }: Call, client: ClientEntry, holds: readonly Hold[], atMs: number): void {
   if (common.isQuiet) return;
   const [{ holder }] = holds as readonly [Hold, ...Hold[]];
@@ -99,7 +99,7 @@ function preview({ common, streams }: Call, client: ClientEntry, holds: readonly
   streams.stderr.write(table(columns, rows, { paint: paintFor(streams.stderr, common.color) }));
 }
 
-/** Whether somebody typed the number of locks, or said `--yes` before. @throws CliError 64  there is no terminal to ask on */
+/** Whether the user typed the number of locks or passed `--yes`. @throws CliError 64  there is no terminal to ask on */
 async function isAgreed({ streams, values }: Call, count: number): Promise<boolean> {
   if (isGiven(values, "yes")) return true;
   const question = `Release ${counted(count)}? Type the number to confirm: `;

@@ -1,4 +1,4 @@
-/** `holdfast release`: takes a lock away from the holder that somebody has seen, and from nobody else. */
+/** `holdfast release`: force-releases a lock from the holder that you name, and from no other. */
 
 import { plain } from "@holdfast/console/text";
 import type { Holder } from "holdfast";
@@ -38,7 +38,7 @@ that checks the token prevents that.
 Exit code 0; 1 if the lock is not held, has another holder, or you said no.
 --json: {"v":1,"released":…,"holder":…,"next":…}.`;
 
-/** The verb. */
+/** The verb `release`. */
 export const release: Verb = {
   name: "release",
   usage: `holdfast release NAME (--token T | --owner ID | --force [--yes]) -m WHY
@@ -90,7 +90,7 @@ function whoseOf({ values }: Call): Whose | undefined {
   return owner === undefined ? undefined : { owner };
 }
 
-/** The only holder, if somebody agrees; undefined if there is none or somebody does not. */
+/** Returns the only holder if the user confirms; undefined if there is no holder or the user declines. */
 async function chosen(call: Call, name: string, found: readonly Found[], atMs: number): Promise<Whose | undefined> {
   const holders = found.flatMap(({ entry }) => entry.holders);
   const [holder, second] = holders;
@@ -148,7 +148,7 @@ async function take(
   return EXIT.done;
 }
 
-/** Tries each use of the name: a holder that was not in sight a moment ago may be there by now. */
+/** Tries to release each use of the name, because the holder may have acquired the lock since it was read. */
 async function releaseFirst(
   found: readonly Found[],
   options: Whose & { readonly reason: string; readonly by: string },

@@ -22,7 +22,7 @@ one immediately.
 
 Exit code 0; 1 if it is not paused.`;
 
-/** The verb. */
+/** The verb `resume`. */
 export const resume: Verb = {
   name: "resume",
   usage: "holdfast resume NAME [-m WHY]",
@@ -64,7 +64,7 @@ export const resume: Verb = {
 
 type Ended = Extract<Awaited<ReturnType<Holdfast["resume"]>>, { outcome: "resumed" }> & { readonly kind: string };
 
-/** Ends the pause of whatever kind the name is paused as; undefined if it is not. */
+/** Ends the pause, whatever kind is paused; undefined if the name is not paused. */
 async function end(
   holdfast: Holdfast,
   common: Parameters<typeof findLocks>[1],
@@ -73,7 +73,7 @@ async function end(
 ): Promise<Ended | undefined> {
   for (const { entry } of await findLocks(holdfast, common, name)) {
     if (entry.pause === undefined) continue;
-    // What is paused is of a kind that can be.
+    // A paused lock is always of a kind that can be paused.
     const kind = entry.kind as NonNullable<Parameters<Holdfast["resume"]>[1]["kind"]>;
     const outcome = await holdfast.resume(name, { by, kind });
     if (outcome.outcome === "resumed") return { ...outcome, kind };

@@ -1,4 +1,6 @@
-/** Rights and passwords, on a real server: what is missing is named, and the line that is printed mends it. */
+/**
+ * Tests permissions and passwords on a real server: the doctor names what is missing, and the printed command fixes it.
+ */
 import { leastPrivilege } from "holdfast/diagnosis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
@@ -8,19 +10,20 @@ import { at, examined, expectNothingCritical, expectNoWarning, said } from "./ex
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const SMALLEST = leastPrivilege("hf").server;
-/** Of another topology than this one. */
+/** Rules of a topology that this test does not use. */
 const NOT_HERE = new Set(["&hf:redlock:*"]);
 
 let server: RedisServer;
 let users = 0;
 
 beforeAll(async () => {
-  // The second address is none of this machine, so nobody gets in there; yet it is what the server would listen to.
+  // The second address does not belong to this machine, so no client can connect to it. But the server is configured to
+  // accept connections there.
   server = await startRedis({ args: ["--bind", "127.0.0.1 -192.0.2.1", "--protected-mode", "no"] });
 });
 afterAll(() => server?.stop());
 
-/** A user with these rules, and how to connect as it. */
+/** Creates a user with these rules, and a target that connects as this user. */
 async function user(rules: readonly string[]): Promise<{ name: string; target: ReturnType<typeof at> }> {
   users += 1;
   const name = `user${users}`;
@@ -45,7 +48,7 @@ test.each(SMALLEST.filter((rule) => !NOT_HERE.has(rule)))(
   "without %s it is named, and the printed line mends it",
   async (rule) => {
     const { name, target } = await user(SMALLEST.filter((one) => one !== rule));
-    // Scripts of the doctor that others have loaded may be called without the right to load any.
+    // A doctor's script that another user has loaded can be called without the permission to load scripts.
     const lacking = (await examined([target], ["acl"])).filter(({ status }) => status === "finding");
     const named = lacking.filter(({ measured }) => measured.split(/[ ,]+/).includes(rule));
     expect(named.map(({ measured }) => measured)).toHaveLength(1);
@@ -105,7 +108,7 @@ test("a server without a password is open unless its address, its default user o
   expect(await exposure()).toBe("ok: no access to keys without a password");
   await server.command("ACL", "SETUSER", "default", "+@all", "resetpass", ">hidden");
   expect(await exposure()).toBe("ok: no access without a password");
-  // Whoever has no password gets no examination, and no clean bill either.
+  // Without a password the doctor cannot examine the server, and must not report that all is well.
   await expect(examined([at(server.port)], ["exposure"])).rejects.toThrow("NOAUTH");
 });
 

@@ -1,4 +1,4 @@
-/** The pages about the doctor describe every check in the check's own words. */
+/** Tests that the pages about the doctor describe every check in the check's own words. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -14,7 +14,7 @@ const PAGES = [
 ];
 const SECTION = /(<!-- checks: [^>]*-->\n)[\s\S]*(<!-- end of checks -->)/;
 
-/** The checks as the binding table of the command line has them, and behind them that of which the recipes speak. */
+/** The checks as the command line binds them, followed by the check that the recipes mention. */
 const ALL = [
   ...[
     "eviction",

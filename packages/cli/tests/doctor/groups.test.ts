@@ -1,4 +1,4 @@
-/** Servers that belong together: a quorum, a Sentinel set, a cluster. Every node is examined. */
+/** Tests servers that work together: a quorum, a Sentinel set, a cluster. Every node is examined. */
 
 import { createHoldfast, StoreError } from "holdfast";
 import { leastPrivilege } from "holdfast/diagnosis";
@@ -21,7 +21,7 @@ beforeAll(async () => {
   const start = (): Promise<RedisServer> => startRedis();
   [cluster, sentinel, servers] = await Promise.all([
     startCluster({ masters: 2 }),
-    // Nobody is to take over here, however long a machine stands still.
+    // A long timeout, so that no failover starts on a slow machine.
     startSentinel({ replicas: 1, downAfterMs: 60_000 }),
     Promise.all([start(), start(), start()]),
   ]);
@@ -88,7 +88,7 @@ test("a server that took over is quiet for as long as the library says, and look
     const told = await grace();
     const [, rest = "0"] = /^warning: quiet for (\d+)s more, until .*: it was promoted/.exec(told) ?? [];
     expect(Number(rest), told).toBeGreaterThan(0);
-    // Asked a little later, and shown in whole seconds.
+    // The doctor reads the value a little later and prints whole seconds.
     expect(Number(rest) * 1_000).toBeLessThanOrEqual(resumesInMs);
   } finally {
     await Promise.all(holdfasts.map((holdfast) => holdfast.close()));

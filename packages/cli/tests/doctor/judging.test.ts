@@ -1,4 +1,4 @@
-/** What the checks make of facts, version by version: nothing is asked here. */
+/** Tests what the checks conclude from facts, for each server version. No test sends a request. */
 import { expect, test } from "vitest";
 import type { Finding } from "../../src/doctor/check.js";
 import { clientTimeouts } from "../../src/doctor/checks/clients.js";
@@ -7,7 +7,7 @@ import type { NodeFacts } from "../../src/doctor/facts.js";
 import { CHECK_IDS, CHECKS } from "../../src/doctor/table.js";
 import { ALL_VERSIONS, closedUp, facts, managed, type Otherwise } from "./samples.js";
 
-/** `status` or severity, and what was measured, of one check of one node. */
+/** Returns `status` or severity and the measured values, for one check of one node. */
 function verdicts(id: string, nodes: NodeFacts | readonly NodeFacts[], leaseMs = 30_000): string[] {
   const checks = CHECKS.filter((check) => check.id === id);
   expect(checks).toHaveLength(1);
@@ -30,7 +30,7 @@ test.each(ALL_VERSIONS.filter((version) => version !== "Redis 6.0"))(
 test("a server that shows nothing is well in nothing that rests on what it shows", () => {
   const findings = judge([closedUp()]);
   expect(findings.filter(({ status }) => status === "ok")).toEqual([]);
-  // Each says how to find out.
+  // Every unknown result must say how to make it known.
   for (const { id, status, fix } of findings) if (status === "unknown") expect(fix, id).toBeTruthy();
 });
 
@@ -42,7 +42,7 @@ test("every finding says what may go wrong and what to do, and what is well says
   }
 });
 
-/** Check, what is otherwise, how it begins. */
+/** Check, changed facts, beginning of the verdict. */
 const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
   [
     "eviction",
@@ -345,7 +345,7 @@ test.each(["Redis 6.2", "Redis 7.2", "Valkey 8"] as const)(
       severity: "critical",
       measured: "no password, reached over the network",
     });
-    // Whether a minimum is set shows in INFO too.
+    // INFO also shows whether a minimum is configured.
     const one = { info: { connected_slaves: "1" } };
     expect(verdicts("replicas", managed(version, one))).toEqual(["warning: 1 replica, min-replicas-to-write 0"]);
     const good = { info: { connected_slaves: "1", min_slaves_good_slaves: "1" } };
@@ -369,7 +369,7 @@ test("the line that is printed gives the very user all rights for the prefix, in
     /^ACL SETUSER locks ~app:\* &app:in:\* .*\+evalsha \+script\|load .*\+pubsub\|numsub$/,
   );
   expect(fixOf("cluster")).toMatch(/ \+ssubscribe .* \+cluster\|slots /);
-  // It rejects rules for commands that it does not have.
+  // This server rejects rules for commands that it does not have.
   expect(fixOf("cluster", "Redis 6.2")).not.toMatch(/ \+s(un)?subscribe| \+spublish/);
   expect(fixOf("cluster", "Redis 6.2")).toMatch(/ \+subscribe .* \+pubsub\|shardnumsub \+cluster\|myid .*\|setinfo /);
 });

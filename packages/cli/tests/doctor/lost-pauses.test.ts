@@ -1,4 +1,7 @@
-/** Pauses that the history tells of and the server has forgotten, as a failover that loses the last writes forgets them. */
+/**
+ * Tests pauses that are in the history but that the server has forgotten, as after a failover that loses the last
+ * writes.
+ */
 import { createHoldfast, type Holdfast } from "holdfast";
 import { appendHistory, type HistoryRecorder, recordHistory } from "holdfast/admin";
 import { leastPrivilege } from "holdfast/diagnosis";
@@ -51,7 +54,7 @@ async function found(options: RedisOptions = {}): Promise<readonly Finding[]> {
   return await examined([at(server.port, options)], [ID], { forMs: 60_000 });
 }
 
-/** All that the server knows of the locks of a name, but for its history. */
+/** Deletes everything that the server knows about the locks of a name, except the history. */
 async function forget(from: Redis, name: string): Promise<void> {
   const keys = (await from.keys("*")).filter((key) => key.includes(name) && !key.startsWith("hf:history:"));
   expect(keys).not.toEqual([]);
@@ -87,7 +90,7 @@ test("a pause that somebody resumed is over, whether or not the history was told
   await holdfast.pause("deploy", WORDS);
   await holdfast.resume("deploy", { by: "ben" });
   expect(await told()).toMatch(/^ok/);
-  // What the lock itself remembers of it for a while.
+  // The lock itself remembers a resume for a while.
   await redis.del("hf:mutex:{deploy}:resumed");
   expect(await told()).toMatch(/^ok/);
 
@@ -101,7 +104,7 @@ test("a pause that somebody resumed is over, whether or not the history was told
 
 test("a pause that ended by itself is over; one whose end is to come is told with it, and how to pause again", async () => {
   const [seconds] = await redis.time();
-  // Told alone: of one that was there, the end could have passed on a slow machine before it began.
+  // Only recorded and not really paused: on a slow machine, the end of a real pause could pass before it begins.
   const short = { ...WORDS, kind: "mutex", name: "short", untilAtMs: Number(seconds) * 1_000 } as const;
   await appendHistory(holdfast, { ...short, what: "paused", agoMs: 60_000 });
   expect(await told()).toMatch(/^ok: 1 history:/);
@@ -179,7 +182,7 @@ test("in a cluster each node tells of its own", async () => {
         .map(({ status, measured }) => `${status}: ${measured}`);
     };
     expect(await look()).toEqual([]);
-    // The first is in the upper half of the slots, and the others are in the lower.
+    // The slot of the first name is in the upper half, and the slots of the others are in the lower half.
     for (const name of ["a", "b", "c"]) await spread.pause(name, WORDS);
     expect((await look()).toSorted()).toEqual([
       "ok: 1 history: no pause was lost",

@@ -1,4 +1,4 @@
-/** How findings are printed: what one missing right leaves open is one entry. */
+/** Tests how findings are printed: everything that one missing permission leaves open is one entry. */
 import { expect, test } from "vitest";
 import type { Finding } from "../../src/doctor/check.js";
 import { report } from "../../src/doctor/report.js";

@@ -1,8 +1,8 @@
-/** What servers of several versions say of themselves, as facts; written down from their documentation and from Redis 7.0.15. */
+/** Facts as servers of several versions report them, from their documentation and from Redis 7.0.15. */
 import type { NodeFacts } from "../../src/doctor/facts.js";
 import { parseInfo } from "../../src/doctor/read/info.js";
 
-/** INFO of a primary without replicas, in the fields that checks read. */
+/** INFO of a primary without replicas, limited to the fields that checks read. */
 const COMMON = `
 # Server
 run_id:231ea428d6b74c131876cc84a46b8072c27e50e1
@@ -41,17 +41,17 @@ const VERSIONS = {
   "Redis 7.0": "redis_version:7.0.15\nredis_mode:standalone\nmaxclients:10000",
   "Redis 7.2": "redis_version:7.2.4\nredis_mode:standalone\nmaxclients:10000",
   "Redis 8": "redis_version:8.0.2\nredis_mode:standalone\nmaxclients:10000",
-  // Valkey says for which version of Redis it passes, too.
+  // Valkey also reports the version of Redis that it is compatible with.
   "Valkey 8": "redis_version:7.2.4\nserver_name:valkey\nvalkey_version:8.1.1\nserver_mode:standalone\nmaxclients:10000",
 } as const;
 
-/** Versions there are samples of. */
+/** The versions that have samples. */
 export type Version = keyof typeof VERSIONS;
 
-/** All of them. */
+/** All versions that have samples. */
 export const ALL_VERSIONS = Object.keys(VERSIONS) as readonly Version[];
 
-/** CONFIG GET of a server that is set up for locks. */
+/** The CONFIG GET reply of a server that is configured for locks. */
 const CONFIG: Readonly<Record<string, string>> = {
   "maxmemory-policy": "noeviction",
   maxmemory: "100000000",
@@ -69,14 +69,14 @@ const CONFIG: Readonly<Record<string, string>> = {
   "tcp-keepalive": "60",
 };
 
-/** What is otherwise than on a server where all is well. */
+/** Differences from a server without problems. */
 export interface Otherwise extends Partial<Omit<NodeFacts, "info" | "config">> {
-  /** Fields in place of those of the version; undefined removes one. */
+  /** Fields that replace those of the version; undefined removes a field. */
   readonly info?: Readonly<Record<string, string | undefined>>;
   readonly config?: Readonly<Record<string, string | undefined>>;
 }
 
-/** Facts of a server where all is well, but for what is otherwise. */
+/** Facts of a server without problems, except for the given differences. */
 export function facts(version: Version, { info = {}, config = {}, ...rest }: Otherwise = {}): NodeFacts {
   const limit =
     VERSIONS[version].startsWith("redis_version:7.0") || version === "Redis 6.2" || version === "Redis 6.0"
@@ -123,7 +123,7 @@ export function facts(version: Version, { info = {}, config = {}, ...rest }: Oth
   };
 }
 
-/** A managed service: INFO is there, CONFIG is not. */
+/** Facts of a managed service, which allows INFO but not CONFIG. */
 export function managed(version: Version, otherwise: Otherwise = {}): NodeFacts {
   return {
     ...facts(version, otherwise),
@@ -132,7 +132,7 @@ export function managed(version: Version, otherwise: Otherwise = {}): NodeFacts 
   };
 }
 
-/** A server that shows nothing but that it answers. */
+/** Facts of a server that answers but refuses every reading. */
 export function closedUp(): NodeFacts {
   const { node, topology, isGiven, isLocal } = facts("Redis 7.0");
   const refusal = "NOPERM this user has no permissions to run the 'info' command";

@@ -1,4 +1,4 @@
-/** Checks on real servers, each set up so that it must be found; and one where nothing is critical. */
+/** Tests checks on real servers: some with a known problem for each check, and one without critical findings. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createHoldfast } from "holdfast";
@@ -11,11 +11,11 @@ import { at, examined, expectNothingCritical, said } from "./examining.js";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-/** Set up as docs/safety.md says. */
+/** Configured as docs/safety.md recommends. */
 let healthy: RedisServer;
-/** Set up as nobody should. */
+/** Configured with as many problems as possible. */
 let unwell: RedisServer;
-/** Follows the one above. */
+/** A replica of `unwell`. */
 let replica: RedisServer;
 
 beforeAll(async () => {
@@ -25,7 +25,7 @@ beforeAll(async () => {
       args: [
         ...["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru", "--protected-mode", "no"],
         ...["--maxclients", "12", "--timeout", "30", "--tcp-keepalive", "0", "--repl-diskless-sync-delay", "0"],
-        // A snapshot cannot take the place of a directory.
+        // Saving a snapshot fails because a directory has the name of its file.
         ...["--dbfilename", "dump.rdb", "--save", "3600 1"],
       ],
     }),
@@ -50,7 +50,7 @@ test("a server that is set up as it should be has no critical finding, and nothi
     for (const id of ["eviction", "memory", "role", "acl", "scripts", "clock-runs", "stop-writes", "leftovers"]) {
       expect(said(findings, id)).toMatch(/^ok/);
     }
-    // A warning on a machine that is slow with its messages.
+    // A slow machine may cause this warning.
     expect(said(findings, "pubsub")).toMatch(/came after .*; 1 receiver counted/);
     expect((await redis.keys("*")).toSorted()).toEqual(before);
     expect(await redis.pubsub("CHANNELS", "hf:in:doctor*")).toEqual([]);
@@ -86,11 +86,11 @@ test("what is set up as nobody should is found, each with its fix", async () => 
   expect(said(findings, "connections", `127.0.0.1:${unwell.port}`)).toMatch(
     /warning: timeout 30 s.*info: tcp-keepalive 0/,
   );
-  // It listens to this machine alone, as all servers of tests.
+  // The server listens only on this machine, like all test servers.
   expect(said(findings, "exposure", `127.0.0.1:${unwell.port}`)).toMatch(
     /^ok: no password, but it listens only on this machine/,
   );
-  // The replica was met on the way, and is none the worse for being one.
+  // The doctor found the replica through its primary. Being a replica is not a problem here.
   expect(said(findings, "role", `127.0.0.1:${replica.port}`)).toBe(`ok: replica of 127.0.0.1:${unwell.port}`);
   for (const { status, fix } of findings) if (status === "finding") expect(fix).toBeTruthy();
 
@@ -136,7 +136,7 @@ test("a failed snapshot is found, and that it stops every write", async () => {
     /^critical: the last snapshot failed \(err\), stop-writes-on-bgsave-error yes/,
   );
   expect(said(findings, "persistence", `127.0.0.1:${unwell.port}`)).toMatch(/^critical: rdb_last_bgsave_status is err/);
-  // And so it is: the finding is no theory.
+  // The server really refuses the write.
   await expect(unwell.command("SET", "other", "2")).rejects.toThrow("MISCONF");
 });
 

@@ -1,4 +1,4 @@
-/** Which pause a history means, and how far what it tells is believed. */
+/** Tests which pause a history entry is about, and when the doctor trusts the history. */
 import { createHoldfast, type Holdfast } from "holdfast";
 import { appendHistory, extendPause, type HistoryRecorder, recordHistory } from "holdfast/admin";
 import { Redis } from "ioredis";
@@ -21,7 +21,7 @@ const FAR_MS = 8_000_000_000_000;
 let server: RedisServer;
 let redis: Redis;
 let holdfast: Holdfast;
-/** Of this one nothing is recorded. */
+/** A Holdfast without a recorded history. */
 let quiet: Holdfast;
 let recorder: HistoryRecorder;
 
@@ -102,7 +102,10 @@ test("where a history is longer than what is read of it, it says so", async () =
   expect(await told()).toBe("ok: 1 history: no pause was lost, in what the histories still have");
 });
 
-/** A server of so many histories, each with a pause that is gone. @param answer  of each script, in place of its own */
+/**
+ * Simulates a server with this number of histories, each with a lost pause. @param answer  the reply of each script
+ * call, in place of the default
+ */
 function linkOf(histories: number, answer: (nth: number) => Promise<unknown>, forMs = 60_000): Link {
   let asked = 0;
   const call = async (command: string): Promise<unknown> => {

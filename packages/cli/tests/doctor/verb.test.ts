@@ -1,4 +1,4 @@
-/** `holdfast doctor` as it is typed: what it prints, and with which code it ends. */
+/** Tests the output and the exit codes of `holdfast doctor`. */
 import { PassThrough } from "node:stream";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
@@ -16,7 +16,7 @@ beforeAll(async () => {
       args: ["--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl"],
     }),
   ]);
-  // Not at the start, which is waited for without a password.
+  // Set the password only now, because the start of the server is awaited without a password.
   await evicting.command("CONFIG", "SET", "requirepass", "sesame-street");
 });
 afterAll(() => Promise.all([healthy?.stop(), evicting?.stop()]));
@@ -45,7 +45,7 @@ test("a server without a critical finding is 0, and 1 where warnings count", asy
     /^WARNING\n {2}persistence {2}127\.0\.0\.1:\d+: nothing is written to disk\n {6}risk .*\n {6}fix {3}/,
   );
   expect(lenient.out).not.toContain("OK\n");
-  // Another warning on a machine that is slow with its messages.
+  // A slow machine may cause another warning.
   const warnings = /\n {2}pubsub .* came after .*; 1 receiver counted\n/.test(lenient.out) ? "2 warnings" : "1 warning";
   expect(lenient.out).toMatch(/\n26 checks of 1 server at redis:\/\/127\.0\.0\.1:\d+ in [\d.]+ s: /);
   expect(lenient.out).toContain(` s: 0 critical, ${warnings}, `);

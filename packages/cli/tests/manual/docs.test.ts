@@ -1,4 +1,7 @@
-/** What docs/cli.md and docs/cli-operators.md show is what the commands print, but for names of hosts, numbers and times. */
+/**
+ * Tests that the commands print what docs/cli.md and docs/cli-operators.md show, except for host names, numbers and
+ * times.
+ */
 import { readFileSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { fileURLToPath } from "node:url";
@@ -6,7 +9,7 @@ import type { Lease } from "holdfast";
 import { beforeAll, describe, expect, it } from "vitest";
 import { newStage } from "../verbs/harness.js";
 
-/** In the order of reading: the second continues the examples of the first. */
+/** In reading order, because the second page continues the examples of the first. */
 const DOCUMENTS = ["cli.md", "cli-operators.md"].map((page) =>
   fileURLToPath(new URL(`../../../../docs/${page}`, import.meta.url)),
 );
@@ -16,7 +19,7 @@ interface Shown {
   readonly output: string;
 }
 
-/** Every `$ command` in a console block, with what stands below it. */
+/** Returns every `$ command` in a console block, with the output below it. */
 function shownIn(markdown: string): Shown[] {
   return [...markdown.matchAll(/^```console\n([\s\S]*?)^```$/gm)].flatMap(([, block = ""]) =>
     block
@@ -29,7 +32,7 @@ function shownIn(markdown: string): Shown[] {
   );
 }
 
-/** The text without what differs from run to run. Order matters: what is longest goes first. */
+/** Replaces everything that differs from run to run. The order matters: longer patterns come first. */
 function comparable(text: string): string {
   return text
     .replaceAll(`${userInfo().username}@${hostname()}`, "PERSON")
@@ -71,7 +74,7 @@ describe("docs/cli.md and docs/cli-operators.md", () => {
     }
   });
 
-  // One after the other, as a reader would type them.
+  // Run the commands one after the other, as a reader would type them.
   it.each(shown)("show what `$command` prints", async ({ command, output }) => {
     const words = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? "");
     const real = words.slice(1).map((word) => (/^\d{16}$/.test(word) ? String(deploy.token) : word));

@@ -1,4 +1,4 @@
-/** The manual page and the completions are those of the table of verbs. */
+/** Tests that the manual page and the completions match the table of verbs. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it, vi } from "vitest";
 import { manualFiles } from "../../scripts/build-manual.mjs";
@@ -8,7 +8,7 @@ import { generalHelp, helpOf } from "../../src/frame/help.js";
 import { VERBS } from "../../src/frame/verbs-table.js";
 import { HELP_COLUMNS } from "../../src/frame/wrapped.js";
 
-// Every verb is imported, which takes its time on a machine that does something else as well.
+// The test imports every verb, which can take long on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
 const PACKAGE = new URL("../../", import.meta.url);
@@ -36,7 +36,7 @@ describe("what is generated from the table of verbs", () => {
       expect(tooLong(await helpOf(verb), HELP_COLUMNS), verb.name).toEqual([]);
       expect(tooLong(`usage: ${verb.usage}`.replaceAll("\n", "\n       "), 80), verb.name).toEqual([]);
     }
-    // The manual page indents these texts by three, and fills all others.
+    // The manual page indents these texts by three columns and fills all others.
     expect((await generated()).find(([path]) => path.startsWith("man/"))?.[1]).toContain("\n.in 3\n.nf\n");
   });
 

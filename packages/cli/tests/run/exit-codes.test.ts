@@ -179,7 +179,8 @@ describe("run exits with", () => {
     expect((await holdfast([...success, "--", "false"], env)).code).toBe(1);
     expect((await holdfast([...success, "--", "true"], env)).code).toBe(0);
     expect((await holdfast([...success, "--", "true"], env)).code).toBe(75);
-    // Nobody waits for long until what a run adds is written: where a machine stands still, a beginning or an end is missing.
+    // A run waits only briefly until its history is written. On a slow machine, the start or the end of a run may be
+    // missing.
     const isCut = (all: unknown[][]): boolean =>
       all.length < 3 || all.some(([outcome]) => outcome === "expired" || outcome === "ending");
     let entries = await told("once1");
@@ -213,7 +214,7 @@ describe("run exits with", () => {
       "run",
       "max",
       "--max-hold",
-      // Longer than a shell takes to say what it does at TERM.
+      // Longer than a shell needs to react to TERM.
       "2s",
       "--json",
       "-c",

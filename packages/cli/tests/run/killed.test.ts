@@ -1,4 +1,4 @@
-/** `holdfast` itself is killed with KILL, and can do nothing any more. */
+/** Tests what happens when `holdfast` itself is killed with KILL. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { symlink, writeFile } from "node:fs/promises";
@@ -24,7 +24,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** A command with that environment, as one that is started just before `holdfast` is killed. */
+/** Starts a command with this HOLDFAST_OWNER, like a command that started just before `holdfast` was killed. */
 async function commandOf(owner: string): Promise<number> {
   const child = spawn("sleep", ["1000"], { detached: true, stdio: "ignore", env: { ...env, HOLDFAST_OWNER: owner } });
   started.push(child);
@@ -32,7 +32,7 @@ async function commandOf(owner: string): Promise<number> {
   return child.pid as number;
 }
 
-/** A process with a guard, which does that with it and then waits to be killed. */
+/** Starts a process with a guard. It runs `then` with the guard, and waits to be killed. */
 async function guardedBy(owner: string, then: string): Promise<ChildProcess> {
   const script = `import { Guard } from ${JSON.stringify(GUARD)};
     const plan = { owner: "${owner}", isGroup: true, stopSignal: "SIGTERM", killAfterMs: 100 };
@@ -102,7 +102,7 @@ it("a command that may go on without holdfast is left alone", async () => {
   const [pid, witness] = await Promise.all([commandOf("left"), commandOf("witness")]);
   const left = await guardedBy("left", `guard.watch(${pid}); guard.dismiss()`);
   left.kill("SIGKILL");
-  // A second guard, which ends what it guards, shows that the first one had its time.
+  // When a second guard has ended its command, the first guard has had enough time as well.
   const second = await guardedBy("witness", `guard.watch(${witness})`);
   second.kill("SIGKILL");
   await gone(witness);

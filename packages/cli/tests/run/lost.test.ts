@@ -26,10 +26,12 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Of a case that is played with longer leases where the machine stood still. */
+/** The timeout of a test that is repeated with longer leases if the machine was too slow. */
 const LONG_PLAYS_MS = 240_000;
 
-/** The holder of a name, once it can be told that it is released by force: a moment after the grant. */
+/**
+ * Returns the owner id of the holder, once the holder listens for force-releases, which is a moment after the grant.
+ */
 async function holderOf(name: string): Promise<string> {
   const [holder] = (await locks.mutex(name).inspect()).holders;
   const owner = holder?.owner ?? "";
@@ -38,7 +40,10 @@ async function holderOf(name: string): Promise<string> {
   return owner;
 }
 
-/** Says when it starts, when it was last alive, and when it was asked to end, in ms; and ends only when it is killed. */
+/**
+ * A program that records when it starts, when it was last alive, and when it was asked to end, in ms. It ends only when
+ * it is killed.
+ */
 function stubborn(folder: string): string {
   return `const { renameSync, writeFileSync } = require("node:fs");
     // Whole or not at all: it is killed at any moment.
@@ -66,7 +71,7 @@ describe("a command is ended before its lock can be somebody else's", () => {
         });
         await numberIn(join(folder, "pid"));
         proxy.stall();
-        // The other one asks the server itself, so it is granted as soon as the lease has ended there.
+        // The next holder connects to the server directly, so it is granted as soon as the lease has ended there.
         const next = await locks.mutex(name).acquire({ waitMs: leaseMs + 20_000 });
         const startedAtMs = Date.now();
         const { code, events } = await run.ended;
@@ -76,7 +81,8 @@ describe("a command is ended before its lock can be somebody else's", () => {
           number,
         ];
         expect(aliveAtMs).toBeLessThan(startedAtMs);
-        // k lies between the two, and the margin before the end of the lease. When it was last seen alive depends on the machine.
+        // TERM comes k plus the margin before the end of the lease. How long the program is alive after that depends on
+        // the machine.
         expect(aliveAtMs).toBeGreaterThan(termAtMs);
         expect(termAtMs).toBeLessThan(startedAtMs - k);
         expect(events.filter(({ event }) => event === "signalled")).toMatchObject([
@@ -106,7 +112,7 @@ describe("a command is ended before its lock can be somebody else's", () => {
         proxy.stall();
         await run.event("at-risk");
         proxy.resume();
-        // Longer than the lease would have lasted.
+        // Wait longer than the lease would have lasted.
         await sleep(0.75 * leaseMs);
         await writeFile(join(folder, "end"), "");
         const { code, events } = await run.ended;
@@ -153,10 +159,10 @@ describe("a command is ended before its lock can be somebody else's", () => {
     const forcedAtMs = Date.now();
     expect(await locks.mutex("forced").forceRelease({ owner, by: "ana@ops-1", reason: "hung" })).toBe(true);
     const { code, stderr } = await run.ended;
-    // A renewal would find it out after 10 s.
+    // Without the notification, only a renewal after 10 s would find out.
     expect(Date.now() - forcedAtMs).toBeLessThan(1_000 + 5_000);
     expect(code).toBe(123);
-    // The shell may have a word of its own.
+    // The shell may print a message too.
     expect(stderr).toContain('holdfast: LOST forced: released by force by ana@ops-1: "hung"; sent TERM\n');
   });
 });

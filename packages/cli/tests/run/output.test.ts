@@ -123,7 +123,7 @@ describe("a closed reader", () => {
     const run = start(["run", "unread", "--json", "-v", "-c", script], env);
     await numberIn(join(folder, "pid"));
     run.child.stderr?.destroy();
-    // The shell does not catch it and ends; what is asked here is that we live to say so.
+    // The shell does not catch the signal and ends. The test checks that `holdfast` survives and reports it.
     run.signal("SIGUSR2");
     expect((await run.ended).code).toBe(128 + 12);
     expect(

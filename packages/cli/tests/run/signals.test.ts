@@ -58,7 +58,7 @@ describe("a command is passed", () => {
 
   it("TERM without a KILL after it, for as long as it takes, and the lock is renewed meanwhile", async () => {
     const folder = await newFolder();
-    // Longer than the grace and the lease.
+    // Longer than the grace period and the lease.
     const script = `trap 'sleep 6.5; exit 6' TERM; echo $$ > ${folder}/pid; while :; do sleep 0.02; done`;
     const run = start(["run", "patient", "--lease", "6s", "-c", script], env);
     await numberIn(join(folder, "pid"));
@@ -82,7 +82,7 @@ describe("a command is passed", () => {
 });
 
 describe("what a command leaves running", () => {
-  // A shell ignores TERM for those that it starts, too.
+  // A shell that ignores TERM passes this on to the processes that it starts.
   const leaves = (folder: string): string =>
     `(trap '' TERM; sh -c 'echo $$ > ${folder}/pid; while :; do sleep 0.05; done') & while [ ! -s ${folder}/pid ]; do sleep 0.01; done; exit 3`;
 

@@ -7,7 +7,9 @@ import { supervise } from "../../src/child/supervision.js";
 const desk = new SignalDesk();
 afterEach(() => desk.close());
 
-/** A group whose child is dead at once when it is killed, while another of it is still seen as often as that. */
+/**
+ * A group whose child dies immediately when it is killed, while another process remains visible for `timesSeen` checks.
+ */
 function slowToDie(timesSeen: number): { group: ProcessGroup; sent: NodeJS.Signals[] } {
   const sent: NodeJS.Signals[] = [];
   const exited = deferred<ChildExit>();
@@ -40,7 +42,7 @@ it("who was killed with the group is nothing left over: it is killed again, not 
     group,
     { validForMs: () => 60_000, signal: new AbortController().signal },
     {
-      // It is over its time when it begins, and has none to end.
+      // The time limit is exceeded at the start, and there is no grace period.
       maxHoldMs: 0,
       times: { killAfterMs: 0, marginMs: 1_000 },
       stopSignal: "SIGTERM",

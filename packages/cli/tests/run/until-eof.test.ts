@@ -1,4 +1,4 @@
-/** A lock inside a shell script: `holdfast run NAME --until-eof` as a coprocess. */
+/** Tests a lock inside a shell script: `holdfast run NAME --until-eof` as a coprocess. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -37,7 +37,7 @@ const nightly = () => locks.mutex("nightly");
 describe("the script of docs/cli-scripts.md", () => {
   const script = /^```bash\n([\s\S]*?)^```$/m.exec(readFileSync(DOCUMENT, "utf8"))?.[1] ?? "";
 
-  /** Runs it beside a `report.sh` of that text. */
+  /** Runs the command next to a `report.sh` with this text. */
   async function play(
     report: string,
   ): Promise<{ script: ChildProcess; ended: Promise<unknown>; file(name: string): string }> {
@@ -90,7 +90,7 @@ describe("the script of docs/cli-scripts.md", () => {
     await tokenOf(file("token"));
     script.kill("SIGKILL");
     const step = await numberIn(file("step"));
-    // The step has the descriptor as well, as with flock.
+    // The step inherits the descriptor, as with flock.
     expect((await nightly().inspect()).holders).toHaveLength(1);
     process.kill(step, "SIGKILL");
     await until(async () => (await nightly().inspect()).holders.length === 0, "the release");
@@ -103,7 +103,7 @@ it("a lost lock is the second line on stdout, and 123", async () => {
   const token = Number(run.stdout());
   await locks.mutex("lost").forceRelease({ token });
   expect((await run.ended).code).toBe(123);
-  // If it is released before it can be notified, the next renewal finds it gone.
+  // If the release comes before the run can be notified of it, the next renewal finds out.
   await expect.poll(() => run.stdout()).toMatch(new RegExp(`^${token}\\nlost (force-released|server-lost)\\n$`));
 });
 

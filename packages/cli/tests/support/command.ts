@@ -1,7 +1,8 @@
 /**
- * The command as a child process, as a shell or cron would start it: its output, its exit code, and a signal now and then.
+ * Runs the command as a child process, as a shell or cron would start it: reads its output and exit code, and sends
+ * signals.
  *
- * Whatever is started is ended with the tests of the file.
+ * All started processes are ended after the tests of the file.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -12,16 +13,16 @@ import { fileURLToPath } from "node:url";
 import { afterAll } from "vitest";
 import { until } from "../../../holdfast/src/testing/delays.js";
 
-/** The compiled command. */
+/** The path of the compiled command. */
 export const MAIN: string = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 
-/** How it ended. */
+/** How a command ended. */
 export interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** Lines of stderr that are JSON. */
+  /** The lines of stderr that are JSON. */
   readonly events: readonly Event[];
 }
 
@@ -40,7 +41,7 @@ export interface Running {
   stdout(): string;
   stderr(): string;
   events(): readonly Event[];
-  /** Resolves at the first JSON line of that event. */
+  /** Resolves at the first JSON line with that event. */
   event(name: string): Promise<Event>;
   signal(signal: NodeJS.Signals): void;
 }
@@ -48,7 +49,7 @@ export interface Running {
 const running = new Set<ChildProcess>();
 const folders = new Set<string>();
 process.on("exit", endAll);
-// Not after each test: some run beside each other.
+// End the processes after all tests and not after each one, because some tests run concurrently.
 afterAll(async () => {
   endAll();
   for (const folder of folders) await rm(folder, { recursive: true, force: true });
@@ -60,7 +61,7 @@ function endAll(): void {
   running.clear();
 }
 
-/** Starts `holdfast` with these words. `env` is all of its environment but PATH and HOME. */
+/** Starts `holdfast` with these words. `env` is the whole environment except PATH and HOME. */
 export function start(
   words: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -85,11 +86,12 @@ export function start(
       .split("\n")
       .filter((line) => line.startsWith("{") && line.endsWith("}"))
       .map((line) => JSON.parse(line) as Event);
-  // `exit` and not `close`: what a child left running may have our pipes open, and that is tested.
+  // Wait for `exit` and not for `close`, because a process that a child left running may keep the pipes open. Some
+  // tests do that on purpose.
   const ended = new Promise<Ended>((resolve) => {
     child.once("exit", (code, signal) => {
       running.delete(child);
-      // What was written before the exit is still on its way here.
+      // Output from before the exit may still be on its way.
       setImmediate(() => setTimeout(() => resolve({ code, signal, stdout, stderr, events: events() }), 20));
     });
   });
@@ -106,19 +108,19 @@ export function start(
       if (found === undefined) throw new Error(`it ended without ${name}: ${stderr}`);
       return found;
     },
-    // Whoever is gone is no trouble.
+    // Does nothing if the process has ended.
     signal: (signal) => void child.kill(signal),
   };
 }
 
-/** Runs it to its end. */
+/** Runs the command, and waits for its end. */
 export function holdfast(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
   return start(words, env).ended;
 }
 
 /**
- * What a wait that is to end in vain came to. The last word on it is waited for no longer than 200 ms: on a machine that stood
- * still for longer it was not heard (69, or nothing of the holder), and the wait is played again, twice at most.
+ * Runs a wait that must end without a grant. The command asks for the final state for at most 200 ms. On a machine that
+ * stalls for longer there is no reply (exit code 69, or no holder), so the wait is repeated at most twice.
  */
 export async function inVain(
   play: () => Promise<Ended>,
@@ -129,14 +131,14 @@ export async function inVain(
   return ended;
 }
 
-/** A folder of its own for the test, gone after those of the file. */
+/** Creates a folder for the test. It is removed after the tests of the file. */
 export async function newFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "holdfast-cli-"));
   folders.add(folder);
   return folder;
 }
 
-/** What stands in a file; undefined while there is none. */
+/** The content of a file; undefined if it does not exist. */
 export function textIn(file: string): string | undefined {
   try {
     return readFileSync(file, "utf8");
@@ -145,13 +147,13 @@ export function textIn(file: string): string | undefined {
   }
 }
 
-/** The number in a file, once it is there. */
+/** Waits for the number in a file. */
 export async function numberIn(file: string): Promise<number> {
   await until(() => /^\d+\n$/.test(textIn(file) ?? ""), `a number in ${file}`);
   return Number(textIn(file));
 }
 
-/** Whether a process runs: one that is dead and not reaped does not. */
+/** Whether a process runs. A zombie does not. */
 export function isRunning(pid: number): boolean {
   const stat = textIn(`/proc/${pid}/stat`);
   return stat !== undefined && !/\) [ZX] /.test(stat);

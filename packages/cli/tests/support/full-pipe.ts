@@ -1,4 +1,4 @@
-/** A pipe that is nearly full and does not wait, as a program on an event loop hands it to those that it starts. */
+/** Provides a pipe that is nearly full and non-blocking, as programs with an event loop pass it to their children. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
@@ -9,11 +9,11 @@ const PAGE = 4_096;
 const { O_NONBLOCK, O_RDWR } = constants;
 
 /**
- * Runs a program on such a pipe, and reads it as soon as the program has written what it could.
+ * Runs a program with such a pipe as its output, and reads the pipe as soon as the program has filled it.
  *
- * @param place    where the pipe is made: no file yet
- * @param program  and its words, with 4 kB to 60 kB to say
- * @returns its exit code and all that it said
+ * @param place    the path of the pipe; must not exist yet
+ * @param program  the program and its arguments; it must print 4 kB to 60 kB
+ * @returns its exit code and its whole output
  */
 export async function throughFullPipe(
   place: string,
@@ -23,7 +23,7 @@ export async function throughFullPipe(
   const pipe = openSync(place, O_RDWR | O_NONBLOCK);
   try {
     let before = fill(pipe) - readSync(pipe, Buffer.alloc(PAGE));
-    // Node makes what it hands on as 0, 1 or 2 wait.
+    // Node makes the descriptors that it passes as 0, 1 or 2 blocking, so pass this one as 3.
     const child = spawn("sh", ["-c", 'exec "$@" >&3', "sh", ...program], {
       stdio: ["ignore", "ignore", "inherit", pipe],
     });
@@ -50,7 +50,7 @@ export async function throughFullPipe(
   }
 }
 
-/** @returns how many bytes it took */
+/** @returns the number of bytes that fit into the pipe */
 function fill(pipe: number): number {
   let count = 0;
   try {
@@ -66,7 +66,7 @@ function drained(pipe: number): Buffer {
   try {
     while (at < bytes.length) at += readSync(pipe, bytes, at, bytes.length - at, null);
   } catch {
-    // Nothing more at the moment.
+    // The pipe is empty at the moment.
   }
   return bytes.subarray(0, at);
 }

@@ -1,22 +1,25 @@
-/** The package as somebody installs it: what `npm pack` makes of what scripts/pack.mjs writes, in an empty folder. */
+/**
+ * Installs the package as users do: runs `npm pack` on the output of scripts/pack.mjs, and unpacks it in an empty
+ * folder.
+ */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pack } from "../../scripts/pack.mjs";
 
-/** Where it is. */
+/** The paths of the installed package. */
 export interface Installed {
-  /** What a shell finds as `holdfast`: a link. */
+  /** The link that a shell finds as `holdfast`. */
   readonly command: string;
-  /** The package's own folder. */
+  /** The folder of the package. */
   readonly home: string;
 }
 
 /**
- * Installs it into `folder`, and nothing that it depends on: the command needs nothing beside it.
+ * Installs the package into `folder` without its dependencies, because the command needs none.
  *
- * @param folder  outside the repository, so that nothing of it is found by going up
+ * @param folder  outside the repository, so that no module of the repository is found in a parent folder
  */
 export async function install(folder: string): Promise<Installed> {
   const home = join(folder, "node_modules/@holdfast/cli");
@@ -26,7 +29,7 @@ export async function install(folder: string): Promise<Installed> {
   execFileSync("npm", ["pack", join(draft, "written"), ...flags], { stdio: "ignore" });
   const tarball = readdirSync(draft).find((file) => file.endsWith(".tgz")) ?? "no tarball";
   execFileSync("tar", ["-xzf", join(draft, tarball), "-C", draft]);
-  // A tarball of npm has one folder, by this name.
+  // An npm tarball contains one folder with this name.
   cpSync(join(draft, "package"), home, { recursive: true });
   rmSync(draft, { recursive: true });
   const { bin } = JSON.parse(readFileSync(join(home, "package.json"), "utf8")) as { bin: { holdfast: string } };
@@ -36,7 +39,7 @@ export async function install(folder: string): Promise<Installed> {
   return { command, home };
 }
 
-/** Adds what the package depends on, from the repository. */
+/** Adds the dependencies of the package from the repository. */
 export function addDependencies(folder: string): void {
   const packages = { holdfast: "../../../holdfast", "@holdfast/embedded": "../../../embedded" };
   for (const [name, place] of Object.entries(packages)) {

@@ -1,4 +1,7 @@
-/** What is broken so far that nobody is served: the doctor looks into it all the same, and others say who says so. */
+/**
+ * Tests deployments that are too broken to serve requests. The doctor examines them anyway, and the other verbs suggest
+ * the doctor.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { until } from "../../../holdfast/src/testing/delays.js";
@@ -9,7 +12,7 @@ let other: RedisServer;
 
 beforeAll(async () => {
   [node, other] = await Promise.all([
-    // The bus of the cluster is 10 000 ports above.
+    // The cluster bus uses the port number plus 10 000.
     startRedis({ belowPort: 16_000, args: ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"] }),
     startRedis(),
   ]);

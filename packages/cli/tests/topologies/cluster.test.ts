@@ -1,4 +1,4 @@
-/** The verbs on a cluster: names are on any of its masters. */
+/** Tests the verbs on a cluster, where names are on any of its masters. */
 import { Cluster } from "ioredis";
 import { afterAll, beforeAll, describe } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
@@ -8,7 +8,7 @@ import { testVerbs } from "./verbs.js";
 let cluster: RedisCluster;
 let place: Place;
 beforeAll(async () => {
-  // A node that is slow to answer is not dead: nobody is to take over here.
+  // A long timeout, so that a slow node does not cause a failover.
   cluster = await startCluster({ nodeTimeoutMs: 15_000 });
   const client = new Cluster(cluster.ports.map((port) => ({ host: "127.0.0.1", port })));
   place = placeOf({

@@ -1,16 +1,16 @@
-/** The command on some topology, as a shell calls it, beside a Holdfast of this process. */
+/** Runs the command on any topology, together with a Holdfast in this process. */
 import { createHoldfast, type Holdfast } from "holdfast";
 import type { Cluster, Redis } from "ioredis";
 import { vi } from "vitest";
 import { type Ended, holdfast, type Running, start } from "../support/command.js";
 
-// Starting a process takes a machine that is busy many times as long; nothing here is measured.
+// Starting a process can take very long on a busy machine, so use long timeouts. No test here measures time.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
-/** What tests look into of the documents of all verbs; which of it is there is what they test. */
+/** The fields that tests read in the documents of all verbs. Each document has only some of them. */
 export interface Document {
   readonly locks: readonly { readonly name: string; readonly holders: readonly object[] }[];
-  /** Of the console. */
+  /** Fields of the console. */
   readonly rows: readonly { readonly name: string }[];
   readonly nextCursor: string | null;
   readonly unreachable: number;
@@ -19,40 +19,40 @@ export interface Document {
   readonly term: number;
 }
 
-/** Servers that belong together, and how to call the command on them. */
+/** Servers that work together, and how to run the command on them. */
 export interface Place {
-  /** Of this process, by the name of `tests`. */
+  /** The Holdfast of this process, with the client name `tests`. */
   readonly holdfast: Holdfast;
-  /** Runs `holdfast` with these words to its end. */
+  /** Runs `holdfast` with these words, and waits for its end. */
   say(...words: readonly string[]): Promise<Ended>;
-  /** As `say` with `--json`, and reads what it printed as one document. */
+  /** Like `say` with `--json`, and parses the output as one document. */
   ask(...words: readonly string[]): Promise<Document>;
-  /** Starts it. */
+  /** Starts `holdfast` with these words. */
   start(...words: readonly string[]): Running;
   close(): Promise<void>;
 }
 
-/** What a kind of servers is called by, and how they are reached. */
+/** How to reach the servers of one topology. */
 export interface PlaceFacts {
   readonly ports: readonly number[];
-  /** `HOLDFAST_CLUSTER` and the like. */
+  /** Variables such as `HOLDFAST_CLUSTER`. */
   readonly env: Readonly<Record<string, string>>;
-  /** Connected clients: one, or one for each of several independent servers. */
+  /** Connected clients: one, or with independent servers one for each server. */
   readonly clients: readonly (Redis | Cluster)[];
   readonly isQuorum?: boolean;
   stop(): Promise<void>;
 }
 
-/** Makes it. */
+/** Creates the place for these servers. */
 export function placeOf({ ports, env: own, clients, isQuorum = false, stop }: PlaceFacts): Place {
   const env = {
     HOLDFAST_REDIS: ports.map((port) => `redis://127.0.0.1:${port}`).join(" "),
-    // However busy the machine is, what is tested is not how soon servers answer.
+    // Long timeouts, because the tests do not check how fast servers reply on a busy machine.
     HOLDFAST_COMMAND_TIMEOUT: "30s",
     HOLDFAST_CONNECT_TIMEOUT: "60s",
     ...own,
   };
-  // Without a listener they print what they cannot reach, and one of several may be ended on purpose.
+  // Without a listener, the clients would print connection errors. Some tests stop a server on purpose.
   for (const client of clients) client.on("error", () => {});
   const shared = { clientName: "tests", commandTimeoutMs: 30_000 };
   const beside = isQuorum
@@ -75,12 +75,14 @@ export function placeOf({ ports, env: own, clients, isQuorum = false, stop }: Pl
   };
 }
 
-/** The addresses of servers on this machine, as the doctor names them, in order. */
+/** The addresses of servers on this machine, as the doctor prints them, in order. */
 export function nodesAt(ports: readonly number[]): string[] {
   return ports.map((port) => `127.0.0.1:${port}`).toSorted();
 }
 
-/** Starts the console on a free port, asks it, and ends it with TERM. @returns what it answered, and its exit code */
+/**
+ * Starts the console on a free port, sends it a request, and ends it with TERM. @returns the response and the exit code
+ */
 export async function throughConsole(place: Place, path: string): Promise<{ answer: Document; code: number | null }> {
   const going = place.start("console", "-p", "0", "--json");
   await vi.waitFor(
@@ -92,7 +94,7 @@ export async function throughConsole(place: Place, path: string): Promise<{ answ
   );
   const { url, token } = JSON.parse(going.stdout());
   const ask = (): Promise<Response> => fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` } });
-  // Until it is connected it says that Redis is down.
+  // Until the console is connected, it reports that Redis is down.
   const response = await vi.waitUntil(async () => {
     const one = await ask();
     return one.status === 503 ? undefined : one;

@@ -1,4 +1,4 @@
-/** Independent servers of which too many have just started: that is no outage, and cron need not hear of it. */
+/** Tests independent servers of which too many have just started. That is not an outage, so cron must not report it. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 it("run ends with 75 and says until when they grant nothing, at once and after a wait; --skip-ok is silent", async () => {
-  // They grant nothing for as long as the lease of whoever asks first.
+  // The servers grant nothing until the lease of the first request would have ended.
   const words = ["run", "job", "--lease", "1h"];
   const [refused, waited, skipped] = await Promise.all([
     place.say(...words, "-n", "--", "true"),

@@ -1,4 +1,4 @@
-/** The verbs on three servers that know nothing of each other: what they have to say there, and what is not to be had. */
+/** Tests the verbs on three independent servers: what they print, and what they refuse. */
 import { LeaseLostError } from "holdfast";
 import { appendHistory } from "holdfast/admin";
 import { Redis } from "ioredis";
@@ -19,12 +19,13 @@ beforeAll(async () => {
     isQuorum: true,
     stop: async () => void (await Promise.all(servers.map((server) => server.stop()))),
   });
-  // Servers that have just started grant nothing for as long as the lease of whoever asks first: of a short one, once for all.
+  // Servers that have just started grant nothing until the lease of the first request would have ended. Send a request
+  // with a short lease first, so that this wait is short for all tests.
   const first = await place.say("run", "first", "--lease", "3s", "-w", "120s", "--", "true");
   if (first.code !== 0) throw new Error(first.stderr);
 });
 afterAll(async () => {
-  // A Holdfast that closes waits for a server that is silent.
+  // Restart the stopped server, because a Holdfast that closes waits for a silent server.
   await servers[2]?.restart();
   await place?.close();
 });
@@ -63,7 +64,8 @@ describe("on independent servers", () => {
     const words = ["release", "deploy", "--force", "--yes", "-m", "wrong build"];
     expect(await ask(...words)).toMatchObject({ released: true, holder, next: null });
     await vi.waitFor(() => expect(lease.signal.reason).toBeInstanceOf(LeaseLostError), WAIT);
-    // What a run tells of itself may come too late on a busy machine: it waits for half a second and no longer.
+    // The history of the run itself may be missing on a busy machine, because a run waits at most half a second to
+    // write it.
     expect((await ask("history", "deploy", "--outcome", "forced")).history).toMatchObject([
       { outcome: "forced", reason: "wrong build", token: lease.token },
     ]);
@@ -112,7 +114,7 @@ describe("on independent servers", () => {
 
     await place.holdfast.redlock("still").acquire({ leaseMs: 300_000, waitMs: 60_000 });
     await servers[2]?.kill();
-    // Each question waits so long for the one that is down.
+    // Each command waits this long for the server that is down.
     const patience = ["--command-timeout", "10s"];
     const [listed, told, shown, page, after] = await Promise.all([
       place.ask("ls", "still", ...patience),
@@ -125,7 +127,7 @@ describe("on independent servers", () => {
     expect(told.stderr).toBe(
       `holdfast: 1 server did not answer (127.0.0.1:${ports[2]}): what is on it is missing here\n`,
     );
-    // On a machine that is slow enough for a second attempt, the servers' numbers may be past the token that was granted.
+    // On a slow machine, a second attempt may have raised the numbers on the servers beyond the granted token.
     expect(shown).toMatchObject({
       state: "held",
       holders: [{ token: expect.any(Number) }],

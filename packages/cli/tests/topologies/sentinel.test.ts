@@ -1,4 +1,7 @@
-/** The verbs behind Sentinel: the URLs are of sentinels, and the locks on the primary that they name. */
+/**
+ * Tests the verbs behind Sentinel: the URLs are those of the Sentinels, and the locks are on the primary that they
+ * name.
+ */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe } from "vitest";
 import { type RedisSentinel, startSentinel } from "../../../../tests/support/redis-sentinel.js";
@@ -8,7 +11,7 @@ import { testVerbs } from "./verbs.js";
 let sentinel: RedisSentinel;
 let place: Place;
 beforeAll(async () => {
-  // A server that is slow to answer is not dead: nobody is to take over here.
+  // A long timeout, so that a slow server does not cause a failover.
   sentinel = await startSentinel({ replicas: 1, downAfterMs: 60_000 });
   place = placeOf({
     ports: sentinel.addresses.map(({ port }) => port),

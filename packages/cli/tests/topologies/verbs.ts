@@ -1,23 +1,25 @@
-/** What the verbs say wherever there is one order: on a cluster as behind Sentinel. One set of servers for all of them. */
+/**
+ * Tests the verbs on topologies with one order of grants: a cluster and Sentinel. All tests share one set of servers.
+ */
 import { LeaseLostError, PausedError } from "holdfast";
 import { appendHistory } from "holdfast/admin";
 import { expect, it, vi } from "vitest";
 import { nodesAt, type Place, throughConsole } from "./place.js";
 
-/** What differs. */
+/** The differences between the topologies. */
 export interface Topology {
   place(): Place;
-  /** Ports of all servers that the doctor is to examine. */
+  /** The ports of all servers that the doctor must examine. */
   ports(): readonly number[];
-  /** How the console calls it. */
+  /** The name of the topology in the console. */
   readonly called: string;
 }
 
-/** So many that each of three masters has some. */
+/** Enough names that each of three masters has some. */
 const NAMES = Array.from({ length: 12 }, (_, i) => `job:${i}`);
 const WAIT = { timeout: 60_000, interval: 20 };
 
-/** Declares the tests. */
+/** Declares the tests for one topology. */
 export function testVerbs({ place, ports, called }: Topology): void {
   it("ls lists what is held on every primary, whole and in pages; so does the console", async () => {
     const { holdfast, say, ask } = place();
@@ -89,7 +91,8 @@ export function testVerbs({ place, ports, called }: Topology): void {
     expect(released).toMatchObject({ released: true, holder: { token: lease.token }, next: { token: granted.token } });
     await vi.waitFor(() => expect(lease.signal.reason).toBeInstanceOf(LeaseLostError), WAIT);
     await granted.release();
-    // What a run tells of itself may come too late on a busy machine: it waits for half a second and no longer.
+    // The history of the run itself may be missing on a busy machine, because a run waits at most half a second to
+    // write it.
     expect((await ask("history", "deploy", "--outcome", "forced")).history).toMatchObject([
       { outcome: "forced", reason: "wrong build", token: lease.token },
     ]);

@@ -1,4 +1,4 @@
-/** `holdfast demo`, at its shortest. */
+/** Tests `holdfast demo` with its shortest duration. */
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -13,14 +13,14 @@ describe("demo", () => {
     const before = await stage.redis.command("DBSIZE");
     const document = await stage.ask("demo", "--workers", "3", "--for", "5s");
     expect(document).toMatchObject({ v: 1, ok: true, faults: [], withLock: { duplicates: 0 } });
-    // HOLDFAST_REDIS was there, and was not looked at.
+    // HOLDFAST_REDIS was set, but the demo did not use that server.
     expect(await stage.redis.command("DBSIZE")).toBe(before);
   });
 
   it("prints the address of a console that shows it meanwhile, and opens it in the browser", async () => {
     const folder = await newFolder();
     const opened = join(folder, "opened");
-    // What a desktop puts there starts a browser; this one writes down with what it was called.
+    // On a desktop this program opens the browser. This one records its argument.
     await writeFile(join(folder, "xdg-open"), `#!/bin/sh\necho "$1" > ${opened}.part && mv ${opened}.part ${opened}\n`);
     await chmod(join(folder, "xdg-open"), 0o755);
     const path = { PATH: `${folder}:${process.env.PATH}` };
@@ -33,7 +33,7 @@ describe("demo", () => {
     expect(await answer.json()).toMatchObject({ isSignedIn: true, allow: [], env: { name: "demo" } });
     going.signal("SIGINT");
     expect((await going.ended).code).toBe(130);
-    // Nobody is at a terminal here, so that it is not opened unasked.
+    // Without a terminal, the browser opens only on request.
     await rm(opened);
     expect((await holdfast(["demo", "--workers", "1", "--for", "5s"], path)).code).toBe(0);
     expect(textIn(opened)).toBeUndefined();
@@ -41,7 +41,8 @@ describe("demo", () => {
   });
 
   it("with -r runs its workers as processes, and leaves no key behind", async () => {
-    // A worker is killed within the middle of it, if one is at work then: of the shortest that is a second.
+    // A worker is killed in the middle of the demo if one is busy then. In the shortest demo, that phase is only a
+    // second long.
     const { code, stdout, stderr } = await stage.say("demo", "-r", stage.redis.url, "--workers", "2", "--for", "10s");
     expect({ code, stderr }).toMatchObject({ code: 0 });
     expect(stdout).toMatch(/was killed with -9 while it held payment:\d+/);

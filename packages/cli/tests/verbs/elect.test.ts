@@ -1,4 +1,4 @@
-/** `holdfast elect`: leading, following, stepping down. */
+/** Tests `holdfast elect`: leading, following, stepping down. */
 import { describe, expect, it } from "vitest";
 import { until } from "../../../holdfast/src/testing/delays.js";
 import { newStage } from "./harness.js";
@@ -18,7 +18,7 @@ function eventsIn(text: string): Event[] {
     .map((line): Event => JSON.parse(line));
 }
 
-/** Leads an election in this process, so that a candidate has somebody to wait for. */
+/** Leads an election in this process, so that a candidate has to wait. */
 async function leaderOf(name: string): Promise<number> {
   await until(async () => (await stage.holdfast.election(name).leader()) !== null, `${name} has a leader`);
   return (await stage.holdfast.election(name).leader())?.term ?? 0;
@@ -35,7 +35,7 @@ describe("elect", () => {
     first.child.kill("SIGTERM");
     const ended = await first.ended;
     expect(ended.code).toBe(0);
-    // On a busy machine it leads for long enough to be renewed.
+    // On a busy machine it leads long enough to be renewed.
     const events = eventsIn(ended.stdout).flatMap(({ event }) => (event === "renewed" ? [] : [event]));
     expect(events).toEqual(["candidate", "elected", "resigned"]);
     await until(() => eventsIn(second.stdout()).some(({ event }) => event === "elected"), "the second leads");
@@ -46,7 +46,7 @@ describe("elect", () => {
     expect(past).toMatchObject({ code: 1, stdout: expect.stringMatching(/no leader was removed\n$/) });
     const down = await stage.say("elect", "feed", "--resign", "--token", String(present.term), "-m", "drain");
     expect(down).toMatchObject({ code: 0, stdout: expect.stringMatching(/^stepped down .*; it has no leader now\n$/) });
-    // It was lost to it, and it was not told to stand again.
+    // The second process lost the leadership, and was not started with the flag to campaign again.
     const lost = await second.ended;
     expect(lost.code).toBe(123);
     expect(eventsIn(lost.stdout).at(-1)).toMatchObject({ event: "lost", reason: "force-released" });
@@ -68,7 +68,7 @@ describe("elect", () => {
     going.child.kill("SIGINT");
     const { code, stdout } = await going.ended;
     expect(code).toBe(0);
-    // Where it was taken away before the command could hear of anything, a renewal finds out.
+    // If the leadership was removed before the command could be notified, a renewal finds out.
     const events = eventsIn(stdout).filter(({ event }) => event !== "renewed");
     expect(events.map(({ event }) => event)).toEqual([
       "candidate",
@@ -121,7 +121,7 @@ describe("elect", () => {
     const going = stage.start("elect", "unread", "--delay", "0", "--lease", "3s", "--json");
     const term = await leaderOf("unread");
     going.child.stdout?.destroy();
-    // It finds out when it tells of its next renewal.
+    // The command finds out when it reports its next renewal.
     expect((await going.ended).code).toBe(0);
     const next = await stage.holdfast.election("unread").tryAcquire();
     expect(next?.term).toBeGreaterThan(term);

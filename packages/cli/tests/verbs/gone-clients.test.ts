@@ -1,4 +1,7 @@
-/** Clients that are gone while their leases run: every list names them, and all of their locks are released in one step. */
+/**
+ * Tests clients that are gone while their leases run: every list shows them, and one command releases all of their
+ * locks.
+ */
 import { PassThrough } from "node:stream";
 import { createHoldfast, type Lease } from "holdfast";
 import { Redis } from "ioredis";
@@ -10,7 +13,7 @@ import { type Document, newStage } from "./harness.js";
 const stage = newStage();
 const HALF_AN_HOUR_MS = 1_800_000;
 
-/** A client that held locks for half an hour and was killed eight minutes ago, as the server knows it. */
+/** Simulates a client that held locks for half an hour and was killed eight minutes ago, as the server records it. */
 async function killed(clientName: string, ...names: readonly string[]): Promise<{ id: string; leases: Lease[] }> {
   const redis = new Redis(stage.redis.url);
   redis.on("error", () => {});
@@ -39,12 +42,12 @@ interface Said {
   readonly stderr: string;
 }
 
-/** Runs the command in this process, because starting one takes seconds on a busy machine. */
+/** Runs the command in this process, because starting a process takes seconds on a busy machine. */
 async function say(...words: readonly string[]): Promise<Said> {
   return await run(words, {}, "");
 }
 
-/** As `say`, on a terminal of 100 columns at which somebody types. */
+/** Like `say`, on a terminal of 100 columns with this typed input. */
 async function atTerminal(typed: string, ...words: readonly string[]): Promise<Said> {
   return await run(words, { isTTY: true, columns: 100 }, typed);
 }
@@ -69,7 +72,7 @@ async function run(words: readonly string[], tty: object, typed: string): Promis
   return { code, ...said };
 }
 
-/** What is tested is not how soon a server answers. */
+/** Long timeouts, because the tests do not check how fast a server replies. */
 const PATIENT = { HOLDFAST_CONNECT_TIMEOUT: "60s", HOLDFAST_COMMAND_TIMEOUT: "30s" };
 
 it("ls, show and top say for how long the holder has been gone and when its lease ends; --gone lists nothing else", async () => {

@@ -1,4 +1,4 @@
-/** The verbs as child processes beside locks that this process holds, on a server of their own. */
+/** Runs the verbs as child processes, on a separate server with locks that this process holds. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { createHoldfast, type Holdfast, type Lease } from "holdfast";
@@ -7,10 +7,10 @@ import { afterAll, beforeAll, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { until } from "../../../holdfast/src/testing/delays.js";
 
-/** The compiled command. */
+/** The path of the compiled command. */
 export const MAIN: string = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 
-// Starting a process takes a machine that is busy many times as long; nothing here is measured.
+// Starting a process can take very long on a busy machine, so use long timeouts. No test here measures time.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 /** How a call ended. */
@@ -20,30 +20,30 @@ export interface Said {
   readonly stderr: string;
 }
 
-/** A call that goes on. */
+/** A running call. */
 export interface Going {
   readonly child: ChildProcess;
   readonly ended: Promise<Said>;
   stdout(): string;
 }
 
-/** A server, the command on it, and a Holdfast of this process. */
+/** A server, the command on it, and a Holdfast in this process. */
 export interface Stage {
   readonly redis: RedisServer;
   readonly holdfast: Holdfast;
-  /** Runs `holdfast` with these words to its end. */
+  /** Runs `holdfast` with these words, and waits for its end. */
   say(...words: readonly string[]): Promise<Said>;
-  /** As `say`, and reads what it printed as one document. */
+  /** Like `say`, and parses the output as one document. */
   ask(...words: readonly string[]): Promise<Document>;
-  /** Starts it. */
+  /** Starts `holdfast` with these words. */
   start(...words: readonly string[]): Going;
-  /** Another Holdfast of this process: a client of its own, closed with the stage. */
+  /** Creates another Holdfast in this process with a separate client. It is closed with the stage. */
   client(clientName: string): Holdfast;
-  /** Resolves when it waits; then it goes on waiting until it is granted or the stage closes. */
+  /** Resolves when the client waits in the queue. It then waits until it is granted or the stage closes. */
   queueUp(holdfast: Holdfast, name: string, label: string): Promise<{ readonly granted: Promise<Lease | undefined> }>;
 }
 
-/** Somebody in a document. */
+/** A holder or waiter in a document. */
 interface Person {
   readonly app: string | null;
   readonly owner: string;
@@ -58,7 +58,7 @@ interface Shown {
   readonly queue: readonly Person[];
 }
 
-/** What tests look into of the documents of all verbs; which of it is there is what they test. */
+/** The fields that tests read in the documents of all verbs. Each document has only some of them. */
 export interface Document extends Shown {
   readonly locks: readonly Shown[];
   readonly alsoKinds: readonly Shown[];
@@ -69,7 +69,7 @@ export interface Document extends Shown {
   readonly term: number;
 }
 
-/** One for a file of tests. */
+/** Creates the stage for one test file. */
 export function newStage(): Stage {
   let redis: RedisServer;
   let holdfast: Holdfast;

@@ -1,4 +1,4 @@
-/** `holdfast ls` beside locks that are really held. */
+/** Tests `holdfast ls` with locks that are really held. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { until } from "../../../holdfast/src/testing/delays.js";
 import { type Document, MAIN, newStage } from "./harness.js";
 
-/** Clears the screen, begins a line of its own, and turns the direction of the text. */
+/** Clears the screen, starts a new line, and reverses the direction of the text. */
 const HOSTILE = "evil\x1b[2J\nname\u202e";
 
 const stage = newStage();
@@ -48,7 +48,7 @@ describe("ls", () => {
   it("sends nothing of a name or label to a terminal that it would act on", async () => {
     const { stdout } = await stage.say("ls", "--color", "always");
     expect(stdout).toContain("\\x1b]0;owned\\x07");
-    // Colours are ours; nothing else that begins with ESC is.
+    // Only the color sequences of `holdfast` may begin with ESC.
     expect(stdout.replace(/\p{Cc}\[\d+m/gu, "")).not.toMatch(/[^\P{Cc}\n]|\u202e/u);
   });
 

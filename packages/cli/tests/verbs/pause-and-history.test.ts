@@ -1,4 +1,4 @@
-/** `holdfast pause`, `resume` and `history`. */
+/** Tests `holdfast pause`, `resume` and `history`. */
 import { PausedError } from "holdfast";
 import { describe, expect, it } from "vitest";
 import { newStage } from "./harness.js";

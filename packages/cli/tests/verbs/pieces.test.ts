@@ -1,4 +1,4 @@
-/** The pieces of the verbs that need no server. */
+/** Tests the parts of the verbs that need no server. */
 import { describe, expect, it } from "vitest";
 import { CliError } from "../../src/frame/exit-codes.js";
 import { clip } from "../../src/live/clip.js";

@@ -1,4 +1,4 @@
-/** What verbs print for programs is what its schema says, and nothing that the schema does not name. */
+/** Tests that the JSON output of the verbs matches its schema and has no other fields. */
 import { readFileSync } from "node:fs";
 import { Ajv, type ValidateFunction } from "ajv";
 import { appendHistory } from "holdfast/admin";
@@ -11,7 +11,7 @@ const stage = newStage();
 type Schema = { readonly [key: string]: unknown };
 const schema = JSON.parse(readFileSync(new URL("../../../../docs/cli.schema.json", import.meta.url), "utf8")) as Schema;
 
-/** Each object has the fields that it names, and no others: a field that nobody has written down is found here. */
+/** Forbids fields that the schema does not name, so that an undocumented field is found. */
 function closed(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(closed);
   if (typeof part !== "object" || part === null) return part;
@@ -27,7 +27,7 @@ function schemaOf(verb: string): ValidateFunction {
   return found as ValidateFunction;
 }
 
-/** Runs a verb and holds each line that it prints against the schema. */
+/** Runs a verb and checks each line of its output against the schema. */
 async function fits(verb: string, ...words: readonly string[]): Promise<readonly Schema[]> {
   const lines = linesOf((await stage.say(...words, "--json")).stdout);
   check(verb, lines);

@@ -1,4 +1,4 @@
-/** `holdfast show` and `holdfast release` on locks that this process holds. */
+/** Tests `holdfast show` and `holdfast release` on locks that this process holds. */
 import { LeaseLostError } from "holdfast";
 import { lookUpConditions } from "holdfast/admin";
 import { describe, expect, it } from "vitest";
@@ -50,7 +50,7 @@ describe("show", () => {
     wait.catch(() => {});
     const looked = (): ReturnType<typeof lookUpConditions> => lookUpConditions(stage.holdfast, "stock");
     await until(async () => (await looked()).locks[0]?.conditions.length === 1, "it waits");
-    // Only a walk over all keys finds them, which is not done unasked.
+    // Conditions are found only by scanning all keys, which `show` does only on request.
     expect(await stage.ask("show", "stock")).toMatchObject({ state: "free" });
     const document = await stage.ask("show", "stock", "--conditions");
     expect(document).toMatchObject({ kind: "mutex", state: "awaited", conditions: [{ name: "full", waiters: 1 }] });

@@ -1,4 +1,4 @@
-/** Keys of the wrong type where a lock has its own: they are told, and hide nothing else. */
+/** Tests keys of the wrong type where a lock stores its data: they are reported, and hide nothing else. */
 import { expect, it } from "vitest";
 import { newStage } from "./harness.js";
 

@@ -1,19 +1,19 @@
-/** Who gets at the locks, and whether we do. */
+/** Checks who can access the locks, and whether this user can. */
 import { leastPrivilege } from "holdfast/diagnosis";
 import { type Check, found, ok, unknown } from "../check.js";
 import type { NodeFacts } from "../facts.js";
 import { few } from "../words.js";
 
-/** Whether the server listens to other machines; undefined where it does not say. */
+/** Whether the server accepts connections from other machines; undefined if the server does not show it. */
 function isOpenToNetwork({ config, isLocal }: NodeFacts): boolean | undefined {
   const bind = config.get("bind");
   if (bind === undefined) return isLocal ? undefined : true;
   const addresses = bind.split(" ").filter((one) => one !== "");
-  // A dash says that it may be absent. None at all means all.
+  // A leading dash means that the address may be missing on this host. An empty list means all addresses.
   return addresses.length === 0 || addresses.some((one) => !/^-?(127\.|::1$|localhost$)/.test(one));
 }
 
-/** Whether a stranger gets in. */
+/** Whether a client without credentials can access the server. */
 export const exposure: Check = {
   id: "exposure",
   reads: "`protected-mode`, `bind`, `requirepass`, and whether a client without a password gets in",
@@ -60,13 +60,16 @@ export const exposure: Check = {
   },
 };
 
-/** Which rule stands for which severity: what is left is needed by scripts, and without it no lock can be taken. */
+/**
+ * Missing rules that match only make locks slower. All other rules are needed by scripts, and without them no lock can
+ * be taken.
+ */
 const WITHOUT_IT_SLOWER =
   /^(&|\+(subscribe|unsubscribe|ssubscribe|sunsubscribe|publish|spublish|pubsub\|\w+|info|cluster\|myid)$)/;
-/** Needed only to inspect locks. */
+/** Rules that are needed only to inspect locks. */
 const FOR_INSPECTION = /^\+(eval|scan|xadd|xrevrange)$/;
 
-/** Whether this user may do what locks need. */
+/** Whether this user has the permissions that locks need. */
 export const acl: Check = {
   id: "acl",
   reads: "what your user may do, by trying each command that locks, tools and the history need",
@@ -109,12 +112,13 @@ export const acl: Check = {
   },
 };
 
-/** Rules for commands of sharded channels, which Redis 6.2 does not have. */
+/** Rules for the commands of sharded channels, which Redis 6.2 does not have. */
 const SHARDED = /^\+s(un)?subscribe$|^\+spublish$/;
 
 /**
- * What client libraries send when they connect, as far as the server accepts rules for it. Redis 7.0 does not know CLIENT SETINFO and
- * rejects a rule for it. Redis 6.2 takes any word as a subcommand, and refuses those that it does not know.
+ * The commands that client libraries send when they connect, limited to the rules that the server accepts. Redis 7.0
+ * does not know CLIENT SETINFO and rejects a rule for it. Redis 6.2 accepts any word as a subcommand in a rule, but
+ * refuses the subcommands that it does not know.
  */
 function ofConnections([major = 7, minor = 0]: readonly number[]): readonly string[] {
   if (major < 7) return ["+client|setinfo", "+client|maint_notifications"];
@@ -122,8 +126,8 @@ function ofConnections([major = 7, minor = 0]: readonly number[]): readonly stri
 }
 
 /**
- * The command that gives a user all it needs below the prefix on this server, and takes nothing away. Valkey gives 7.2 as the version
- * of Redis that it is compatible with.
+ * The command that gives a user every permission it needs below the prefix on this server, and removes none. Valkey
+ * reports 7.2 as the version of Redis that it is compatible with.
  */
 export function setUser(user: string, prefix: string, isCluster: boolean, info: NodeFacts["info"]): string {
   const { server, cluster, clusterClients } = leastPrivilege(prefix);

@@ -1,9 +1,9 @@
-/** What the clients of this database tell of themselves. */
+/** Checks what the clients of this database report about themselves. */
 import { type Check, found, ok, skipped, unknown } from "../check.js";
 import type { TimeoutFacts } from "../facts.js";
 import { counted, few } from "../words.js";
 
-/** Whether a client replaces a connection that is dead without having been closed. */
+/** Whether each client replaces a connection that is dead but was never closed. */
 export const clientTimeouts: Check = {
   id: "client-timeouts",
   reads: "socket timeout and keepalive of each client library, from the client records",

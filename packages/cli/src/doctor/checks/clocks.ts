@@ -1,9 +1,9 @@
-/** Whether the servers' clocks can be relied on. */
+/** Checks whether the clocks of the servers are reliable. */
 import { type Check, found, ok, type Severity, unknown, type Verdict } from "../check.js";
 import type { ClockFacts, NodeFacts } from "../facts.js";
 import { millis } from "../words.js";
 
-/** Clocks that differ. */
+/** Reports clocks that differ. */
 export const clockSkew: Check = {
   id: "clock-skew",
   reads: "TIME of each node, compared with the local clock halfway through the round trip",
@@ -37,7 +37,7 @@ export const clockSkew: Check = {
   },
 };
 
-/** The part of a difference that remains at the largest possible error of the measurement. */
+/** The part of a difference that remains after subtracting the largest possible measurement error. */
 function certainPart(differenceMs: number, uncertaintyMs: number): number {
   return Math.max(0, Math.abs(differenceMs) - uncertaintyMs);
 }
@@ -46,7 +46,7 @@ function aside(offsetMs: number): string {
   return `${millis(Math.abs(offsetMs))} ${offsetMs < 0 ? "behind" : "ahead of"}`;
 }
 
-/** Against the nodes that were listed before, so that each pair is looked at once. */
+/** Compares only with nodes that are listed earlier, so that each pair is compared once. */
 function worstPair(
   facts: NodeFacts,
   clock: ClockFacts,
@@ -68,7 +68,7 @@ function worstPair(
   return worst;
 }
 
-/** A clock that does not run. */
+/** Reports a clock that stands still or goes backward. */
 export const clockRuns: Check = {
   id: "clock-runs",
   reads: "TIME twice, 200 ms apart",

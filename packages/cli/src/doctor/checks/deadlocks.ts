@@ -1,4 +1,4 @@
-/** Clients that wait for each other. */
+/** Checks for clients that wait for each other. */
 import type { Deadlock } from "holdfast/admin";
 import { formatMs } from "../../frame/durations.js";
 import { remedyOf } from "../../listing/deadlocks.js";
@@ -14,7 +14,7 @@ export const deadlocks: Check = {
   fix: "release one of the locks; in your program, acquire locks in the same order everywhere, or together with multiLock",
   families: [],
   run(facts, { nodes, deadlocks: seen }) {
-    // Locks are read through the client and not from a node, so this is said once.
+    // The locks are read through the client and not from a single node, so this check reports once.
     if (facts !== nodes.find(({ isGiven, unreachable }) => isGiven && unreachable === undefined)) return [];
     if (seen === undefined) return skipped("the locks were not read");
     if ("error" in seen) {
@@ -34,7 +34,7 @@ export const deadlocks: Check = {
   },
 };
 
-/** How many are listed one by one. */
+/** The most deadlocks that are listed individually. */
 const MOST_LISTED = 10;
 
 function sentenceOf({ members, sinceAtMs }: Deadlock, atMs: number): string {

@@ -1,4 +1,4 @@
-/** Who is primary, who follows, and what a change between them costs. */
+/** Checks which servers are primary and replica, and what a failover between them costs. */
 import { formatMs } from "../../frame/durations.js";
 import { type Check, type Examination, found, ok, skipped, unknown, type Verdict } from "../check.js";
 import { type LineageFacts, type NodeFacts, numberIn } from "../facts.js";
@@ -6,7 +6,7 @@ import { bytes, counted, few } from "../words.js";
 
 const PERMIT_INFO = "permit INFO to this user";
 
-/** Whether a server that changed still waits for leases that it may not know of. */
+/** Whether a server still waits out leases that it may have forgotten when its role or process changed. */
 export const grace: Check = {
   id: "grace",
   reads: "the marker `<prefix>:lineage`, `run_id`, `master_replid2`, uptime",
@@ -28,10 +28,10 @@ export const grace: Check = {
   },
 };
 
-/** How long a server of a quorum waits for the others at most: as lua/lineage-verdict has it. */
+/** The longest time that a server of a quorum waits for the others, as in lua/lineage-verdict. */
 const ALONE_MS = 3_600_000;
 
-/** Whether it is one of a quorum that may have forgotten leases, and too few others were asked how long these are. */
+/** Whether this server of a quorum may have forgotten leases, and too few other servers reported how long these are. */
 function isAlone({ run, nowMs, marker }: LineageFacts): boolean {
   return marker?.pending === run && marker.run !== run && marker.heard !== run && marker.sinceMs + ALONE_MS > nowMs;
 }
@@ -58,7 +58,7 @@ function gracePeriod({ run, isPromoted, upMs, nowMs, marker }: LineageFacts, lea
         risk: `The first program that asks begins a quiet time of up to ${formatMs(longestMs)}, in which nothing new is granted.`,
       });
     }
-    // A clock that was set back makes it no longer.
+    // Setting the clock back does not extend the wait.
     const restMs = Math.min(longestMs, marker.sinceMs + longestMs - nowMs);
     if (restMs > 0) {
       const until = new Date(nowMs + restMs).toISOString().replace(/\.\d+Z$/, "Z");
@@ -87,7 +87,7 @@ function gracePeriod({ run, isPromoted, upMs, nowMs, marker }: LineageFacts, lea
   return ok(`running for ${formatMs(upMs)}, longest lease ${formatMs(longestMs)}`);
 }
 
-/** The URL has to lead to a server that takes writes. */
+/** Whether the URL leads to a server that accepts writes. */
 export const role: Check = {
   id: "role",
   reads: "`ROLE` of the server in the URL, and whether it replies",
@@ -115,7 +115,7 @@ export const role: Check = {
     }
     if (facts.role !== "slave") return ok("primary");
     const of = `${facts.info.get("master_host") ?? "?"}:${facts.info.get("master_port") ?? "?"}`;
-    // The client of a cluster follows the slots, whatever a node was when it was listed.
+    // A cluster client follows the slots, so the role that the node had when it was listed does not matter.
     if (!isGiven || topology === "cluster") return ok(`replica of ${of}`);
     return found("critical", `a replica of ${of}`, {
       ...(topology === "sentinel" ? { fix: "ask the Sentinels again: SENTINEL GET-MASTER-ADDR-BY-NAME" } : {}),
@@ -134,7 +134,7 @@ function noAnswer({ isGiven, topology }: NodeFacts, why: string): Verdict[] {
   return found(severity, `no answer: ${why}`, { risk, fix: "start it, or repair the network path to it" });
 }
 
-/** Whether an isolated primary stops granting. */
+/** Whether an isolated primary stops granting locks. */
 export const replicas: Check = {
   id: "replicas",
   reads: "connected replicas, `min-replicas-to-write`, `min-replicas-max-lag`",
@@ -159,7 +159,7 @@ export const replicas: Check = {
 };
 
 function followers({ info, config }: NodeFacts, count: number, { leaseMs }: Examination): Verdict[] {
-  // INFO shows how many replicas are good enough only where a minimum is set.
+  // INFO shows the number of good replicas only if a minimum is configured.
   const isSet = info.has("min_slaves_good_slaves") || (numberIn(config, "min-replicas-to-write") ?? 0) > 0;
   const least = numberIn(config, "min-replicas-to-write") ?? (isSet ? "set" : 0);
   const lagS = numberIn(config, "min-replicas-max-lag");
@@ -176,7 +176,7 @@ function followers({ info, config }: NodeFacts, count: number, { leaseMs }: Exam
   });
 }
 
-/** How much a failover would forget. */
+/** How many writes a failover would lose. */
 export const replicaLag: Check = {
   id: "replica-lag",
   reads: "`master_repl_offset` and each replica's `offset` and `lag`",
@@ -205,7 +205,7 @@ export const replicaLag: Check = {
   },
 };
 
-/** What a primary says of one replica. */
+/** What a primary reports about one replica. */
 export interface ReplicaLine {
   readonly address: string;
   readonly host: string;

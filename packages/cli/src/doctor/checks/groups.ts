@@ -1,4 +1,4 @@
-/** Whether servers that work together are what they have to be to each other. */
+/** Checks whether servers that work together are set up correctly. */
 import { type Check, found, ok, skipped, unknown, type Verdict } from "../check.js";
 import { type NodeFacts, numberIn } from "../facts.js";
 import { counted, few } from "../words.js";
@@ -106,7 +106,7 @@ function dependence(one: NodeFacts, other: NodeFacts): string | undefined {
     a.info.get("master_replid") === b.info.get("master_replid");
   if (follows(one, other)) return `a replica of ${other.node}`;
   if (follows(other, one)) return `the primary of ${other.node}`;
-  // Both follow a third one, or were told apart by addresses that only they know.
+  // Both servers replicate from a third one, or one replicates from the other through an address that does not match.
   const replid = one.info.get("master_replid");
   const isShared = replid !== undefined && /[^0]/.test(replid) && replid === other.info.get("master_replid");
   return isShared ? `it replicates the same data as ${other.node}` : undefined;

@@ -1,4 +1,4 @@
-/** Who else uses this database, and what was left in it. */
+/** Checks who else uses this database, and what was left in it. */
 
 import { shellWord } from "@holdfast/console/text";
 import { parseOwner } from "holdfast/diagnosis";
@@ -6,7 +6,7 @@ import { type Check, found, ok, skipped, unknown, type Verdict } from "../check.
 import type { KeyFacts, NodeFacts } from "../facts.js";
 import { counted, few } from "../words.js";
 
-/** Whether somebody else may empty the database. */
+/** Whether another application may empty the database. */
 export const shared: Check = {
   id: "shared",
   reads: "keys with other prefixes in this database, and which users may run FLUSHDB or FLUSHALL",
@@ -32,7 +32,7 @@ function sampled({ seen, total, isComplete }: KeyFacts): string {
   return isComplete ? "" : ` among ${seen} of ${total} examined keys`;
 }
 
-/** Claims whose client has no record on any node; none where not all records were seen. */
+/** Claims whose client has no record on any node; empty if not all records were read. */
 function orphansIn(keys: KeyFacts, nodes: readonly NodeFacts[]): string[] {
   const primaries = nodes.filter(({ role }) => role !== "slave");
   if (!primaries.every((one) => one.keys?.isComplete === true)) return [];
@@ -43,7 +43,7 @@ function orphansIn(keys: KeyFacts, nodes: readonly NodeFacts[]): string[] {
   });
 }
 
-/** What nobody will ever give back. */
+/** Reports keys that no client will ever release. */
 export const leftovers: Check = {
   id: "leftovers",
   reads:

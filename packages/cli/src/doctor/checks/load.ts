@@ -1,10 +1,10 @@
-/** Whether answers come in time, and for everybody. */
+/** Checks whether replies arrive in time for all clients. */
 import { formatMs } from "../../frame/durations.js";
 import { type Check, found, ok, unknown, type Verdict } from "../check.js";
 import { numberIn } from "../facts.js";
 import { few, millis } from "../words.js";
 
-/** How long answers take. */
+/** Checks how long replies take. */
 export const latency: Check = {
   id: "latency",
   reads: "200 round trips from this host: p50, p99 and the longest, compared with `--lease`",
@@ -24,10 +24,10 @@ export const latency: Check = {
   },
 };
 
-/** What was slow before yesterday says little of today. */
+/** Commands that were slow more than a day ago say little about the current load. */
 const RECENT_MS = 86_400_000;
 
-/** What holds everybody up. */
+/** Reports commands that block all other clients. */
 export const busy: Check = {
   id: "busy",
   reads: "`busy-reply-threshold` (`lua-time-limit` before 7.0), SLOWLOG, LATENCY LATEST",
@@ -62,7 +62,7 @@ function instant(atMs: number): string {
   return new Date(atMs).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-/** Whether there is room for the next client, and idle ones stay. */
+/** Whether the server has room for more clients and keeps idle connections open. */
 export const connections: Check = {
   id: "connections",
   reads: "`maxclients`, `connected_clients`, `timeout`, `tcp-keepalive`",

@@ -1,9 +1,9 @@
-/** What a server does when its memory is full, and how near that is. */
+/** Checks what a server does when its memory is full, and how close it is to that. */
 import { type Check, found, ok, unknown } from "../check.js";
 import { numberIn } from "../facts.js";
 import { bytes, counted } from "../words.js";
 
-/** A server that may evict a lock grants it again. */
+/** Reports eviction policies under which a server may evict a lock and grant it again. */
 export const eviction: Check = {
   id: "eviction",
   reads: "`maxmemory-policy`, `maxmemory`, `evicted_keys`",
@@ -29,7 +29,7 @@ export const eviction: Check = {
   },
 };
 
-/** A server that is full grants nothing. */
+/** Reports memory that is nearly full, because a full server grants nothing. */
 export const memory: Check = {
   id: "memory",
   reads: "`used_memory` and `maxmemory`",

@@ -1,4 +1,4 @@
-/** Pauses that a server has forgotten. */
+/** Reports pauses that a server has forgotten. */
 
 import { shellWord } from "@holdfast/console/text";
 import { formatInstant } from "../../text/instants.js";
@@ -8,10 +8,10 @@ import type { NodeFacts, PauseFacts, RecordedPause } from "../facts.js";
 import { counted, few, isRefused } from "../words.js";
 
 const MORE_TIME = "allow more time: --for 1m";
-/** How many are listed one by one. */
+/** The most pauses that are listed individually. */
 const MOST_LISTED = 10;
 
-/** Whether a pause that nobody ended is gone. */
+/** Whether a recorded pause is missing although it was never resumed. */
 export const lostPauses: Check = {
   id: "lost-pauses",
   reads:
@@ -35,23 +35,23 @@ export const lostPauses: Check = {
   },
 };
 
-/** Whether no node has a history. A node that could not be read may have one. */
+/** Whether no node has a history. Returns false if a node could not be read, because that node may have one. */
 function hasNoHistory(nodes: readonly NodeFacts[]): boolean {
   return nodes.every(
     ({ role, pauses }) => role === "slave" || (pauses?.histories === 0 && pauses.stopped === undefined),
   );
 }
 
-/** Said once: in a cluster each name has its history on a node of its own. */
+/** Reports a missing history only once: in a cluster the history of each name is on a different node. */
 function noHistory(facts: NodeFacts, nodes: readonly NodeFacts[]): Verdict[] {
   if (facts !== nodes.find(({ pauses }) => pauses !== undefined)) return [];
-  // Most never pause anything, and need not be told each time that the doctor would not know.
+  // Most users never pause a lock. A warning in every examination would not help them.
   return skipped(
     "there is no history, so lost pauses cannot be found; programs that pause keep one with recordHistory of holdfast/admin",
   );
 }
 
-/** Whether another node has the end of this pause. A mutex with a key has a history for each of its names. */
+/** Whether another node recorded the end of this pause. A mutex with a key has one history for each of its names. */
 function isOverElsewhere(pause: RecordedPause, nodes: readonly NodeFacts[]): boolean {
   if (pause.key === undefined) return false;
   const isSame = (other: Pick<RecordedPause, "kind" | "name" | "key">): boolean => lockOf(other) === lockOf(pause);
@@ -110,7 +110,7 @@ function sentenceOf(pause: RecordedPause): string {
   return `${nameOf(pause)} was paused by ${by}${why} since ${formatInstant(startOf(pause))} ${until}, and is not paused any more`;
 }
 
-/** The command knows neither keys nor kinds: it pauses what the name is in use as, or else a mutex. */
+/** `holdfast pause` takes neither a key nor a kind. It pauses the kind as which the name is in use, or else a mutex. */
 function fixOf({ kind, name, key, label = "WHY", untilAtMs }: RecordedPause): string {
   const again =
     kind === "mutex" && key === undefined

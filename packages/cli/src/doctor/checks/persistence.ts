@@ -1,11 +1,11 @@
-/** What a restart forgets, and what a failed write to disk stops. */
+/** Checks what a restart loses, and what a failed write to disk blocks. */
 import { type Check, found, ok, skipped, unknown } from "../check.js";
 import { type NodeFacts, numberIn } from "../facts.js";
 import { counted } from "../words.js";
 
 const PERMIT = "permit CONFIG GET to this user, or look it up where the service is configured";
 
-/** Undefined where the server does not show it. */
+/** Undefined if the server does not show it. */
 function hasAppendOnlyFile({ info, config }: NodeFacts): boolean | undefined {
   const enabled = info.get("aof_enabled");
   if (enabled !== undefined) return enabled === "1";
@@ -13,15 +13,16 @@ function hasAppendOnlyFile({ info, config }: NodeFacts): boolean | undefined {
   return appendonly === undefined ? undefined : appendonly === "yes";
 }
 
-/** Which of its writes to disk failed last. */
+/** The kinds of disk writes whose most recent attempt failed. */
 function failures({ info, config }: NodeFacts): string[] {
   const fields = ["aof_last_write_status", "aof_last_bgrewrite_status"];
-  // Without points at which to save, a snapshot that somebody asked for is nothing to rely on.
+  // Without save points, a snapshot exists only if it was requested manually, so its status says nothing about
+  // persistence.
   if (config.get("save") !== "") fields.push("rdb_last_bgsave_status");
   return fields.filter((field) => (info.get(field) ?? "ok") !== "ok");
 }
 
-/** What a restart forgets. */
+/** Checks which data a restart loses. */
 export const persistence: Check = {
   id: "persistence",
   reads: "`aof_enabled`, `appendfsync`, `save`, and whether the last write succeeded",
@@ -55,7 +56,7 @@ export const persistence: Check = {
   },
 };
 
-/** An empty primary empties its replicas. */
+/** Reports a primary that may restart empty and then empty its replicas. */
 export const restartWipe: Check = {
   id: "restart-wipe",
   reads: "whether the server has replicas, but no persistence",
@@ -80,7 +81,7 @@ export const restartWipe: Check = {
   },
 };
 
-/** A server that could not save refuses every write. */
+/** Reports a server that could not save and therefore refuses every write. */
 export const stopWrites: Check = {
   id: "stop-writes",
   reads: "`stop-writes-on-bgsave-error`, and whether the last snapshot succeeded",
@@ -95,7 +96,7 @@ export const stopWrites: Check = {
     const stops = config.get("stop-writes-on-bgsave-error");
     const measured = `the last snapshot failed (${status}), stop-writes-on-bgsave-error ${stops ?? "not shown, yes by default"}`;
     if (stops === "no") return ok(measured);
-    // Redis refuses only where it is to save by itself.
+    // Redis refuses writes only if automatic snapshots are configured.
     return config.get("save") === "" ? ok(`${measured}, but automatic snapshots are off`) : found("critical", measured);
   },
 };

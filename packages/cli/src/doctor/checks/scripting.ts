@@ -1,14 +1,14 @@
-/** What the server is, whether it takes our scripts, and whether what they tell arrives. */
+/** Checks the server version, whether the server accepts the library's scripts, and whether their messages arrive. */
 import { type Check, found, ok, skipped, unknown } from "../check.js";
 import { counted, few, millis } from "../words.js";
 
-/** `7.0.15` as one number that can be compared; undefined for anything else. */
+/** The version as one comparable number, such as that of `7.0.15`; undefined for any other text. */
 function ordinal(version: string): number | undefined {
   const [, major, minor = "0"] = /^(\d+)(?:\.(\d+))?/.exec(version) ?? [];
   return major === undefined ? undefined : Number(major) * 1_000 + Number(minor);
 }
 
-/** Old servers lack what locks rest on. */
+/** Reports old servers that lack features that locks depend on. */
 export const version: Check = {
   id: "version",
   reads: "`redis_version` or `valkey_version`",
@@ -42,10 +42,10 @@ export const version: Check = {
   },
 };
 
-/** Locks work without these, although slower or with less protection. */
+/** Locks work without these commands, although slower or with less protection. */
 const NOT_NEEDED = /^(?:S?PUBLISH|PUBSUB|INFO|CLUSTER|XADD|XREVRANGE)\b/;
 
-/** Without scripts there are no locks. */
+/** Whether the scripts can be loaded and called. Locks do not work without them. */
 export const scripts: Check = {
   id: "scripts",
   reads:
@@ -87,7 +87,7 @@ export const scripts: Check = {
   },
 };
 
-/** What tells a waiter of its grant. */
+/** Whether messages that notify waiters of a grant arrive. */
 export const pubsub: Check = {
   id: "pubsub",
   reads:

@@ -1,4 +1,4 @@
-/** The server's clock, and how long it takes to ask for it. */
+/** Reads the server's clock and measures how long that takes. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ClockFacts, LatencyFacts } from "../facts.js";
 import type { Link } from "./link.js";
@@ -6,17 +6,17 @@ import type { Link } from "./link.js";
 /** One reading of the server's clock. */
 export interface ClockReading {
   readonly serverMs: number;
-  /** By `performance.now()`, in the middle of the round trip. */
+  /** The time by `performance.now()` in the middle of the round trip. */
   readonly clientMs: number;
   readonly wallMs: number;
   readonly roundTripMs: number;
 }
 
-/** Number of readings. The one with the shortest round trip counts. */
+/** The number of readings. Only the one with the shortest round trip counts. */
 const READINGS = 5;
 const APART_MS = 200;
 const ROUND_TRIPS = 200;
-/** A slow line must not use up the time of all other questions. */
+/** A slow connection must not use up the time for all other facts. */
 const SHARE_OF_LATENCY = 0.4;
 
 async function readTime({ redis }: Link): Promise<ClockReading> {
@@ -43,20 +43,20 @@ export async function startClock(link: Link): Promise<ClockReading> {
   return best;
 }
 
-/** The second one, at least 200 ms after the first. */
+/** Takes the second reading, at least 200 ms after the first. */
 export async function readClock(link: Link, start: ClockReading): Promise<ClockFacts> {
   await sleep(Math.max(0, APART_MS - (performance.now() - start.clientMs)));
   const end = await readTime(link);
   return {
     offsetMs: start.serverMs - start.wallMs,
-    // Our own wall clock shows whole milliseconds.
+    // Adds 1 ms because the local wall clock has a resolution of whole milliseconds.
     uncertaintyMs: start.roundTripMs / 2 + 1,
     serverRanMs: end.serverMs - start.serverMs,
     clientRanMs: end.clientMs - start.clientMs,
   };
 }
 
-/** Round trips, one after the other; fewer where the line is slow. */
+/** Measures round trips one after the other, and fewer of them on a slow connection. */
 export async function readLatency(link: Link): Promise<LatencyFacts> {
   const startMs = performance.now();
   const endAtMs = startMs + (link.endAtMs - startMs) * SHARE_OF_LATENCY;

@@ -1,4 +1,4 @@
-/** A message to an inbox of our own, published by a script: the way of every grant. */
+/** Sends a test message to an inbox of the doctor with a script, as every grant is sent. */
 import type { Redis } from "ioredis";
 import type { InboxFacts } from "../facts.js";
 import { isReply, type Link, wordsOf } from "./link.js";
@@ -8,7 +8,7 @@ const SPUBLISH = "-- the doctor's own inbox\nreturn redis.call('SPUBLISH', ARGV[
 /** A message that takes longer counts as lost. */
 const ARRIVAL_MS = 1_000;
 
-/** @throws Error  no answer */
+/** @throws Error  no reply */
 export async function readInbox(link: Link): Promise<InboxFacts | undefined> {
   if (!link.isPrimary) return undefined;
   const { topology, info } = link;

@@ -1,6 +1,6 @@
-/** INFO as fields. */
+/** Parses the reply of INFO. */
 
-/** Fields by name; the headings of sections are left out. Also for CLUSTER INFO. */
+/** Returns the fields by name, without the section headings. Also parses CLUSTER INFO. */
 export function parseInfo(text: string): ReadonlyMap<string, string> {
   const fields = new Map<string, string>();
   for (const line of text.split(/\r?\n/)) {

@@ -1,18 +1,18 @@
-/** A walk over the keys, in pages and never KEYS, for as long as there is time. */
+/** Scans the keys page by page with SCAN, never with KEYS, until the time runs out. */
 import { keyFamilies, parseOwner } from "holdfast/diagnosis";
 import type { KeyFacts, TimeoutFacts } from "../facts.js";
 import { type Link, wordsOf } from "./link.js";
 
 const PAGE = 1_000;
-/** More waiting claims of one name are not looked at. */
+/** The most waiting claims of one name that are read. */
 const MOST_WAITERS = 200;
-/** Left for others that are late. */
+/** Time that is kept free for other readers that finish late, in ms. */
 const SPARE_MS = 200;
-/** What tells of itself by another's rules: see packages/holdfast/docs/keys.md. */
+/** Keys that follow the rules of another library: see packages/holdfast/docs/keys.md. */
 const MAY_STAY = /^redisson-/;
 const HAS_OWNER = /^(mutex|election|redlock):\{.*\}$/s;
 const IS_HASH = /^(semaphore|read-write-lock|count-down-latch|barrier):\{.*\}$/s;
-/** Of kinds that exclude others of the same kind and name, and only those. */
+/** Keys of the kinds that exclude only holders of the same kind and name. */
 const EXCLUDES = /^(mutex|reentrant-mutex|semaphore|read-write-lock|election):\{(.*)\}$/s;
 const IS_QUEUE = /^(mutex|election|semaphore|read-write-lock):\{.*\}:queue$/s;
 
@@ -57,7 +57,7 @@ export async function readKeys(link: Link): Promise<KeyFacts | undefined> {
   };
 }
 
-/** `cache` of `cache:user:7`; a key without a colon stands for itself. */
+/** The first word is `cache` in `cache:user:7`. A key without a colon is returned as it is. */
 function firstWord(name: string): string {
   const word = /^[^:]{1,64}(?=:)/.exec(name)?.[0];
   return word === undefined ? name.slice(0, 64) : `${word}:*`;
@@ -65,7 +65,7 @@ function firstWord(name: string): string {
 
 type Found = { readonly [Name in "withoutExpiry" | "strange" | "mistyped" | "waiting" | "clients"]: string[] } & {
   readonly timeouts: TimeoutFacts[];
-  /** Of each name the kinds as which it is in use. */
+  /** For each name, the kinds as which it is in use. */
   readonly kinds: Map<string, string[]>;
 };
 
@@ -74,7 +74,7 @@ async function inspect({ redis, prefix }: Link, names: readonly string[], found:
     names.map(async (name) => {
       const rest = name.slice(prefix.length + 1);
       const family = /^[^:]*/.exec(rest)?.[0] ?? "";
-      // The doctor's own, of another examination that goes on at the same time.
+      // The key belongs to another examination that runs at the same time.
       if (/(^\{|:)doctor-[\w-]{12}\}?$/.test(rest)) return;
       if (!keyFamilies.has(family)) return void found.strange.push(name);
       if (family === "client") {
@@ -108,7 +108,7 @@ async function checkClient(redis: Link["redis"], name: string, found: Found): Pr
   found.timeouts.push({ client: `${label}pid ${pid} on ${host}`, ...read });
 }
 
-/** Undefined where the client does not know, or anything else has written the record. */
+/** Undefined if the client does not report its timeouts, or if the record was not written by Holdfast. */
 function parseTimeouts(text: string): Omit<TimeoutFacts, "client"> | undefined {
   try {
     const { library, socketTimeoutMs, keepAliveMs, cure } = JSON.parse(text) as Partial<TimeoutFacts>;
@@ -135,7 +135,10 @@ async function checkQueue(redis: Link["redis"], name: string, found: Found): Pro
   for (const member of (members ?? []) as unknown[]) found.waiting.push(`${name}: ${String(member)}`);
 }
 
-/** The answer; undefined of a key that is of another type, which is told, or that is on its way to another node. */
+/**
+ * Returns the reply. Undefined if the key has another type, which is added to the findings, or is being migrated to
+ * another node.
+ */
 async function of(name: string, found: Found, asked: Promise<unknown>): Promise<unknown> {
   try {
     return await asked;

@@ -1,14 +1,14 @@
-/** What the marker of a server says; it is read and not written, so that looking begins no quiet time. */
+/** Reads the marker of a server without writing it, so that an examination never starts a quiet time. */
 import type { LineageFacts } from "../facts.js";
 import { numberIn } from "../facts.js";
 import type { Link } from "./link.js";
 
-/** Undefined where the server does not show who it is. @throws Error  the marker may not be read */
+/** Undefined if the server does not show its run id. @throws Error  the marker may not be read */
 export async function readLineage({ redis, info, place, isPrimary }: Link): Promise<LineageFacts | undefined> {
   const process = info.get("run_id");
   const former = info.get("master_replid2");
   if (!isPrimary || process === undefined || former === undefined) return undefined;
-  // As lua/run-id.lua has it: what was promoted began another run then.
+  // Same rule as in lua/run-id.lua: a promotion begins a new run.
   const isPromoted = /[^0]/.test(former);
   const [[seconds = 0, micros = 0], marker] = await Promise.all([
     redis.call("TIME").then((time) => (time as unknown[]).map(Number)),

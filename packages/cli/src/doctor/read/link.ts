@@ -1,41 +1,41 @@
-/** What every reader of facts is given, and how it tells answers from failures. */
+/** What every reader of facts receives, and how readers tell server replies from failures. */
 import type { Redis } from "ioredis";
 import type { Topology } from "../facts.js";
 
-/** Where the doctor's one key and channel lie, and the server's marker. */
+/** The location of the doctor's probe key and channel, and of the server's marker. */
 export interface Place {
   readonly key: string;
   readonly channel: string;
   readonly marker: string;
 }
 
-/** What every reader is given. */
+/** What every reader receives. */
 export interface Link {
   readonly redis: Redis;
-  /** Another connection to the same server, not connected yet. The reader closes it. */
+  /** Returns another connection to the same server that is not connected yet. The reader must close it. */
   another(change?: { readonly isAnonymous: boolean }): Redis;
   readonly prefix: string;
   readonly topology: Topology;
   readonly info: ReadonlyMap<string, string>;
-  /** Where the probe key and channel lie. */
+  /** The location of the probe key and channel. */
   readonly place: Place;
   readonly isPrimary: boolean;
-  /** When to come to an end, by `performance.now()`. */
+  /** When the reader must stop, by `performance.now()`. */
   readonly endAtMs: number;
 }
 
-/** Whether the server itself said no. */
+/** Whether the server itself refused the command. */
 export function isReply(error: unknown): boolean {
   return error instanceof Error && error.name === "ReplyError";
 }
 
-/** An error in its own words, on one line. */
+/** The message of an error, on one line. */
 export function wordsOf(error: unknown): string {
   const { message = "", code } = error as { message?: string; code?: string };
   return (message || code || String(error)).split("\n")[0]?.trim() ?? "";
 }
 
-/** What is not there when the time is over is not waited for. */
+/** Waits for a fact until `endAtMs`, and then rejects. */
 export async function within<Fact>(asked: Promise<Fact>, endAtMs: number): Promise<Fact> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -1,4 +1,4 @@
-/** One server, asked: what is always read, and then what the checks need. */
+/** Reads one server: first the facts that are always read, then those that the checks need. */
 import type { Redis, RedisOptions } from "ioredis";
 import type { FactFamily, NodeFacts, Topology } from "../facts.js";
 import { once, type Target } from "../target.js";
@@ -15,25 +15,25 @@ import { readPermissions } from "./permissions.js";
 import { readScripts } from "./scripts.js";
 import { readFlushers, readSlow } from "./slow.js";
 
-/** How long it may take. */
+/** What to read, and how long that may take. */
 export interface ReadOptions {
   readonly prefix: string;
   readonly topology: Topology;
   readonly families: ReadonlySet<FactFamily>;
   readonly connectTimeoutMs: number;
   readonly commandTimeoutMs: number;
-  /** For the families together; what has not answered by then is not known. */
+  /** The time limit for all families together. Facts that have not arrived by then count as not known. */
   readonly forMs: number;
 }
 
-/** What is read of CONFIG: each by its own name, since `*` would show passwords as well. */
+/** The CONFIG parameters to read. Each is named, because `*` would also show passwords. */
 const PARAMETERS = [
   ...["maxmemory-policy", "maxmemory", "appendonly", "appendfsync", "save", "stop-writes-on-bgsave-error"],
   ...["min-replicas-to-write", "min-replicas-max-lag", "protected-mode", "bind", "requirepass"],
   ...["busy-reply-threshold", "lua-time-limit", "maxclients", "timeout", "tcp-keepalive"],
 ];
 
-/** Reads one server. Never rejects: what cannot be read is not known, and why stands in `hidden`. */
+/** Reads one server. Never rejects: a fact that cannot be read stays undefined, and `hidden` says why. */
 export async function readNode(target: Target, options: ReadOptions): Promise<NodeFacts> {
   const timeouts = { connectMs: options.connectTimeoutMs, commandMs: options.commandTimeoutMs };
   const { host = "127.0.0.1", path } = target.options;
@@ -70,7 +70,7 @@ export async function readNode(target: Target, options: ReadOptions): Promise<No
   }
 }
 
-/** A stranger has no certificate either. */
+/** A client without credentials has no certificate either. */
 function anonymousOf({ username: _u, password: _p, tls, ...options }: RedisOptions): RedisOptions {
   if (tls === undefined) return options;
   const { cert: _c, key: _k, pfx: _x, ...trust } = tls;
@@ -100,7 +100,7 @@ async function read(redis: Redis, another: Link["another"], options: ReadOptions
   const its = Array.isArray(role) ? String(role[0]) : info.get("role");
   const place = await placeOf(redis, topology, prefix);
   const link: Link = { redis, another, prefix, topology, info, place, isPrimary: its === "master", endAtMs };
-  // A cluster's replica sends whoever asks for a key to the primary, unless it is told that it is meant.
+  // A replica of a cluster redirects reads to its primary unless the connection sends READONLY.
   if (topology === "cluster" && !link.isPrimary) await tried("READONLY", redis.call("READONLY"));
 
   const facts: { -readonly [Name in FactFamily | "flushers"]?: unknown } = {};
@@ -111,7 +111,7 @@ async function read(redis: Redis, another: Link["another"], options: ReadOptions
   };
   let start: ClockReading | undefined;
   if (families.has("clock")) start = await tried("clock", startClock(link));
-  // Before the server is given anything else to do.
+  // Measure latency before the server gets any other work.
   await read("latency", () => readLatency(link));
   await Promise.all([
     read("anonymous", () => readAnonymous(link)),
@@ -127,7 +127,7 @@ async function read(redis: Redis, another: Link["another"], options: ReadOptions
     const began = start;
     await read("clock", () => readClock(link, began));
   }
-  // Both take all the time that is left, if there are many keys.
+  // With many keys, each of these two readers uses all the remaining time.
   await Promise.all([read("keys", () => readKeys(link)), read("pauses", () => readPauses(link))]);
   return {
     ...(facts as Partial<Read>),
@@ -135,18 +135,18 @@ async function read(redis: Redis, another: Link["another"], options: ReadOptions
     config: config ?? new Map(),
     hidden,
     ...(its === undefined ? {} : { role: its }),
-    // Who may not ask for it is called what it called itself.
+    // Without permission for ACL WHOAMI, use the user name of the connection.
     user: typeof user === "string" ? user : (redis.options.username ?? "default"),
   };
 }
 
-/** The first question: no answer to it at all means that the server is not there. @throws Error */
+/** Sends the first command. If the server sends no reply at all, it counts as unreachable. @throws Error */
 async function infoOf(redis: Redis, hidden: Map<string, string>): Promise<unknown> {
   try {
     return await redis.call("INFO");
   } catch (error) {
     const words = wordsOf(error);
-    // An answer of any sort but for "who are you?" is one of a server that may be looked at.
+    // Any reply except a demand for authentication shows that the server can be examined.
     if (!isReply(error) || /^(NOAUTH|DENIED)\b/.test(words)) throw error;
     hidden.set("INFO", words);
     return undefined;
@@ -161,7 +161,7 @@ async function configOf(redis: Redis): Promise<ReadonlyMap<string, string>> {
     if (answer.status === "rejected") refusal ??= answer.reason;
     else if (Array.isArray(answer.value) && answer.value.length >= 2) {
       const [name, value] = answer.value.map(String) as [string, string];
-      // Of a secret it is enough to know that there is one.
+      // For a secret, it is enough to record that it is set.
       config.set(name, name === "requirepass" && value !== "" ? "set" : value);
     }
   }

@@ -1,24 +1,31 @@
-/** The last pause that the history of each lock tells of, and whether it stands: in pages and never KEYS, for as long as there is time. */
+/**
+ * Reads the last pause in the history of each lock and whether that pause is still in force. Scans page by page with
+ * SCAN, never with KEYS, until the time runs out.
+ */
 import { asPattern, mappedKeys } from "holdfast/diagnosis";
 import { type Deed, deedOf, isEndOf, openIn, pauseOf } from "../deeds.js";
 import type { PauseFacts, RecordedPause } from "../facts.js";
 import { isRefused } from "../words.js";
 import { type Link, within, wordsOf } from "./link.js";
 
-/** More histories are not read. */
+/** The most histories that are read. */
 export const MOST_HISTORIES = 5_000;
 const PAGE = 1_000;
-/** Each answer keeps the server busy for a millisecond or two, and nobody else is served before the last one of them. */
+/**
+ * The most histories that are read at the same time. Each script call blocks the server for a millisecond or two, and
+ * other clients wait for all calls that were sent together.
+ */
 const AT_ONCE = 2;
-/** Of so many events of a name, the last ones: as many as a history has, unless somebody keeps more. */
+/** The number of latest events that are read for each name. This is the default length of a history. */
 export const MOST_EVENTS = 1_000;
-/** Left for others that are late. */
+/** Time that is kept free for other readers that finish late, in ms. */
 const SPARE_MS = 200;
 
 /**
- * Only what persons did leaves the server, and not the thousand holds beside it.
+ * Returns only pauses and resumes, so that the entries of up to a thousand holds stay on the server.
  *
- * KEYS[1] history    ARGV[1] how many events to look at    Gives how many there were; then time and JSON of each, newest first
+ * KEYS[1] history    ARGV[1] how many events to look at    Returns the number of events read; then time and JSON of
+ * each pause or resume, newest first
  */
 const DEEDS = `-- the doctor looks for pauses in a history
 local events = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', ARGV[1])
@@ -32,24 +39,24 @@ for _, event in ipairs(events) do
 end
 return deeds`;
 
-/** What was read so far. */
+/** The results so far. */
 interface Seen {
   histories: number;
   readonly recorded: RecordedPause[];
-  /** Of mutexes with a key, in whichever history. */
+  /** Pauses and resumes of mutexes with a key, from all histories. */
   readonly keyed: Deed[];
   isCut: boolean;
   stopped?: "many" | "late";
 }
 
-/** @throws Error  SCAN, or what reads a history, is refused; or nothing could be read */
+/** @throws Error  SCAN or the script that reads a history is refused, or nothing could be read */
 export async function readPauses(link: Link): Promise<PauseFacts | undefined> {
   const { topology, endAtMs, isPrimary } = link;
   if (!isPrimary || topology === "redlock") return undefined;
   const startMs = await timeMs(link);
   const beganAtMs = performance.now();
   const seen: Seen = { histories: 0, recorded: [], keyed: [], isCut: false };
-  // Asked at the end: what ended by itself while it was looked at has ended.
+  // Read the time last, so that a pause that expired during the scan counts as ended.
   const reading = walk(link, seen).then(() => timeMs(link));
   const nowMs = await within(reading, endAtMs - SPARE_MS / 2).catch((error: unknown) => {
     if (seen.histories === 0 || isRefused(wordsOf(error))) throw error;
@@ -76,7 +83,7 @@ async function walk(link: Link, seen: Seen): Promise<void> {
     const words = [cursor, "MATCH", `${asPattern(start)}{*`, "COUNT", PAGE] as const;
     const [next, names] = (await redis.call("SCAN", ...words)) as [string, string[]];
     cursor = next;
-    // SCAN may give one twice.
+    // SCAN may return a key twice.
     const fresh = [...new Set(names)].filter((name) => !known.has(name));
     while (fresh.length > 0 && seen.stopped === undefined) {
       const some = fresh.splice(0, Math.min(AT_ONCE, MOST_HISTORIES - known.size));
@@ -89,7 +96,8 @@ async function walk(link: Link, seen: Seen): Promise<void> {
     }
     if (cursor !== "0" && performance.now() > endAtMs - SPARE_MS) seen.stopped ??= "late";
   } while (cursor !== "0" && seen.stopped === undefined);
-  // Who resumed may have told it in a history that was not read.
+  // The resume of a pause may be recorded in a history that was not read, so judge these pauses only after a complete
+  // scan.
   if (seen.stopped === undefined) seen.recorded.push(...(await judged(link, undefined, openIn(seen.keyed))));
 }
 
@@ -102,7 +110,7 @@ async function timeMs({ redis }: Link): Promise<number> {
 async function readOne(link: Link, sha: string, history: string, place: string, seen: Seen): Promise<void> {
   const reading = link.redis.call("EVALSHA", sha, "1", history, MOST_EVENTS) as Promise<[number, ...string[]]>;
   const [events, ...words] = (await unless(ELSEWHERE, reading)) ?? [0];
-  // As the keys of locks have it: a percent sign stands before a name that could be misread.
+  // As in the keys of locks: a percent sign precedes a name that could be misread.
   const name = place.slice(1, -1).replace(/^%/, "");
   const deeds: Deed[] = [];
   for (let at = 0; at + 1 < words.length; at += 2) {
@@ -127,10 +135,13 @@ async function judged(link: Link, place: string | undefined, open: readonly Reco
   return judgedOnes;
 }
 
-/** A key of another type, which `leftovers` tells of, or one that is on another node. Older servers say first which script it was. */
+/**
+ * The key has another type, which `leftovers` reports, or is on another node. Older servers put the name of the script
+ * before the error.
+ */
 const ELSEWHERE = /^(ASK|MOVED|TRYAGAIN)\b|\bWRONGTYPE\b/;
 
-/** The answer; undefined if the server refuses in such words. @throws Error  it refuses in others, or there is no answer */
+/** Returns the reply; undefined if the server's error matches `words`. @throws Error  any other error, or no reply */
 async function unless<Answer>(words: RegExp, asked: Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await asked;
@@ -140,14 +151,14 @@ async function unless<Answer>(words: RegExp, asked: Promise<Answer>): Promise<An
   }
 }
 
-/** Whether a pause is in force there, or somebody has resumed since this one. */
+/** Whether the pause is in force on this node; false if the lock was resumed after the pause began. */
 async function isPauseInForce(link: Link, place: string | undefined, recorded: RecordedPause): Promise<boolean> {
   const { redis, prefix } = link;
   const { kind, key } = recorded;
   const base = key === undefined ? `${prefix}:${kind}:${place}` : mappedKeys(prefix, kind, key).base;
   // The key expires with the pause.
   if ((await redis.call("GET", `${base}:pause`)) !== null) return true;
-  // Who resumes may tell the history later, or never; for ten minutes the lock itself tells.
+  // The history may record a resume late or never, so also read the lock's own record of it, which lasts ten minutes.
   const [, , atMs = "0", owner = ""] = String((await redis.call("GET", `${base}:resumed`)) ?? "").split(" ");
   const pause = pauseOf(owner);
   return isEndOf({ atMs: Number(atMs), ...(pause === undefined ? {} : { pause }) }, recorded);

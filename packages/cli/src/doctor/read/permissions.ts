@@ -1,12 +1,13 @@
-/** What the present user may do, by doing it: on one key and one channel of the doctor's own. */
+/** Finds out which permissions the current user has by trying each command on one key and one channel of the doctor. */
 import { asPattern, leastPrivilege, missingPermission } from "holdfast/diagnosis";
 import type { Redis } from "ioredis";
 import type { PermissionFacts } from "../facts.js";
 import { isReply, type Link, wordsOf } from "./link.js";
 
 /**
- * Each command that a script of the library calls, tried within one script. A server asks for the right before all else, so on a
- * replica the answer is the same. The key is gone at the end; whoever may neither delete nor set an expiry tries no more.
+ * Tries every command that the library's scripts call, inside one script. A server checks permissions before anything
+ * else, so a replica gives the same result. The key is gone at the end: a user who may neither delete it nor set an
+ * expiry tries no more commands.
  *
  * KEYS[1] probe    ARGV[1] inbox    ARGV[2] 1 in a cluster
  */
@@ -70,12 +71,12 @@ if ARGV[2] == '1' then
 end
 return {missing, forbidden}`;
 
-/** Rules that the script above tries; a test holds them to the smallest user. */
+/** The rules that the script above tries. A test compares them with the documented minimal permissions. */
 export const TRIED_IN_SCRIPTS: ReadonlySet<string> = new Set(
   [...ATTEMPTS.matchAll(/try\('(\+[a-z|]+)'/g)].map(([, rule = ""]) => rule),
 );
 
-/** @throws Error  no answer */
+/** @throws Error  no reply */
 export async function readPermissions(link: Link): Promise<PermissionFacts> {
   const attempts = new Attempts();
   const { redis, place, topology, prefix } = link;
@@ -86,7 +87,7 @@ export async function readPermissions(link: Link): Promise<PermissionFacts> {
 
   const sha = await attempts.try("+script|load", { keys }, redis.call("SCRIPT", "LOAD", ATTEMPTS));
   if (sha === undefined) {
-    // Whether it is known makes no difference to whether it may be called.
+    // The server checks permissions before it looks for the script, so NOSCRIPT shows that EVALSHA is permitted.
     await attempts.try("+evalsha", { keys }, redis.call("EVALSHA", "0".repeat(40), "1", place.key), /^NOSCRIPT/);
     attempts.skip(TRIED_IN_SCRIPTS, "no script could be loaded");
   } else {
@@ -125,7 +126,8 @@ async function tryToListen(
   isSharded: boolean,
 ): Promise<void> {
   const { channel } = place;
-  // The other sort of channels is that of elections, or of the quorum; one is not there without the other kinds.
+  // Also try the second kind of channel: that of elections or, with --redlock, that of the quorum. A topology has only
+  // one of them.
   const other = topology === "redlock" ? `${prefix}:redlock:{doctor}:released` : `${prefix}:election:{doctor}:leader`;
   const heard = await attempts.try("+subscribe", { channels: [channel] }, listener.subscribe(channel));
   await attempts.try("+subscribe", { channels: [other] }, listener.subscribe(other));
@@ -135,19 +137,19 @@ async function tryToListen(
   if (sharded !== undefined) await attempts.try("+sunsubscribe", {}, listener.sunsubscribe(channel));
 }
 
-/** What was refused, by rule. */
+/** Collects what was refused, by rule. */
 class Attempts {
   readonly #missing = new Set<string>();
   readonly #untried = new Map<string, string>();
   #forbidden: readonly string[] = [];
 
   /**
-   * Waits for the answer to what was just asked.
+   * Waits for the reply to a command that was just sent.
    *
-   * @param rule     what it takes
-   * @param permits  a refusal that shows that it is permitted
-   * @returns the answer; undefined if it was refused
-   * @throws Error  no answer
+   * @param rule     the ACL rule that the command needs
+   * @param permits  matches an error that proves that the command is permitted
+   * @returns the reply; undefined if the command was refused
+   * @throws Error  no reply
    */
   async try(
     rule: string,
@@ -181,7 +183,7 @@ class Attempts {
     for (const rule of rules) if (!this.#missing.has(rule)) this.#untried.set(rule, why);
   }
 
-  /** Keys and channels by the patterns that the smallest user has. */
+  /** Returns the facts. Keys and channels are given as the patterns of the documented minimal permissions. */
   facts(prefix: string): PermissionFacts {
     const patterns = leastPrivilege(prefix).server.filter((rule) => /^[~&]/.test(rule));
     const patternOf = (rule: string): string => {
@@ -198,7 +200,7 @@ class Attempts {
   }
 }
 
-/** Rules that were not tried for the same reason, as one. */
+/** Joins the rules that were not tried for the same reason. */
 function grouped(untried: readonly (readonly [string, string])[]): [string, string][] {
   const byReason = new Map<string, string[]>();
   for (const [rule, why] of untried) byReason.set(why, [...(byReason.get(why) ?? []), rule]);

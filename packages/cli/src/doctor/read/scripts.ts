@@ -1,4 +1,4 @@
-/** Whether the server takes every script of the library. */
+/** Checks whether the server accepts every script of the library. */
 import { scripts as ofInterop } from "@holdfast/interop/internal";
 import { scripts as ofRecipes } from "@holdfast/recipes/internal";
 import { scripts as ofRedlockCompat } from "@holdfast/redlock-compat/internal";
@@ -12,7 +12,7 @@ const SAMPLES: readonly ScriptSample[] = [
 ];
 const CALLED = "-- called by the doctor\nreturn 1";
 
-/** Loads them all, and calls one of its own. @throws Error  no answer */
+/** Loads all scripts and calls a script of the doctor. @throws Error  no reply */
 export async function readScripts({ redis, place }: Link): Promise<ScriptFacts> {
   const answers = await Promise.allSettled(SAMPLES.map(({ source }) => redis.call("SCRIPT", "LOAD", source)));
   const refused: string[] = [];

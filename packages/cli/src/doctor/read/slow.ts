@@ -1,4 +1,4 @@
-/** What took long, and who could empty the database. */
+/** Reads slow commands, and which users could empty the database. */
 import type { SlowCommand, SlowFacts } from "../facts.js";
 import type { Link } from "./link.js";
 
@@ -23,16 +23,16 @@ export async function readSlow({ redis }: Link): Promise<SlowFacts> {
   return { entries, spikes };
 }
 
-/** Categories that FLUSHALL and FLUSHDB are in. */
+/** The ACL categories and commands that include FLUSHALL and FLUSHDB. */
 const WITH_FLUSH = /^[+-](@(all|keyspace|write|slow|dangerous)|flushall|flushdb)$/;
 
-/** Names of the users that may empty the database, as far as their rules say. @throws Error  ACL LIST is refused */
+/** The names of users whose ACL rules permit them to empty the database. @throws Error  ACL LIST is refused */
 export async function readFlushers({ redis }: Link): Promise<readonly string[]> {
   const lines = (await redis.call("ACL", "LIST")) as unknown[];
   return lines.flatMap((line) => {
     const [, name = "", ...rules] = String(line).split(" ");
     if (!rules.includes("on")) return [];
-    // The last word on it counts.
+    // The last matching rule decides.
     const last = rules.filter((rule) => WITH_FLUSH.test(rule)).at(-1);
     return last?.startsWith("+") ? [name] : [];
   });

@@ -1,4 +1,4 @@
-/** `holdfast elect`: stands for election and leads, with or without a command; or follows who leads. */
+/** `holdfast elect`: campaigns in an election and leads, with or without a command; or follows who leads. */
 import { parseDuration } from "../../frame/durations.js";
 import { usageError } from "../../frame/exit-codes.js";
 import { durationOf, isGiven, nameOf, textOf, wholeOf } from "../../frame/values.js";
@@ -37,12 +37,12 @@ Exit codes: as run; 123 if the lead was lost. --who: 1 if there is no leader.
 --json: events candidate, elected, renewed, at-risk, lost, resigned, one line
 each; on stderr if there is a command.`;
 
-/** Of a leader that is alive, and a minute for an election to settle: too short loses it to a pause of the host. */
+/** The shortest lease of a leader. A shorter one would be lost to a brief pause of the host. */
 const SHORTEST_LEASE_MS = 3_000;
 const USUAL_LEASE = "30s";
 const USUAL_DELAY = "2s";
 
-/** The verb. */
+/** The verb `elect`. */
 export const elect: Verb = {
   name: "elect",
   usage: `holdfast elect NAME [flags] [-- command [args]]
@@ -100,7 +100,7 @@ holdfast elect NAME --who | --listen | --resign --token T`,
 
 const OF_CANDIDATES = ["value", "lease", "delay", "rejoin", "through-pause"] as const;
 
-/** A flag that would be ignored was meant for something. */
+/** Refuses flags that the chosen mode would ignore, because the user expects them to have an effect. */
 function refuseStray({ values, command }: Call, mode: string | undefined): void {
   if (mode === undefined) {
     if (textOf(values, "token") !== undefined) throw usageError("--token belongs to --resign");

@@ -1,4 +1,4 @@
-/** Looking at an election without standing in it, and ending somebody else's leadership. */
+/** Watches an election without campaigning, and ends another process's leadership. */
 
 import { plain } from "@holdfast/console/text";
 import type { Leader } from "holdfast";
@@ -16,7 +16,7 @@ import { formatInstant } from "../../text/instants.js";
 
 const DAY_MS = 86_400_000;
 
-/** `--who`. */
+/** Runs `elect --who`: prints the current leader. */
 export async function who({ connect, common, streams }: Call, name: string): Promise<number> {
   const connection = await connect();
   try {
@@ -46,7 +46,7 @@ function linesOf(name: string, leader: Leader | null, atMs: number): string[] {
   ];
 }
 
-/** A leader in documents and events; all null if nobody leads. */
+/** A leader for JSON documents and events; all fields are null if there is no leader. */
 function leaderJson(leader: Leader | null): { readonly [key: string]: unknown } {
   return {
     leader: leader && holderJson(leader),
@@ -56,7 +56,7 @@ function leaderJson(leader: Leader | null): { readonly [key: string]: unknown } 
   };
 }
 
-/** `--listen`: until a signal. */
+/** Runs `elect --listen`: prints changes of the leader until a signal. */
 export async function listen({ connect, common, streams }: Call, name: string): Promise<number> {
   const interruption = listenForSignals();
   try {
@@ -88,7 +88,7 @@ function changeLine(name: string, leader: Leader | null): string {
   return `${plain(name)}  ${plain(whoIs(leader))}  term ${leader.term}${value}`;
 }
 
-/** `--resign --token T`. */
+/** Runs `elect --resign --token T`: ends the leadership with that token. */
 export async function resign(
   { connect, common, streams }: Call,
   name: string,

@@ -1,4 +1,4 @@
-/** Standing for election, leading, and resigning. */
+/** Campaigns in an election, leads, and resigns. */
 import { channel } from "node:diagnostics_channel";
 import { type Leadership, PausedError, type RenewEvent } from "holdfast";
 import { childEnvironment, heldNames } from "../../child/environment.js";
@@ -16,7 +16,7 @@ import { pausedMessage } from "../run/messages.js";
 import { refuseOtherKinds } from "../run/other-kinds.js";
 import { type ElectionReport, electionReport } from "./report.js";
 
-/** How to stand. */
+/** How to campaign. */
 export interface Candidacy {
   readonly name: string;
   readonly value: string;
@@ -30,16 +30,17 @@ export interface Candidacy {
 /** How a leadership ended. */
 type LeadershipEnd = { readonly isLost: boolean; readonly code: number };
 
-/** Stands, leads, and resigns when a signal or the end of the command says so. @returns the exit code */
+/** Campaigns, leads, and resigns after a signal or at the end of the command. @returns the exit code */
 export async function lead(call: Call, candidacy: Candidacy): Promise<number> {
   if (heldNames(call.streams.env).includes(candidacy.name)) {
     throw usageError(`an enclosing run or elect holds "${candidacy.name}": this one would wait for itself`);
   }
   let desk = new SignalDesk();
-  // A leader that nobody listens to resigns, as on TERM; ending at once would leave its seat empty for a lease.
+  // If the reader of the output goes away, the leader resigns as on TERM. Exiting immediately would leave the election
+  // without a leader until the lease ends.
   let isUnread = false;
   call.streams.onReaderGone?.(() => {
-    // Each line that follows fails as well.
+    // Later writes fail as well, so send the signal only once.
     if (!isUnread) process.kill(process.pid, "SIGTERM");
     isUnread = true;
   });
@@ -50,7 +51,7 @@ export async function lead(call: Call, candidacy: Candidacy): Promise<number> {
       for (;;) {
         const end = await leadOnce(call, connection, candidacy, desk);
         if (!end.isLost || !candidacy.rejoins || desk.interruption !== undefined) return end.code;
-        // The old desk's signals went to the command that is gone.
+        // The old desk forwarded its signals to the command that has ended.
         const next = new SignalDesk();
         desk.close();
         desk = next;
@@ -97,9 +98,10 @@ async function leadOnce(
 const RETRY_MS = 1_000;
 
 /**
- * Campaigns until it is won. A Redis that is away is asked again: a candidate stands by for as long as it lives.
+ * Campaigns until the election is won. If Redis is unreachable, the candidate keeps trying for as long as it runs.
  *
- * @throws CliError 65  the name is in use as another kind. @throws CliError 75  the election is paused
+ * @throws CliError 65  the name is in use as another kind
+ * @throws CliError 75  the election is paused
  */
 async function win(
   connection: Connection,
@@ -134,7 +136,7 @@ function isTransient(error: unknown): boolean {
 function watchRenewals(leadership: Leadership, report: ElectionReport): () => void {
   const renewals = channel("holdfast:renew");
   const onRenew = (message: unknown): void => {
-    const event = message as RenewEvent; // what this channel carries
+    const event = message as RenewEvent; // this channel publishes only renew events
     if (event.owner !== leadership.owner) return;
     if (event.error === undefined) report.renewed(leadership, event.validForMs);
     else report.atRisk(leadership, event.validForMs, event.error);
@@ -152,7 +154,7 @@ async function leadUntilSignal(
 ): Promise<LeadershipEnd> {
   const startedAtMs = performance.now();
   await new Promise<void>((resolve) => {
-    // A lease keeps no process alive, and a leader without a command has nothing else to live for.
+    // A lease does not keep the process alive, so a leader without a command needs a timer that does.
     const alive = setInterval(() => {}, 60_000);
     const end = (): void => {
       clearInterval(alive);

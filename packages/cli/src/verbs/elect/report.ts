@@ -1,4 +1,7 @@
-/** What a candidate tells: events for programs, lines for people. Both go to stderr where stdout is the command's. */
+/**
+ * Reports the progress of a candidate: events for programs, lines for people. Both go to stderr if the command uses
+ * stdout.
+ */
 
 import { plain } from "@holdfast/console/text";
 import { type Leadership, LeaseLostError } from "holdfast";
@@ -6,22 +9,22 @@ import { formatMs } from "../../frame/durations.js";
 import { jsonLine, notify } from "../../frame/output.js";
 import type { Call } from "../../frame/verb.js";
 
-/** Tells as it happens. Times are in ms. */
+/** Callbacks that report each event when it happens. Times are in ms. */
 export interface ElectionReport {
   candidate(): void;
   elected(leadership: Leadership, waitedMs: number): void;
   renewed(leadership: Leadership, validForMs: number): void;
   atRisk(leadership: Leadership, validForMs: number, error: Error): void;
-  /** @param sent  what the command was sent for it */
+  /** @param sent  the signal that was sent to the command because of the loss */
   lost(leadership: Leadership, ledMs: number, sent: NodeJS.Signals | undefined): void;
   resigned(leadership: Leadership, ledMs: number): void;
   signalled(signal: NodeJS.Signals, why: string): void;
   childExited(code: number | null, signal: NodeJS.Signals | null): void;
-  /** Redis cannot be asked now. */
+  /** Redis is currently unreachable. */
   away(message: string): void;
 }
 
-/** For one candidacy. */
+/** Creates the report for one candidacy. */
 export function electionReport({ common, streams, command }: Call, name: string): ElectionReport {
   const out = command === undefined ? streams.stdout : streams.stderr;
   const shown = plain(name);
@@ -67,7 +70,10 @@ export function electionReport({ common, streams, command }: Call, name: string)
   };
 }
 
-/** Why it is over; `expired` if nobody said: its time ran out before a renewal was confirmed. */
+/**
+ * Returns why the leadership is over. `expired` if there is no other reason: the lease ended before a renewal was
+ * confirmed.
+ */
 function reasonOf({ signal }: Leadership): string {
   const reason: unknown = signal.reason;
   return reason instanceof LeaseLostError ? reason.reason : "expired";

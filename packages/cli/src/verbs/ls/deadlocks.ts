@@ -9,7 +9,7 @@ import { deadlockJson, deadlockLines } from "../../listing/deadlocks.js";
 import { reportMissing } from "../../listing/missing.js";
 import { serverNowMs } from "../../listing/server-time.js";
 
-/** Flags of `ls` that say nothing about deadlocks. */
+/** Flags of `ls` that have no meaning with `--deadlocks`. */
 const OTHER_FLAGS = [
   "kind",
   "holder",
@@ -24,7 +24,7 @@ const OTHER_FLAGS = [
   "watch",
 ];
 
-/** Prints them. @returns the exit code. @throws CliError 64  a flag that does not go with it */
+/** Prints the deadlocks. @returns the exit code. @throws CliError 64  a flag that has no meaning with `--deadlocks` */
 export async function listDeadlocks(call: Call, connection: Connection): Promise<number> {
   const { common, positionals, streams, values } = call;
   const other = OTHER_FLAGS.find((flag) => values[flag] !== undefined);

@@ -1,4 +1,4 @@
-/** `holdfast ls`: which locks there are, who holds them and who waits. */
+/** `holdfast ls`: lists the locks, their holders and their waiters. */
 
 import { plain, unreadableSentence } from "@holdfast/console/text";
 import { LOCK_KINDS, type LockKind, survey, surveyAll } from "holdfast/admin";
@@ -55,7 +55,7 @@ in pages (SCAN), never all in one request.
 Exit code 0, even if there are no locks.
 --json: {"v":1,"locks":[…],"nextCursor":null}.`;
 
-/** The verb. */
+/** The verb `ls`. */
 export const ls: Verb = {
   name: "ls",
   usage: "holdfast ls [PATTERN] [flags]",
@@ -110,7 +110,7 @@ interface Wish {
   readonly isLate: boolean;
   readonly includeFree: boolean;
   readonly sort: Sort;
-  /** Whether an order was asked for, so that the first of all locks are shown. */
+  /** Whether an order was requested. If so, all locks are read before the first ones are shown. */
   readonly isSorted: boolean;
   readonly columns: readonly LockColumn[];
   readonly hasHeadings: boolean;
@@ -166,11 +166,11 @@ interface Page {
   readonly nextCursor: string | undefined;
   readonly unreachable: number;
   readonly isComplete?: boolean;
-  /** How many locks of those that were read are not shown, because of `--limit`. */
+  /** The number of locks that were read but are not shown because of `--limit`. */
   readonly more: number;
 }
 
-/** Goes on from page to page of the survey until enough was found: what we filter out here must not make a list look empty. */
+/** Reads page after page until enough locks are found, because filtering could otherwise leave a page empty. */
 async function pageOf(connection: Connection, wish: Wish): Promise<Page> {
   if (wish.isSorted) return await firstOfAll(connection, wish);
   const { pattern, kinds, holder, includeFree, limit } = wish;
@@ -197,7 +197,7 @@ async function pageOf(connection: Connection, wish: Wish): Promise<Page> {
   return { rows: inOrder(rows, wish.sort), nextCursor: cursor, unreachable, more: 0 };
 }
 
-/** Reads all locks, because the first in any other order than that of the server may be the last one that is read. */
+/** Reads all locks. In any order except the server's, the first lock may be the last one that is read. */
 async function firstOfAll(connection: Connection, wish: Wish): Promise<Page> {
   const { pattern, kinds, holder, includeFree, limit } = wish;
   const { locks, unreachable, isComplete } = await surveyAll(connection.holdfast, {
@@ -236,7 +236,7 @@ function viewOf({ streams, common }: Call, wish: Wish, { rows, nextCursor, unrea
   const { columns, hasHeadings, isRaw } = wish;
   if (isRaw) return { lines: rows.map((row) => columns.map(({ raw }) => raw(row) ?? "").join("\t")), json };
   const paint = paintFor(streams.stdout, common.color);
-  // A table of headings alone says less than nothing at all on a pipe, and more on a terminal.
+  // For an empty list, print the headings only on a terminal. A program that reads a pipe expects no output.
   const width = streams.stdout.isTTY === true ? streams.stdout.columns : undefined;
   const text = table(fitted(columns, width), rows, { hasHeadings, paint });
   return { lines: text === "" ? [] : text.trimEnd().split("\n"), json };

@@ -1,9 +1,9 @@
-/** The order of a list. What is not known comes last, and equals by name. */
+/** Sorts lists of locks. Unknown values come last, and locks with equal values are sorted by name. */
 import { leftMs, type Row, sinceAtMs } from "../../listing/columns.js";
 
-/** What `--sort` takes. */
+/** The orders that `--sort` accepts. */
 export const SORTS = ["name", "since", "left", "waiters"] as const;
-/** One of them. */
+/** One of the orders. */
 export type Sort = (typeof SORTS)[number];
 
 const RANK: Readonly<Record<Sort, (row: Row) => number>> = {
@@ -13,7 +13,7 @@ const RANK: Readonly<Record<Sort, (row: Row) => number>> = {
   waiters: ({ lock }) => -lock.waiterCount,
 };
 
-/** The rows in that order: who has held longest, what ends first, most waiters, or by name. */
+/** Returns the rows in that order: longest hold first, earliest end first, most waiters first, or by name. */
 export function inOrder(rows: readonly Row[], sort: Sort): Row[] {
   const rank = RANK[sort];
   const byName = (a: Row, b: Row): number => compare(a.lock.name, b.lock.name) || compare(a.lock.kind, b.lock.kind);
@@ -23,7 +23,7 @@ export function inOrder(rows: readonly Row[], sort: Sort): Row[] {
     .map(({ row }) => row);
 }
 
-/** By code units, so that it is the same on every host. Infinity is equal to itself. */
+/** Compares by code units, so that the order is the same on every host. Treats two infinite values as equal. */
 function compare<Value extends string | number>(a: Value, b: Value): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

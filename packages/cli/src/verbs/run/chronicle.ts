@@ -1,7 +1,7 @@
 /**
- * What a run adds to the history of its name: that it began and how it ended, or that it was skipped and why.
+ * Records a run in the history of its name: that it started and how it ended, or that it was skipped and why.
  *
- * Written beside the command and never in its way: nothing here can fail a run, and nobody waits for it for long.
+ * Writing happens in parallel to the command. A failed write never fails a run, and the run waits only briefly for it.
  */
 
 import type { Holdfast } from "holdfast";
@@ -10,7 +10,7 @@ import { sleep } from "../../frame/durations.js";
 
 const LONGEST_WRITE_MS = 500;
 
-/** See the file header. */
+/** Records one run in the history. */
 export class Chronicle {
   readonly #holdfast: Holdfast;
   readonly #about: Pick<HistoryEvent, "kind" | "name" | "label">;
@@ -21,19 +21,19 @@ export class Chronicle {
     this.#about = about;
   }
 
-  /** Adds it after what was added before. */
+  /** Adds an event after those that were added before. */
   add(event: Omit<HistoryEvent, "kind" | "name" | "label">): void {
     const happenedAtMs = performance.now();
     this.#last = this.#last.then(() => this.#write(event, happenedAtMs)).catch(() => {});
   }
 
-  /** Until what was added is written, or it takes too long. */
+  /** Resolves when all events are written, or after `LONGEST_WRITE_MS`. */
   async settled(): Promise<void> {
     await Promise.race([this.#last, sleep(LONGEST_WRITE_MS)]);
   }
 
   async #write(event: Omit<HistoryEvent, "kind" | "name" | "label">, happenedAtMs: number): Promise<void> {
-    // Not on the way to the command: by now it runs.
+    // Import the module only now, so that it does not delay the start of the command.
     const { appendHistory } = await import("holdfast/admin");
     const agoMs = Math.max(0, Math.round(performance.now() - happenedAtMs));
     await appendHistory(this.#holdfast, { ...this.#about, ...event, agoMs });

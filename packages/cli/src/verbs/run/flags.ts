@@ -1,4 +1,4 @@
-/** The flags of `run`: what they are, and what they come to together. */
+/** The flags of `run`, and the plan that they define together. */
 import { heldNames } from "../../child/environment.js";
 import { parseSignal } from "../../child/signals.js";
 import { defaultKillAfterMs, marginOf, type Times } from "../../child/time-table.js";
@@ -7,7 +7,7 @@ import { EXIT, usageError } from "../../frame/exit-codes.js";
 import { durationOf, isGiven, nameOf, type Options, textOf, type Values, wholeOf } from "../../frame/values.js";
 import type { Call } from "../../frame/verb.js";
 
-/** For `parseArgs`. */
+/** The flags of `run` as `parseArgs` takes them. */
 export const RUN_OPTIONS: Options = {
   nonblock: { type: "boolean", short: "n" },
   wait: { type: "string", short: "w" },
@@ -15,7 +15,7 @@ export const RUN_OPTIONS: Options = {
   "skip-ok": { type: "boolean" },
   shared: { type: "boolean", short: "s" },
   exclusive: { type: "boolean", short: "x" },
-  // flock has both letters for it.
+  // flock accepts both letters.
   e: { type: "boolean", short: "e" },
   limit: { type: "string", short: "N" },
   lease: { type: "string" },
@@ -37,15 +37,15 @@ export const RUN_OPTIONS: Options = {
   "status-fd": { type: "string" },
 };
 
-/** A period of `--once-per`: rolling, or by the calendar in UTC. */
+/** A period of `--once-per`: a rolling one, or a calendar period in UTC. */
 export type Period =
   | { readonly kind: "rolling"; readonly periodMs: number; readonly text: string }
   | { readonly kind: "calendar"; readonly unit: "hour" | "day" | "week"; readonly text: string };
 
-/** Which kind of lock NAME is. */
+/** The kind of lock that NAME stands for. */
 export type Shape = "mutex" | "read" | "write" | { readonly permits: number };
 
-/** How a child is kept and ended: the flags that `elect -- cmd` has too. */
+/** How to run and end a child: the flags that `elect -- cmd` has too. */
 export interface ChildFlags {
   readonly times: Times;
   readonly isKillAfterGiven: boolean;
@@ -55,13 +55,13 @@ export interface ChildFlags {
   readonly leavesGroup: boolean;
 }
 
-/** The flags, checked. */
+/** The checked flags. */
 export interface RunPlan extends ChildFlags {
   readonly name: string;
   readonly shape: Shape;
-  /** 0 is one attempt. */
+  /** 0 makes a single attempt. */
   readonly waitMs: number;
-  /** What is exited with where the lock did not allow it. */
+  /** The exit code if the lock did not allow the command to run. */
   readonly conflictCode: number;
   readonly isQuiet: boolean;
   readonly leaseMs: number;
@@ -71,9 +71,9 @@ export interface RunPlan extends ChildFlags {
   readonly untilSuccess: boolean;
   readonly jitterMs: number;
   readonly label: string | undefined;
-  /** Undefined: hold it without a command. */
+  /** Undefined to hold the lock without a command. */
   readonly command: readonly [string, ...string[]] | undefined;
-  /** Without a command: until standard input ends, and not only until a signal. */
+  /** Without a command: whether the end of standard input ends the hold, in addition to a signal. */
   readonly isUntilEof: boolean;
   readonly throughPause: boolean;
   readonly statusFd: number | undefined;
@@ -84,9 +84,9 @@ const LEASE_MS = 30_000;
 const MOST_LABEL_BYTES = 256;
 
 /**
- * What `run` was asked for.
+ * Returns the plan for a call of `run`.
  *
- * @param usualLeaseMs  of the format, if it has one of its own
+ * @param usualLeaseMs  the default lease of a foreign format, if it has one
  * @throws CliError 64  a value out of range, or flags that exclude each other
  */
 export function runPlan(call: Call, usualLeaseMs: number | undefined): RunPlan {
@@ -130,7 +130,7 @@ export function runPlan(call: Call, usualLeaseMs: number | undefined): RunPlan {
   };
 }
 
-/** How to keep and end a child of a lease of that length. @throws CliError 64 */
+/** Returns how to run and end a child under a lease of that length. @throws CliError 64 */
 export function childFlags(values: Values, leaseMs: number): ChildFlags {
   const given = durationOf(values, "kill-after");
   const times = { killAfterMs: given ?? defaultKillAfterMs(leaseMs), marginMs: marginOf(leaseMs) };

@@ -1,4 +1,4 @@
-/** The end of a hold after its command: given back, or left to last for `--min-hold`. */
+/** Ends a hold after its command: releases the lock, or leaves it to expire for `--min-hold`. */
 
 import { plain } from "@holdfast/console/text";
 import { type Lease, LeaseLostError, StoreError } from "holdfast";
@@ -7,16 +7,16 @@ import { formatMs, sleep } from "../../frame/durations.js";
 import type { RunPlan } from "./flags.js";
 import type { Report } from "./report.js";
 
-/** How it was ended: given back, left on the server to end by itself, or lost without our noticing. */
+/** How the hold ended: released, left on the server to expire, or lost without the run noticing before. */
 export type GivenBack = "released" | "left" | "lost";
 
-/** Redis may be what failed, and whoever waits for our exit code should not wait for it too. */
+/** Redis may be the cause of the loss, and the caller who waits for the exit code should not wait for Redis too. */
 const LONGEST_GOODBYE_MS = 500;
 
 /**
- * Gives the lease back, and not before `--min-hold`. Never rejects.
+ * Releases the lease, but not before `--min-hold`. Never rejects.
  *
- * @param heldMs  since the grant
+ * @param heldMs  time since the grant
  */
 export async function giveBack(
   lease: Lease,
@@ -45,14 +45,14 @@ export async function giveBack(
 }
 
 /**
- * Makes it last for `restMs` more without us; or waits here, where that is less than what the lease has left, since a lease
- * on the server is never made shorter.
+ * Extends the lease to last `restMs` and leaves it on the server. If the lease already lasts longer, waits here
+ * instead, because a lease is never shortened.
  *
- * @returns whether it is left to end by itself
+ * @returns whether the lease was left to expire
  */
 async function isKept(lease: Lease, restMs: number, desk: SignalDesk): Promise<boolean> {
   if (restMs > lease.validForMs()) {
-    // Without an answer it may end sooner; there is nobody left whom that could harm.
+    // If the server does not reply, the lease may end sooner. That harms no one, because the command has ended.
     await lease.extend(Math.max(restMs, 100)).catch(() => {});
     return true;
   }
@@ -62,7 +62,7 @@ async function isKept(lease: Lease, restMs: number, desk: SignalDesk): Promise<b
   return leaves.signal.aborted;
 }
 
-/** Tells the server that we are gone, if it hears it soon: the lease is over for us either way. */
+/** Tries briefly to release the lease on the server. The lease is over for this run in any case. */
 export async function sayGoodbye(lease: Lease): Promise<void> {
   await Promise.race([lease.release().catch(() => {}), sleep(LONGEST_GOODBYE_MS)]);
 }

@@ -1,6 +1,6 @@
-/** What `holdfast help run` says, with a block for each program that people come from. */
+/** The text of `holdfast help run`, with a block for each program that users may know already. */
 
-/** The flags and what they do. */
+/** Describes the flags. */
 export const RUN_HELP = `
 Runs a command while it holds the lock NAME. It waits for the lock, renews it
 while the command runs, ends the command before another holder can get the

@@ -1,13 +1,16 @@
-/** `--hold` and `--until-eof`: a lease without a command, held until it is no longer wanted. */
+/** `--hold` and `--until-eof`: holds a lease without a command until it is no longer needed. */
 
 import type { SignalDesk } from "../../child/signals.js";
 import { Stopwatch } from "../../child/stopwatch.js";
 import type { WatchedLease } from "../../child/supervision.js";
 
-/** Longest time between two checks, because a clock may be set, and a host may sleep. */
+/** The longest time between two checks, because the clock may be set and the host may sleep. */
 const CHECK_MAX_MS = 250;
 
-/** Waits for the signal that ends it, for the end of `input`, for its loss, or for the end of `maxHoldMs`. */
+/**
+ * Waits for a signal that ends the hold, for the end of `input`, for the loss of the lease, or for the end of
+ * `maxHoldMs`.
+ */
 export function holdWithoutCommand(
   lease: WatchedLease,
   maxHoldMs: number | undefined,

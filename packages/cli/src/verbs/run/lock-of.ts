@@ -1,22 +1,22 @@
-/** The lock that the flags mean, in whatever format. */
+/** Creates the lock that the flags describe, in any format. */
 import type { Holdfast, Lease, Lock } from "holdfast";
 import type { Protocol } from "../../frame/flags.js";
 import type { Connection } from "../../frame/verb.js";
 import { dialectOf } from "../../listing/dialect.js";
 import type { Shape } from "./flags.js";
 
-/** A lock, and what a child is told of it. */
+/** A lock, and the facts about it that a child receives. */
 export interface ChosenLock {
   readonly lock: Lock;
   readonly kind: string;
   readonly mode: "exclusive" | "shared";
-  /** In another system's format: no token that means anything to others, no queue, no pause. */
+  /** Whether the lock has another system's format. Such a lock has no comparable token, no queue and no pause. */
   readonly isForeign: boolean;
-  /** With `-N`: the number of the permit that a lease has. */
+  /** With `-N`: the number of the permit that a lease holds. */
   slotOf(lease: Lease): number | undefined;
 }
 
-/** @throws CliError 64  a format that this topology or shape does not have */
+/** @throws CliError 64  a format that this topology or kind of lock does not support */
 export async function lockOf(
   { holdfast, topology }: Connection,
   protocol: Protocol,
@@ -60,8 +60,8 @@ async function timestampLockOf(holdfast: Holdfast, text: string, name: string): 
 }
 
 /**
- * The lease that is usual in that format, undefined for those that have no other than ours: known without a connection, since
- * flags are checked before anything is sent.
+ * Returns the default lease of a foreign format, or undefined if the format has none. Needs no connection, because
+ * flags are checked before any request is sent.
  */
 export async function usualLeaseMs(protocol: Protocol): Promise<number | undefined> {
   return protocol.format === "timestamp" ? (await dialectOf(protocol.dialect)).leaseMs : undefined;

@@ -1,17 +1,17 @@
-/** Why a lock was lost, in words. */
+/** Describes why a lock was lost. */
 
 import { plain } from "@holdfast/console/text";
 import { type Lease, LeaseLostError } from "holdfast";
 import { formatMs } from "../../frame/durations.js";
 
-/** `unconfirmed` while it is not over yet: the child is ended before it can be. */
+/** Returns `unconfirmed` if the lease is not over yet, because the child is ended before the lease can end. */
 export function lossReason(lease: Lease): string {
   const why: unknown = lease.signal.reason;
   if (why instanceof LeaseLostError) return why.reason;
   return lease.validForMs() > 0 ? "unconfirmed" : "expired";
 }
 
-/** `LOST deploy: no confirmed renewal for 23.7s; sent TERM` */
+/** For example `LOST deploy: no confirmed renewal for 23.7s; sent TERM`. */
 export function lossMessage(
   name: string,
   lease: Lease,
@@ -40,7 +40,7 @@ function inWords(lease: Lease, unconfirmedMs: number): string {
   }
 }
 
-/** Where whoever released it by force has said who did it, and why. */
+/** Names who force-released the lock and why, if that was recorded. */
 function byWhom({ forced }: LeaseLostError): string {
   const who = forced?.by === undefined ? "" : ` by ${plain(forced.by)}`;
   return `${who}${forced?.reason === undefined ? "" : `: "${plain(forced.reason)}"`}`;

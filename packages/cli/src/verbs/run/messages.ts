@@ -1,10 +1,10 @@
-/** The lines about who is in the way, as people at 3 a.m. read them. */
+/** Messages about the holder or the pause that blocks a lock. */
 
 import { plain } from "@holdfast/console/text";
 import type { Holder, Pause } from "holdfast";
 import { formatMs } from "../../frame/durations.js";
 
-/** `ci-7/4211 (api)`; for a client of another making what is known of it. */
+/** For example `ci-7/4211 (api)`. For a client that is not from Holdfast, whatever is known of it. */
 export function processOf({
   host,
   pid,
@@ -15,14 +15,17 @@ export function processOf({
   return `${plain(host)}/${pid ?? "?"}${clientName ? ` (${plain(clientName)})` : ""}`;
 }
 
-/** Of a lock that has no holder and is not granted all the same, and the usual reason for that, if the kind has one. */
+/** A message for a lock that has no holder but is not granted, with the usual reason if the kind has one. */
 export function ungrantedMessage(name: string, kind: string): string {
   const message = `waiting for ${plain(name)}, which has no holder and is not granted now`;
   if (kind !== "redlock") return message;
   return `${message}. A server of a Redlock that started a moment ago grants nothing until each lease from before is over`;
 }
 
-/** `nowMs`: by the server's clock, as all that is said of holders and pauses. `deploy is held by ci-7/4211 (api) since 3m12s, lease left 24s, token 1795198449998240: "release 4.2"` */
+/**
+ * For example `deploy is held by ci-7/4211 (api) since 3m12s, lease left 24s, token 1795198449998240: "release 4.2"`.
+ * `nowMs` is by the server's clock, like all times of holders and pauses.
+ */
 export function heldMessage(name: string, holder: Holder | undefined, nowMs: number): string {
   if (holder === undefined) return `${plain(name)} is held by another client`;
   const { sinceAtMs, leaseLeftMs, token, label } = holder;
@@ -36,7 +39,7 @@ export function heldMessage(name: string, holder: Holder | undefined, nowMs: num
   return `${plain(name)} is held by ${processOf(holder)}${facts.join("")}`;
 }
 
-/** `nightly is paused by ana@ops-1 since 1h04m: "db maintenance"` */
+/** For example `nightly is paused by ana@ops-1 since 1h04m: "db maintenance"`. */
 export function pausedMessage(
   name: string,
   { by, sinceAtMs, label }: Pick<Pause, "by" | "sinceAtMs" | "label">,
@@ -46,7 +49,7 @@ export function pausedMessage(
   return `${plain(name)} is paused by ${plain(by)} since ${since}: "${plain(label)}"`;
 }
 
-/** A holder for JSON: what `inspect` says, with `null` for what is not known. */
+/** A holder for JSON: the fields of `inspect`, with `null` for unknown values. */
 export function holderJson(holder: Holder | undefined): object | null {
   if (holder === undefined) return null;
   const { owner, host, pid, clientName, token, sinceAtMs, leaseLeftMs, label } = holder;

@@ -1,9 +1,9 @@
 /**
- * One name, one kind: a lint, before the first attempt.
+ * Refuses a name that is in use as another kind, before the first attempt.
  *
- * Kinds have keys of their own, so a mutex and a read-write lock of one name do not exclude each other. Whoever comes from
- * flock, where plain and `-s` do, is told so. Two that begin in the same instant can slip through, and the library's own
- * acquire knows nothing of it.
+ * Each kind has separate keys, so a mutex and a read-write lock of the same name do not exclude each other. Users of
+ * flock expect that they do, because plain flock and `flock -s` exclude each other. Two runs that start at the same
+ * moment can both pass this check, and the library's own acquire does not make it.
  */
 
 import { plain } from "@holdfast/console/text";
@@ -11,7 +11,7 @@ import type { Holdfast, Inspection } from "holdfast";
 import { CliError, EXIT } from "../../frame/exit-codes.js";
 import { processOf } from "./messages.js";
 
-/** How each kind is called, and how to ask `run` for it. */
+/** What each kind is called, and which flags of `run` select it. */
 const KINDS: Readonly<Record<string, { readonly called: string; readonly remedy: string }>> = {
   mutex: { called: "a mutex", remedy: "leave out -s, -x and -N" },
   "read-write-lock": { called: "a read-write lock", remedy: "add -x, or -s to share it with other readers" },
@@ -20,9 +20,9 @@ const KINDS: Readonly<Record<string, { readonly called: string; readonly remedy:
 };
 
 /**
- * Inspects the other kinds of that name: one write to the server, and one read.
+ * Inspects the other kinds with this name. Sends one write and one read to the server.
  *
- * @throws CliError 65  one of them is held, or somebody waits for it
+ * @throws CliError 65  the name is held or awaited as another kind
  */
 export async function refuseOtherKinds(holdfast: Holdfast, name: string, kind: string): Promise<void> {
   const inspections: Readonly<Record<string, () => Promise<Inspection>>> = {

@@ -1,4 +1,4 @@
-/** `--once-per`: at most one start in each period. The rule itself is the library's (`holdfast/period-marker`). */
+/** `--once-per`: at most one start in each period. The library implements the rule (`holdfast/period-marker`). */
 
 import { plain } from "@holdfast/console/text";
 import type { Holdfast, Lease } from "holdfast";
@@ -8,10 +8,10 @@ import type { RunPlan } from "./flags.js";
 import { processOf } from "./messages.js";
 import { Refusal } from "./refusal.js";
 
-/** Redis may be what failed: whoever comes next then finds a run without an end. */
+/** Redis may be unreachable. Then the record of the run stays without an end. */
 const LONGEST_NOTE_MS = 1_000;
 
-/** The period of one run, from before its jitter and its wait. */
+/** The period of one run, read before its jitter and its wait. */
 export class PeriodRun {
   readonly #holdfast: Holdfast;
   readonly #plan: RunPlan;
@@ -24,7 +24,7 @@ export class PeriodRun {
     this.#readAtMs = readAtMs;
   }
 
-  /** Reads the server's clock; undefined without `--once-per`. @throws StoreError */
+  /** Reads the server's clock. Returns undefined without `--once-per`. @throws StoreError */
   static async read(holdfast: Holdfast, plan: RunPlan): Promise<PeriodRun | undefined> {
     if (plan.oncePer === undefined) return undefined;
     const { serverTimeMs } = await import("holdfast/period-marker");
@@ -32,9 +32,9 @@ export class PeriodRun {
   }
 
   /**
-   * Takes the period for this run, under its fresh grant.
+   * Marks the period as used by this run, immediately after the lease was granted.
    *
-   * @throws Refusal  somebody has run in it
+   * @throws Refusal  another run has used the period
    * @throws StoreError, LeaseLostError  as the library; the period may count as used
    */
   async enter(lease: Lease): Promise<void> {
@@ -52,14 +52,14 @@ export class PeriodRun {
     throw new Refusal("already-done", message, { resumesAtMs: opensAtMs });
   }
 
-  /** Notes how the command ended, for whoever is refused next. Never rejects. */
+  /** Records how the command ended, for the message of the next refused run. Never rejects. */
   async ended(exitCode: number): Promise<void> {
     if (this.#start === undefined) return;
     await Promise.race([this.#start.end(exitCode).catch(() => {}), sleep(LONGEST_NOTE_MS)]);
   }
 }
 
-/** `ci-3/812 (root) at 03:00:02Z, exit 0` */
+/** For example `ci-3/812 (root) at 03:00:02Z, exit 0`. */
 function lastRunText(run: LastRun): string {
   const { startedAtMs, endedAtMs, exitCode } = run;
   const at = new Date(startedAtMs).toISOString();

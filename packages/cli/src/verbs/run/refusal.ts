@@ -1,17 +1,17 @@
 import type { Holder } from "holdfast";
 import type { Outcome } from "./report.js";
 
-/** The lock did not allow the command to run, and nothing is held: 75, or what `-E` says. */
+/** The lock did not allow the command to run, and nothing is held. The exit code is 75 or the value of `-E`. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly outcome: Outcome;
   readonly holder: Holder | undefined;
-  /** Of failover grace: when grants resume. */
+  /** With failover grace: the time when grants resume. */
   readonly resumesAtMs: number | undefined;
-  /** A second line: what to know of the holder, and what to do. */
+  /** A second line: the state of the holder, and what to do. */
   advice: string | undefined;
 
-  /** @param message  one line, without the prefix */
+  /** @param message  one line, without the prefix `holdfast:` */
   constructor(outcome: Outcome, message: string, facts: { holder?: Holder | undefined; resumesAtMs?: number } = {}) {
     super(message);
     this.outcome = outcome;

@@ -1,9 +1,9 @@
-/** What becomes of the renewals of one lease, as the library tells it: for warnings, and for the message of a loss. */
+/** Follows the renewals of one lease, for warnings and for the message when the lease is lost. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Lease, RenewEvent } from "holdfast";
 import { Stopwatch } from "../../child/stopwatch.js";
 
-/** See the file header. */
+/** Follows the renewals of one lease. */
 export class Renewals {
   readonly #owner: string;
   readonly #onRisk: (event: RenewEvent) => void;
@@ -11,14 +11,14 @@ export class Renewals {
   #sinceConfirmed = new Stopwatch();
   #isAtRisk = false;
 
-  /** @param onRisk  called for the first of several renewals that fail in a row */
+  /** @param onRisk  called for the first of consecutive renewals that fail */
   constructor(lease: Lease, onRisk: (event: RenewEvent) => void) {
     this.#owner = lease.owner;
     this.#onRisk = onRisk;
     subscribe("holdfast:renew", this.#onRenew);
   }
 
-  /** How long ago the grant was, or the last renewal that the server confirmed. */
+  /** The time since the grant or the last renewal that the server confirmed. */
   unconfirmedMs(): number {
     return this.#sinceConfirmed.elapsedMs();
   }

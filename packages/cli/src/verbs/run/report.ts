@@ -1,7 +1,8 @@
 /**
- * What a run tells: one line for people on stderr, or JSON Lines with `--json`; and one result line on `--status-fd`.
+ * Reports a run: lines for people on stderr, or JSON Lines with `--json`, and one result line on `--status-fd`.
  *
- * stdout and stdin are the child's, and are not touched here: even to look at a stream may change how a pipe behaves.
+ * The report never touches stdin and stdout, because they belong to the child. Even looking at a stream may change how
+ * a pipe behaves.
  */
 import { writeSync } from "node:fs";
 import { jsonLine, notify } from "../../frame/output.js";
@@ -24,7 +25,7 @@ export type Outcome =
   | "refused"
   | "failed";
 
-/** The last word of a run. */
+/** The final result of a run. */
 export interface Result {
   readonly outcome: Outcome;
   readonly code: number;
@@ -33,23 +34,23 @@ export interface Result {
   readonly token: number | null;
   readonly waitedMs: number;
   readonly heldMs: number | null;
-  /** Who is in the way, where somebody is. */
+  /** The holder that blocked the lock, if there was one. */
   readonly holder: object | null;
-  /** Of `grace`: when grants resume. */
+  /** With failover grace: the time when grants resume. */
   readonly resumesAtMs?: number;
 }
 
-/** Events before the last one. */
+/** Events before the result. */
 export type RunEvent = "waiting" | "granted" | "at-risk" | "lost" | "signalled" | "child-exited" | "released";
 
-/** See the file header. */
+/** The report of one run. */
 export class Report {
   readonly #streams: Streams;
   readonly #how: { readonly isJson: boolean; readonly isQuiet: boolean; readonly isVerbose: boolean };
   readonly #name: string;
   readonly #statusFd: number | undefined;
 
-  /** @throws CliError 64  nothing is open at `statusFd` */
+  /** @throws CliError 64  `statusFd` is not open */
   constructor(
     streams: Streams,
     how: {
@@ -67,32 +68,32 @@ export class Report {
     if (how.statusFd !== undefined) checkStatusFd(how.statusFd);
   }
 
-  /** Whether anybody hears of the steps in between. */
+  /** Whether intermediate steps are reported at all. */
   get isTalkative(): boolean {
     return this.#how.isJson || (!this.#how.isQuiet && (this.#how.isVerbose || this.#streams.stderr.isTTY === true));
   }
 
-  /** For programs. */
+  /** Reports an event to programs. */
   event(event: RunEvent, facts: object): void {
     if (this.#how.isJson) this.#streams.stderr.write(jsonLine({ event, name: this.#name, atMs: Date.now(), ...facts }));
   }
 
-  /** For people; programs have the events. */
+  /** Reports to people. Programs receive the events instead. */
   say(message: string): void {
     if (!this.#how.isJson) notify(this.#streams, this.#how, message);
   }
 
-  /** For people who asked for more. */
+  /** Reports to people who passed `--verbose`. */
   detail(message: string): void {
     if (this.#how.isVerbose) this.say(message);
   }
 
-  /** As `say`, and not silenced: a lock that was lost is nothing to be quiet about. */
+  /** Like `say`, but `--quiet` does not silence it, because a lost lock must always be reported. */
   warn(message: string): void {
     if (!this.#how.isJson) notify(this.#streams, { isQuiet: false }, message);
   }
 
-  /** The last word. */
+  /** Reports the final result. */
   result(result: Result): void {
     const line = jsonLine({ event: "result", name: this.#name, ...result });
     if (this.#how.isJson) this.#streams.stderr.write(line);
@@ -100,7 +101,7 @@ export class Report {
     try {
       writeSync(this.#statusFd, line);
     } catch {
-      // Its reader has gone, and the exit code says what can be said in one number.
+      // The reader has gone away. The exit code still carries the essential result.
     }
   }
 }

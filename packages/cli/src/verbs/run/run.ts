@@ -1,4 +1,4 @@
-/** `holdfast run NAME -- command`: a command under a lock. */
+/** `holdfast run NAME -- command`: runs a command under a lock. */
 import { SignalDesk } from "../../child/signals.js";
 import type { Verb } from "../../frame/verb.js";
 import { RUN_OPTIONS, runPlan } from "./flags.js";
@@ -10,7 +10,7 @@ const USAGE = `holdfast run NAME [flags] -- command [args]
 holdfast run NAME [flags] -c STRING
 holdfast run NAME [flags] --hold | --until-eof`;
 
-/** The verb. */
+/** The verb `run`. */
 export const run: Verb = {
   name: "run",
   usage: USAGE,

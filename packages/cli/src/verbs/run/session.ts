@@ -1,6 +1,6 @@
 /**
- * One run, from the connection to the exit code, in the order that the reference gives: connect, look at the other kinds,
- * jitter, attempt, wait, start the child, renew, end what it left behind, release.
+ * One run, from the connection to the exit code, in this order: connect, check the other kinds, jitter, attempt, wait,
+ * start the child, renew, end what it left behind, release.
  */
 
 import { plain, redact } from "@holdfast/console/text";
@@ -30,7 +30,7 @@ import type { Outcome, Report, Result } from "./report.js";
 import { endOfInput } from "./standard-input.js";
 import { obtain } from "./waiting.js";
 
-/** Redis may not answer, and whoever interrupted us wants us gone. */
+/** Redis may not answer, and a user who interrupted the run wants it to end. */
 const LONGEST_LEAVE_MS = 1_000;
 
 /** How a hold ended, for the result. */
@@ -40,7 +40,7 @@ interface Held {
   readonly exit: ChildExit | undefined;
 }
 
-/** See the file header. */
+/** One run of `holdfast run`. */
 export class Session {
   readonly #call: Call;
   readonly #plan: RunPlan;
@@ -50,7 +50,7 @@ export class Session {
   #waitedMs: number | undefined;
   #token: number | null = null;
   #held: Stopwatch | undefined;
-  /** The lease goes on without us, for `--min-hold`. */
+  /** Whether the lease was left on the server for `--min-hold`. */
   #isLeft = false;
   #chronicle: Chronicle | undefined;
   #period: PeriodRun | undefined;
@@ -63,7 +63,7 @@ export class Session {
     this.#desk = desk;
   }
 
-  /** @returns the exit code; never rejects but for a failure of our own that has been told */
+  /** @returns the exit code; rejects only after an internal error that was already reported */
   async carryOut(): Promise<number> {
     try {
       if (this.#plan.isUntilEof) this.#followInput();
@@ -85,17 +85,20 @@ export class Session {
     }
   }
 
-  /** A script that has gone waits no more. */
+  /** Ends the wait when standard input ends, because the calling script is gone. */
   #followInput(): void {
     const { stdin, onReaderGone } = this.#call.streams;
-    // It may have read what it wanted: that is no reason to end.
+    // The script may stop reading the output after it has read what it needs. That must not end the hold.
     onReaderGone?.call(this.#call.streams, () => {});
     this.#input = endOfInput(stdin);
     const gone = new Refusal("interrupted", `standard input ended before ${plain(this.#plan.name)} was held`);
     void this.#input.then(() => this.#desk.abandon(gone));
   }
 
-  /** Adds to a refusal that its holder is gone. Imported when it is asked for: most runs are not refused. */
+  /**
+   * Adds advice to a refusal if the client of the holder is gone. Imported on demand, because most runs are not
+   * refused.
+   */
   async #advise(connection: Connection, refusal: Refusal): Promise<void> {
     const { holder } = refusal;
     if (holder === undefined || this.#call.common.protocol.format !== "native") return;
@@ -103,7 +106,10 @@ export class Session {
     refusal.advice = await goneAdvice(connection, this.#plan.name, holder.owner);
   }
 
-  /** To close is to give back what is held: what `--min-hold` leaves on the server is left without a word. */
+  /**
+   * Closes the connection. Closing also releases what is held, so a lease that `--min-hold` leaves on the server is
+   * left by disconnecting instead.
+   */
   async #leave(connection: Connection): Promise<void> {
     if (this.#desk.interruption === undefined) await this.#chronicle?.settled();
     if (this.#isLeft) for (const client of connection.clients) client.disconnect();
@@ -177,7 +183,7 @@ export class Session {
     return await this.#ended(lease, end, renewals);
   }
 
-  /** The period and the child, under a fresh grant; whatever is in the way, the lock is given back at once. */
+  /** Enters the period and starts the child under a fresh grant. Releases the lock immediately if either fails. */
   async #begin(lease: Lease, facts: LeaseFacts): Promise<ProcessGroup | undefined> {
     try {
       await this.#period?.enter(lease);
@@ -281,7 +287,7 @@ export class Session {
     }
     if (error instanceof Refusal) {
       const { outcome, holder, resumesAtMs } = error;
-      // Held for a moment to look at its period, it ran nothing.
+      // The lock was held only to check the period, and no command ran.
       this.#token = null;
       this.#held = undefined;
       this.#report.say(error.message);
@@ -302,7 +308,10 @@ function outcomeOf(code: number): Outcome {
   return code === EXIT.refused ? "refused" : "failed";
 }
 
-/** As a shell takes them: `eval "$(holdfast run NAME --hold)"` is not what it is for, but reading is. */
+/**
+ * Formats variables as shell assignments, for scripts that read them. Values are quoted, so that even `eval "$(holdfast
+ * run NAME --hold)"` would be safe.
+ */
 function shellLines(variables: Readonly<Record<string, string | undefined>>): string {
   return Object.entries(variables)
     .filter(([, value]) => value !== undefined)

@@ -1,12 +1,15 @@
-/** The descriptor of `--status-fd`: one that whoever started us has opened for it, and none of our own. */
+/**
+ * Checks the descriptor of `--status-fd`: the caller must have opened it, and it must not be one that Node uses
+ * internally.
+ */
 import { fstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { usageError } from "../../frame/exit-codes.js";
 
 /**
- * Node has descriptors of its own, numbered like anybody's, and a line written to one of them would be a fault that nobody
- * finds. Linux tells what they are.
+ * Refuses descriptors that Node opened for itself, because a line written to one of them would cause a fault that is
+ * hard to find. Only Linux shows what a descriptor refers to.
  *
- * @throws CliError 64  nothing is open there to write to
+ * @throws CliError 64  nothing writable is open at this descriptor
  */
 export function checkStatusFd(fd: number): void {
   if (isOpen(fd) && (process.platform !== "linux" || isGivenToUs(fd))) return;
@@ -27,11 +30,11 @@ function isGivenToUs(fd: number): boolean {
     const flags = /^flags:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "latin1"))?.[1] ?? "0";
     const isReadOnly = (Number.parseInt(flags, 8) & 3) === 0;
     const target = linkOf(fd);
-    // A pipe of which both ends are here is for ourselves.
+    // A pipe with both ends in this process is internal to Node.
     const ends = readdirSync("/proc/self/fd").filter((other) => linkOf(Number(other)) === target).length;
     return !isReadOnly && !target.startsWith("anon_inode:") && !(target.startsWith("pipe:") && ends > 1 && fd > 2);
   } catch {
-    return true; // no /proc to ask
+    return true; // without /proc the descriptor cannot be checked
   }
 }
 

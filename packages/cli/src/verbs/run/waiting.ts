@@ -1,8 +1,8 @@
 /**
- * From the first attempt to a lease, or to the reason why there is none.
+ * Acquires a lease, or finds out why there is none.
  *
- * The queue is the library's. Here is what a command line adds: Redis may be away while it waits, and comes back; somebody at
- * a terminal wants to know for whom it waits; and whatever is refused is told with the holder's name.
+ * The library implements the queue. This module adds what a command line needs: it continues to wait while Redis is
+ * unreachable, tells a person at a terminal who holds the lock, and names the holder in every refusal.
  */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { plain } from "@holdfast/console/text";
@@ -14,31 +14,31 @@ import { heldMessage, holderJson, pausedMessage, ungrantedMessage } from "./mess
 import { Refusal } from "./refusal.js";
 import type { Report } from "./report.js";
 
-/** A lock, and the clock by which its holders and pauses are dated: this host's own may differ. */
+/** A lock, and the server's clock, which dates its holders and pauses. This host's clock may differ. */
 export interface SoughtLock extends ChosenLock {
   serverNowMs(): Promise<number>;
 }
 
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 2_000;
-/** A grace may be shortened, and ends for others at the same moment. */
+/** A failover grace may be shortened and then ends early, so check again after at most this time. */
 const LONGEST_GRACE_SLEEP_MS = 1_000;
-/** A person at a terminal begins to wonder. */
+/** After this time, a person at a terminal expects a message. */
 const NOTICE_AFTER_MS = 2_000;
 
-/** A lease, and whether it had to be waited for. */
+/** A lease, and whether the run had to wait for it. */
 export interface Obtained {
   readonly lease: Lease;
-  /** False if the first request was granted: the time of that request is no wait. */
+  /** False if the first request was granted. The duration of that request is not a wait. */
   readonly hasWaited: boolean;
 }
 
 /**
- * Waits as long as the plan says.
+ * Waits as long as the plan allows.
  *
- * @param signal  ends it at once; then this rejects with its reason, and nothing is held
+ * @param signal  ends the wait immediately; then this rejects with its reason, and nothing is held
  * @throws Refusal     busy, wait over, paused, or failover grace; nothing is held
- * @throws StoreError  Redis was away until the wait was over, or refuses
+ * @throws StoreError  Redis was unreachable until the wait was over, or refuses
  */
 export async function obtain(
   chosen: SoughtLock,
@@ -94,7 +94,7 @@ async function attempt(chosen: SoughtLock, plan: RunPlan, waitMs: number, signal
   const options = {
     leaseMs,
     ...(label === undefined ? {} : { label }),
-    // A backstop, since the child is ended before: if all else fails, nothing renews the lease for ever.
+    // A fallback: the child is ended earlier, but if that fails, the lease must not be renewed forever.
     ...(maxHoldMs === undefined ? {} : { maxHoldMs: Math.ceil(maxHoldMs + times.killAfterMs + leaseMs) }),
     ...(throughPause ? { throughPause } : {}),
   };
@@ -107,7 +107,7 @@ async function attempt(chosen: SoughtLock, plan: RunPlan, waitMs: number, signal
 }
 
 async function busy({ lock, serverNowMs }: SoughtLock): Promise<Refusal> {
-  // It may be free by now, or Redis away: that it was refused stands all the same.
+  // By now the lock may be free or Redis unreachable. The result is still a refusal.
   const [seen, nowMs] = await Promise.all([lock.inspect().catch(() => undefined), serverNowMs()]);
   const holder = seen?.holders[0];
   if (seen?.pause !== undefined) return new Refusal("paused", pausedMessage(lock.name, seen.pause, nowMs), { holder });
@@ -115,9 +115,9 @@ async function busy({ lock, serverNowMs }: SoughtLock): Promise<Refusal> {
 }
 
 /**
- * What a wait comes to that ended without a lease.
+ * Finds the result of a wait that ended without a lease.
  *
- * @returns a lease all the same, if nobody had it any more
+ * @returns a lease after all, if the lock is free by now
  */
 async function verdict(chosen: SoughtLock, plan: RunPlan, error: unknown, signal: AbortSignal): Promise<Lease> {
   const { name, waitMs } = plan;
@@ -127,7 +127,7 @@ async function verdict(chosen: SoughtLock, plan: RunPlan, error: unknown, signal
   }
   if (error instanceof PausedError) throw new Refusal("paused", pausedMessage(name, error, await serverNowMs()));
   if (!(error instanceof AcquireTimeoutError)) throw error;
-  // The server did not even say who has it: that is "away", and not "busy".
+  // The server did not even report the holder, so the result is "unreachable" and not "busy".
   if (error.cause instanceof StoreError) throw error.cause;
   const { holder, pause } = error;
   const waited = `waited ${formatMs(waitMs)}`;
@@ -138,7 +138,8 @@ async function verdict(chosen: SoughtLock, plan: RunPlan, error: unknown, signal
     throw new Refusal("timeout", `${waited}: ${heldMessage(name, holder, await serverNowMs())}`, { holder });
   }
   try {
-    // Nobody has it, and it was not granted: it became free just now, or the server grants nothing to anybody.
+    // The lock has no holder but was not granted. Either it became free just now, or the server currently grants
+    // nothing.
     return await attempt(chosen, { ...plan, waitMs: 0 }, 0, signal);
   } catch (last) {
     if (last instanceof StoreError && last.resumesInMs !== undefined) {
@@ -158,7 +159,7 @@ function grace(name: string, resumesInMs: number, nowMs: number): Refusal {
   );
 }
 
-/** Tells once whom we wait for: programs when the wait begins, people when it gets long. */
+/** Reports once who holds the lock: to programs when the wait starts, to people when it takes long. */
 class WaitNotice {
   readonly #chosen: SoughtLock;
   readonly #report: Report;
@@ -211,7 +212,7 @@ class WaitNotice {
   }
 }
 
-/** We are one of them. */
+/** This run is one of the waiters. */
 function ahead(waiterCount: number): string {
   return waiterCount > 1 ? `, and ${waiterCount} wait` : "";
 }

@@ -1,4 +1,4 @@
-/** The page that `show` prints for people. */
+/** Prints the page of `show` for people. */
 
 import { plain, serversSentence, unreadableSentence } from "@holdfast/console/text";
 import { formatMs } from "../../frame/durations.js";
@@ -12,19 +12,19 @@ import { whoIs } from "../../listing/people.js";
 import { pauseSentence, quoted, topologySentence } from "../../listing/sentences.js";
 import { formatInstant } from "../../text/instants.js";
 
-/** What there is to show. */
+/** The data to show. */
 export interface Page {
   readonly name: string;
-  /** What the name is used as, the most telling first. */
+  /** The uses of the name, the most informative first. */
   readonly found: readonly Found[];
   readonly history: readonly HistoryEntry[];
-  /** When it was looked at, by the server's clock. */
+  /** The time of the reading, by the server's clock. */
   readonly atMs: number;
   readonly out: Streams["stdout"];
   readonly color: "auto" | "always" | "never";
 }
 
-/** The lines of the page. */
+/** Returns the lines of the page. */
 export function pageLines({ name, found, history, atMs, out, color }: Page): string[] {
   const paint = paintFor(out, color);
   const lines =
@@ -83,7 +83,7 @@ function holderLines(lock: ShownLock, holder: ShownLock["holders"][number], atMs
   ];
 }
 
-/** What to know of a holder that is gone, and the command that frees the lock before its lease ends. */
+/** Describes a holder whose client is gone, and prints the command that frees the lock before its lease ends. */
 function goneLines(lock: ShownLock, holder: ShownLock["holders"][number], atMs: number): string[] {
   const gone = goneSentence(holder, atMs);
   if (gone === undefined) return [];

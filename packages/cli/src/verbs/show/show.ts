@@ -1,4 +1,4 @@
-/** `holdfast show`: everything about one name. */
+/** `holdfast show`: shows everything about one name. */
 import { parseDuration } from "../../frame/durations.js";
 import { EXIT } from "../../frame/exit-codes.js";
 import { jsonLine } from "../../frame/output.js";
@@ -28,10 +28,10 @@ Exit code 0. If a name is in use as several kinds, which do not exclude each
 other, all of them are shown; with --json the others are in "alsoKinds".`;
 
 const HISTORY_LINES = 10;
-/** As long as anybody keeps a history by default. */
+/** The default retention of a history. */
 const HISTORY_MS = 30 * 86_400_000;
 
-/** The verb. */
+/** The verb `show`. */
 export const show: Verb = {
   name: "show",
   usage: "holdfast show NAME [-q] [--conditions] [--watch [D]]",

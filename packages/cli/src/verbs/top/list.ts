@@ -1,4 +1,4 @@
-/** The hot list: which locks, in which order, and how they are shown. */
+/** The list of the busiest locks: which locks it contains, their order, and their columns. */
 import { formatMs } from "../../frame/durations.js";
 import type { Column } from "../../frame/output.js";
 import { stateText } from "../../listing/columns.js";
@@ -7,9 +7,9 @@ import { holderJson } from "../../listing/json.js";
 import { whoIs } from "../../listing/people.js";
 import type { HotLock, Snapshot } from "./sampler.js";
 
-/** What `s` goes through. */
+/** The orders that the key `s` cycles through. */
 export const ORDERS = ["waiters", "longest wait", "held", "name"] as const;
-/** One of them. */
+/** One of the orders. */
 export type Order = (typeof ORDERS)[number];
 
 const RANK: Readonly<Record<Order, (hot: HotLock) => number>> = {
@@ -19,7 +19,10 @@ const RANK: Readonly<Record<Order, (hot: HotLock) => number>> = {
   name: () => 0,
 };
 
-/** Those with the text in their name, holder or label, in that order; equals by waiters and then by name. */
+/**
+ * Returns the locks with the text in name, holder or label, in that order. Equal locks are sorted by waiters and then
+ * by name.
+ */
 export function hottest(locks: readonly HotLock[], order: Order, filter: string): HotLock[] {
   const text = filter.toLowerCase();
   const rank = RANK[order];
@@ -43,7 +46,7 @@ function holderText({ lock: { holders, pause } }: HotLock): string | undefined {
   return holders.length === 1 ? whoIs(holder) : `${holders.length} holders`;
 }
 
-/** Columns of the list. What only a history knows is `-` without one. */
+/** The columns of the list. Values that only a history contains are `-` without one. */
 export const COLUMNS: readonly Column<HotLock>[] = [
   { heading: "NAME", cell: ({ lock }) => lock.name },
   { heading: "KIND", cell: ({ lock }) => lock.kind },
@@ -68,7 +71,7 @@ export const COLUMNS: readonly Column<HotLock>[] = [
   },
 ];
 
-/** One snapshot as a document. */
+/** One snapshot for JSON documents. */
 export function snapshotJson({ atMs, locks, isComplete }: Snapshot): object {
   return {
     atMs,

@@ -1,4 +1,4 @@
-/** `top` on a terminal: keys, and one picture for each sample and each key. */
+/** `top` on a terminal: reads keys, and redraws after each sample and each key. */
 
 import { plain } from "@holdfast/console/text";
 import { formatMs, sleep } from "../../frame/durations.js";
@@ -25,7 +25,7 @@ export class LiveTop {
   readonly #rows: number | undefined;
   readonly #screen: Screen;
   #snapshot: Snapshot | undefined;
-  /** What is shown of it, with its past. */
+  /** The locks of the last sample that are shown, with their history. */
   #shown: readonly HotLock[] = [];
   #trouble = "";
   #order: Order = "waiters";
@@ -41,7 +41,7 @@ export class LiveTop {
     this.#screen = new Screen(call.streams.stdout, () => void this.#choose());
   }
 
-  /** Shows it until `q` or a signal. @returns the exit code. @throws as the first look does */
+  /** Shows the view until `q` or a signal. @returns the exit code. @throws the error of the first sample */
   async run(): Promise<number> {
     await this.#sample();
     const interruption = listenForSignals();
@@ -80,7 +80,7 @@ export class LiveTop {
     }
   }
 
-  /** What fits of the last sample, in order; then what its history says. */
+  /** Selects the locks of the last sample that fit on the screen, and then reads their history. */
   async #choose(): Promise<void> {
     const fits = Math.max(1, this.#screen.rows - 3);
     const count = Math.min(this.#rows ?? fits, fits);
@@ -89,7 +89,7 @@ export class LiveTop {
     this.#shown = chosen.map((hot) => ({ ...hot, past: known.get(`${hot.lock.kind} ${hot.lock.name}`) }));
     this.#draw();
     const withPast = await this.#sampler.withPast(chosen);
-    // A key may have chosen others meanwhile.
+    // The user may have selected other locks in the meantime.
     if (this.#shown.length === chosen.length && this.#shown.every(({ lock }, i) => lock === chosen[i]?.lock)) {
       this.#shown = withPast;
     }
@@ -107,7 +107,7 @@ export class LiveTop {
     else if (key === "escape") this.#filter = "";
     else return;
     this.#draw();
-    // The list is what the last sample says, whatever Redis says now.
+    // The list shows the last sample, so an error while reading the history is ignored.
     this.#choose().then(
       () => this.#draw(),
       () => {},

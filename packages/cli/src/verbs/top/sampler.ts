@@ -1,4 +1,4 @@
-/** What `top` knows: one sample of all locks after the other, and what can be said of several of them together. */
+/** Takes samples of all locks for `top`, and computes what several samples show together. */
 import { type HistoryEntry, type LockEntry, readHistory, surveyAll } from "holdfast/admin";
 import type { Connection } from "../../frame/verb.js";
 import { serverNowMs } from "../../listing/server-time.js";
@@ -6,42 +6,42 @@ import { serverNowMs } from "../../listing/server-time.js";
 /** One lock in one snapshot. */
 export interface HotLock {
   readonly lock: LockEntry;
-  /** When it was read, by the server's clock. */
+  /** The time of the reading, by the server's clock. */
   readonly atMs: number;
   readonly longestWaitMs: number | undefined;
-  /** In how much of the samples it was held; undefined while there is one sample alone. */
+  /** The percentage of samples in which the lock was held; undefined after the first sample. */
   readonly heldPercent: number | undefined;
-  /** Of the last minute, from its history; undefined if it has none. */
+  /** What the history says about the last minute; undefined without a history. */
   readonly past: Past | undefined;
 }
 
-/** What the history of the last minute says. */
+/** What the history says about the last minute. */
 export interface Past {
   readonly grantsPerSecond: number;
   readonly refused: number;
   readonly lost: number;
 }
 
-/** All locks at one moment. */
+/** All locks at one point in time. */
 export interface Snapshot {
-  /** By the server's clock. */
+  /** The time by the server's clock. */
   readonly atMs: number;
   readonly locks: readonly HotLock[];
-  /** False if there are more locks than were looked at. */
+  /** False if there are more locks than were read. */
   readonly isComplete: boolean;
 }
 
-/** More would keep the servers busy for the sake of a list of which twenty are shown. */
+/** Reading more locks would load the servers, although only about twenty are shown. */
 const MOST_LOCKS = 5_000;
-/** Samples that are counted: of the last minute, at one a second. */
+/** The number of samples that are kept: one minute at one sample a second. */
 const MOST_SAMPLES = 60;
 const PAST_MS = 60_000;
 
-/** Takes samples. */
+/** Takes samples of all locks, and keeps the last ones. */
 export class Sampler {
   readonly #connection: Connection;
   readonly #pattern: string | undefined;
-  /** For each lock, in which of the last samples it was held. */
+  /** For each of the last samples, the locks that were held. */
   readonly #samples: ReadonlySet<string>[] = [];
 
   constructor(connection: Connection, pattern: string | undefined) {
@@ -49,7 +49,7 @@ export class Sampler {
     this.#pattern = pattern;
   }
 
-  /** Looks at all locks now. @throws StoreError */
+  /** Reads all locks now. @throws StoreError */
   async sample(): Promise<Snapshot> {
     const pattern = this.#pattern === undefined ? {} : { pattern: this.#pattern };
     const { locks, isComplete } = await surveyAll(this.#connection.holdfast, { ...pattern, most: MOST_LOCKS });
@@ -59,7 +59,10 @@ export class Sampler {
     return { atMs, isComplete, locks: locks.map((lock) => this.#hot(lock, atMs)) };
   }
 
-  /** The same locks with what their history says. Asks for each, so give it those that are shown. @throws StoreError */
+  /**
+   * Adds the history to the given locks. Sends a request for each lock, so pass only those that are shown. @throws
+   * StoreError
+   */
   async withPast(locks: readonly HotLock[]): Promise<readonly HotLock[]> {
     return await Promise.all(
       locks.map(async (hot) => {

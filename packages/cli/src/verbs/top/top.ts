@@ -1,4 +1,4 @@
-/** `holdfast top`: the busiest locks, live. */
+/** `holdfast top`: shows the busiest locks, live. */
 
 import { plain } from "@holdfast/console/text";
 import { parseDuration, sleep } from "../../frame/durations.js";
@@ -30,7 +30,7 @@ terminal: JSON Lines, one sample each. Exit code 0.`;
 
 const USUAL_ROWS = 20;
 
-/** The verb. */
+/** The verb `top`. */
 export const top: Verb = {
   name: "top",
   usage: "holdfast top [PATTERN] [--interval D] [--once] [-n ROWS]",
@@ -72,7 +72,7 @@ async function once({ common, streams }: Call, sampler: Sampler, rows: number): 
   return EXIT.done;
 }
 
-/** One line for each look, until a signal. A Redis that is away is told of once, and asked again. */
+/** Prints one line for each sample until a signal. An unreachable Redis is reported once, and then tried again. */
 async function lines({ streams, common }: Call, sampler: Sampler, intervalMs: number, rows: number): Promise<number> {
   const interruption = listenForSignals();
   let complaint = "";
