@@ -64,7 +64,7 @@ export type SeenDeadlocks =
 /** One check. Its texts say what it is for; the pages of the docs that table.ts names show them. */
 export interface Check {
   readonly id: string;
-  /** What it looks at, in a few words. */
+  /** What it checks, in a few words. */
   readonly reads: string;
   /** When it is how bad, in a few words. */
   readonly levels: string;
