@@ -50,12 +50,12 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   readonly allowEviction?: boolean | undefined;
 
   /**
-   * What to do after a failover or a server restart, because a promoted replica may lack the most recent grants.
+   * What to do after a failover or a server restart. A promoted replica may lack the most recent grants.
    *
    * - `"auto"`: a server that took over, or that restarted from its disk, grants no new locks for as long as the longest
    *   lease in use. Meanwhile holders keep their locks and can renew and release them, and waiters keep waiting.
-   * - `"strict"`: also waits on a server that has no trace of locks and whose uptime is shorter than the longest lease, because
-   *   it may have lost its locks.
+   * - `"strict"`: the same, and also for a server that has no trace of locks and whose uptime is shorter than the longest
+   *   lease, because it may have lost its locks.
    * - `"off"`: grants immediately; two holders of the same lock are possible.
    *
    * All processes must use the same value. In a cluster the rule applies to each shard separately, and moving a slot causes no
@@ -66,18 +66,18 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   readonly failoverGrace?: FailoverGrace | undefined;
 
   /**
-   * How many replicas must acknowledge a grant or a renewal (`WAIT`), and the longest wait for them. If too few acknowledge
-   * a grant, Holdfast releases the lock and the acquire rejects with StoreError; a renewal is retried. This makes it less
-   * likely that a failover loses a grant, but cannot rule it out. It costs one more request for each grant, and other requests
-   * on the same connection wait behind it. `atLeast` is 1 to 100. `timeoutMs` is at least 1 and less than `commandTimeoutMs`.
-   * Not available with GLIDE, a pool, `store` or `redlock`.
+   * How many replicas must acknowledge a grant or a renewal (`WAIT`), and the longest wait for them. If too few
+   * acknowledge a grant, Holdfast releases the lock and the acquire rejects with StoreError; a renewal is retried. This
+   * makes it less likely, but not impossible, that a failover loses a grant. It costs one more request for each grant,
+   * and other requests on the same connection wait behind it. `atLeast` is 1 to 100. `timeoutMs` is at least 1 and less
+   * than `commandTimeoutMs`. Not available with GLIDE, a pool, `store` or `redlock`.
    * @default none
    */
   readonly replicas?: { readonly atLeast: number; readonly timeoutMs: number } | undefined;
 
   /**
-   * A name for this client. When this client holds a lock, waiters' error messages show this name, the host and the process
-   * id. At most 256 bytes.
+   * A name for this client. While it holds a lock, waiters' error messages show this name, the host and the process id.
+   * At most 256 bytes.
    */
   readonly clientName?: string | undefined;
 
@@ -99,7 +99,7 @@ export interface LockOptions {
   readonly key?: string | undefined;
 
   /**
-   * Longest time between two re-checks of a waiter. Clients of other libraries send no message when they release, so
+   * Longest time between two re-checks by a waiter. Clients of other libraries send no message when they release, so
    * with a shorter time, waiters notice such a release sooner; a longer one saves requests. Clients of Holdfast always
    * notify each other. Whole milliseconds, 10 to 5000; values above 3000 have no effect.
    * @default 1_000 with `key`, else 3_000

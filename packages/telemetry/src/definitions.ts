@@ -37,14 +37,14 @@ export interface CounterDefinition extends Definition {
 export const HISTOGRAMS: Readonly<Record<"acquire" | "wait" | "hold", HistogramDefinition>> = {
   acquire: {
     name: "holdfast.lock.acquire.duration",
-    help: "Time from the call of an acquire to its end, for every outcome.",
+    help: "Time from the start to the end of an acquire, for every outcome.",
     unit: "s",
     label: "outcome",
     buckets: UP_TO_A_MINUTE,
   },
   wait: {
     name: "holdfast.lock.wait.duration",
-    help: "Time from the call of an acquire to its end, only if the lock was held and the caller waited.",
+    help: "Time from the start to the end of an acquire, only if the lock was held and the caller waited.",
     unit: "s",
     label: "outcome",
     buckets: UP_TO_A_MINUTE,
@@ -98,7 +98,7 @@ export const COUNTERS: Readonly<
   },
   releases: {
     name: "holdfast.lock.releases",
-    help: "Releases, with the reply of the server.",
+    help: "Releases, by the server's reply.",
     unit: "{release}",
     label: "outcome",
     zeros: ["released", "expired-unclaimed", "lost", "unknown"],
@@ -112,7 +112,7 @@ export const COUNTERS: Readonly<
   },
   once: {
     name: "holdfast.once.calls",
-    help: "Calls of once that ended in this process.",
+    help: "Calls to once that ended in this process.",
     unit: "{call}",
     label: "outcome",
     zeros: ["executed", "replayed", "joined", "in_flight", "mismatch", "blocked", "failed"],
@@ -134,7 +134,7 @@ export const COUNTERS: Readonly<
   },
   requests: {
     name: "holdfast.idempotency.requests",
-    help: "Answered requests with an Idempotency-Key. The kind is http, and the group is method and route.",
+    help: "Answered requests with an Idempotency-Key. The kind is http, and the group is the method and route.",
     unit: "{request}",
     label: "outcome",
     zeros: ["carried-out", "released", "unstored", "replayed", "running", "mismatch", "unavailable"],
@@ -142,7 +142,7 @@ export const COUNTERS: Readonly<
   },
   cacheGets: {
     name: "holdfast.cache.gets",
-    help: "Calls of get on a cache. The group comes from the name of the cache.",
+    help: "Calls to get on a cache. The group comes from the name of the cache.",
     unit: "{call}",
     label: "outcome",
     zeros: ["fresh", "stale", "loaded", "alone", "joined", "failed", "aborted"],
@@ -162,7 +162,7 @@ export const GAUGES: Readonly<
   Record<"held" | "waiting" | "oldest" | "leaderActive" | "permitsUsed" | "permitsLimit", Definition>
 > = {
   held: { name: "holdfast.lock.held", help: "Leases that this process holds now.", unit: "{lease}" },
-  waiting: { name: "holdfast.lock.waiting", help: "Callers in this process that wait now.", unit: "{waiter}" },
+  waiting: { name: "holdfast.lock.waiting", help: "Callers in this process that are waiting now.", unit: "{waiter}" },
   oldest: {
     name: "holdfast.lock.held.oldest",
     help: "How long the oldest lease of this process has been held.",

@@ -68,7 +68,7 @@ export type SeenDeadlocks =
 /** One check. The documentation pages that table.ts names show its texts. */
 export interface Check {
   readonly id: string;
-  /** What the check reads, in a few words. */
+  /** What it checks, in a few words. */
   readonly reads: string;
   /** Which severity applies when, in a few words. */
   readonly levels: string;

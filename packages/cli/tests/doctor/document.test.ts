@@ -44,7 +44,7 @@ const ALL = [
 ];
 
 function section({ id, reads, levels, risk, fix }: Check): string {
-  return `## ${id}\n\n- **Reads** ${reads}.\n- **Severity**: ${levels}.\n- **Risk**: ${risk}\n- **Fix**: ${fix}.\n`;
+  return `## ${id}\n\n- **Checks** ${reads}.\n- **Severity**: ${levels}.\n- **Risk**: ${risk}\n- **Fix**: ${fix}.\n`;
 }
 
 test("every check that there is to be is there, once", () => {

@@ -16,20 +16,20 @@ export interface TryAcquireOptions {
   readonly leaseMs?: number | undefined;
 
   /**
-   * Whether Holdfast renews the lease, every third of `leaseMs`, for as long as it is held. With false it ends
+   * Whether Holdfast renews the lease every third of `leaseMs` while it is held. With false, the lease ends
    * `leaseMs` after the grant, unless you call `extend`.
    * @default true
    */
   readonly renew?: boolean | undefined;
 
   /**
-   * Longest hold. After it, the lease counts as lost and is no longer renewed. A smaller value ends the hold of a hung
-   * holder sooner. Whole milliseconds, 100 to 31,536,000,000, or Infinity.
+   * Longest hold. After that time, the lease counts as lost and is no longer renewed. A smaller value ends the hold of a
+   * hung holder sooner. Whole milliseconds, 100 to 31,536,000,000, or Infinity.
    * @default Infinity
    */
   readonly maxHoldMs?: number | undefined;
 
-  /** Free text, which inspections and error messages of waiters show. At most 256 bytes. */
+  /** Free text, shown by inspections and in waiters' error messages. At most 256 bytes. */
   readonly label?: string | undefined;
 }
 
@@ -42,16 +42,16 @@ export interface AcquireOptions extends TryAcquireOptions {
    */
   readonly waitMs?: number | undefined;
 
-  /** Aborting the signal ends the wait, which rejects with the signal's reason. An abort never ends a hold. */
+  /** Aborting the signal ends the wait, and the call rejects with the signal's reason. An abort never ends a hold. */
   readonly signal?: AbortSignal | undefined;
 
   /**
    * The order in which callers are served. For mutexes and reentrant mutexes only; all other kinds are strict.
    *
    * - `"strict"`: first come, first served across all processes
-   * - `"cohort"`: callers of one process with the same `leaseMs` and `label` share one place in the queue. When it is
-   *   granted, they hold the lock one after the other without round trips: at most 32 (128 after a full batch), for at
-   *   most 20 ms. Then the next process is served. This is faster under load.
+   * - `"cohort"`: callers of one process with the same `leaseMs` and `label` share one place in the queue. When its turn
+   *   comes, they hold the lock one after the other without round trips: at most 32 callers (128 after a full batch), for
+   *   at most 20 ms. Then the next process is served. This is faster under load.
    *
    * In both modes every waiter in the queue is served eventually. A client that cannot subscribe has no place in the
    * queue, and may wait without limit on a busy lock.
@@ -60,9 +60,8 @@ export interface AcquireOptions extends TryAcquireOptions {
   readonly fairness?: Fairness | undefined;
 
   /**
-   * Whether to wait while the lock is paused, for `waitMs` at most. With false the call rejects with PausedError
-   * immediately, because a pause may last for days. Callers that were in the queue before the pause began keep their
-   * places anyway.
+   * Whether to wait, at most for `waitMs`, while the lock is paused. With false, the call rejects with PausedError
+   * immediately, because a pause may last for days. Callers queued before the pause keep their places anyway.
    * @default false
    */
   readonly throughPause?: boolean | undefined;
@@ -75,7 +74,7 @@ export interface RunOptions extends AcquireOptions {
    *
    * - `"awaited"`: when the server has confirmed the release, or Holdfast stops waiting for that
    * - `"background"`: immediately, which saves one round trip. If the process ends before the release is written to its
-   *   socket, the lock stays taken until the lease expires. If the lease is over when the work has returned, `run` awaits
+   *   socket, the lock stays taken until the lease expires. If the lease is over when the work returns, `run` awaits
    *   the release anyway, because only the server knows whether another holder overlapped. `close` waits for releases in
    *   the background.
    * @default "awaited"

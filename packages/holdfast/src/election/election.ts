@@ -33,13 +33,13 @@ export interface CampaignOptions extends AcquireOptions {
 
 /** Options of `acquire` and `run`. */
 export interface ElectionOptions extends CampaignOptions {
-  /** The value of the leader, which observers see. At most 65,536 bytes. @default "" */
+  /** The leader's value, which observers see. At most 65,536 bytes. @default "" */
   readonly value?: string | undefined;
 }
 
 /** Options of `tryAcquire`. */
 export interface ElectionTryOptions extends TryAcquireOptions {
-  /** The value of the leader, which observers see. At most 65,536 bytes. @default "" */
+  /** The leader's value, which observers see. At most 65,536 bytes. @default "" */
   readonly value?: string | undefined;
 }
 

@@ -17,9 +17,9 @@ function isOpenToNetwork({ config, isLocal }: NodeFacts): boolean | undefined {
 export const exposure: Check = {
   id: "exposure",
   reads: "`protected-mode`, `bind`, `requirepass`, and whether a client without a password gets in",
-  levels: "critical: open to a network without a password; info: protected mode rejects other hosts",
+  levels: "critical if the server is open to a network without a password; info if protected mode rejects other hosts",
   risk: "Every client that reaches the server can delete or take locks, and read or change all other data.",
-  fix: "set a password or ACL users, bind only to the addresses needed, use TLS; do not merely set `protected-mode no`",
+  fix: "set a password or ACL users, bind only to the addresses needed, and use TLS; do not merely set `protected-mode no`",
   families: ["anonymous"],
   run(facts) {
     const { anonymous, config } = facts;
@@ -73,9 +73,10 @@ const FOR_INSPECTION = /^\+(eval|scan|xadd|xrevrange)$/;
 export const acl: Check = {
   id: "acl",
   reads: "what your user may do, by trying each command that locks, tools and the history need",
-  levels: "critical: scripts, or commands that they call, are refused; warning: channels or INFO; info: the rest",
+  levels:
+    "critical if scripts or their commands are refused; warning if channels or INFO are; info if only other commands are",
   risk: "The first acquire fails with NOPERM.",
-  fix: "the ACL SETUSER command that the finding shows",
+  fix: "run the ACL SETUSER command that the finding shows",
   families: ["permissions"],
   run({ permissions, user = "default", topology, hidden, info }, { prefix }) {
     if (permissions === undefined) {

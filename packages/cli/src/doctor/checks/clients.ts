@@ -6,9 +6,9 @@ import { counted, few } from "../words.js";
 /** Whether each client replaces a connection that is dead but was never closed. */
 export const clientTimeouts: Check = {
   id: "client-timeouts",
-  reads: "socket timeout and keepalive of each client library, from the client records",
-  levels: "warning: a client would keep a dead connection",
-  risk: "After a network failure, the process loses its leases and cannot acquire for about 15 minutes, or until you restart it.",
+  reads: "the socket timeout and keepalive that each client has recorded",
+  levels: "warning if a client would keep a dead connection",
+  risk: "After a network failure, the process loses its leases and cannot acquire new ones for about 15 minutes, or until you restart it.",
   fix: "set the option that docs/half-open-connections.md names for the client library",
   families: ["keys"],
   run({ role, keys, hidden }) {

@@ -6,8 +6,9 @@ import { millis } from "../words.js";
 /** Reports clocks that differ. */
 export const clockSkew: Check = {
   id: "clock-skew",
-  reads: "TIME of each node, compared with the local clock halfway through the round trip",
-  levels: "warning: over 250 ms from this machine, over 100 ms between nodes; critical: over 2 s between nodes",
+  reads: "the TIME of each node against the local clock halfway through the round trip",
+  levels:
+    "warning if a node is over 250 ms from this machine, or over 100 ms from another node; critical if over 2 s from another",
   risk: "Leases expire by the server's wall clock. If a replica with a wrong clock is promoted, leases become shorter or longer, and tokens may stop rising.",
   fix: "run NTP (chrony) on every machine, and let it slew the clock, not step it",
   families: ["clock"],
@@ -71,8 +72,8 @@ function worstPair(
 /** Reports a clock that stands still or goes backward. */
 export const clockRuns: Check = {
   id: "clock-runs",
-  reads: "TIME twice, 200 ms apart",
-  levels: "critical: the clock stands still or goes backward",
+  reads: "the server's TIME twice, 200 ms apart",
+  levels: "critical if the clock stands still or goes backward",
   risk: "Leases never end, or end immediately. A crashed client may hold its lock forever.",
   fix: "restart the node, and fix the clock source of its machine (was a virtual machine paused or restored?)",
   families: ["clock"],

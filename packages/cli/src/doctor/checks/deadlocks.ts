@@ -8,9 +8,9 @@ import { type Check, found, ok, skipped, unknown } from "../check.js";
 /** Whether clients wait for each other's locks. */
 export const deadlocks: Check = {
   id: "deadlocks",
-  reads: "holders and waiters of all locks, twice, half a second apart",
+  reads: "the holders and waiters of all locks, twice, half a second apart",
   levels: "warning",
-  risk: "Each client waits for a lock that the next one holds, so none continues until a wait ends. If a client holds and waits in separate tasks, it is not stuck.",
+  risk: "Each client waits for a lock that the next one holds, so none continues until a wait ends. A client that holds and waits in separate tasks is not stuck.",
   fix: "release one of the locks; in your program, acquire locks in the same order everywhere, or together with multiLock",
   families: [],
   run(facts, { nodes, deadlocks: seen }) {

@@ -9,11 +9,11 @@ const PERMIT_INFO = "permit INFO to this user";
 /** Whether a server still waits out leases that it may have forgotten when its role or process changed. */
 export const grace: Check = {
   id: "grace",
-  reads: "the marker `<prefix>:lineage`, `run_id`, `master_replid2`, uptime",
+  reads: "the marker `<prefix>:lineage`, `run_id`, `master_replid2` and the uptime",
   levels:
-    "warning: the server grants nothing now; info: it was promoted, or has been up for less than the longest lease",
-  risk: 'The server grants nothing new until the quiet time is over. With failoverGrace: "off" it grants immediately, and may grant a lock that is still held.',
-  fix: 'wait: holders keep what they hold, and renew. Permanent fix: failoverGrace "auto", or "strict" where nothing is written to disk',
+    "warning if the server currently grants no new locks; info if it was promoted, or up for less than the longest lease",
+  risk: 'The server grants no new locks until the quiet time is over. With failoverGrace: "off", it grants immediately, and may grant a lock that is still held.',
+  fix: 'wait; holders keep and renew their locks. Permanent fix: use failoverGrace: "auto", or "strict" if the server writes nothing to disk',
   families: ["lineage"],
   run({ role, lineage, hidden, topology }, { leaseMs }) {
     if (role === "slave") return skipped("a replica");
@@ -55,7 +55,7 @@ function gracePeriod({ run, isPromoted, upMs, nowMs, marker }: LineageFacts, lea
   if (marker !== undefined && marker.run !== run) {
     if (marker.pending !== run) {
       return found("warning", `${how} since locks were last granted; no program has asked it yet`, {
-        risk: `The first program that asks begins a quiet time of up to ${formatMs(longestMs)}, in which nothing new is granted.`,
+        risk: `The first request starts a quiet time of up to ${formatMs(longestMs)}, during which no new locks are granted.`,
       });
     }
     // Setting the clock back does not extend the wait.
@@ -72,16 +72,16 @@ function gracePeriod({ run, isPromoted, upMs, nowMs, marker }: LineageFacts, lea
       isNew ? "was promoted, and no program has asked it yet" : "was promoted; its quiet time is over",
       {
         risk: isNew
-          ? "The first program that asks begins a quiet time of its longest lease, in which nothing new is granted."
+          ? "The first program that sends a request starts a quiet time of its longest lease, during which no new locks are granted."
           : "None by itself: what the former primary granted is over by now, or was put back.",
-        fix: 'nothing to do, unless a program says failoverGrace: "off"',
+        fix: 'nothing to do, unless a program uses failoverGrace: "off"',
       },
     );
   }
   if (upMs < longestMs) {
     return found("info", `started ${formatMs(upMs)} ago, less than the longest lease (${formatMs(longestMs)})`, {
-      risk: 'If it forgot what it had granted, those leases still run. With "strict", and with Redlock, it grants nothing until they are over.',
-      fix: 'nothing to do: wait; or "strict", if it is restarted without persistence',
+      risk: 'If it lost its grants, those leases are still running. With "strict", and with Redlock, it grants nothing until they are over.',
+      fix: 'nothing to do but wait; use "strict" if the server restarts without persistence',
     });
   }
   return ok(`running for ${formatMs(upMs)}, longest lease ${formatMs(longestMs)}`);
@@ -90,8 +90,9 @@ function gracePeriod({ run, isPromoted, upMs, nowMs, marker }: LineageFacts, lea
 /** Whether the URL leads to a server that accepts writes. */
 export const role: Check = {
   id: "role",
-  reads: "`ROLE` of the server in the URL, and whether it replies",
-  levels: "critical: a replica, a Sentinel, or no reply; warning: one server of several, or a replica, does not reply",
+  reads: "whether the server in the URL replies, and its `ROLE`",
+  levels:
+    "critical if it is a replica or a Sentinel, or does not reply; warning if one of several servers, or a replica, does not reply",
   risk: "Every acquire fails with READONLY, or goes to a server that is no longer the primary.",
   fix: "point the URL at the primary, or use --sentinel NAME or --cluster, which find it",
   families: [],
@@ -109,7 +110,7 @@ export const role: Check = {
     }
     if (facts.info.get("loading") === "1") {
       return found("warning", "it is still reading its data from disk", {
-        risk: "It answers LOADING: acquires wait, and leases are not renewed.",
+        risk: "The server replies LOADING: acquires wait, and leases are not renewed.",
         fix: "wait until it has read its data",
       });
     }
@@ -137,11 +138,11 @@ function noAnswer({ isGiven, topology }: NodeFacts, why: string): Verdict[] {
 /** Whether an isolated primary stops granting locks. */
 export const replicas: Check = {
   id: "replicas",
-  reads: "connected replicas, `min-replicas-to-write`, `min-replicas-max-lag`",
+  reads: "connected replicas, `min-replicas-to-write` and `min-replicas-max-lag`",
   levels:
-    "warning: there are replicas, but the minimum is 0, the lag is not below the lease, or the server is older than Redis 7; info: no replicas",
-  risk: "A failover loses leases that were acknowledged. A primary that is cut off continues to grant locks to clients that still reach it.",
-  fix: "min-replicas-to-write 1 and min-replicas-max-lag of a few seconds; replicas: { atLeast } in the programs; fencing tokens; Redlock. The first two make the risk smaller, but do not remove it",
+    "info without replicas; otherwise warning if the minimum is 0, the maximum lag is not below the lease, or the server is older than Redis 7",
+  risk: "A failover may lose acknowledged leases. A primary that is cut off continues to grant locks to clients that still reach it.",
+  fix: "set min-replicas-to-write to 1 and min-replicas-max-lag to a few seconds, and pass replicas: { atLeast } in the programs. This only reduces the risk: also use fencing tokens, or Redlock",
   families: [],
   run(facts, examination) {
     if (facts.role === "slave") return skipped("a replica");
@@ -153,7 +154,7 @@ export const replicas: Check = {
     if (count > 0) return followers(facts, count, examination);
     return found("info", "no replicas", {
       risk: "While this server is down, no lock is granted and no lease is renewed.",
-      fix: "nothing, if you accept that; otherwise add a replica and Sentinel, or use a cluster",
+      fix: "nothing to do if you accept that; otherwise add a replica and Sentinel, or use a cluster",
     });
   },
 };
@@ -167,12 +168,12 @@ function followers({ info, config }: NodeFacts, count: number, { leaseMs }: Exam
   if (!isSet) return found("warning", measured);
   if (Number.parseInt(info.get("redis_version") ?? "7", 10) < 7) {
     return found("warning", `${measured}, which does not stop scripts before Redis 7`, {
-      fix: "Redis 7 or later; until then Sentinel, whose failover ends the old primary, and fencing tokens",
+      fix: "upgrade to Redis 7 or later; until then use Sentinel, whose failover ends the old primary, and fencing tokens",
     });
   }
   if (lagS === undefined || lagS * 1_000 < leaseMs) return ok(measured);
   return found("warning", `${measured}, which is not below the lease of ${formatMs(leaseMs)}`, {
-    fix: "a min-replicas-max-lag shorter than the leases in use",
+    fix: "set min-replicas-max-lag to less than the leases in use",
   });
 }
 
@@ -180,8 +181,8 @@ function followers({ info, config }: NodeFacts, count: number, { leaseMs }: Exam
 export const replicaLag: Check = {
   id: "replica-lag",
   reads: "`master_repl_offset` and each replica's `offset` and `lag`",
-  levels: "warning: over 1 s or 1 MB behind, or not connected",
-  risk: "A failover loses what the replica has not received: only the holders know of those grants.",
+  levels: "warning if a replica is over 1 s or 1 MB behind, or not connected",
+  risk: "A failover loses grants that the replica has not received; only their holders know of them.",
   fix: "check the network and disk of the replica; a larger repl-backlog-size avoids full copies",
   families: [],
   run({ role: its, info }) {

@@ -9,10 +9,11 @@ const ALL_SLOTS = 16_384;
 export const cluster: Check = {
   id: "cluster",
   reads:
-    "`cluster_state`, slots without a server, slots being moved, a sharded inbox, and whether all keys of a name are in one slot",
-  levels: "critical: the state is not ok, or a slot has no server; warning: Redis below 7.0, or slots being moved",
-  risk: "Locks in those slots can be neither acquired nor renewed (CLUSTERDOWN, TRYAGAIN).",
-  fix: "start the nodes that are down, or move their slots (redis-cli --cluster check, --cluster fix); finish resharding",
+    "`cluster_state`, slots without a server, slots being moved, sharded inboxes, and whether all keys of a name are in one slot",
+  levels:
+    "critical if the state is not ok, or a slot has no server; warning if Redis is older than 7.0, or slots are being moved",
+  risk: "Locks in the affected slots can be neither acquired nor renewed (CLUSTERDOWN, TRYAGAIN).",
+  fix: "start the nodes that are down, or move their slots (redis-cli --cluster check, --cluster fix); finish the resharding",
   families: ["cluster", "inbox"],
   run(facts) {
     const { topology, cluster: its, info, inbox, role, hidden } = facts;
@@ -62,8 +63,8 @@ export const cluster: Check = {
 export const redlock: Check = {
   id: "redlock",
   reads: "the number of servers, their `run_id`, and which one replicates which",
-  levels: "critical: the same server twice, or one replicates another; warning: an even number, or fewer than 3",
-  risk: 'A "majority" may be one machine: one failure stops all locks, or two clients hold the same lock.',
+  levels: "critical if one server is listed twice, or replicates another; warning if their number is even or below 3",
+  risk: 'A "majority" may be one machine: then one failure stops all locks, or two clients may hold the same lock.',
   fix: "use 3 or 5 independent servers, none a replica of another, each with appendonly yes and appendfsync always",
   families: [],
   run(facts, { nodes }) {
@@ -92,8 +93,8 @@ function size(count: number): Verdict[] {
   return found("warning", counted(count, "server"), {
     risk:
       count < 3
-        ? "No server may fail: a majority of two is both."
-        : "One server more than needed: an even number tolerates no more failures than the odd one below it.",
+        ? "No server may fail, because a majority of two is both of them."
+        : "One server is unnecessary: an even number tolerates no more failures than the odd number below it.",
   }).map((verdict) => ({ ...verdict, node: "all" }));
 }
 

@@ -12,7 +12,7 @@ export const shared: Check = {
   reads: "keys with other prefixes in this database, and which users may run FLUSHDB or FLUSHALL",
   levels: "info",
   risk: "One FLUSHDB frees every lock.",
-  fix: "use a separate database for locks or, better, a separate Redis; deny users FLUSHDB and FLUSHALL (ACL SETUSER … -flushall -flushdb)",
+  fix: "use a separate database or, better, a separate Redis for locks; deny users FLUSHDB and FLUSHALL (ACL SETUSER … -flushall -flushdb)",
   families: ["keys", "users"],
   run({ role, keys, flushers, hidden }) {
     if (role === "slave") return skipped("a replica");
@@ -47,10 +47,10 @@ function orphansIn(keys: KeyFacts, nodes: readonly NodeFacts[]): string[] {
 export const leftovers: Check = {
   id: "leftovers",
   reads:
-    "lock keys without an expiry, keys of the wrong type or of an unknown kind or form, waiting acquires whose client is gone, and names in use as several kinds",
-  levels: "warning; info: a name in use as several kinds",
-  risk: "A lock that can never be acquired.",
-  fix: "holdfast show NAME, then holdfast release NAME --force",
+    "lock keys without an expiry, keys of a wrong type or unknown kind or form, waiting acquires whose client is gone, and names in use as several kinds",
+  levels: "warning; info for a name in use as several kinds",
+  risk: "The affected lock can never be acquired.",
+  fix: "run holdfast show NAME, then holdfast release NAME --force",
   families: ["keys"],
   run({ role, keys, hidden }, { prefix, nodes }) {
     if (role === "slave") return skipped("a replica");
@@ -72,7 +72,7 @@ export const leftovers: Check = {
         : []),
       ...(keys.mistyped.length > 0
         ? found("warning", `${counted(keys.mistyped.length, "key")} of the wrong type: ${few(keys.mistyped)}`, {
-            risk: "Another program or a person has written them. These locks can be neither acquired nor released.",
+            risk: "Another program or a person wrote them. These locks can be neither acquired nor released.",
             fix: `look at it (redis-cli TYPE); if it is not needed: ${keys.mistyped
               .slice(0, 3)
               .map((key) => `redis-cli UNLINK ${shellWord(key)}`)
@@ -82,13 +82,13 @@ export const leftovers: Check = {
       ...(orphans.length > 0
         ? found("warning", `${counted(orphans.length, "waiting claim")} without a client: ${few(orphans)}`, {
             risk: "None for long: the next hand-over skips it. Many of them mean that processes crash while they wait.",
-            fix: "holdfast show NAME; it disappears by itself within a minute",
+            fix: "nothing to do: it disappears within a minute; holdfast show NAME shows it",
           })
         : []),
       ...(keys.ofSeveralKinds !== undefined && keys.ofSeveralKinds.length > 0
         ? found("info", `in use as several kinds: ${few(keys.ofSeveralKinds)}`, {
             risk: "Locks of different kinds with the same name do not exclude each other: both are granted.",
-            fix: "one kind for each name",
+            fix: "use one kind for each name",
           })
         : []),
     ];

@@ -7,8 +7,8 @@ import { few, millis } from "../words.js";
 /** Checks how long replies take. */
 export const latency: Check = {
   id: "latency",
-  reads: "200 round trips from this host: p50, p99 and the longest, compared with `--lease`",
-  levels: "warning: p99 over a twentieth of the lease; critical: over a sixth",
+  reads: "p50, p99 and the longest of 200 round trips from this host, against `--lease`",
+  levels: "warning if p99 is over a twentieth of the lease; critical if over a sixth",
   risk: "Renewals are late, and under load holders lose their leases.",
   fix: "use a longer lease or a closer Redis; check SLOWLOG (see busy), the network, and whether this process itself was blocked",
   families: ["latency"],
@@ -30,10 +30,10 @@ const RECENT_MS = 86_400_000;
 /** Reports commands that block all other clients. */
 export const busy: Check = {
   id: "busy",
-  reads: "`busy-reply-threshold` (`lua-time-limit` before 7.0), SLOWLOG, LATENCY LATEST",
-  levels: "warning: a script or command took more than a tenth of the lease within the last day",
+  reads: "`busy-reply-threshold` (`lua-time-limit` before 7.0), SLOWLOG and LATENCY LATEST",
+  levels: "warning if a script or command took more than a tenth of the lease within the last day",
   risk: "While one long script or command runs, others wait or fail with BUSY, and renewals fail.",
-  fix: "find the client that sends it; use a separate Redis for locks",
+  fix: "find the client that sends it, or use a separate Redis for locks",
   families: ["slow"],
   run({ slow, config, hidden, clock }, { leaseMs }) {
     if (slow === undefined)
@@ -65,9 +65,9 @@ function instant(atMs: number): string {
 /** Whether the server has room for more clients and keeps idle connections open. */
 export const connections: Check = {
   id: "connections",
-  reads: "`maxclients`, `connected_clients`, `timeout`, `tcp-keepalive`",
-  levels: "warning: over 80 % of `maxclients`, or an idle `timeout` below 300 s; info: no `tcp-keepalive`",
-  risk: "Acquires are refused at the next deploy, when old and new processes are both connected.",
+  reads: "`maxclients`, `connected_clients`, `timeout` and `tcp-keepalive`",
+  levels: "warning above 80 % of `maxclients`, or with an idle `timeout` below 300 s; info without `tcp-keepalive`",
+  risk: "At the next deploy, while old and new processes are both connected, acquires fail.",
   fix: "raise maxclients (and the server's open-file limit)",
   families: [],
   run({ info, config }) {

@@ -6,10 +6,10 @@ import { bytes, counted } from "../words.js";
 /** Reports eviction policies under which a server may evict a lock and grant it again. */
 export const eviction: Check = {
   id: "eviction",
-  reads: "`maxmemory-policy`, `maxmemory`, `evicted_keys`",
-  levels: "critical unless the policy is `noeviction`; info if there is no `maxmemory`",
+  reads: "`maxmemory-policy`, `maxmemory` and `evicted_keys`",
+  levels: "critical (info without `maxmemory`) if the policy is not `noeviction`",
   risk: "The server may evict a held lock and grant it to another client. Lock keys have an expiry, so `volatile-*` evicts them first, and `allkeys-*` evicts them too.",
-  fix: "CONFIG SET maxmemory-policy noeviction (also in the configuration file), or a separate Redis for locks",
+  fix: "run CONFIG SET maxmemory-policy noeviction and change the configuration file, or use a separate Redis for locks",
   families: [],
   run({ info, config }) {
     const policy = info.get("maxmemory_policy") ?? config.get("maxmemory-policy");
@@ -33,7 +33,7 @@ export const eviction: Check = {
 export const memory: Check = {
   id: "memory",
   reads: "`used_memory` and `maxmemory`",
-  levels: "warning: over 80 % used; critical: over 95 %",
+  levels: "warning above 80 % of `maxmemory`; critical above 95 %",
   risk: "When memory is full, every acquire fails with OOM. Held leases can still be renewed and released.",
   fix: "raise maxmemory, or move other data to another Redis",
   families: [],

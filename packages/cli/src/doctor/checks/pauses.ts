@@ -15,10 +15,10 @@ const MOST_LISTED = 10;
 export const lostPauses: Check = {
   id: "lost-pauses",
   reads:
-    "up to 5,000 histories of each node (`<prefix>:history:{…}`, the last 1,000 events of each), and whether each lock that should still be paused is paused",
+    "up to 5,000 histories of each node (`<prefix>:history:{…}`, the last 1,000 events of each), and whether each lock that should still be paused is",
   levels: "warning",
-  risk: "A failover or a restart may have lost the pause, so the lock is granted during the maintenance. Or a program that records no history resumed the lock.",
-  fix: "if the maintenance continues: holdfast pause NAME -m WHY; when it is over: holdfast resume NAME, so that the history records the end of the pause",
+  risk: "A failover or restart may have lost the pause, so the lock is granted during the maintenance; or a program that records no history resumed the lock.",
+  fix: "if the maintenance continues, run holdfast pause NAME -m WHY; if it is over, run holdfast resume NAME, so that the history shows the pause's end",
   families: ["pauses"],
   run(facts, { nodes }) {
     const { role, topology, pauses, hidden } = facts;
@@ -117,5 +117,5 @@ function fixOf({ kind, name, key, label = "WHY", untilAtMs }: RecordedPause): st
       ? `holdfast pause ${shellWord(name)} -m ${shellWord(label)}${untilAtMs === undefined ? "" : ` --until ${new Date(untilAtMs).toISOString()}`}`
       : `pause() of that ${kind} in a program that keeps a history`;
   const resume = kind === "mutex" && key === undefined ? `holdfast resume ${shellWord(name)}` : "resume()";
-  return `${again}, if the work goes on, and ${resume} when it is done: then the history has its end, too`;
+  return `${again}, if the maintenance continues; if it is over, ${resume}, so that the history shows the pause's end`;
 }

@@ -26,16 +26,17 @@ function failures({ info, config }: NodeFacts): string[] {
 export const persistence: Check = {
   id: "persistence",
   reads: "`aof_enabled`, `appendfsync`, `save`, and whether the last write succeeded",
-  levels: "critical: the last write failed; warning: no persistence, snapshots only, or `everysec`; info: `always`",
-  risk: 'A restart loses all leases, or those of the last second or two. Two clients may then hold the same lock, unless failoverGrace is "strict".',
-  fix: 'appendonly yes and appendfsync always, or failoverGrace: "strict" in all programs',
+  levels:
+    "critical if the last write failed; warning without persistence, or with only snapshots or `everysec`; info with `always`",
+  risk: 'A restart loses all leases, or those granted in the last second or two. Two clients may then hold the same lock, unless failoverGrace is "strict".',
+  fix: 'set appendonly yes and appendfsync always, or use failoverGrace: "strict" in all programs',
   families: [],
   run(facts) {
     const failed = failures(facts);
     if (failed.length > 0) {
       return found("critical", failed.map((field) => `${field} is ${facts.info.get(field)}`).join(", "), {
-        risk: "What is not written is forgotten at the next restart; and as long as it fails, writes may be refused.",
-        fix: "look into the server's log; disk full, directory gone, no memory to fork? Then BGSAVE or BGREWRITEAOF",
+        risk: "The next restart loses whatever was not written. While writing to disk fails, the server may refuse requests that write.",
+        fix: "look in the server's log (disk full, directory missing, no memory to fork?), fix the cause, and run BGSAVE or BGREWRITEAOF",
       });
     }
     const hasFile = hasAppendOnlyFile(facts);
@@ -50,7 +51,7 @@ export const persistence: Check = {
     const measured = `append-only file, appendfsync ${fsync}`;
     if (fsync !== "always") return found("warning", measured);
     return found("info", measured, {
-      risk: "A restart forgets nothing that was acknowledged. Each acquire waits for the disk.",
+      risk: "A restart loses nothing that was acknowledged. Each acquire waits for the disk.",
       fix: "nothing to do",
     });
   },
@@ -59,9 +60,9 @@ export const persistence: Check = {
 /** Reports a primary that may restart empty and then empty its replicas. */
 export const restartWipe: Check = {
   id: "restart-wipe",
-  reads: "whether the server has replicas, but no persistence",
+  reads: "whether the server has replicas but no persistence",
   levels: "critical",
-  risk: "A restarted primary is empty, and empties its replicas too. All locks are then free immediately.",
+  risk: "A restarted primary is empty, and empties its replicas too, so all locks are free immediately.",
   fix: "turn persistence on, or prevent an automatic restart before a replica is promoted",
   families: [],
   run(facts) {
@@ -85,7 +86,7 @@ export const restartWipe: Check = {
 export const stopWrites: Check = {
   id: "stop-writes",
   reads: "`stop-writes-on-bgsave-error`, and whether the last snapshot succeeded",
-  levels: "critical: it failed",
+  levels: "critical if that snapshot failed",
   risk: "Redis refuses every write (MISCONF): no lock is granted, and no lease is renewed.",
   fix: "free disk space or repair the directory, then run BGSAVE",
   families: [],

@@ -12,9 +12,9 @@ function ordinal(version: string): number | undefined {
 export const version: Check = {
   id: "version",
   reads: "`redis_version` or `valkey_version`",
-  levels: "critical: below 6.2; info: below 7.2",
+  levels: "critical below 6.2; info below 7.2",
   risk: "Before 6.2, the server lacks commands that the scripts call.",
-  fix: "upgrade: Redis 7.2 or later, or Valkey",
+  fix: "upgrade to Redis 7.2 or later, or to Valkey",
   families: [],
   run({ info }) {
     const valkey = info.get("valkey_version");
@@ -30,12 +30,12 @@ export const version: Check = {
     if (number < 6_002) return found("critical", measured);
     if (number < 7_000) {
       return found("info", measured, {
-        risk: "Before 7.0 there are no sharded channels: in a cluster a waiter that is gone may be granted. Scripts are replicated as they are.",
+        risk: "Before 7.0, there are no sharded channels: in a cluster, a lock may be granted to a waiter that is gone. Scripts are replicated as they are.",
       });
     }
     if (number < 7_002) {
       return found("info", measured, {
-        risk: "Before 7.2 time goes on while a script runs, and there is no WAITAOF. Neither affects locks.",
+        risk: "Before 7.2, the server's time advances while a script runs, and there is no WAITAOF. Neither affects locks.",
       });
     }
     return ok(measured);
@@ -51,8 +51,8 @@ export const scripts: Check = {
   reads:
     "whether SCRIPT LOAD accepts every library script, EVALSHA works with and without a key, and scripts may call each command they use",
   levels:
-    "critical: a script or command is refused; warning: only PUBLISH, INFO, other commands that locks do not need, or scripts without keys",
-  risk: "Script commands are disabled or renamed, or the service refuses scripts or the commands in them. No lock can be acquired.",
+    "critical if a script or command is refused; warning if only PUBLISH, INFO, other commands that locks do not need, or scripts without keys are refused",
+  risk: "No lock can be acquired: script commands are disabled or renamed, or the service refuses scripts or their commands.",
   fix: "permit SCRIPT LOAD and EVALSHA, or use an endpoint that allows scripts (docs/hosting.md)",
   families: ["scripts", "permissions"],
   run({ scripts: facts, permissions, hidden }) {
@@ -75,12 +75,12 @@ export const scripts: Check = {
     if (needed.length > 0) return found("critical", `this server does not let scripts call ${few(needed, 12)}`);
     if (forbidden.length > 0) {
       return found("warning", `this server does not let scripts call ${few(forbidden, 12)}`, {
-        risk: "Without PUBLISH or PUBSUB waiters poll; without INFO and CLUSTER neither eviction nor a failover is noticed; without XADD there is no history.",
+        risk: "Without PUBLISH or PUBSUB, waiters poll. Without INFO and CLUSTER, Holdfast detects neither eviction nor failovers. Without XADD, there is no history.",
       });
     }
     if (notCalledWithoutKeys !== undefined) {
       return found("warning", `a script without keys is refused: ${notCalledWithoutKeys}`, {
-        risk: "Whether the server evicts keys cannot be seen, and `holdfast ls` lists nothing.",
+        risk: "Holdfast cannot see whether the server evicts keys, and `holdfast ls` lists nothing.",
       });
     }
     return ok(`all ${loaded} scripts load, and one was called`);
@@ -93,7 +93,7 @@ export const pubsub: Check = {
   reads:
     "a message that a script publishes to the doctor's own inbox: how many receivers the server counts, and when it arrives",
   levels:
-    "critical: it arrives, but the count is 0; warning: it does not arrive, takes over 100 ms, or the count is above 1",
+    "critical if it arrives, but the count is 0; warning if it does not arrive, takes over 100 ms, or has a count above 1",
   risk: "A release skips waiters whose message has 0 receivers, so a wrong count makes it skip live ones. An undelivered grant blocks the lock for one lease.",
   fix: "look for a proxy; check channel rights, client-output-buffer-limit pubsub and, in a cluster, the sharded inbox (Redis 7)",
   families: ["inbox"],
@@ -107,7 +107,7 @@ export const pubsub: Check = {
     if (failure !== undefined) {
       return found("warning", `no message could be sent to an inbox: ${failure}`, {
         risk: "Waiters are not notified of grants and releases: they poll, and are served late and out of turn.",
-        fix: "see acl: channels have to be permitted; else look for a proxy between",
+        fix: "permit the channels (see acl); otherwise look for a proxy between client and server",
       });
     }
     if (arrivedMs === undefined) {
@@ -124,7 +124,7 @@ export const pubsub: Check = {
     if (receivers !== 1) {
       return found("warning", measured, {
         risk: "Another client subscribes to inboxes by their names. A crashed waiter then looks alive, and gets a lease that it does not use.",
-        fix: "no SUBSCRIBE to <prefix>:in:…; watch with PSUBSCRIBE",
+        fix: "do not SUBSCRIBE to <prefix>:in:…; to watch, use PSUBSCRIBE",
       });
     }
     return arrivedMs > 100 ? found("warning", measured) : ok(measured);
