@@ -91,17 +91,20 @@ function mayBeUnknown({ judge }: World, { script, args }: Call, reply: Reply): v
   if (script.name === "permits/reweigh") judge.leases.forgotten(owner);
 }
 
-/** Leaves a record that a lease starts again: a client that was notified of it has run since. */
+/** Records that a lease restarts: a client that was notified of its end has run since. */
 function extended({ recorder, judge }: World, process: SimulatedProcess, call: Call): void {
   const owner = String(call.args[call.script.args.indexOf("owner")]);
   const leaseMs = Number(call.args[call.script.args.indexOf("leaseMs")]);
-  // Which lease that is the recorder finds out by its owner.
+  // The recorder finds the current lease of the owner.
   const about = { process, lockName: lockOf(call), verb: "extend", owner, args: { leaseMs }, leaseId: 0 } as const;
   recorder.ended(recorder.called(about), "ok");
   judge.leases.extended(process, owner);
 }
 
-/** Whoever asks again to give back may have been served the first time, by a master that is gone: the next does not know it. */
+/**
+ * Wraps a store: a repeated release may have been executed the first time by a master that is gone, so that the new
+ * one does not know the lease.
+ */
 export function watched({ judge }: World, store: Store): Store {
   const asked = new Set<string>();
   return {
