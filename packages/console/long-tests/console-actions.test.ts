@@ -1,4 +1,4 @@
-/** Live changes and actions, checked both on the page and from the holder's side. */ */
+/** Live changes and actions, checked both on the page and from the holder's side. */
 import { randomUUID } from "node:crypto";
 import { inspectOnce, once } from "@holdfast/recipes";
 import { LeaseLostError } from "holdfast";
