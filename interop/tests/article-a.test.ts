@@ -1,4 +1,7 @@
-/** What the PHP lock of article A does by itself, defect by defect, so that what we say of it is said of the real thing. */
+/**
+ * Defects of the PHP lock of article A, each shown with the real program, so that the documentation's statements are
+ * verified.
+ */
 import { once } from "node:events";
 import { type AddressInfo, createConnection, createServer, type Socket } from "node:net";
 import { phpSetGet, timestampLock } from "@holdfast/interop/timestamp";
@@ -150,13 +153,13 @@ test("A10: before Redis 6.2 its takeover is a syntax error, and it throws; Holdf
   await holdfast.close();
   client.disconnect();
   for (const { source } of Object.values(scripts)) {
-    // In scripts too: what an old server refuses to a client, it refuses to them.
+    // The source must not use SET with GET in scripts either, because old servers refuse it there too.
     expect(source).not.toMatch(/'SET'[^\n]*'GET'/);
   }
   await old.close();
 });
 
-/** A server that knows what Redis 6.0 knew of SET: it passes everything else on to a real one. */
+/** A proxy that refuses SET options newer than Redis 6.0 and passes everything else to a real server. */
 async function startOldServer(target: number): Promise<{ port: number; close(): Promise<void> }> {
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
@@ -173,7 +176,7 @@ async function startOldServer(target: number): Promise<{ port: number; close(): 
     client.on("data", (bytes) => {
       for (const { value, bytes: request } of parser.push(bytes)) {
         const words = Array.isArray(value) ? value.map((word) => String(word).toUpperCase()) : [];
-        // No answer of the real one is under way: these clients wait for each before they send the next.
+        // The client sends one request at a time, so no reply of the real server can be in between.
         if (words[0] === "SET" && words.slice(3).includes("GET")) client.write("-ERR syntax error\r\n");
         else upstream.write(request);
       }

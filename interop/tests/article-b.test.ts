@@ -1,4 +1,4 @@
-/** What the PHP lock of article B does by itself, defect by defect. */
+/** Defects of the PHP lock of article B, each shown with the real program. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,12 +7,12 @@ import { type RedisServer, startRedis } from "../../tests/support/redis-server.j
 import { type Peer, startArticleB } from "./peer.js";
 
 const LEASE_S = 3;
-/** A clock that stands still has to stand at the present: the server's own expiry is part of this protocol. */
+/** A stopped clock must be set to the present, because this protocol also uses expiry on the server. */
 const AT_S = Math.floor(Date.now() / 1_000);
 
 interface Attempt {
   readonly isHeld: boolean;
-  /** 0 acquired, 1 gone, 2 still valid, 3 taken meanwhile */
+  /** Result codes: 0 acquired, 1 gone, 2 still valid, 3 taken in the meantime. */
   readonly codes: readonly number[];
 }
 

@@ -1,4 +1,4 @@
-/** What the Java lock of article C does by itself, defect by defect. */
+/** Defects of the Java lock of article C, each shown with the real program. */
 
 import { javaGetSet, timestampLock } from "@holdfast/interop/timestamp";
 import { createHoldfast } from "holdfast";
@@ -32,14 +32,14 @@ afterAll(async () => {
 interface Settings {
   readonly port?: number;
   readonly leaseMs?: number;
-  /** @default 0: one attempt, and the pause after it */
+  /** @default 0: one attempt, followed by a pause */
   readonly waitMs?: number;
   readonly clockAheadMs?: number;
   readonly clockAtMs?: number;
   readonly keySerializer?: "string" | "java";
 }
 
-/** One lock object in the JVM. */
+/** A lock object in the JVM. */
 interface LockObject {
   lock(thread?: string): Promise<boolean>;
   unlock(thread?: string): Promise<boolean>;
@@ -151,7 +151,8 @@ test("C7: while one thread waits with the object, the holder cannot release the 
   const waiting = shared.lock("second");
   await until(async () => (await setnxCalls()) > attempts, "the second thread asks");
   const leaving = shared.unlock("first");
-  // Had the holder given it back during the wait, the waiter would have it. Their two answers may come in any order.
+  // If the holder had released during the wait, the waiter would hold the lock. The two replies may arrive in any
+  // order.
   expect(await waiting).toBe(false);
   await leaving;
 });
@@ -226,7 +227,7 @@ test("C16: a client that asks during the pause of an earlier waiter overtakes it
   const waiting = early.lock();
   for (let attempts = 5; attempts > 0; attempts -= 1) {
     await asking.reached;
-    // It is free in between, for one that has only just come.
+    // The lock is free for a moment, which a newcomer can use.
     await holder.unlock();
     expect(await late.lock()).toBe(true);
     [holder, late] = [late, holder];

@@ -1,4 +1,4 @@
-/** What the C++ lock of article D does by itself, defect by defect. */
+/** Defects of the C++ lock of article D, each shown with the real program. */
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
 import { startProxy, type TcpProxy } from "../../tests/support/tcp-proxy.js";

@@ -1,4 +1,7 @@
-/** What the UUID lock of article E does by itself in Java, defect by defect, and that ours neither does it nor suffers from it. */
+/**
+ * Defects of the Java UUID lock of article E, each shown with the real program, and that Holdfast's lock does not
+ * have them.
+ */
 
 import { javaUuid, type TimestampLock, timestampLock } from "@holdfast/interop/timestamp";
 import { createHoldfast, type Holdfast, LeaseLostError } from "holdfast";
@@ -12,9 +15,9 @@ import { type Peer, startJedis } from "./peer.js";
 import { inVain } from "./sides.js";
 
 const PATIENCE_MS = 40_000;
-/** Longer than a test. */
+/** Longer than any test takes. */
 const LONG_LEASE_MS = 120_000;
-/** Renewed three times in a lease, as theirs is by default. */
+/** Renewed three times per lease, like the default of their lock. */
 const LEASE_MS = 3_000;
 const RENEW_MS = 1_000;
 
@@ -41,7 +44,7 @@ afterAll(async () => {
   await redis.stop();
 });
 
-/** One lock object of theirs, as one thread uses it. */
+/** A lock object of the article, as used by one thread. */
 interface Theirs {
   tryLock(): Promise<boolean>;
   unlock(): Promise<boolean>;
@@ -49,11 +52,11 @@ interface Theirs {
   sleep(forMs: number): Promise<boolean>;
   /** Lets the thread sleep for long. Resolves when it sleeps; `end` settles when it wakes up. */
   asleep(): Promise<{ readonly end: Promise<boolean> }>;
-  /** Takes it in a thread that ends at once. */
+  /** Acquires the lock in a thread that then ends immediately. */
   lockAndEnd(): Promise<boolean>;
 }
 
-/** A key, a lock object of theirs for it, and ours. */
+/** A key with both the article's lock and Holdfast's lock for it. */
 async function shared(settings: { port?: number; peer?: Peer; leaseMs?: number; renewMs?: number } = {}): Promise<{
   readonly name: string;
   readonly theirs: Theirs;
@@ -171,7 +174,7 @@ test("E1: a nested acquire succeeds by a local count although the lock is lost; 
   await client.del(name);
   const lease = await ours.acquire({ leaseMs: LONG_LEASE_MS });
   expect(await theirs.tryLock(), "beside ours").toBe(true);
-  // Ours is not taken a second time, whoever asks.
+  // Holdfast's lock is not reentrant, so no caller acquires it a second time.
   expect(await ours.tryAcquire()).toBeNull();
   await client.del(name);
   await expect(lease.extend(LONG_LEASE_MS)).rejects.toBeInstanceOf(LeaseLostError);
@@ -252,7 +255,7 @@ test("E5: a renewal just after the delete interrupts a thread that has released;
   const proxy = await proxied();
   const { theirs } = await shared({ port: proxy.port });
   expect(await theirs.tryLock()).toBe(true);
-  // It is on its way while the lock is deleted on another connection.
+  // Delays the renewal while another connection deletes the lock.
   const late = proxy.hold(/PEXPIRE/);
   await late.reached;
   expect(await theirs.unlock()).toBe(true);
@@ -307,7 +310,7 @@ test("E8: a master that crashes before it has replicated leaves two holders; wit
   const follows = async (): Promise<boolean> =>
     String(await replica.command("INFO", "replication")).includes("master_link_status:up");
   await until(follows, "the replica to follow");
-  // What is written from now on does not reach it, and then it takes over.
+  // Later writes no longer reach the replica; then it becomes the primary.
   await replica.command("REPLICAOF", "NO", "ONE");
   const { name, theirs } = await shared();
   expect(await theirs.tryLock()).toBe(true);
@@ -332,7 +335,7 @@ test("E9, F1: a JVM that freezes for longer than a lease continues as if it held
   paused.resume();
   expect(await theirs.tryLock(), "beside ours, and unaware").toBe(true);
   lease.assertHeld();
-  // What Holdfast can do about it: tokens, which they have none of. An older one of ours is refused.
+  // Holdfast's tokens protect the resource: a lease with an older token is refused. Their lock has no tokens.
   let seen = 0;
   const write = (token: number): boolean => {
     if (token < seen) return false;

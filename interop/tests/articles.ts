@@ -1,4 +1,4 @@
-/** The peers of the four articles in the same words, so that each test is played with all of them. */
+/** The peers of articles A to D behind one interface, so that each test runs with all of them. */
 import { cppGetSet, type DeadlineDialect, javaGetSet, phpLua, phpSetGet } from "@holdfast/interop/timestamp";
 import { sleep } from "../../packages/holdfast/src/testing/delays.js";
 import type { Contender } from "./contention.js";
@@ -6,11 +6,11 @@ import { type ClockedSettings, type Peer, startArticleA, startArticleB, startArt
 
 /** A client with the lock of one article. */
 export interface ArticleClient {
-  /** One try, whatever the article calls it. */
+  /** One attempt to acquire, whatever the article calls it. */
   tryLock(name: string): Promise<boolean>;
   unlock(name: string): Promise<boolean>;
   contend(name: string, counter: string, forMs: number): Promise<Contender>;
-  /** Ends it, as a crash does: nothing is given back. */
+  /** Ends the client like a crash, without releasing anything. */
   crash(): Promise<unknown>;
 }
 
@@ -18,20 +18,20 @@ export interface ArticleClient {
 export interface Article {
   readonly title: string;
   readonly dialect: DeadlineDialect;
-  /** Whether its unlock frees the lock. That of article B does not, before the lock is over anyway. */
+  /** Whether its unlock frees the lock. The unlock of article B does nothing before the lock has expired. */
   readonly frees: boolean;
-  /** The command with which it takes over what has expired; undefined if that is one step with the rest. */
+  /** The command that takes over an expired lock; undefined if that is part of the acquire step. */
   readonly takeover: RegExp | undefined;
   /** @param java  the JVM of article C, which all of its clients share */
   start(settings: ClockedSettings, java: Peer): Promise<ArticleClient>;
 }
 
-/** Asks until it is granted. Whoever holds it lets go before long. */
+/** Retries until the lock is acquired. The current holder must release it soon. */
 export async function lockAtLast(client: ArticleClient, name: string): Promise<void> {
   while (!(await client.tryLock(name))) await sleep(20);
 }
 
-/** All four. */
+/** The four articles. */
 export const ARTICLES: readonly Article[] = [
   {
     title: "article A in PHP",
@@ -80,7 +80,7 @@ function simple(peer: Peer): ArticleClient {
 
 let count = 0;
 
-/** Lock objects of article C, one for each name. */
+/** Lock objects of article C, one per name. */
 class JavaObjects implements ArticleClient {
   readonly #java: Peer;
   readonly #settings: ClockedSettings;
@@ -103,7 +103,7 @@ class JavaObjects implements ArticleClient {
     return this.#call("contend", name, { counter, forMs, port: this.#settings.port });
   }
 
-  /** It has no thread that renews anything, so one that is never used again is as good as dead. */
+  /** Simulates a crash by never using the object again: it has no thread that renews. */
   async crash(): Promise<void> {
     this.#objects.clear();
   }

@@ -1,48 +1,49 @@
 /**
- * Both sides of a lock at random, around a counter that only the lock protects: whoever holds it reads the counter, pauses
- * and writes it back one higher, here as in every peer. An update that is lost shows that two were inside.
+ * Both sides acquire a lock at random and increment a counter that only the lock protects: the holder reads the
+ * counter, pauses, and writes it back incremented, here and in every peer. A lost update shows that there were two
+ * holders.
  */
 import { expect } from "vitest";
 import { sleep } from "../../packages/holdfast/src/testing/delays.js";
 
-/** How long a contention run takes; INTEROP_SECONDS=60 for the long one. */
+/** The duration of a contention run; INTEROP_SECONDS=60 for a long one. */
 export const CONTENTION_MS: number = Number(process.env.INTEROP_SECONDS ?? 10) * 1_000;
 
-/** Whether somebody asked for a long run. */
+/** Whether INTEROP_SECONDS requests a long run. */
 export const IS_LONG_RUN: boolean = process.env.INTEROP_SECONDS !== undefined;
 
-/** As `CONTENTION_MS`, where the topology or the release is another one and everything else is the same. */
+/** The duration for runs that differ only in topology or release. */
 export const ELSEWHERE_MS: number = IS_LONG_RUN ? CONTENTION_MS : 2_000;
 
-/** How often a release has to wake whoever waits: in a long run so often that a message which is lost now and then shows. */
+/** How many releases must wake a waiter. A long run has enough to notice a message that is lost only occasionally. */
 export const WAKES: number = IS_LONG_RUN ? 1_000 : 20;
 
-/** Says what a long run came to; a short one says it only when it fails. */
+/** Prints the result of a long run. Short runs print only failures. */
 export function tell(what: string, report: string): void {
   if (IS_LONG_RUN) process.stderr.write(`${what}: ${report}\n`);
 }
 
 const PAUSE_MS = 3;
 
-/** Where the counter is: one server, or a cluster. */
+/** The store of the counter: one server, or a cluster. */
 export interface CounterStore {
   get(key: string): Promise<string | null>;
   set(key: string, value: number): Promise<unknown>;
 }
 
-/** What one contender did. */
+/** The result of one contender. */
 export interface Contender {
   readonly rounds: number;
   readonly refusals: number;
   readonly longestWaitMs: number;
 }
 
-/** What can be given back. */
+/** A hold that can be released. */
 export interface Held {
   release(): Promise<unknown>;
 }
 
-/** Contends in this process. `acquire` waits as long as its protocol does, or gives null if it was refused. */
+/** Contends in this process. `acquire` waits as its protocol does, and returns null if it was refused. */
 export function contendHere(
   redis: CounterStore,
   counter: string,
@@ -56,7 +57,9 @@ export function contendHere(
   });
 }
 
-/** As `contendHere`, for those who only read the counter: `changes` says how often it was another while they did. */
+/**
+ * Like `contendHere`, for readers of the counter. `changes` counts how often the counter changed during a read lock.
+ */
 export async function watchHere(
   redis: CounterStore,
   counter: string,
@@ -93,13 +96,14 @@ async function loop(forMs: number, acquire: () => Promise<Held | null>, work: ()
   return { rounds, refusals, longestWaitMs };
 }
 
-/** Who contends, by name. */
+/** The contenders, by name. */
 export type Contenders = Readonly<Record<string, (counter: string) => Promise<Contender>>>;
 
 /**
- * Lets them contend at the same time, and fails if an update was lost, or if somebody never got in or waited too long.
+ * Runs all contenders at the same time. Fails if an update was lost, or if a contender never acquired the lock or
+ * waited too long.
  *
- * @param isSure  whether everybody gets in while this lasts
+ * @param isSure  whether every contender is certain to acquire the lock during the run
  */
 export async function expectNoLostUpdate(
   redis: CounterStore,

@@ -1,4 +1,4 @@
-/** What is published on channels of a server, in the order in which it comes. */
+/** Records the messages on channels of a server, in order. */
 import { Redis } from "ioredis";
 import { until } from "../../packages/holdfast/src/testing/delays.js";
 
@@ -8,16 +8,19 @@ export interface Heard {
   readonly message: string;
 }
 
-/** A subscriber that only takes notes. */
+/** A subscriber that records messages. */
 export interface Listener {
-  /** What came since the last call. A mark of our own shows that nothing is still on its way. */
+  /**
+   * The messages since the last call. Publishes a marker first, to be sure that no earlier message is still in
+   * transit.
+   */
   heard(): Promise<Heard[]>;
   stop(): void;
 }
 
 const MARK = "listener:mark";
 
-/** Listens on every channel that matches one of the `patterns`. */
+/** Subscribes to all channels that match one of the `patterns`. */
 export async function listen(port: number, ...patterns: readonly string[]): Promise<Listener> {
   const subscriber = new Redis({ port, host: "127.0.0.1" });
   const speaker = new Redis({ port, host: "127.0.0.1" });

@@ -1,4 +1,4 @@
-/** The harness itself: a peer answers, complains, is killed, and does not outlive its input. */
+/** Tests of the harness itself: a peer replies, reports errors, can be killed, and ends with its input. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
 import { startArticleA, startArticleB, startArticleD, startRedisPy, startShell } from "./peer.js";

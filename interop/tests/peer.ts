@@ -1,8 +1,9 @@
 /**
- * A service in another language, called from a test: a verb and its values go out as a line of JSON, its answer comes back.
+ * Runs a service in another language and calls it from a test: a verb with its values is sent as a line of JSON, and
+ * its reply is read.
  *
- * It can be frozen and killed at any moment, which is what it is for. What is still running ends with the test process, and
- * what a peer wrote to standard error is part of every failure.
+ * The test can freeze and kill the peer at any moment. Peers that still run end with the test process. The peer's
+ * output to standard error is part of every failure.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -13,21 +14,21 @@ import { fileURLToPath } from "node:url";
 const HOME = fileURLToPath(new URL("..", import.meta.url));
 
 /**
- * The releases of Redisson that the Java peers are built against; see scripts/peers.mjs. Before 3.22 it published to no shards,
- * before 3.24.1 it had no latch.
+ * The releases of Redisson that the Java peers are built with; see scripts/peers.mjs. Before 3.22 it did not publish
+ * to shards, and before 3.24.1 it had no latch.
  */
 export const REDISSONS = ["4.7.0", "3.27.2", "3.21.3"] as const;
 
-/** Which Redisson. */
+/** A release of Redisson. */
 export type RedissonVersion = (typeof REDISSONS)[number];
 
-/** How a process ended. */
+/** How a peer process ended. */
 export interface PeerEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A verb that the peer could not carry out: `kind` is the class of the exception that it met. */
+/** An error in a verb of the peer; `kind` is the class of the peer's exception. */
 export class PeerError extends Error {
   readonly kind: string;
 
@@ -40,7 +41,7 @@ export class PeerError extends Error {
 /** A running peer. */
 export interface Peer {
   readonly pid: number;
-  /** Resolves when the process is gone. */
+  /** Resolves when the process has ended. */
   readonly ended: Promise<PeerEnd>;
   /** Its output to standard error so far. */
   readonly complaints: string;
@@ -52,55 +53,58 @@ export interface Peer {
   resume(): void;
   /** SIGKILL, as a crash does; resolves when the process is gone, and its sockets with it. */
   kill(): Promise<PeerEnd>;
-  /** Lets it end by itself, by the end of its input; kills it if it is busy for longer. */
+  /** Closes the peer's input so that it ends by itself; kills it if that takes too long. */
   stop(): Promise<PeerEnd>;
 }
 
-/** Where the server is, and how wrong the peer's clock is. */
+/** The server's address, and the error of the peer's clock. */
 export interface ClockedSettings {
   readonly port: number;
-  /** Below 0: behind. @default 0 */
+  /** Negative values: behind. @default 0 */
   readonly clockAheadMs?: number;
-  /** A clock that stands still at this time, for what happens in one second or one millisecond. @default it runs */
+  /** Stops the peer's clock at this time, for events within one second or millisecond. @default the clock runs */
   readonly clockAtMs?: number;
 }
 
 /**
- * Java with Redisson: any number of clients, made by the verb `connect`.
+ * Starts Java with Redisson. The verb `connect` creates any number of clients.
  *
- * @param clockAheadMs  how far the clock of that machine is ahead, from the view of Java; below 0: behind
+ * @param clockAheadMs  how far Java's wall clock is ahead; negative: behind
  */
 export function startRedisson(version: RedissonVersion = "4.7.0", clockAheadMs = 0): Peer {
   return startJava(version, "peers.RedissonPeer", clockAheadMs);
 }
 
-/** Java with Jedis and the locks of articles C and E. `create` and `uuid.create` make any number of lock objects. */
+/**
+ * Starts Java with Jedis and the locks of articles C and E. `create` and `uuid.create` create any number of lock
+ * objects.
+ */
 export function startJedis(): Peer {
   return startJava("4.7.0", "peers.JedisPeer");
 }
 
-/** PHP with the lock of article A. */
+/** Starts PHP with the lock of article A. */
 export function startArticleA(settings: ClockedSettings): Peer {
   return start("php", join(HOME, "peers/php/article-a.php"), JSON.stringify(settings));
 }
 
-/** PHP with the lock of article B. */
+/** Starts PHP with the lock of article B. */
 export function startArticleB(settings: ClockedSettings): Peer {
   return start("php", join(HOME, "peers/php/article-b.php"), JSON.stringify(settings));
 }
 
-/** C++ with the lock of article D. */
+/** Starts C++ with the lock of article D. */
 export function startArticleD({ port, clockAheadMs = 0, clockAtMs = 0 }: ClockedSettings): Peer {
   return start(built("cpp/article-d"), `${port}`, `${clockAheadMs}`, `${clockAtMs}`);
 }
 
-/** Python with the Lock of redis-py. */
+/** Starts Python with the Lock of redis-py. */
 export function startRedisPy(port: number): Peer {
   const script = join(HOME, "peers/python/peer.py");
   return startWith({ PYTHONPATH: built("python") }, "python3", "-u", script, JSON.stringify({ port }));
 }
 
-/** A shell script with SET NX PX. */
+/** Starts a shell script that uses SET NX PX. */
 export function startShell(port: number): Peer {
   return start("sh", join(HOME, "peers/shell/set-nx.sh"), `${port}`);
 }
@@ -108,10 +112,10 @@ export function startShell(port: number): Peer {
 function startJava(version: RedissonVersion, main: string, clockAheadMs = 0): Peer {
   const folder = built(`java-${version}`);
   const classes = [join(folder, "classes"), join(folder, "lib/*")].join(delimiter);
-  // A peer lives for seconds, so JVM optimizations that pay off after minutes only cost time.
+  // A peer runs for seconds, so JVM optimizations that take minutes to pay off only cost time.
   const java = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-cp", classes, main];
   if (clockAheadMs === 0) return start(...(java as [string, ...string[]]));
-  // The clock of the day alone: Java's own timers go by the other one.
+  // Shifts only the wall clock, because Java's own timers use the monotonic one.
   const offset = `${clockAheadMs < 0 ? "-" : "+"}${Math.abs(clockAheadMs) / 1_000}s`;
   return start("faketime", "--exclude-monotonic", "-f", offset, ...java);
 }
@@ -156,7 +160,7 @@ function startWith(settings: NodeJS.ProcessEnv, program: string, ...args: readon
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     complaints += text;
   });
-  // A peer that is gone is told of by its end, not by the pipe to it.
+  // The end of a peer is reported by its exit, not by errors of the pipe to it.
   child.stdin.on("error", () => {});
   createInterface({ input: child.stdout }).on("line", (line) => {
     const { id, ok, value, error = "", message = "" }: Answer = JSON.parse(line);
@@ -173,7 +177,7 @@ function startWith(settings: NodeJS.ProcessEnv, program: string, ...args: readon
       resolve({ code, signal });
     };
     child.once("error", (error) => onEnd(null, null, error.message));
-    // "close", not "exit": what it said before it ended is still read.
+    // Uses "close" instead of "exit", so that its remaining output is still read.
     child.once("close", (code, signal) => onEnd(code, signal, `${signal ?? code}`));
   });
   const isGone = (): boolean => !running.has(child);

@@ -1,4 +1,6 @@
-/** Java services whose clock is a minute ahead or behind: what that costs, and that it costs no exclusion. */
+/**
+ * Java services whose clock is a minute ahead or behind: the effects on waits, and that mutual exclusion still holds.
+ */
 
 import { type Redisson, redisson } from "@holdfast/interop/redisson";
 import { createHoldfast, type Holdfast, LeaseLostError } from "holdfast";
@@ -61,7 +63,7 @@ describe.each([
     await expect.poll(() => scores(name).then((all) => all.length), { timeout: PATIENCE_MS }).toBe(1);
     const [seconds = 0] = (await redis.time()).map(Number);
     const [score = 0] = await scores(name);
-    // After what is left of the lease, and its own wait; not exactly, since reading takes time.
+    // The rest of the lease plus its own wait, approximately because the measurement takes time.
     expect(Math.abs(score - seconds * 1_000 - clockAheadMs - LONG_LEASE_MS - waitMs)).toBeLessThan(20_000);
     await first.release();
     await theirs;
@@ -80,7 +82,7 @@ describe.each([
       "Java again": contend(other),
     };
     await expectNoLostUpdate(redis, contenders, PATIENCE_MS, `fair, Java a minute ${way}`);
-    // Nobody waits any more, so nothing is left but what expires.
+    // There are no waiters left, so the only remaining keys are those that expire.
     await expect
       .poll(() => redis.exists(name, `redisson_lock_queue:{${name}}`, `redisson_lock_timeout:{${name}}`), {
         timeout: PATIENCE_MS,

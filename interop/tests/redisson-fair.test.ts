@@ -1,4 +1,4 @@
-/** Redisson's fair lock: one queue of both sides, and what a dead waiter in it costs the others. */
+/** Redisson's fair lock: the queue that both sides share, and how long a dead waiter in it delays the others. */
 
 import { redisson } from "@holdfast/interop/redisson";
 import { createHoldfast, type Holdfast } from "holdfast";
@@ -9,7 +9,7 @@ import { type Peer, startRedisson } from "./peer.js";
 import { connect, type JavaClient } from "./redisson-peer.js";
 import { javaSide, LONG_LEASE_MS, nodeSide, PATIENCE_MS, type Side, type SideHold } from "./sides.js";
 
-/** What the waiter that dies was ready to wait, so about how long it can hold up the others. */
+/** The wait limit of the waiter that dies, which is about how long it can delay the others. */
 const DEAD_WAIT_MS = 5_000;
 
 let server: RedisServer;
@@ -48,7 +48,7 @@ function must<Value>(value: Value | null): Value {
   return value;
 }
 
-/** Lets it wait, and resolves when it stands in the queue. */
+/** Starts a wait, and resolves when it is in the queue. */
 async function enqueued(name: string, side: Side, waitMs = PATIENCE_MS): Promise<{ hold: Promise<SideHold | null> }> {
   const length = (await queueOf(name)).length;
   const hold = side.waitFor(name, waitMs, LONG_LEASE_MS);
@@ -94,7 +94,7 @@ test.each([
   const first = must(await onJava().tryHold(name, LONG_LEASE_MS));
   const { hold } = await enqueued(name, waiter());
   const released = first.release();
-  // Before and after the release, another waiter is ahead of it.
+  // Another waiter is ahead of the newcomer before and after the release.
   expect(await newcomer().tryHold(name, LONG_LEASE_MS)).toBeNull();
   expect(await released).toBe(true);
   expect(await must(await hold).release()).toBe(true);
@@ -153,7 +153,10 @@ test("a dead waiter of Node delays Java only until its place expires", async () 
   await dead.close();
 });
 
-/** Not before the place of the dead waiter ran out, and long before anything else would let the next one in. */
+/**
+ * Expects that the next waiter is served after the dead waiter's place has expired, and long before any other event
+ * could serve it.
+ */
 async function expectServed(placeEndsAtMs: number): Promise<void> {
   const [seconds, micros] = await redis.time();
   const nowMs = Number(seconds) * 1_000 + Number(micros) / 1_000;

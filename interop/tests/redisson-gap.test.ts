@@ -1,7 +1,8 @@
 /**
- * A release that comes between a refused try of a Java thread and its sleep: the reply to the second try is held back until
- * the message was delivered. Redisson keeps `0` for the next thread that goes to sleep. `1`, which it publishes when a writer
- * leaves, wakes those alone that sleep already, so between two services of Java the one in between is not woken.
+ * A release between a refused attempt of a Java thread and its sleep. The test delays the reply to the second attempt
+ * until the message was delivered. Redisson remembers the message `0` for the next thread that goes to sleep. The
+ * message `1`, which it publishes when a writer leaves, wakes only threads that already sleep, so between two Java
+ * services the waiter misses it.
  */
 
 import { redisson } from "@holdfast/interop/redisson";
@@ -14,7 +15,7 @@ import { type Peer, REDISSONS, startRedisson } from "./peer.js";
 import { connect, type JavaClient } from "./redisson-peer.js";
 import { freshThread, javaSide, LONG_LEASE_MS, PATIENCE_MS, type SideHold } from "./sides.js";
 
-/** Of a wait that ends with nothing: as long as somebody who is sure to be woken needs on a busy machine, and more. */
+/** The duration of a wait that must fail: longer than a waiter that is woken needs on a busy machine. */
 const VAIN_WAIT_MS = 5_000;
 
 let count = 0;
@@ -47,11 +48,14 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
 
   type Type = "lock" | "read" | "write";
 
-  /** Lets a Java thread wait for it, releases it in between, and says whether that thread has it then. */
+  /**
+   * Makes a Java thread wait, releases the lock before the thread sleeps, and returns whether the thread then
+   * acquires it.
+   */
   async function wokenBy(name: string, type: Type, waitMs: number, release: () => Promise<unknown>): Promise<boolean> {
     const thread = freshThread(waiter);
     let isListening = false;
-    // It asks, listens, and asks again.
+    // The thread tries, subscribes, and tries again.
     const second = proxy.holdReply(([word = ""]) => {
       if (/^s?subscribe$/i.test(word)) isListening = true;
       return isListening && /^evalsha$|^eval$/i.test(word);
@@ -106,7 +110,8 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     const lock = fresh();
     const held = await heldByJava(lock, "lock");
     expect(await wokenBy(lock, "lock", PATIENCE_MS, () => held.release())).toBe(true);
-    // A message that was passed on may still be read after the reply, and is heard then; hardly ever so often.
+    // The message may be delivered in time but read after the reply, and then the thread notices it. This rarely
+    // happens in every round.
     for (let round = 0; round < 10; round += 1) {
       const name = fresh();
       const written = await heldByJava(name, "write");

@@ -1,4 +1,4 @@
-/** Redisson's exclusive locks, shared by Node and Java: each test is played both ways. */
+/** Redisson's exclusive locks, shared by Node and Java. Each test runs in both directions. */
 
 import { type Redisson, redisson } from "@holdfast/interop/redisson";
 import { createHoldfast, type Holdfast } from "holdfast";
@@ -19,13 +19,13 @@ import {
   WATCHDOG_MS,
 } from "./sides.js";
 
-/** Long enough for the steps before its end, short enough to wait for it. */
+/** Long enough for the steps before the lease ends, short enough to wait for its end. */
 const SHORT_LEASE_MS = 1_000;
 /** Longer than that, and than a watchdog's lease. */
 const CALL_AGAIN_MS = 10_000;
-/** Of a wait that ends with nothing. */
+/** The duration of a wait that must fail. */
 const VAIN_WAIT_MS = 300;
-/** Before this a waiter of Node does not ask by itself, so whoever is sooner was woken. */
+/** A Node waiter does not poll before this time, so a faster one was woken by a message. */
 const WOKEN_MS = 4_000;
 
 type Kind = NonNullable<JavaLock["type"]> | "multi";
@@ -43,7 +43,7 @@ let count = 0;
 
 function fresh(): string {
   count += 1;
-  // None is the beginning of another's: what is left of a name is found by it, while others are at work beside.
+  // No name is a prefix of another, because leftover keys are searched by name while other tests run.
   return `shared:${count}.`;
 }
 
@@ -84,14 +84,14 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
   }
 
   async function leftOver(name: string): Promise<string[]> {
-    // A latch is deleted without waiting for it, and tells nobody anything.
+    // Ignores unlock latches: they are deleted in the background and carry no information.
     return (await redis.keys(`*${name}*`)).filter(
       (key) => !key.includes("redisson_unlock_latch") && !key.includes("redisson_lock_token"),
     );
   }
 
-  // Most of this is waiting for leases to end, so several wait at a time.
-  /** Not by `expect.poll`, which does not know its test where others have ended beside it. */
+  // Most of the time is spent waiting for leases to end, so several tests run concurrently.
+  /** Does not use `expect.poll`, which cannot find its test after concurrent tests have ended. */
   async function expectLeft(name: string, keys: readonly string[]): Promise<void> {
     await vi.waitFor(async () => expect(await leftOver(name)).toEqual(keys), 60_000);
   }
@@ -103,11 +103,10 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     ] as const;
 
     /**
-     * Waits for what ends with its lease and by no release.
+     * Waits for a lock that ends by the expiry of its lease, without a release.
      *
-     * Before 3.31 a fair waiter that asks again in the last millisecond is told a time below 0, and then sleeps as
-     * long as it is
-     * willing to wait: it has to call again.
+     * Before 3.31, a fair waiter that asks again in the last millisecond gets a negative time and then sleeps for its
+     * whole wait limit, so the test calls it again.
      */
     async function afterItsEnd(side: Side, name: string): ReturnType<Side["waitFor"]> {
       const mayOversleep = kind === "fair" && version !== REDISSONS[0];
@@ -154,7 +153,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
           `Redisson ${version}, ${kind}, ${way}`,
           `${WAKES} wake-ups, longest ${Math.round(longestMs)} ms, ${late} late`,
         );
-        // A machine that stands still for seconds is not what this is about.
+        // Tolerates one late wake, which a stalled machine can cause.
         expect(late).toBeLessThanOrEqual(1);
       });
 
@@ -205,7 +204,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
       await dead.close();
     });
 
-    // They all follow one format; the older release shows that in the tests above, and contends in long runs.
+    // All releases use the same format. The older ones are covered by the tests above, and contend only in long runs.
     if (version !== REDISSONS[0] && !IS_LONG_RUN) return;
     test("a counter that only the lock protects loses no update, with both sides at random", {
       timeout: CONTENTION_MS + 60_000,
@@ -223,7 +222,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     });
   });
 
-  // A multi-lock of Java has no forceUnlock, and its members are plain locks.
+  // A multi-lock in Java has no forceUnlock, and its members are plain locks.
   describe.concurrent.each(KINDS.filter(([kind]) => kind !== "multi"))("%s", (kind, lockOf) => {
     test.each([
       ["Java", "Node", () => [onJava(kind), onNode(lockOf)] as const],

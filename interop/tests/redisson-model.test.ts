@@ -1,6 +1,6 @@
 /**
- * The model of a Java service that every test run of the library goes by is held against Redisson itself: what either writes
- * and publishes, and who excludes and wakes whom.
+ * Compares the model of a Java service, which the regular tests use, with Redisson itself: what each writes and
+ * publishes, and that they exclude and wake each other.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { JAVA_MODEL } from "../../packages/interop/tests/redisson/java-model.js";
@@ -29,10 +29,13 @@ afterAll(() => server?.stop());
 const port = (): number => server.port;
 const told = useWitness(port);
 
-/** Since 3.52.0 the queue of a fair lock has the mapped name; before, the two sides would have two queues. */
+/**
+ * Releases that apply the name mapper to the queue of a fair lock (since 3.52.0). Before that, the two sides would
+ * use different queues.
+ */
 const MAPS_QUEUES: ReadonlySet<string> = new Set(["4.7.0"]);
 
-/** Redisson itself, as a side. */
+/** Redisson itself as a side. */
 function realJava(java: () => Peer): Maker {
   return {
     label: "Java",
@@ -106,15 +109,16 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     });
   });
 
-  // A mapped name with a hash tag of its own, so that both rules for derived names meet the mapper.
-  // Before 3.45 fair waiters go by a wrong rest of the lease: one of 3.27.2 slept on when 300 ms were over before it slept.
+  // A mapped name with its own hash tag, so that both rules for derived names are tested with the mapper. Before
+  // 3.45, fair waiters compute a wrong remaining lease: one of 3.27.2 slept on when 300 ms had passed before it
+  // slept.
   const name = (text: string): string => `order:{${text}}`;
   const options = { name, prefix: "svc:", watchdogMs: 3_000, shortLeaseMs: 2_000 };
   const types = MAPS_QUEUES.has(version) ? LOCK_TYPES : LOCK_TYPES.filter((type) => type !== "fair");
   checkVerbs(NODE, real, port, { ...options, types });
   checkVerbs(real, NODE, port, { ...options, types });
   if (!MAPS_QUEUES.has(version)) {
-    // Before 3.31 its waiters may oversleep the end of a lease, which redisson-locks allows for.
+    // Before 3.31, its waiters may oversleep the end of a lease. redisson-locks tolerates that; this test does not.
     checkVerbs(real, NODE, port, { ...options, prefix: "", types: ["fair"] });
   }
 });

@@ -1,51 +1,51 @@
-/** Clients and threads of the Java peer with Redisson, as a test speaks of them. */
+/** Clients and threads of the Java peer with Redisson, for tests. */
 import type { Peer } from "./peer.js";
 
-/** How a Redisson client is configured; what is left out is as Redisson has it. */
+/** The configuration of a Redisson client; omitted settings keep Redisson's defaults. */
 export interface RedissonSettings {
   readonly port: number;
-  /** lockWatchdogTimeout; renewals come every third of it */
+  /** lockWatchdogTimeout; renewals happen every third of it. */
   readonly watchdogMs?: number;
-  /** What its name mapper puts before every name. */
+  /** The prefix that its name mapper adds to every name. */
   readonly prefix?: string;
-  /** fairLockWaitTimeout, of those versions that have it */
+  /** fairLockWaitTimeout, for versions that have it. */
   readonly fairWaitMs?: number;
-  /** How long it waits for an answer. */
+  /** The client's timeout for replies. */
   readonly timeoutMs?: number;
 }
 
-/** Which lock a verb is for. */
+/** The lock that a verb refers to. */
 export interface JavaLock {
   readonly type?: "lock" | "fair" | "read" | "write" | "fenced" | "spin" | "nonReentrant" | "nonReentrantFair";
   readonly name: string;
 }
 
-/** One thread of a Redisson client: to Redisson, an owner of locks. */
+/** A thread of a Redisson client, which Redisson treats as an owner of locks. */
 export interface JavaThread {
-  /** `<client uuid>:<thread id>`, as the server has it. */
+  /** `<client uuid>:<thread id>`, as stored on the server. */
   owner(): Promise<string>;
   call<Answer = boolean>(verb: string, values: object): Promise<Answer>;
-  /** Interrupts what the thread is waiting for. */
+  /** Interrupts the thread's current wait. */
   interrupt(): Promise<boolean>;
 }
 
 /** A Redisson client in the JVM of a peer. */
 export interface JavaClient {
   thread(name: string): JavaThread;
-  /** As `call` of its thread "main". */
+  /** Same as `call` of its thread "main". */
   call<Answer = boolean>(verb: string, values: object): Promise<Answer>;
-  /** Ends it without giving anything back: to the server it has crashed. */
+  /** Ends the client without releasing anything. To the server, it has crashed. */
   crash(): Promise<void>;
 }
 
 let count = 0;
 
-/** Makes a client in the JVM of `java`, of one server. */
+/** Creates a client for one server in the JVM of `java`. */
 export function connect(java: Peer, { port, ...settings }: RedissonSettings): Promise<JavaClient> {
   return connectTo(java, { address: `redis://127.0.0.1:${port}`, ...settings });
 }
 
-/** Makes a client in the JVM of `java`. @param settings  of the verb `connect`; see interop/README.md */
+/** Creates a client in the JVM of `java`. @param settings  settings of the verb `connect`; see interop/README.md */
 export async function connectTo(java: Peer, settings: object): Promise<JavaClient> {
   count += 1;
   const client = `client ${count}`;

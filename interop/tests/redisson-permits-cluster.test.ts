@@ -1,4 +1,7 @@
-/** Redisson's semaphores and latch between two processes of ours on a cluster, with each way to publish; Java: redisson-topologies. */
+/**
+ * Redisson's semaphores and latch between two Holdfast processes on a cluster, with each way to publish.
+ * redisson-topologies tests Java.
+ */
 import { randomUUID } from "node:crypto";
 import { type Publish, type Redisson, redisson } from "@holdfast/interop/redisson";
 import { createHoldfast, type Holdfast } from "holdfast";
@@ -7,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RedisCluster, startCluster } from "../../tests/support/redis-cluster.js";
 
 const START_MS = 120_000;
-/** Only a message wakes a waiter while a test lasts. */
+/** Polling is so rare that only a message can wake a waiter during a test. */
 const BY_MESSAGE = { recheckMs: 60_000 };
 const ROUNDS = 20;
 
@@ -58,7 +61,7 @@ describe.each(["plain", "sharded", "both"] as const)("published %s", (publish) =
       let lease = await sides[0].acquire({ leaseMs: 600_000 });
       for (let round = 0; round < ROUNDS; round += 1) {
         const next = sides[(round + 1) % 2]?.acquire({ leaseMs: 600_000, waitMs: 30_000 });
-        // Sometimes before it listens, sometimes after.
+        // A random delay, so that the release comes before or after the subscription.
         await new Promise((go) => setTimeout(go, Math.random() * 30));
         expect(await lease.release()).toBe("released");
         lease = (await next) ?? lease;

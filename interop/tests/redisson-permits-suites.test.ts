@@ -1,4 +1,7 @@
-/** What a model of a Java service has to show in packages/interop/tests/redisson/permits, with Redisson itself, in each release. */
+/**
+ * Runs the suites of packages/interop/tests/redisson/permits, which also test the model of a Java service, with each
+ * release of Redisson itself.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, vi } from "vitest";
 import { expirableSuite } from "../../packages/interop/tests/redisson/permits/expirable.suite.js";
 import { latchSuite } from "../../packages/interop/tests/redisson/permits/latch.suite.js";
@@ -9,7 +12,7 @@ import { REDISSONS, startRedisson } from "./peer.js";
 import { connect } from "./redisson-peer.js";
 import { freshThread } from "./sides.js";
 
-/** A thousand in the long run of a minute for each contention. */
+/** A thousand rounds in long runs, where each contention takes a minute. */
 const ROUNDS = CONTENTION_MS >= 60_000 ? 1_000 : 100;
 
 vi.setConfig({ testTimeout: CONTENTION_MS + 120_000 });
@@ -21,10 +24,10 @@ describe.each(REDISSONS)("with Redisson %s", (version) => {
       async ({ port }) => {
         const java = startRedisson(version);
         const client = await connect(java, { port });
-        // Verbs that wait must not stand behind each other.
+        // Each verb runs in its own thread, because a verb that waits would block the next one.
         return { peer: { call: (verb, values) => freshThread(client).call(verb, values) }, stop: () => java.stop() };
       },
-      // They all follow one format; the older releases contend for longer in long runs.
+      // All releases use the same format; the older ones contend only in long runs.
       {
         rounds: ROUNDS,
         contendMs: version === REDISSONS[0] ? CONTENTION_MS : ELSEWHERE_MS,

@@ -14,7 +14,7 @@ import { freshThread, LONG_LEASE_MS, PATIENCE_MS } from "./sides.js";
 const VAIN_WAIT_MS = 300;
 const SHORT_LEASE_MS = 1_000;
 const WAKES = 20;
-/** A waiter of Node that nothing wakes asks only then, so whoever is sooner was woken. */
+/** A Node waiter polls only at this interval, so a faster one was woken by a message. */
 const RECHECK_MS = 10_000;
 const WOKEN_MS = 5_000;
 

@@ -11,7 +11,7 @@ import { connect, type JavaClient } from "./redisson-peer.js";
 import { freshThread, javaSide, LONG_LEASE_MS, nodeSide, PATIENCE_MS, type Side, WATCHDOG_MS } from "./sides.js";
 
 const SHORT_LEASE_MS = 1_000;
-/** What a reader of ours may have at most: the watchdog of the Java services. */
+/** The longest lease of a Holdfast reader: the watchdog timeout of the Java services. */
 const READ_LEASE_MS = 30_000;
 
 let count = 0;
@@ -85,7 +85,8 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
       expect(await short.release()).toBe(true);
       const leftMs = await redis.pttl(name);
       expect(leftMs).toBeGreaterThan(0);
-      // Java counts it anew from the keys of the holds; ours never makes shorter what others count on.
+      // Java recomputes the expiry from the keys of the holds. Holdfast never shortens an expiry that other readers
+      // rely on.
       expect(leftMs).toBeLessThanOrEqual(READ_LEASE_MS);
       expect(await long.release()).toBe(true);
     },
@@ -186,7 +187,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
       const name = fresh();
       const hold = must(await reader().tryHold(name, SHORT_LEASE_MS));
       const next = must(await writer().waitFor(name, PATIENCE_MS, LONG_LEASE_MS));
-      // Where nobody has it, the older releases do not tell.
+      // If there is no holder, the older releases do not report it.
       expect(await hold.release()).toBe(false);
       expect(await next.release()).toBe(true);
     },
@@ -205,7 +206,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     expect(await next.release()).toBe(true);
   });
 
-  // As in redisson-locks: the older releases contend in long runs.
+  // As in redisson-locks, the older releases contend only in long runs.
   if (version !== REDISSONS[0] && !IS_LONG_RUN) return;
   test("writers of both sides lose no update, and no reader of either sees one, at random", {
     timeout: CONTENTION_MS + 60_000,

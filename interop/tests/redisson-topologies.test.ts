@@ -14,10 +14,10 @@ import { connectTo, type JavaClient } from "./redisson-peer.js";
 import { freshThread, javaSide, LONG_LEASE_MS, type NodeLock, nodeSide, PATIENCE_MS, type Side } from "./sides.js";
 
 const START_MS = 120_000;
-/** Before this a waiter of Node does not ask by itself, so whoever is sooner was woken. */
+/** A Node waiter does not poll before this time, so a faster one was woken by a message. */
 const WOKEN_MS = 4_000;
 const WAKES = 5;
-/** A Java writer that has missed the end of another Java writer waits for this long; see redisson-gap. */
+/** How long a Java writer waits if it has missed the release of another Java writer; see redisson-gap. */
 const JAVA_WATCHDOG_MS = 10_000;
 
 let count = 0;
@@ -29,7 +29,7 @@ function must<Value>(value: Value | null): Value {
 
 type LockType = "lock" | "fenced" | "spin" | "fair" | "write" | "multi";
 
-/** Those whose messages go different ways. */
+/** The lock types whose messages are published in different ways. */
 const TYPES = ["lock", "fair", "write"] as const;
 
 const LOCKS: Readonly<Record<LockType, (of: Redisson, name: string) => NodeLock>> = {
@@ -47,7 +47,10 @@ function sidesOf(type: LockType, here: Redisson, there: JavaClient, store: Count
   return [javaSide(there, theirs), nodeSide(store, (name) => LOCKS[type](here, name))];
 }
 
-/** Held by one, refused to the other, and handed over by a message, both ways and again and again. */
+/**
+ * Expects that a lock held by one side is refused to the other, and handed over by a message, repeatedly in both
+ * directions.
+ */
 async function expectShared(name: string, [java, node]: readonly [Side, Side]): Promise<void> {
   const late = { Java: 0, Node: 0 };
   for (let wake = 0; wake < WAKES; wake += 1) {
@@ -66,11 +69,11 @@ async function expectShared(name: string, [java, node]: readonly [Side, Side]): 
       expect(await next.release()).toBe(true);
     }
   }
-  // One may be late on a machine that stands still; a side that hears nothing always is.
+  // Tolerates one late wake, which a stalled machine can cause. A side that gets no messages is always late.
   expect(Math.max(late.Java, late.Node), `late: ${JSON.stringify(late)}`).toBeLessThanOrEqual(1);
 }
 
-/** Permits with ids, plain ones, and a latch, from one side to the other by messages. */
+/** Permits with ids, plain permits and a latch, passed from one side to the other by messages. */
 async function expectCounted(here: Redisson, there: JavaClient): Promise<void> {
   for (const base of ["seats", "seats:{7}:", "{s}x"]) {
     count += 1;
@@ -118,7 +121,7 @@ async function expectCounted(here: Redisson, there: JavaClient): Promise<void> {
   await Promise.all(opened);
 }
 
-/** Everything that can be held, at the same time: both sides at random, around a counter for each. */
+/** Contention for all lock types at the same time, from both sides, with a counter for each. */
 async function expectContended(here: Redisson, there: JavaClient, store: CounterStore, where: string): Promise<void> {
   const locks = (Object.keys(LOCKS) as LockType[]).map(async (type) => {
     const [java, node] = sidesOf(type, here, there, store);
@@ -202,7 +205,7 @@ describe("on a cluster", () => {
     reading.disconnect();
   });
 
-  // Before 3.22 Redisson knew nothing of shards; what 3.27 has of it cannot be set.
+  // Redisson before 3.22 did not use shards; 3.27 uses them, but they cannot be configured.
   const services: readonly (readonly [RedissonVersion, string, object])[] = [
     ["4.7.0", "with shardedSubscriptionMode AUTO", { sharded: "AUTO" }],
     ["4.7.0", "with shardedSubscriptionMode OFF", { sharded: "OFF" }],
@@ -253,7 +256,7 @@ describe.each(["4.7.0", "3.21.3"] as const)("behind Sentinel, Redisson %s", (ver
 
   beforeAll(async () => {
     java = startRedisson(version);
-    // Nobody is to take over here, however long a machine stands still.
+    // A long timeout, because a stalled machine must not cause a failover here.
     sentinel = await startSentinel({ replicas: 1, downAfterMs: 60_000 });
     master = new Redis({ sentinels: [...sentinel.addresses], name: sentinel.name });
     holdfast = createHoldfast({ redis: master });

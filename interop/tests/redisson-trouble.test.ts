@@ -1,4 +1,4 @@
-/** Redisson and ours where something goes wrong: lost replies, lost scripts, lost connections, and names of two meanings. */
+/** Redisson and Holdfast under faults: lost replies, scripts and connections, and one name used for two types. */
 
 import { type Redisson, redisson } from "@holdfast/interop/redisson";
 import { AcquireTimeoutError, createHoldfast, type Holdfast } from "holdfast";
@@ -40,7 +40,7 @@ function fresh(): string {
   return `troubled:${count}`;
 }
 
-/** Of those that Redisson waits for, on the channel of that name's lock. */
+/** The number of subscribers to the channel on which Redisson waits for that lock. */
 async function listeners(name: string): Promise<number> {
   const [, listening] = (await redis.pubsub("NUMSUB", `redisson_lock__channel:{${name}}`)) as [string, number];
   return Number(listening);
@@ -68,7 +68,7 @@ test("an acquire of Java whose reply is lost leaves a lock without a holder; one
   await expect(cutThere.call("tryLock", { name: theirs })).rejects.toThrow();
   await lostThere;
   expect(await redis.hvals(theirs)).toEqual(["1"]);
-  // It is not renewed: who waits gets it when the lease is over.
+  // The hold is not renewed, so a waiter gets the lock when the lease ends.
   const next = await here.lock(theirs).acquire({ waitMs: PATIENCE_MS });
   expect(await next.release()).toBe("released");
 
@@ -102,7 +102,7 @@ test("an unlock whose reply is lost succeeds, and its second copy does not harm 
   expect(await heir.call("unlock", { name: ours })).toBe(true);
   await until(async () => (await redis.keys(`redisson_unlock_latch*${ours}*`)).length === 0, "the latch is gone");
 
-  // Java sends it again as well, and its latch answers for the first copy.
+  // Java resends the request too, and its unlock latch has the result of the first copy.
   const cutThere = await connect(java, { port: proxy.port, timeoutMs: 1_000 });
   const holder = freshThread(cutThere);
   await holder.call("lock", { name: theirs, leaseMs: LONG_LEASE_MS });
@@ -198,7 +198,7 @@ test("a holder of Node is notified of the loss of its lock; one of Java notices 
   const [owner = ""] = await redis.hkeys(theirs);
   expect(await here.lock(theirs).forceRelease({ owner })).toBe(true);
   const next = await here.lock(theirs).acquire({ leaseMs: LONG_LEASE_MS });
-  // Its renewals go on finding nothing, and make nothing anew.
+  // Its renewals find nothing and do not recreate the lock.
   expect(await holder.call("isHeld", { name: theirs })).toBe(false);
   await expect(holder.call("unlock", { name: theirs })).rejects.toMatchObject({ kind: "IllegalMonitorStateException" });
   expect(await next.release()).toBe("released");
@@ -245,7 +245,7 @@ test("multi-locks in opposite orders on both sides: every wait ends in time, and
   expect(total, report).toBeGreaterThan(0);
   expect(Number(await redis.get(counter)), report).toBe(total);
   for (const { longestWaitMs } of all) expect(longestWaitMs, report).toBeLessThan(PATIENCE_MS);
-  // Whatever each has taken of the two it has given back.
+  // Both sides have released both locks.
   const lease = await lock.acquire({ waitMs: PATIENCE_MS });
   expect(await lease.release()).toBe("released");
 });

@@ -1,4 +1,4 @@
-/** What Redisson itself writes and publishes, type by type: what ours has to read, and to leave as Java expects it. */
+/** What Redisson itself writes and publishes, by type. Holdfast must read it, and must write what Java expects. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
@@ -41,7 +41,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     expect(leftMs).toBeGreaterThan(0);
     expect(leftMs).toBeLessThanOrEqual(LEASE_MS);
   }
-  /** Names are read by patterns here, since an unlock latch may not yet have been deleted. */
+  /** Filters names by pattern, because an unlock latch may not be deleted yet. */
   async function keysOf(name: string): Promise<string[]> {
     return (await redis.keys(`*${name}*`)).filter((key) => !key.includes("unlock_latch")).toSorted();
   }
@@ -235,7 +235,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     const id = await one.call<string>("permit.tryAcquire", { name, leaseMs: LEASE_MS });
     expect(id).toMatch(/^[0-9a-f]{32}$/);
     const ranked = await redis.callBuffer("ZRANGE", `{${name}}:timeout`, "0", "-1", "WITHSCORES");
-    // Under RESP3 a pair of member and score, under RESP2 one after the other.
+    // RESP3 returns pairs of member and score; RESP2 returns a flat list.
     const [member, score] = [ranked].flat(3) as Buffer[];
     expect(member?.toString("hex")).toBe(id);
     expect(String(score)).toMatch(/^\d+$/);

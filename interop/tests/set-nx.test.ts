@@ -1,4 +1,7 @@
-/** The native mutex on a mapped key, with clients that do SET key value NX PX: redis-py's Lock, and a shell script. */
+/**
+ * The native mutex on a mapped key, shared with clients that use SET key value NX PX: redis-py's Lock, and a shell
+ * script.
+ */
 import { createHoldfast, type Holdfast, LeaseLostError, type Mutex } from "holdfast";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -7,18 +10,18 @@ import { type RedisServer, startRedis } from "../../tests/support/redis-server.j
 import { CONTENTION_MS, contendHere, expectNoLostUpdate } from "./contention.js";
 import { type Peer, startRedisPy, startShell } from "./peer.js";
 
-/** Never reached: what is to be given back is given back long before. */
+/** Never reached, because all locks are released before. */
 const LONG_LEASE_MS = 120_000;
 const PATIENCE_MS = 40_000;
-/** So short that its end is waited for. */
+/** Short enough to wait for its end. */
 const SHORT_LEASE_MS = 1_500;
 
-/** A client of another language, in its own words. */
+/** A client in another language. */
 interface SetNxClient {
   readonly peer: Peer;
   tryAcquire(name: string, leaseMs: number): Promise<boolean>;
   acquire(name: string, leaseMs: number): Promise<boolean>;
-  /** Rejects or says false if it was no longer its own. */
+  /** Rejects or returns false if the client no longer held the lock. */
   release(name: string, leaseMs: number): Promise<boolean>;
 }
 

@@ -1,33 +1,41 @@
-/** The two sides of a lock that Node and Java share, in the same words, so that each test is played both ways. */
+/**
+ * The two sides of a lock that Node and Java share, behind one interface, so that each test runs in both directions.
+ */
 import { AcquireTimeoutError, LeaseLostError, StoreError } from "holdfast";
 import { CONTENTION_MS, type Contender, type CounterStore, contendHere } from "./contention.js";
 import { PeerError } from "./peer.js";
 import type { JavaClient, JavaLock, JavaThread } from "./redisson-peer.js";
 
-/** Renewed holds are found again after a crash when this is over: the watchdog of the Java clients, the lease of ours. */
+/**
+ * After a crash, a renewed hold ends within this time: the watchdog timeout of Java clients, and the lease of
+ * Holdfast's.
+ */
 export const WATCHDOG_MS = 4_000;
 
-/** Longer than any wait of these tests. */
+/** Longer than any wait in these tests. */
 export const LONG_LEASE_MS = 120_000;
 
-/** How long a side waits for what is sure to come. */
+/** How long a side waits for an event that must happen. */
 export const PATIENCE_MS = 40_000;
 
-/** Something held by one side. */
+/** A hold of one side. */
 export interface SideHold {
   /** @returns whether it was still held */
   release(): Promise<boolean>;
 }
 
-/** Node, or Java. */
+/** One side: Node or Java. */
 export interface Side {
-  /** One try. @param leaseMs  undefined: renewed until it is released. @returns null if somebody else has it */
+  /**
+   * One attempt. @param leaseMs  undefined: renewed until it is released. @returns null if another client holds the
+   * lock
+   */
   tryHold(name: string, leaseMs?: number): Promise<SideHold | null>;
-  /** @returns null if somebody else has had it all the time */
+  /** @returns null if another client held the lock the whole time */
   waitFor(name: string, waitMs: number, leaseMs?: number): Promise<SideHold | null>;
-  /** Ends the hold of whoever has it. */
+  /** Force-releases the current hold. */
   force(name: string): Promise<boolean>;
-  /** Takes and gives back at random, around that counter. */
+  /** Acquires and releases at random around that counter. */
   contend(name: string, counter: string, forMs?: number): Promise<Contender>;
 }
 
@@ -35,7 +43,7 @@ interface NodeLease {
   release(): Promise<string>;
 }
 
-/** What a lock of ours is here. Several at once cannot be looked at, nor ended by force. */
+/** A Holdfast lock. Multi-locks have neither `inspect` nor `forceRelease`. */
 export interface NodeLock {
   tryAcquire(options: { leaseMs: number; renew: boolean }): Promise<NodeLease | null>;
   acquire(options: { leaseMs?: number; renew?: boolean; waitMs: number }): Promise<NodeLease>;
@@ -43,7 +51,7 @@ export interface NodeLock {
   forceRelease?(held: { owner: string }): Promise<boolean>;
 }
 
-/** @param lockOf  the lock of that name */
+/** @param lockOf  returns the lock of a name */
 export function nodeSide(redis: CounterStore, lockOf: (name: string) => NodeLock): Side {
   const options = (leaseMs: number | undefined): { leaseMs: number; renew: boolean } =>
     leaseMs === undefined ? { leaseMs: WATCHDOG_MS, renew: true } : { leaseMs, renew: false };
@@ -92,8 +100,8 @@ function unlessTimedOut(error: unknown): null {
 }
 
 /**
- * Plays a wait of Node that is to end in vain. The last word on it is waited for no longer than 200 ms: where the machine stood
- * still for longer it was not heard, and the wait is played again, twice at most.
+ * Runs a wait in Node that must fail. Its last attempt is limited to 200 ms; if the machine stalled longer than that,
+ * the result is inconclusive and the wait is repeated, at most twice.
  */
 export async function inVain<End>(wait: () => Promise<End>): Promise<End> {
   for (let more = 2; ; more -= 1) {
@@ -108,13 +116,13 @@ export async function inVain<End>(wait: () => Promise<End>): Promise<End> {
 
 let count = 0;
 
-/** A thread that nothing was done on yet, so a new owner. */
+/** A thread that was not used yet, so a new owner. */
 export function freshThread(client: JavaClient): JavaThread {
   count += 1;
   return client.thread(`thread ${count}`);
 }
 
-/** @param of  which lock a name is */
+/** @param of  returns the Java lock of a name */
 export function javaSide(
   client: JavaClient,
   of: (name: string) => JavaLock | { type: "multi"; names: string[] },
@@ -139,7 +147,7 @@ export function javaSide(
 }
 
 function unlessNotHeld(error: unknown): false {
-  // Some older releases wrap what several locks at once have met.
+  // Some older releases wrap the error of a multi-lock.
   if (error instanceof PeerError && error.message.includes("IllegalMonitorStateException")) return false;
   throw error;
 }

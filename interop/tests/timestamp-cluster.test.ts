@@ -1,4 +1,7 @@
-/** The locks of the articles on a cluster: their programs speak to the master of the lock's slot, ours to the whole. */
+/**
+ * The locks of the articles on a cluster: their programs connect to the primary of the lock's slot, Holdfast to the
+ * whole cluster.
+ */
 
 import { javaUuid, type TimestampLock, timestampLock } from "@holdfast/interop/timestamp";
 import { AcquireTimeoutError, createHoldfast, type Holdfast, LeaseLostError } from "holdfast";
@@ -42,7 +45,7 @@ afterAll(async () => {
   await cluster?.stop();
 });
 
-// Different slots, so that each master has some; and one where the tag decides.
+// Names in different slots, so that each primary has some, and names where the hash tag decides.
 const NAMES = ["stock", "order:7", "{t}x", "goods{42}", "a{b", "account:1"];
 
 describe.each(ARTICLES.map((article) => [article.title, article] as const))("%s", (_, article) => {
@@ -119,7 +122,10 @@ test("article E in Java loses no update, and each side excludes the other", {
   await expectContended(lock, contenders, "cluster, article E in Java", true);
 });
 
-/** @param isSure  whether a turn comes while this lasts; clients of article B ask without a pause, and promise nobody one */
+/**
+ * @param isSure  whether a turn is certain during the run. Clients of article B retry without a pause, so turns are
+ * not guaranteed
+ */
 function hereOf(lock: TimestampLock, isSure: boolean): (counter: string) => Promise<Contender> {
   const acquire = (): Promise<Held | null> =>
     isSure ? lock.acquire({ waitMs: PATIENCE_MS }) : lock.acquire({ waitMs: PATIENCE_MS / 8 }).catch(unlessTimedOut);
@@ -131,7 +137,7 @@ function unlessTimedOut(error: unknown): null {
   throw error;
 }
 
-/** The counter is where the lock is: the programs know one server. */
+/** The counter is on the lock's server, because the programs know only one server. */
 async function expectContended(
   lock: TimestampLock,
   contenders: Contenders,

@@ -15,9 +15,9 @@ const PATIENCE_MS = 40_000;
 const LONG_LEASE_MS = 120_000;
 const SHORT_LEASE_MS = 1_000;
 const SKEW_MS = 1_000;
-/** Both sides want an expired lock at the same moment, so often. */
+/** How many times both sides try to acquire an expired lock at the same moment. */
 const RACES = IS_LONG_RUN ? 1_000 : 40;
-/** How far apart they come at most: so far that each side is the first now and then, on a busy machine as well. */
+/** The largest delay between the two sides: long enough that each side is sometimes first, even on a busy machine. */
 const RACE_WITHIN_MS = 80;
 
 let server: RedisServer;
@@ -49,7 +49,7 @@ function seen({ key }: TimestampLock): string[] {
   return events.filter((event) => event.key === key).map(({ what }) => what);
 }
 
-// Most of this is waiting for leases to end, so several wait at a time.
+// Most of the time is spent waiting for leases to end, so several tests run concurrently.
 describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as const))("%s", (_, article) => {
   const { dialect } = article;
   const unitMs = dialect.unit === "s" ? 1_000 : 1;
@@ -64,7 +64,7 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
     const name = `shared:${count}`;
     return { name, lock: timestampLock(holdfast, name, dialect, options) };
   }
-  /** As a client would have written it, ending so long from now. */
+  /** The value that a client would write for a lock that ends in `inMs` milliseconds. */
   const ending = (inMs: number): string => String(Math.floor((Date.now() + inMs) / unitMs));
 
   test("Holdfast is refused a lock that the other client holds, and gets it after the release", async () => {
@@ -111,7 +111,7 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
     const dying = await client();
     expect(await dying.tryLock(name)).toBe(true);
     await dying.crash();
-    // In place of half a minute and more.
+    // A short lease instead of the default of half a minute.
     const value = ending(2 * SHORT_LEASE_MS);
     await redis.set(lock.key, value, "KEEPTTL");
     expect(await lock.tryAcquire()).toBeNull();
@@ -130,7 +130,8 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
     const value = Number.parseInt(String(await redis.get(lock.key)), 10);
     dying.disconnect();
     expect(await there.tryLock(name)).toBe(false);
-    // A client of article A that asks in the second in which a lock ends prolongs that lock, so it asks after that second.
+    // A client of article A that asks during the second in which a lock ends prolongs that lock, so it asks after
+    // that second.
     await until(() => Date.now() >= (value + 1) * unitMs, "its time is over");
     expect(await there.tryLock(name)).toBe(true);
     expect(await lock.tryAcquire()).toBeNull();
@@ -196,7 +197,7 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
         continue;
       }
       winners.here += 1;
-      // Whoever lost may have written over it.
+      // The losing client may have overwritten the value.
       expect(await ours.release()).toBe("released");
     }
     tell(`${article.title}, races`, JSON.stringify(winners));
@@ -207,12 +208,14 @@ describe.concurrent.each(ARTICLES.map((article) => [article.title, article] as c
   test("a counter that only the lock protects loses no update, with both sides at random", {
     timeout: 2 * CONTENTION_MS + 90_000,
   }, async () => {
-    // A waiter of article A that finds the lock free writes over whoever comes before it takes it; nobody overruns here.
+    // A waiter of article A that finds the lock free overwrites the value of a client that is faster. No holder
+    // overruns its lease here.
     const { name, lock } = shared({ overwritten: "delete" });
     const counter = `counter of ${name}`;
     await redis.set(counter, 0);
     const [one, other] = [await client(), await client()];
-    // Clients of article B ask without a pause, and its lock is free for a moment every few seconds: nobody is promised a turn.
+    // Clients of article B retry without a pause, and its lock is free only for a moment every few seconds, so turns
+    // are not guaranteed.
     const here = (): Promise<Contender> =>
       contendHere(redis, counter, () =>
         article.frees

@@ -1,4 +1,4 @@
-/** What changes while somebody looks, and what somebody changes: seen from the page and from the holder. */
+/** Live changes and actions, checked both on the page and from the holder's side. */
 import { randomUUID } from "node:crypto";
 import { inspectOnce, once } from "@holdfast/recipes";
 import { LeaseLostError } from "holdfast";
@@ -22,7 +22,7 @@ it("a lock that is taken stands in the list within a second", async () => {
   const { page, trouble } = await browser.open(console.origin);
   await enter(page, console);
   await page.getByText("live", { exact: true }).waitFor();
-  // A machine that is busy with something else says nothing about the console: of several, the quickest counts.
+  // A busy machine can slow down any single attempt, so only the fastest of several counts.
   let quickestMs = Number.POSITIVE_INFINITY;
   for (let attempt = 0; attempt < 5 && quickestMs > 1_000; attempt += 1) {
     const name = `live:${randomUUID()}`;
@@ -247,7 +247,7 @@ it("stopped means that nothing moves, until it goes on", async () => {
   await page.keyboard.press("p");
   await page.getByText("stopped", { exact: true }).waitFor();
   await redis.another().mutex(name).acquire({ leaseMs: LEASE_MS });
-  // Another visitor sees it, so the console knows of it.
+  // A second visitor sees the change too, so it is in the console and not only in this page.
   const other = await browser.open(console.origin);
   await enter(other.page, console, `#/locks?q=${name}`);
   await other.page.getByRole("link", { name }).waitFor();

@@ -1,4 +1,4 @@
-/** Redis goes away and comes back, and nobody touches the page. */
+/** Redis goes down and comes back while a page stays open; the page must recover without input. */
 import { expect, it } from "vitest";
 import { redisScene } from "../tests/scene.js";
 import { browserScene, picture, seriousFindings } from "./console/browser.js";

@@ -1,4 +1,7 @@
-/** How pages load where there are many locks: nothing is called none, or 0, before it is known. Prints how long the first rows take. */
+/**
+ * How pages load when there are many locks: a page must not show "none" or 0 before it has data. Prints how long the
+ * first rows take.
+ */
 import { once } from "@holdfast/recipes";
 import { appendHistory } from "holdfast/admin";
 import { Redis } from "ioredis";
@@ -13,7 +16,7 @@ builtPages();
 const LEASE_MS = 3_600_000;
 const PAGES = ["locks", "clients", "semaphores", "elections", "once", "history"];
 
-/** Notes what stands on the page before its first row, and when that came. */
+/** Records what the page shows before its first row, and when that row appears. */
 const WATCH = `
   globalThis.seen = new Set();
   new MutationObserver(() => {
@@ -32,7 +35,7 @@ describe.each([5_000, 50_000])("with %i locks", (locks) => {
     await holdfast.election("feed").campaign("here", { leaseMs: LEASE_MS });
     await once(holdfast, "charge:7", () => 1);
     await appendHistory(holdfast, { what: "skipped", kind: "mutex", name: "nightly", reason: "held elsewhere" });
-    // As that many acquires leave them, in a fraction of the time.
+    // Writes the keys directly because acquiring this many locks would take far longer.
     const client = new Redis({ port: server.port });
     const [key = ""] = await client.keys("*{many:first}");
     for (let from = 1; from < locks; from += 1_000) {
@@ -59,7 +62,7 @@ describe.each([5_000, 50_000])("with %i locks", (locks) => {
       const numbers = seen.filter((text) => /\b0\b|\bno\b|nothing|nobody/i.test(text));
       expect(numbers, name).toEqual([]);
     }
-    // `about:blank` is elsewhere.
+    // The check ignores `about:blank`, which counts as a foreign address.
     expect(trouble.filter((line) => !line.includes("about:blank"))).toEqual([]);
   });
 });

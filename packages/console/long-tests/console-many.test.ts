@@ -1,4 +1,4 @@
-/** Ten thousand locks in one list. */
+/** A list of ten thousand locks. */
 import type { Page } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
 import { redisScene } from "../tests/scene.js";
@@ -10,7 +10,7 @@ const browser = browserScene();
 builtPages();
 
 const LOCKS = 10_000;
-/** Of rows, with those that are kept ready beyond the edges. */
+/** The most rows in the document, including those kept ready above and below the visible area. */
 const ROWS_AT_MOST = 80;
 const ELEMENTS_AT_MOST = 3_000;
 
@@ -26,15 +26,15 @@ beforeAll(async () => {
 
 interface Scrolled {
   readonly frames: number;
-  /** Frames in which there was no row where the reader looks. */
+  /** Frames in which the visible area contained no row. */
   readonly holes: number;
-  /** The most that was in the document at once. */
+  /** The highest number of rows in the document at any time. */
   readonly rows: number;
   readonly elements: number;
   readonly medianMs: number;
 }
 
-/** Scrolls down from the top in steps of three rows, one each frame. */
+/** Scrolls down from the top, three rows per frame. */
 function scroll(page: Page): Promise<Scrolled> {
   return page.evaluate<Scrolled>(`(async () => {
     const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
@@ -70,9 +70,9 @@ it("ten thousand locks scroll as one thousand do: in some hundred elements, with
   globalThis.console.log(`1 000: ${JSON.stringify(few)}, 10 000: ${JSON.stringify(many)}`);
   expect(many.rows).toBeLessThanOrEqual(ROWS_AT_MOST);
   expect(many.elements).toBeLessThanOrEqual(ELEMENTS_AT_MOST);
-  // A quick step may be a frame ahead of its rows; a list that comes late shows holes all the way.
+  // After a fast step, the rows may be a frame late. If the list itself is slow, there are holes all the way.
   expect(many.holes).toBeLessThanOrEqual(many.frames / 20);
-  // Compared with itself, since how long a frame takes says most about the machine.
+  // Compares two lists on the same machine because frame times depend mostly on the machine.
   expect(many.medianMs).toBeLessThan(3 * few.medianMs + 20);
   await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)");
   await page.getByRole("link", { name: "many:09999" }).waitFor();

@@ -1,4 +1,4 @@
-/** Every page, in both themes, wide and narrow: what it says, how it looks, and that nobody is kept out of it. */
+/** Every page in both themes, wide and narrow: its content, its layout and its accessibility. */
 
 import { once } from "@holdfast/recipes";
 import type { Lease } from "holdfast";
@@ -67,7 +67,7 @@ beforeAll(async () => {
     });
 });
 
-/** Each page, and something that stands on it once it is drawn. */
+/** Each page, with a text that is present once the page is drawn. */
 const PAGES: Readonly<Record<string, readonly [hash: string, text: string]>> = {
   locks: ["#/locks", "deploy:prod"],
   lock: ["#/lock?kind=mutex&name=deploy%3Aprod", "40 waiters"],
@@ -137,7 +137,7 @@ it("History shows a hundred lines at first, and a hundred more with each press, 
   const more = page.getByRole("button", { name: "Show 100 more" });
   for (const lines of [100, 200]) {
     await page.getByText(`The latest ${lines} are shown.`).waitFor();
-    // One for the headings.
+    // The count includes the header row.
     expect(await table.getAttribute("aria-rowcount")).toBe(String(lines + 1));
     await more.click();
   }

@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Builds the pages of the console: `src/ui` into `dist/ui`, static files that ask for nothing from elsewhere.
+ * Builds the console's pages from `src/ui` into `dist/ui`: static files that load nothing from other origins.
  *
- * Skipped while no source is newer than what was built, since every command that builds calls it.
+ * Every build command calls this, so it does nothing if the build is newer than all sources.
  */
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,10 @@ const here = fileURLToPath(new URL("..", import.meta.url));
 const root = join(here, "src/ui");
 const outDir = join(here, "dist/ui");
 
-/** `theme.js` runs before the first paint, so it is no module; as it is no module, Vite would complain of it in the page. */
+/**
+ * `theme.js` must run before the first paint, so it is a classic script. Vite would warn about that in the HTML, so
+ * it is built separately.
+ */
 const theme = {
   name: "theme",
   transformIndexHtml: () => [
@@ -21,13 +24,13 @@ const theme = {
   ],
 };
 
-/** Builds it if that is needed. @returns {Promise<boolean>} whether it was */
+/** Builds the pages if necessary. @returns {Promise<boolean>} whether they were built */
 export async function buildPages() {
   if (isFresh()) return false;
   await build({
     configFile: false,
     root,
-    // Relative, so that it works below any base path.
+    // Relative, so that the pages work below any base path.
     base: "./",
     publicDir: join(root, "public"),
     logLevel: "warn",
@@ -37,7 +40,7 @@ export async function buildPages() {
       outDir,
       emptyOutDir: true,
       target: "es2022",
-      // No file is put into another as a data address: the policy of the page allows none.
+      // The page's content security policy allows no data URLs, so Vite must not inline assets.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
     },

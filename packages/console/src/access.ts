@@ -1,6 +1,6 @@
 /**
- * Who is asking, and what for. Two ways: a token that people sign in with and scripts send, or the application's own
- * `authorize`, when the console is mounted in one.
+ * Authentication and authorization. There are two ways: a token that people sign in with and scripts send, or the
+ * `authorize` callback of the application that mounts the console.
  */
 import type { ActionName } from "./api.js";
 import { Attempts } from "./attempts.js";
@@ -8,14 +8,15 @@ import type { ConsoleRequest, Exchange } from "./exchange.js";
 import { HttpProblem } from "./problem.js";
 import { areEqual, type Session, Sessions } from "./sessions.js";
 
-/** What `authorize` is asked about: to see, to run the doctor, or one of the actions. */
+/** A permission that `authorize` decides about: viewing, running the doctor, or one of the actions. */
 export type Permission = "view" | "doctor" | ActionName;
 
 /**
- * Decides for the application that the console is mounted in. Without a `name` it is asked about the console as a whole; with
- * one, whether this visitor may see that lock or do that to it, so that tenants see their own locks only.
+ * Decides about access for the application that mounts the console. Without a `name` it decides about the console as
+ * a whole. With a `name` it decides whether this visitor may view that lock or run that action on it, so tenants can
+ * be limited to their own locks.
  *
- * @returns who it is, for the audit line; or false
+ * @returns the visitor's name for the audit line, or false
  */
 export type Authorize = (
   req: ConsoleRequest,
@@ -23,20 +24,20 @@ export type Authorize = (
   name: string | undefined,
 ) => { readonly who: string } | false | Promise<{ readonly who: string } | false>;
 
-/** Somebody who may look at the console. */
+/** A visitor who may view the console. */
 export interface Viewer {
   readonly who: string;
-  /** What its page must send with every change. */
+  /** The CSRF token that the visitor's page must send with every change. */
   readonly csrf: string;
-  /** Whether a browser would send by itself what this visitor was recognized by, so that a foreign page could make use of it. */
+  /** Whether the browser sends the credentials by itself, as with a cookie, so that a foreign page could use them. */
   readonly isAmbient: boolean;
-  /** True if there is nothing to hide from this visitor. */
+  /** True if this visitor may view all locks. */
   readonly seesAll: boolean;
-  /** Whether it may do that, or see it; asks again each time. */
+  /** Whether this visitor has that permission. Checks again at each call. */
   may(action: Permission, name: string | undefined): Promise<boolean>;
 }
 
-/** See the file header. */
+/** Recognizes visitors by token, by cookie or with `authorize`. */
 export class Access {
   readonly login: "token" | "mounted";
   readonly #token: string;
@@ -60,7 +61,10 @@ export class Access {
     this.#cookiePath = `${options.basePath}/`;
   }
 
-  /** Who it is; undefined for a stranger. @throws HttpProblem 429  too many wrong tokens came from there */
+  /**
+   * The visitor who sent the request; undefined if unknown. @throws HttpProblem 429  too many wrong tokens from this
+   * address
+   */
   async viewerOf(exchange: Exchange): Promise<Viewer | undefined> {
     const authorize = this.#authorize;
     const bearer = /^Bearer (.+)$/i.exec(exchange.req.headers.authorization ?? "")?.[1];
@@ -72,16 +76,16 @@ export class Access {
     const session = this.#sessionOf(exchange);
     if (session === undefined) return undefined;
     const { who, csrf } = session;
-    // A stream outlives the look at its cookie.
+    // A stream may outlive its session, so the cookie is checked again each time.
     const may = async (): Promise<boolean> => this.#sessionOf(exchange) !== undefined;
     return { who, csrf, isAmbient: true, seesAll: true, may };
   }
 
   /**
-   * Signs in.
+   * Signs in with a token.
    *
    * @returns the visitor, and the cookie to set
-   * @throws HttpProblem  401 a wrong token, 429 too many of them
+   * @throws HttpProblem  401 a wrong token, 429 too many wrong tokens
    */
   signIn(exchange: Exchange, token: string, name: string): { readonly viewer: Viewer; readonly cookie: string } {
     if (this.login !== "token")
@@ -93,7 +97,7 @@ export class Access {
     return { viewer, cookie: this.#cookie(exchange, cookie, "") };
   }
 
-  /** The cookie that takes the other one away. */
+  /** The cookie that removes the session cookie. */
   signOut(exchange: Exchange): string {
     return this.#cookie(exchange, "", "; Max-Age=0");
   }
@@ -101,7 +105,7 @@ export class Access {
   async #mounted(req: ConsoleRequest, authorize: Authorize, isBearer: boolean): Promise<Viewer | undefined> {
     const found = await authorize(req, "view", undefined);
     if (found === false) return undefined;
-    // As long as a name that somebody signs in with: it goes into errors and logs of others.
+    // The same limit as for names entered at sign-in, because the name appears in errors and logs.
     const who = found.who.slice(0, 64);
     return {
       who,
@@ -144,7 +148,10 @@ export class Access {
     return `${this.#cookieName(exchange)}=${value}; Path=${this.#cookiePath}; HttpOnly; SameSite=Strict${secure}${more}`;
   }
 
-  /** Browsers know no ports in cookies: two consoles on one machine would sign each other out. */
+  /**
+   * The cookie's name contains the port because browsers share cookies between ports: two consoles on one machine
+   * would sign each other out.
+   */
   #cookieName({ req }: Exchange): string {
     return `holdfast-console-${req.socket.localPort ?? 0}`;
   }

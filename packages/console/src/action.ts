@@ -1,4 +1,6 @@
-/** What all actions have in common: who asks, the audit line, and taking a lock away from the holder that was seen. */
+/**
+ * The parts that all actions share: the request, the audit line, and force-releasing the holder that the page showed.
+ */
 import { appendHistory, type LockEntry } from "holdfast/admin";
 import type { Viewer } from "./access.js";
 import type { ActionName } from "./api.js";
@@ -13,7 +15,7 @@ import type { LockPlace } from "./place.js";
 import { HttpProblem } from "./problem.js";
 import { holdersOf, publicOwner, type ViewContext } from "./views.js";
 
-/** Who asks, and what for. */
+/** The visitor and the request of an action. */
 export interface Ask {
   readonly viewer: Viewer;
   readonly address: string;
@@ -22,19 +24,19 @@ export interface Ask {
   readonly audit: Audit;
 }
 
-/** What came of it: one sentence, and the lock to show. */
+/** The result of an action: a sentence, and the lock to show. */
 export interface Done {
   readonly message: string;
   readonly place: LockPlace | undefined;
 }
 
-/** An action by the last word of its path, and the permission that it needs. */
+/** An action, named by the last segment of its path, and the permission that it needs. */
 export interface Action {
   readonly needs: ActionName;
   run(backend: Backend, ask: Ask): Promise<Done>;
 }
 
-/** Takes a lock away from the holder that was seen. @throws HttpProblem 409  somebody else holds it by now */
+/** Force-releases a lock from the holder that the page showed. @throws HttpProblem 409  it has another holder now */
 export async function forceRelease(
   backend: Backend,
   { entry, place, owner, reason, ask }: { entry: LockEntry; place: LockPlace; owner: string; reason: string; ask: Ask },
@@ -45,7 +47,7 @@ export async function forceRelease(
   if (lock === undefined || holder === undefined || !fits("release", place.kind)) {
     throw new HttpProblem(400, "unsupported", `A ${place.kind} has no holder that could be released.`);
   }
-  // A reader or a permit shares the lock's last token with others; its owner is its own.
+  // Readers and permit holders share the lock's last token, so they are identified by owner.
   const isShared = place.kind === "semaphore" || place.kind === "read-write-lock";
   const token = isShared || holder.token === undefined ? {} : { token: holder.token };
   if (!(await lock.forceRelease({ owner, ...token, reason, by: viewer.who }))) {
@@ -59,12 +61,12 @@ export async function forceRelease(
   });
 }
 
-/** What was done is done, whether or not it can be written down: the audit line has it too. */
+/** Writes an action to the history. Ignores errors: the action has already happened and is in the audit line too. */
 export async function remember({ holdfast }: Backend, event: Parameters<typeof appendHistory>[1]): Promise<void> {
   await appendHistory(holdfast, event).catch(() => {});
 }
 
-/** Does it, and says what became of it. */
+/** Runs an action and writes its outcome to the audit log. */
 export async function audited(
   { viewer, address, fields, context, audit }: Ask,
   action: ActionName,
@@ -88,7 +90,7 @@ export async function audited(
     return done;
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error);
-    // Without an answer it may have been done all the same.
+    // Without a reply, the action may have been carried out.
     const outcome = error instanceof HttpProblem ? "refused" : isUnknown(error) ? "unknown" : "failed";
     audit(line(outcome, detail));
     throw error;
@@ -106,7 +108,7 @@ function isUnknown(error: unknown): boolean {
   return error instanceof Error && (error as { readonly mayHaveRun?: unknown }).mayHaveRun === true;
 }
 
-/** The page was out of date: says who holds it now. */
+/** The error for a page that was out of date; contains the current holder. */
 export function stale(entry: LockEntry, context: ViewContext): HttpProblem {
   const [holder = null] = holdersOf(entry.holders, context);
   const now = holder === null ? "it has no holder" : `${nameOf(holder)} holds it, token ${holder.token ?? "none"}`;
@@ -114,7 +116,7 @@ export function stale(entry: LockEntry, context: ViewContext): HttpProblem {
   return new HttpProblem(409, holder === null ? "not-held" : "stale", detail, { facts: { holder } });
 }
 
-/** Somebody who holds or waits, as people know it. */
+/** A holder or waiter in human-readable form. */
 export function whoIs(
   claim: LockEntry["holders"][number] | LockEntry["waiters"][number],
   { redact }: ViewContext,

@@ -1,7 +1,8 @@
 /**
- * What a person may do from the console, each by a public verb of the library: nothing that a script could not do.
+ * The actions of the console. Each one calls a public function of the library, so a script can do the same.
  *
- * Every action compares with what the page showed when the person decided. Each leaves an audit line, whatever became of it.
+ * Every action compares the current state with the state that the page showed, and writes an audit line whatever the
+ * outcome.
  */
 import type { Pause } from "holdfast";
 import { extendPause as changePause, surveyAll } from "holdfast/admin";
@@ -17,7 +18,7 @@ import { badRequest, HttpProblem } from "./problem.js";
 import { MOST_FOLLOWED } from "./reader.js";
 import { clientIdOf, pauseOf, permitsOf, publicOwner } from "./views.js";
 
-/** All of them, by path. */
+/** All actions, by path. */
 export const ACTION_TABLE: Readonly<Record<string, Action>> = {
   release: { needs: "release", run: release },
   "release-client": { needs: "release", run: releaseClient },
@@ -36,7 +37,7 @@ async function release(backend: Backend, ask: Ask): Promise<Done> {
   const token = tokenOf(fields, "token", { orNull: true });
   return audited(ask, "release", place, token, async (reason) => {
     const { entry } = await readEntry(backend, place);
-    // Both as the page showed them; and the store compares again, in the step that releases.
+    // Both values must match what the page showed. The store compares them again in the step that releases.
     const holder = entry.holders.find((one) => publicOwner(one.owner, ask.context.redact) === owner);
     if (holder === undefined || (holder.token ?? null) !== token) throw stale(entry, ask.context);
     await forceRelease(backend, { entry, place, owner: holder.owner, reason, ask });
@@ -74,7 +75,7 @@ async function releaseClient(backend: Backend, ask: Ask): Promise<Done> {
             released += 1;
           },
           (error: unknown) => {
-            // Its lease has ended meanwhile: that is what was wanted.
+            // The lease has ended in the meantime, which is the intended result.
             if (!(error instanceof HttpProblem)) throw error;
           },
         );
@@ -189,7 +190,7 @@ async function resume(backend: Backend, ask: Ask): Promise<Done> {
   });
 }
 
-/** The pause that the page showed; the store compares once more, in the step that changes it. */
+/** The pause that the page showed. The store compares it again in the step that changes it. */
 async function pauseShown(backend: Backend, place: LockPlace, pauseId: string): Promise<Pause> {
   const { entry } = await readEntry(backend, place);
   const { pause } = entry;
@@ -198,7 +199,7 @@ async function pauseShown(backend: Backend, place: LockPlace, pauseId: string): 
   return pause;
 }
 
-/** @param standing  what stands instead */
+/** @param standing  the pause that is in force now */
 function notThatPause(
   { name }: LockPlace,
   standing: { readonly outcome?: string; readonly pause?: Pause },

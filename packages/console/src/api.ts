@@ -1,20 +1,20 @@
 /**
- * What the console's server says and hears: the list of routes is here, and beside it, in api/, a file for each page with
- * the answers, events and request bodies of its routes.
+ * The HTTP API between the console's server and its pages. This file has the list of routes; api/ has one file per
+ * page with the responses, events and request bodies of its routes.
  *
- * It is the contract of two programs, so it imports nothing else, and nothing of it exists at run time but `ROUTES`, the name
- * of a header and the lists of words. Paths are relative to the base path: `api/locks` stands for `<basePath>/api/locks`.
+ * Server and page both compile against it, so it imports nothing else. At run time only `ROUTES`, a header name and
+ * the word lists exist. Paths are relative to the base path: `api/locks` means `<basePath>/api/locks`.
  *
- * The server has one page, `index.html` at `<basePath>/`, and its hashed files beside it (`assets/…`). Where in the page one is
- * stands in the fragment (`#/locks?q=…`), which no access log sees; `#token=…` is the fragment that signs in.
+ * The server has one page, `index.html` at `<basePath>/`, with its hashed files in `assets/`. The location within the
+ * page is in the fragment (`#/locks?q=…`), which access logs do not record; `#token=…` is the fragment that signs in.
  *
- * Common to all:
- * - Every document has `v: 1` and `atMs`: the Redis server's clock when it was made, in ms since 1970. Every instant is by that
- *   clock, so that the browser counts down from it and not from the visitor's own. Fields are added, never renamed.
- * - `null` means none or not known. Names, labels, values and reasons are hostile text: render as text only.
- * - A lease is told by the instant at which it ends (`expiresAtMs`), so that a row that nobody touches does not change.
- * - What is hidden by `--redact` arrives as `null`, and `session.redacted` names it.
- * - Errors are `application/problem+json` (`Problem`). 401 means sign in; 403 not yours to do; 503 Redis is down.
+ * Rules for all routes:
+ * - Every document has `v: 1` and `atMs`, the Redis server's clock in ms since 1970 when the document was made. All
+ *   instants use that clock, so browsers count down independently of their own clock. Fields are added, never renamed.
+ * - `null` means none or unknown. Names, labels, values and reasons are untrusted: render them as text only.
+ * - A lease is given by the instant at which it ends (`expiresAtMs`), so a row changes only if its lock does.
+ * - Values hidden with `--redact` are `null`, and `session.redacted` lists them.
+ * - Errors are `application/problem+json` (`Problem`). 401: sign in. 403: not allowed. 503: Redis is down.
  */
 
 export * from "./api/actions.js";
@@ -31,12 +31,12 @@ export * from "./api/semaphores.js";
 export * from "./api/session.js";
 export * from "./api/stream.js";
 
-/** The header that carries `session.csrf` with every POST that a signed-in page sends. */
+/** The header that carries `session.csrf` with every POST from a signed-in page. */
 export const CSRF_HEADER = "x-holdfast-csrf";
 
 /**
- * Every route. An action whose permission was not given is not routed: 404, as any other unknown path.
- * A GET of an action that is routed is a 405 with `Allow: POST`.
+ * Every route. Actions that are not allowed have no route: they return 404 like any unknown path. A GET of an allowed
+ * action returns 405 with `Allow: POST`.
  */
 export const ROUTES = {
   session: "GET api/session -> SessionAnswer (200 also when signed out)",

@@ -1,4 +1,4 @@
-/** The pages: one document and the files it names, read once, as the build left them beside this module. */
+/** The built pages: one document and its files, read into memory once. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { extname, join } from "node:path";
@@ -20,22 +20,22 @@ interface Asset {
   readonly type: string;
 }
 
-/** Files by their path below the folder. What is asked for is only ever looked up here, so no path leads out of it. */
+/** Files by their path below the folder. Requests are only looked up here, so no path can leave the folder. */
 export class Assets {
   readonly #folder: string;
   #files: ReadonlyMap<string, Asset> | undefined;
 
-  /** @param folder  by default the one that the build of the pages writes */
+  /** @param folder  the folder of the pages; by default the build's output */
   constructor(folder: string = builtPages()) {
     this.#folder = folder;
   }
 
-  /** Answers with the file; false if there is none of that path. The document has the path "". */
+  /** Sends the file; returns false if there is none at that path. The document has the path "". */
   serve(res: ServerResponse, path: string): boolean {
     this.#files ??= read(this.#folder);
     const asset = this.#files.get(path === "" ? "index.html" : path);
     if (asset === undefined) return path === "" && this.#complain(res);
-    // The build puts a digest into the name of whatever the document loads, and the document names the present ones.
+    // The names of these files contain a digest, so they never change and may be cached forever.
     const isForEver = path.startsWith("assets/");
     const cache = isForEver ? "public, max-age=31536000, immutable" : "no-cache";
     send(res, 200, { "Content-Type": asset.type, "Cache-Control": cache }, asset.bytes);
@@ -54,7 +54,7 @@ function read(folder: string): ReadonlyMap<string, Asset> {
   const files = new Map<string, Asset>();
   for (const path of listed(folder)) {
     const type = TYPES[extname(path)];
-    // Source maps and type declarations may lie there too.
+    // Skips files of other types, such as source maps and type declarations.
     if (type !== undefined) files.set(path, { bytes: readFileSync(join(folder, path)), type });
   }
   return files;
@@ -70,7 +70,7 @@ function listed(folder: string): readonly string[] {
   }
 }
 
-/** Beside this module; where that was bundled, its file is nearer to the root of the package. */
+/** The pages beside this module. If the module was bundled, its file is closer to the package root. */
 function builtPages(): string {
   const bundled = fileURLToPath(new URL("./console/ui/", import.meta.url));
   return existsSync(bundled) ? bundled : fileURLToPath(new URL("./ui/", import.meta.url));

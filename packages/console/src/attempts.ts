@@ -1,26 +1,30 @@
 /**
- * Limits how many tokens may be guessed, by address and in total. It is kept in the memory of this process, and bounded.
+ * Limits how many tokens can be guessed, per address and in total. Kept in the memory of this process, with a bounded
+ * size.
  *
- * Only different wrong tokens count. All users behind one proxy share its address, and one script with an old token repeats
- * it. The right token is never refused: it has 16 characters or more, so it is not found by guessing.
+ * Only distinct wrong tokens count, because all users behind a proxy share its address and a script may repeat an old
+ * token. The correct token is never refused: it has at least 16 characters, so it cannot be found by guessing.
  */
 import { createHash } from "node:crypto";
 
-/** Wrong tokens that one address may send in a window. */
+/** Wrong tokens allowed per address and window. */
 const EACH = 5;
-/** And all together, as from a botnet: enough for a team that has just been given a new token. */
+/**
+ * Wrong tokens allowed per window from all addresses, against botnets. High enough for a team whose token was just
+ * replaced.
+ */
 const ALL = 100;
 const WINDOW_MS = 60_000;
 const MOST_ADDRESSES = 10_000;
 
 interface Count {
   failures: number;
-  /** The wrong tokens that count already, as digests. */
+  /** Digests of the wrong tokens counted so far. */
   readonly tokens: Set<string>;
   endsAtMs: number;
 }
 
-/** See the file header. The clock is handed in, so that a test need not wait. */
+/** Counts wrong tokens. The clock is a parameter so that tests need not wait. */
 export class Attempts {
   readonly #now: () => number;
   readonly #byAddress = new Map<string, Count>();
@@ -30,7 +34,7 @@ export class Attempts {
     this.#now = now;
   }
 
-  /** In how many ms this address may try again; 0: now. */
+  /** How many ms this address must wait before the next attempt; 0: none. */
   blockedForMs(address: string): number {
     const nowMs = this.#now();
     const own = this.#byAddress.get(address);
@@ -39,7 +43,7 @@ export class Attempts {
     return Math.max(0, ownMs, allMs);
   }
 
-  /** A wrong token came from there. */
+  /** Records a wrong token from this address. */
   failed(address: string, token: string): void {
     const nowMs = this.#now();
     const begun = (count: Count | undefined): Count =>
@@ -49,21 +53,21 @@ export class Attempts {
     const own = begun(this.#byAddress.get(address));
     const digest = createHash("sha256").update(token).digest("base64");
     if (own.tokens.has(digest)) return;
-    // Beyond the limit, further tokens are counted but not kept.
+    // Beyond the limit, further tokens are counted but not stored.
     if (own.failures < EACH) own.tokens.add(digest);
     own.failures += 1;
     this.#all = begun(this.#all);
     this.#all.failures += 1;
     this.#byAddress.delete(address);
     this.#byAddress.set(address, own);
-    // The oldest goes first; whoever has so many addresses is stopped by the common limit.
+    // Evicts the oldest address. A client with this many addresses is stopped by the total limit.
     for (const oldest of this.#byAddress.keys()) {
       if (this.#byAddress.size <= MOST_ADDRESSES) break;
       this.#byAddress.delete(oldest);
     }
   }
 
-  /** The right token came from there. */
+  /** Records that the correct token came from this address. */
   succeeded(address: string): void {
     this.#byAddress.delete(address);
   }

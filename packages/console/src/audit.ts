@@ -1,35 +1,37 @@
-/** Who did what, why, and what became of it: one line for each action. */
+/** The audit log: one line per action with the visitor, the reason and the outcome. */
 import { stderr } from "node:process";
 import type { ActionName } from "./api.js";
 
-/** One action that was tried. */
+/** An attempted action. */
 export interface AuditLine {
-  /** By the Redis server's clock, in ms since 1970. */
+  /** The Redis server's clock, in ms since 1970. */
   readonly atMs: number;
   readonly action: ActionName;
-  /** The kind of the lock; or `client`, and `name` is then its id. */
+  /** The kind of the lock; or `client`, and then `name` is its id. */
   readonly kind: string;
   readonly name: string;
   readonly token: number | null;
-  /** As signed in, or as the application says. */
+  /** The name from sign-in, or from the application's `authorize`. */
   readonly who: string;
-  /** Of the socket: of the proxy, if there is one. */
+  /** The address of the socket, which is the proxy's if there is one. */
   readonly address: string;
   readonly reason: string;
-  /** `refused`: nothing was done, as the page was out of date. `unknown`: no answer came, and it may have been done. */
+  /**
+   * `refused`: nothing was done because the page was out of date. `unknown`: no reply came, so it may have been done.
+   */
   readonly outcome: "done" | "refused" | "forbidden" | "unknown" | "failed";
   readonly detail: string;
 }
 
-/** Takes the lines. What it throws is ignored: the action has happened. */
+/** Receives the audit lines. Errors that it throws are ignored, because the action has already happened. */
 export type Audit = (line: AuditLine) => void;
 
-/** One line of JSON on stderr, which no name can break out of. */
+/** Writes one line of JSON to stderr. JSON escapes line breaks in names. */
 export function auditToStderr(line: AuditLine): void {
   stderr.write(`${JSON.stringify({ audit: line })}\n`);
 }
 
-/** The same, and nothing it throws gets out. */
+/** Wraps an audit function so that its errors are ignored. */
 export function guarded(audit: Audit): Audit {
   return (line) => {
     try {

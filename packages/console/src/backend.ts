@@ -1,31 +1,34 @@
-/** What the console stands on: a Holdfast, and as far as they were given, the servers behind it. */
+/** What a console works with: a Holdfast, and optionally clients of the servers behind it. */
 import type { Holdfast } from "holdfast";
 import type { FindingView, RedisAnswer } from "./api.js";
 
-/** A connection to one server. Clients of ioredis and iovalkey are such. */
+/** A connection to one server, such as a client of ioredis or iovalkey. */
 export interface ServerClient {
   call(command: string, ...args: string[]): Promise<unknown>;
   readonly options?: { readonly host?: string | undefined; readonly port?: number | undefined };
-  /** Of the events, `error` and `ready` are used. */
+  /** The console listens to the events `error` and `ready`. */
   on?(event: string | symbol, listener: (error?: unknown) => void): unknown;
   off?(event: string | symbol, listener: (error?: unknown) => void): unknown;
 }
 
-/** See the file header. */
+/** The connections of a console. */
 export interface Backend {
   readonly holdfast: Holdfast;
   readonly prefix: string;
   readonly topology: RedisAnswer["topology"];
-  /** Every primary; none if the console was not told. */
+  /** A client for each primary; empty if the console was given none. */
   servers(): readonly ServerClient[];
-  /** Runs the doctor; absent where there is none. */
+  /** Runs the doctor; absent if there is none. */
   readonly examine?: () => Promise<readonly FindingView[]>;
   close(): Promise<void>;
 }
 
-/** How to get one. Called again after it has rejected; once it has resolved, the client library sees to reconnecting. */
+/**
+ * Connects to the backend. Called again after a rejection; after it resolves, the client library reconnects by
+ * itself.
+ */
 export interface Link {
-  /** Where it leads, without secrets. */
+  /** The address to show, without secrets. */
   readonly address: string;
   connect(signal: AbortSignal): Promise<Backend>;
 }

@@ -1,25 +1,25 @@
-/** The page of clients: which process holds what, and which of them are gone. */
+/** The clients page: the locks that each process holds, and which processes are gone. */
 import type { Holdfast } from "holdfast";
 import { type ClientEntry, clients, type LockEntry } from "holdfast/admin";
 import type { ClientView, HoldView } from "./api.js";
 import { clientIdOf, holdersOf, type ViewContext } from "./views.js";
 
-/** By client id, what is on record. */
+/** The recorded clients, by client id. */
 export type KnownClients = ReadonlyMap<string, ClientEntry>;
 
-/** Holds of one client that are shown. */
+/** The most holds shown per client. */
 const MOST_HOLDS = 100;
 
-/** Reads the records. @throws as the library */
+/** Reads the client records. @throws the errors of the library */
 export async function readClients(holdfast: Holdfast): Promise<KnownClients> {
-  // What they hold is known from the list, with the ends of its leases.
+  // Asks for no holds, because the list of locks has them with the ends of their leases.
   const found = await clients(holdfast, { locks: [] });
   return new Map(found.map((client) => [client.clientId, client]));
 }
 
 /**
- * Whether a client that holds or waits is gone. Without a record that cannot be told: whoever has just begun may not have written
- * it yet.
+ * Returns a function that tells whether a client that holds or waits is gone. Without a record the answer is null,
+ * because a new client may not have written its record yet.
  */
 export function deadIn(known: KnownClients | undefined): (clientId: string) => boolean | null {
   return (clientId) => {
@@ -28,7 +28,7 @@ export function deadIn(known: KnownClients | undefined): (clientId: string) => b
   };
 }
 
-/** All that are on record, hold or wait; those that hold most first. */
+/** All clients that have a record, hold or wait. Clients with the most holds come first. */
 export function clientViews(
   entries: readonly LockEntry[],
   known: KnownClients = new Map(),
@@ -79,7 +79,7 @@ export function clientViews(
       holds: holds.sort((left, right) => (left.name < right.name ? -1 : 1)).slice(0, MOST_HOLDS),
       heldCount: holds.length,
       waitCount: waits,
-      // Who neither holds nor waits writes no record, and is silent without being dead.
+      // A client that neither holds nor waits writes no record, so its silence does not mean that it is dead.
       isDead: holds.length + waits > 0 || view.isDead === false ? view.isDead : null,
     }))
     .sort((left, right) => right.heldCount - left.heldCount || (left.clientId < right.clientId ? -1 : 1));

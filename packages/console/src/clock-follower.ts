@@ -1,22 +1,25 @@
-/** The server's clock, followed by ours: what pages count down by. */
+/** Follows the server's clock, which pages use for their countdowns. */
 import type { ServerClient } from "./backend.js";
 import { type ClockReading, readClock } from "./servers.js";
 
-/** A difference below it is the noise of a round trip, and following it would move every instant on every page. */
+/**
+ * Ignores smaller differences: they come from round-trip noise, and applying them would shift every instant on every
+ * page.
+ */
 const NOISE_MS = 50;
 
-/** See the file header. */
+/** Estimates the server's clock from the local clock and the last measured difference. */
 export class ClockFollower {
   #skewMs = 0;
 
-  /** By the first server's clock, if there is one; else by ours. */
+  /** The time on the first server's clock if there is a server, otherwise local time. */
   nowMs(): number {
     return Math.round(Date.now() + this.#skewMs);
   }
 
-  /** Looks at the clock again. @returns what it read; undefined without a server, or one that does not say */
+  /** Measures the difference again. @returns the reading; undefined without a server, or if it did not reply */
   async read([server]: readonly ServerClient[]): Promise<ClockReading | undefined> {
-    // Whether Redis is there is for those to say who need more of it than its time.
+    // Ignores errors: reads that need more than the time report whether Redis is down.
     const reading = server === undefined ? undefined : await readClock(server).catch(() => undefined);
     if (reading === undefined) return undefined;
     if (Math.abs(reading.skewMs - this.#skewMs) > NOISE_MS) this.#skewMs = reading.skewMs;

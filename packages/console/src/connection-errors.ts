@@ -1,22 +1,22 @@
 /**
- * Why connections are down. A command that was sent in vain only times out; the reason, such as ECONNREFUSED, is an event of the
- * client.
+ * Records why connections are down. A command on a broken connection only times out; the cause, such as ECONNREFUSED,
+ * is reported as an event of the client.
  */
 import { errorMonitor } from "node:events";
 import type { ServerClient } from "./backend.js";
 
-/** See the file header. */
+/** The last connection error of each watched client. */
 export class ConnectionErrors {
-  /** By client, what ends listening to it. */
+  /** By client, the function that removes its listeners. */
   readonly #watched = new Map<ServerClient, () => void>();
   readonly #errors = new Map<ServerClient, unknown>();
 
-  /** The last error of a client that has not connected again since; undefined if there is none. */
+  /** The last error of a client that has not reconnected since; undefined if there is none. */
   get last(): unknown {
     return [...this.#errors.values()].at(-1);
   }
 
-  /** Listens to these clients, and no longer to others. */
+  /** Watches these clients, and stops watching all others. */
   watch(clients: readonly ServerClient[]): void {
     for (const [client, stop] of this.#watched) if (!clients.includes(client)) stop();
     for (const client of clients) if (!this.#watched.has(client)) this.#listenTo(client);
@@ -28,7 +28,7 @@ export class ConnectionErrors {
       this.#errors.set(client, error);
     };
     const onReady = (): void => void this.#errors.delete(client);
-    // A listener of `errorMonitor` is none of `error`: whether the client prints its errors stays as it was.
+    // `errorMonitor` does not count as an `error` listener, so the client still prints unhandled errors as before.
     client.on?.(errorMonitor, onError);
     client.on?.("ready", onReady);
     this.#watched.set(client, () => {

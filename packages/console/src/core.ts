@@ -1,4 +1,4 @@
-/** What all routes of one console share. */
+/** The state that all routes of one console share. */
 import type { Access } from "./access.js";
 import type { ActionName, EnvironmentView } from "./api.js";
 import type { Assets } from "./assets.js";
@@ -10,19 +10,21 @@ import type { Reader } from "./reader.js";
 import type { StoreLink } from "./store-link.js";
 import type { Streams } from "./stream.js";
 
-/** See the file header. */
+/** The shared state of a console. */
 export interface Core {
   readonly basePath: string;
   readonly allow: readonly ActionName[];
   readonly env: EnvironmentView | null;
   readonly redacted: readonly ("label" | "value")[];
   readonly pollMs: number;
-  /** Names besides those of the loopback; undefined: any, as the application around decides. */
+  /**
+   * Allowed host names besides the loopback names; undefined: any, because the surrounding application checks them.
+   */
   readonly allowHosts: readonly string[] | undefined;
   readonly access: Access;
   readonly assets: Assets;
   readonly audit: Audit;
-  /** Takes errors of ours, for whoever runs the console. */
+  /** Reports internal errors to the operator of the console. */
   readonly report: (error: unknown) => void;
   readonly link: StoreLink;
   readonly reader: Reader;

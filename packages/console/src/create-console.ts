@@ -1,4 +1,4 @@
-/** Puts a console together: the way to Redis, the poller, the streams, and who may do what. */
+/** Creates a console from its parts: the Redis link, the poller, the streams and access control. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { stderr } from "node:process";
 import { Access } from "./access.js";
@@ -16,21 +16,21 @@ import { StoreLink } from "./store-link.js";
 import { Streams } from "./stream.js";
 import { redact as withoutSecrets } from "./text.js";
 
-/** A request handler of node:http, which every framework on node can call. */
+/** A request handler of node:http. Every Node framework can call it. */
 export interface ConsoleHandler {
-  /** Answers every request that it is given; never throws, and calls no `next`. */
+  /** Handles every request that it receives; never throws, and never calls `next`. */
   (req: IncomingMessage, res: ServerResponse): void;
-  /** Ends all streams and stops looking. Requests that come later are answered with 503. Never rejects. */
+  /** Ends all streams and stops polling. Later requests get 503. Never rejects. */
   close(): Promise<void>;
 }
 
 /**
- * The web console as a request handler, to be mounted in an application.
+ * The web console as a request handler to mount in an application.
  *
- * Read-only unless `allow` says otherwise. Nothing is asked of Redis until somebody looks, and it is looked at once for all who
- * do. Without Redis it stays up and says so.
+ * Read-only unless `allow` is set. It sends no commands to Redis while there are no viewers, and polls once for all
+ * viewers together. If Redis is down, the console stays up and says so.
  *
- * @throws TypeError, RangeError  a wrong option, or neither `authorize` nor `token`
+ * @throws TypeError, RangeError  an invalid option, or neither `authorize` nor `token`
  */
 export function createConsole(options: ConsoleOptions): ConsoleHandler {
   checkOptions(options);
@@ -46,13 +46,13 @@ export function createConsole(options: ConsoleOptions): ConsoleHandler {
   const backend = {
     ...{ holdfast, prefix, topology, servers },
     ...(examine === undefined ? {} : { examine }),
-    // It is the application's.
+    // The Holdfast belongs to the application, which closes it.
     close: async () => {},
   };
   return consoleOn({ address, connect: async () => backend }, settings);
 }
 
-/** As `createConsole`, for who has yet to connect. @throws TypeError, RangeError  a wrong option */
+/** Like `createConsole`, for a caller that is not connected yet. @throws TypeError, RangeError  an invalid option */
 export function consoleOn(link: Link, settings: ConsoleSettings): ConsoleHandler {
   checkSettings(settings);
   const core = coreOf(link, settings);

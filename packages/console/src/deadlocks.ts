@@ -1,15 +1,15 @@
-/** Searches for possible deadlocks when a page asks, and gives the same result to everybody who asks soon after. */
+/** Searches for possible deadlocks on request, and caches the result for all pages for a few seconds. */
 import { type Deadlock, type DeadlockClaim, type FoundDeadlocks, findDeadlocks } from "holdfast/admin";
 import type { DeadlockClaimView, DeadlockView } from "./api.js";
 import type { StoreLink } from "./store-link.js";
 import { publicOwner, type Redaction } from "./views.js";
 
-/** A search reads all locks, so it runs less often than a page may ask. */
+/** The search reads all locks, so it runs less often than pages may ask. */
 const EVERY_MS = 10_000;
-/** Share of the time that searching may take, as a factor. */
+/** After a search, the pause is at least this many times as long as the search took. */
 const REST = 3;
 
-/** See the file header. */
+/** Runs and caches the deadlock search. */
 export class DeadlockSearch {
   readonly #link: StoreLink;
   #found: FoundDeadlocks | undefined;
@@ -20,7 +20,10 @@ export class DeadlockSearch {
     this.#link = link;
   }
 
-  /** The result of a recent search, or of a new one. @throws HttpProblem 503  Redis is down; else as the library */
+  /**
+   * The result of a recent search, or of a new one. @throws HttpProblem 503  Redis is down; also the errors of the
+   * library
+   */
   async result(): Promise<FoundDeadlocks> {
     if (this.#found !== undefined && performance.now() < this.#nextMs) return this.#found;
     this.#searching ??= this.#search().finally(() => {
@@ -39,7 +42,7 @@ export class DeadlockSearch {
   }
 }
 
-/** The deadlock as pages show it, without what `redact` names. */
+/** A deadlock for the API, without the fields in `redact`. */
 export function deadlockView({ members, sinceAtMs }: Deadlock, redact: Redaction): DeadlockView {
   const claimOf = ({ kind, name, key, owner, label, sinceAtMs: since }: DeadlockClaim): DeadlockClaimView => ({
     ...{ kind, name, key: key ?? null, owner: publicOwner(owner, redact), token: null },
@@ -55,7 +58,7 @@ export function deadlockView({ members, sinceAtMs }: Deadlock, redact: Redaction
   };
 }
 
-/** The names of all locks in it. */
+/** The names of all locks of a deadlock. */
 export function namesIn({ members }: DeadlockView): readonly string[] {
   return members.flatMap(({ holds, waits }) => [holds.name, waits.name]);
 }

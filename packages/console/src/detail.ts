@@ -1,4 +1,4 @@
-/** One lock in full: who holds it, who waits in which order, what happened to it, and why nothing happens now. */
+/** The details of one lock: holders, queue, history, and why the next waiter does not hold it. */
 import { type LockEntry, lookUp } from "holdfast/admin";
 import type { GraceView, LockRow, Samples } from "./api.js";
 import type { Backend } from "./backend.js";
@@ -10,20 +10,20 @@ import type { LockDetail } from "./snapshot.js";
 import { holdersOf, idOf, leaderOf, pauseOf, queueOf, rowOf, type ViewContext } from "./views.js";
 import type { Waits } from "./waits.js";
 
-/** What is known besides. */
+/** What the reader knows besides the lock's own state. */
 export interface Around {
   readonly context: ViewContext;
   readonly grace: GraceView | null;
   readonly isDead: (clientId: string) => boolean | null;
   readonly samples: Samples;
   readonly waits: Waits;
-  /** As the list has it, so that both say the same; undefined if it is not in a list. */
+  /** The lock's row in the list, so that both pages agree; undefined if it is not listed. */
   readonly row: LockRow | undefined;
-  /** As it was shown last. */
+  /** The details shown before. */
   readonly old: LockDetail | undefined;
 }
 
-/** Reads it. @throws as the library */
+/** Reads the details. @throws the errors of the library */
 export async function readDetail(backend: Backend, place: LockPlace, around: Around): Promise<LockDetail> {
   const { context, old, waits } = around;
   const [{ entry, otherKinds }, history] = await Promise.all([
@@ -48,7 +48,7 @@ export async function readDetail(backend: Backend, place: LockPlace, around: Aro
   };
 }
 
-/** The lock now, and what else its name is used as. @throws as the library */
+/** Reads the lock, and which other kinds use its name. @throws the errors of the library */
 export async function readEntry(
   { holdfast }: Backend,
   place: LockPlace,

@@ -1,12 +1,12 @@
-/** Runs the doctor when somebody asks, and keeps what it found last. */
+/** Runs the doctor on request and keeps its last findings. */
 import type { DoctorAnswer } from "./api.js";
 import { HttpProblem } from "./problem.js";
 import type { StoreLink } from "./store-link.js";
 
-/** It makes a few hundred round trips: enough for a person, too often for a button that is held down. */
+/** The minimum interval between runs, because each run makes a few hundred round trips. */
 const EVERY_MS = 10_000;
 
-/** See the file header. */
+/** Runs the doctor and keeps its findings. */
 export class DoctorRuns {
   readonly #link: StoreLink;
   readonly #now: () => number;
@@ -19,15 +19,15 @@ export class DoctorRuns {
     this.#now = now;
   }
 
-  /** What it found last. */
+  /** The findings of the last run. */
   get last(): Omit<DoctorAnswer, "v" | "atMs"> {
     return { ranAtMs: this.#ranAtMs, isRunning: this.#running !== undefined, checks: this.#checks };
   }
 
   /**
-   * Runs it, or waits for the run that is going on.
+   * Runs the doctor, or waits for the current run.
    *
-   * @throws HttpProblem  429 it has just run, 501 there is none here, 503 Redis is down
+   * @throws HttpProblem  429 it has just run, 501 there is no doctor, 503 Redis is down
    */
   async run(): Promise<void> {
     const waitMs = this.#ranAtMs === null ? 0 : this.#ranAtMs + EVERY_MS - this.#now();

@@ -1,4 +1,4 @@
-/** The page of elections, and how often leaders have changed lately. */
+/** The elections page, and how often leaders have changed recently. */
 import type { LockEntry } from "holdfast/admin";
 import type { ElectionView } from "./api.js";
 import type { KeptRow, Snapshot } from "./snapshot.js";
@@ -7,16 +7,19 @@ import type { Waits } from "./waits.js";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** More changes in an hour than restarts and deployments make. */
+/** More leader changes per hour than restarts and deployments normally cause. */
 const FLAPPING = 6;
 const MOST_ELECTIONS = 1_000;
 const MOST_TERMS = 200;
 
-/** Terms that this process has seen, for each election. A term is the time at which it began, so none is counted twice. */
+/**
+ * The terms of each election that this process has seen. A term is identified by its start time, so none is counted
+ * twice.
+ */
 export class Terms {
   readonly #seen = new Map<string, { readonly firstMs: number; readonly terms: number[] }>();
 
-  /** That term is on. */
+  /** Records that a term is current. */
   see(id: string, term: number, nowMs: number): void {
     let seen = this.#seen.get(id);
     if (seen === undefined) {
@@ -29,19 +32,19 @@ export class Terms {
     if (seen.terms.length > MOST_TERMS) seen.terms.shift();
   }
 
-  /** Since when its terms are seen, by the server's clock; null if none was seen yet. */
+  /** When this process started to see terms of the election, on the server's clock; null if it has seen none. */
   watchedSince(id: string): number | null {
     return this.#seen.get(id)?.firstMs ?? null;
   }
 
-  /** Changes of the leader in the last so many ms, as far as they were seen; the first term seen is no change. */
+  /** The number of leader changes seen since that instant. The first term seen does not count as a change. */
   changesSince(id: string, sinceAtMs: number): number {
     const terms = this.#seen.get(id)?.terms ?? [];
     return terms.slice(1).filter((term) => term / 1_000 >= sinceAtMs).length;
   }
 }
 
-/** Of all locks, those that are elections; by name. */
+/** The elections among all locks, sorted by name. */
 export function electionViews(
   entries: readonly LockEntry[],
   rows: ReadonlyMap<string, KeptRow> | null,

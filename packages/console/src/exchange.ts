@@ -1,32 +1,35 @@
-/** One request and its answer, as the rest of the console sees them: below the base path, and the same in every framework. */
+/** A request and its response, with a path relative to the base path, independent of the framework. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
 import { badRequest, HttpProblem } from "./problem.js";
 
-/** A request, with what a framework may have put on it. */
+/** A request, with fields that a framework may have added. */
 export type ConsoleRequest = IncomingMessage & {
-  /** The path before a framework took its mount point off (Express, Connect, Nest). */
+  /** The path before the framework removed its mount point (Express, Connect, Nest). */
   readonly originalUrl?: string;
-  /** A body that was read and parsed already. */
+  /** A body that the framework has already read and parsed. */
   readonly body?: unknown;
 };
 
-/** See the file header. */
+/** One HTTP exchange. */
 export interface Exchange {
   readonly req: ConsoleRequest;
   readonly res: ServerResponse;
-  /** GET for a HEAD too: node leaves the body out. */
+  /** GET for a HEAD too, because Node omits the body by itself. */
   readonly method: string;
-  /** Below the base path, without the first slash, as it was sent: `api/locks`. Undefined if the last slash of the base is missing. */
+  /**
+   * Raw path below the base path, without the leading slash: `api/locks`. Undefined if the base's trailing slash is
+   * missing.
+   */
   readonly path: string | undefined;
   readonly query: URLSearchParams;
-  /** Of the socket. A proxy's word about whom it speaks for is not believed. */
+  /** The address of the socket. Forwarding headers of a proxy are not trusted. */
   readonly address: string;
-  /** Whether the browser speaks https, to us or to a proxy before us. */
+  /** Whether the browser uses https, to this server or to a proxy in front of it. */
   readonly isSecure: boolean;
 }
 
-/** Reads what the request is for. */
+/** Parses a request. */
 export function exchangeOf(req: ConsoleRequest, res: ServerResponse, basePath: string): Exchange {
   const [pathname, search] = split(pathOf(req, basePath));
   return {
@@ -40,12 +43,12 @@ export function exchangeOf(req: ConsoleRequest, res: ServerResponse, basePath: s
   };
 }
 
-/** Whether the connection to us is encrypted. */
+/** Whether the connection to this server is encrypted. */
 export function isEncrypted(req: IncomingMessage): boolean {
   return (req.socket as Partial<TLSSocket>).encrypted === true;
 }
 
-/** What a proxy says that the browser spoke. Only ever believed where it makes us stricter. */
+/** The protocol that a proxy reports for the browser. It is trusted only where it makes checks stricter. */
 function forwardedAs(req: IncomingMessage): string | undefined {
   const header = req.headers["x-forwarded-proto"];
   return String(header ?? "")
@@ -54,7 +57,7 @@ function forwardedAs(req: IncomingMessage): string | undefined {
     .toLowerCase();
 }
 
-/** A framework that mounts takes the base path off `url` and keeps the whole in `originalUrl`; others leave `url` whole. */
+/** The full path: from `originalUrl` if a framework removed the base path from `url`, otherwise from `url`. */
 function pathOf({ url = "/", originalUrl }: ConsoleRequest, basePath: string): string {
   const whole = originalUrl ?? url;
   const [pathname] = split(whole);
@@ -69,13 +72,13 @@ function split(url: string): [string, string] {
   return at < 0 ? [url, ""] : [url.slice(0, at), url.slice(at + 1)];
 }
 
-/** Bodies are a few fields; a name has 512 bytes, a reason 500 characters. */
+/** The most bytes of a body, which has only a few fields: a name has at most 512 bytes, a reason at most 256. */
 const MOST_BYTES = 16_384;
 
 /**
  * The fields of a JSON body.
  *
- * @throws HttpProblem  415, 413, 400: it is not JSON, is too long, or is no object
+ * @throws HttpProblem  415 not JSON, 413 too long, 400 invalid JSON or not an object
  */
 export async function bodyOf({ req }: Exchange): Promise<Readonly<Record<string, unknown>>> {
   const type = String(req.headers["content-type"] ?? "");
@@ -111,7 +114,7 @@ async function textOf(req: IncomingMessage): Promise<string> {
 }
 
 function tooLarge(): HttpProblem {
-  // What is still on its way is not read, so the connection cannot be used again.
+  // The rest of the body is not read, so the connection cannot be reused.
   const headers = { Connection: "close" };
   return new HttpProblem(413, "too-large", `The body must be at most ${MOST_BYTES} bytes.`, { headers });
 }

@@ -1,19 +1,19 @@
-/** Why the next waiter is not running, in one sentence for somebody who has just been woken up. */
+/** Explains in one sentence why the next waiter does not hold the lock yet. */
 import type { LockEntry } from "holdfast/admin";
 import type { ExplainView, GraceView, HolderView, PauseView } from "./api.js";
 import { serversSentence, unreadableSentence } from "./text.js";
 import { waitersOf } from "./views.js";
 
-/** What is known besides the lock. */
+/** What the explanation needs besides the lock. */
 export interface Circumstances {
   readonly grace: GraceView | null;
   readonly pause: PauseView | null;
   readonly holders: readonly HolderView[];
-  /** Whether that client listens no longer; null if it cannot be told. */
+  /** Whether that client is dead; null if unknown. */
   readonly isDead: (clientId: string) => boolean | null;
 }
 
-/** See the file header. */
+/** Explains the state of a lock. */
 export function explain(entry: LockEntry, circumstances: Circumstances): ExplainView {
   const reason = reasonOf(entry, circumstances);
   return entry.servers === undefined
@@ -21,7 +21,7 @@ export function explain(entry: LockEntry, circumstances: Circumstances): Explain
     : { ...reason, text: `${reason.text} It is ${serversSentence(entry.servers)}.` };
 }
 
-/** The most particular reason wins: what people can do differs. */
+/** Returns the most specific reason, because the remedy depends on it. */
 function reasonOf(entry: LockEntry, { grace, pause, holders, isDead }: Circumstances): ExplainView {
   const waiters = waitersOf(entry);
   const [first] = holders;
@@ -76,7 +76,7 @@ function reasonOf(entry: LockEntry, { grace, pause, holders, isDead }: Circumsta
   return { code: "held", text, untilAtMs: null };
 }
 
-/** A holder as people know it. */
+/** A holder's name for people. */
 export function nameOf({ host, pid, app, owner }: Pick<HolderView, "host" | "pid" | "app" | "owner">): string {
   if (host === null) return owner;
   return `${host}/${pid ?? "?"}${app === null ? "" : ` (${app})`}`;

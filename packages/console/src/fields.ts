@@ -1,13 +1,13 @@
-/** The fields of a request's body, checked one by one: a wrong one is named, with what it must be. */
+/** Validates the fields of a request body. The error names the field and the values that it allows. */
 import { badRequest } from "./problem.js";
 
-/** The fields of a request. */
+/** The fields of a request body. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** As the library takes words for whoever is refused. */
+/** The library's limit for reasons. */
 const MOST_WORD_BYTES = 256;
 
-/** Why: shown to the holder, written into the audit line. @throws HttpProblem 400 */
+/** The reason of an action, shown to the holder and written to the audit line. @throws HttpProblem 400 */
 export function reasonOf(fields: Fields): string {
   const reason = fields.reason;
   const text = typeof reason === "string" ? reason.trim() : "";
@@ -16,21 +16,21 @@ export function reasonOf(fields: Fields): string {
   throw badRequest(`reason must be a text of 1 to ${MOST_WORD_BYTES} bytes: it goes to whoever is affected.`);
 }
 
-/** A text that is not empty. @throws HttpProblem 400 */
+/** A non-empty string. @throws HttpProblem 400 */
 export function textOf(fields: Fields, field: string, mostBytes: number): string {
   const text = fields[field];
   if (typeof text === "string" && text !== "" && Buffer.byteLength(text) <= mostBytes) return text;
   throw badRequest(`${field} must be a text of 1 to ${mostBytes} bytes.`);
 }
 
-/** A whole number from 1. @throws HttpProblem 400 */
+/** An integer from 1. @throws HttpProblem 400 */
 export function wholeOf(fields: Fields, field: string, most: number): number {
   const number = fields[field];
   if (typeof number === "number" && Number.isSafeInteger(number) && number >= 1 && number <= most) return number;
   throw badRequest(`${field} must be a whole number, 1 to ${most}.`);
 }
 
-/** A token; null only if whoever was shown has none. @throws HttpProblem 400 */
+/** A token; null is allowed only with `orNull`, for holders without a token. @throws HttpProblem 400 */
 export function tokenOf(fields: Fields, field: string, { orNull }: { readonly orNull: boolean }): number | null {
   if (orNull && fields[field] === null) return null;
   return wholeOf(fields, field, Number.MAX_SAFE_INTEGER);

@@ -1,15 +1,19 @@
 /**
- * The filter box: `name:order kind:mutex holder:ci-7 label:release token:12 waiting paused gone late partial over:5m`, or a bare word, which any of
- * name, holder and label may have in it. All parts must fit. Pure, so that the page can use it as well as the server.
+ * The filter box: `name:order kind:mutex holder:ci-7 label:release token:12 waiting paused gone late partial
+ * over:5m`, or a bare word, which matches name, holder or label. A row must match all parts. The functions are pure,
+ * so page and server share them.
  */
 import type { HolderView, LockRow } from "./api.js";
 
-/** Whether a row fits. */
+/** Whether a row matches. */
 export type RowFilter = (row: LockRow, nowMs: number) => boolean;
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Reads a filter. What cannot be read is searched for as it is: a box that complains while one types is of no use. */
+/**
+ * Parses a filter. A part that cannot be parsed is treated as a search word, so that there is no error while the user
+ * types.
+ */
 export function readFilter(text: string): RowFilter {
   const parts = text
     .split(/\s+/)
@@ -55,15 +59,17 @@ function wordFilter(word: string): RowFilter {
 }
 
 /**
- * How long the lease of a claim is when it begins: the third part of its id, as packages/holdfast/docs/keys.md writes it.
- * Undefined for holders that are not ours.
+ * The initial lease length of a claim: the third part of its id, see packages/holdfast/docs/keys.md. Undefined for
+ * foreign holders.
  */
 export function leaseMsOf(owner: string): number | undefined {
   const [, leaseMs] = /^[\w-]{16}\/\d+\/(\d+)\//.exec(owner) ?? [];
   return leaseMs === undefined ? undefined : Number(leaseMs);
 }
 
-/** Whether a renewal is late: a lease is renewed at a third of its length, so two thirds are left if it is on time. */
+/**
+ * Whether a renewal is late. Leases are renewed after a third of their length, so at least two thirds should be left.
+ */
 function isLate({ owner, expiresAtMs }: HolderView, nowMs: number): boolean {
   const leaseMs = leaseMsOf(owner);
   return expiresAtMs !== null && leaseMs !== undefined && expiresAtMs - nowMs < leaseMs / 2;

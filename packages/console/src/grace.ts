@@ -1,8 +1,11 @@
-/** Whether a server keeps quiet after a failover or a restart: until then it grants nothing new, and everybody asks why. */
+/** Detects a failover grace: after a failover or a restart, a server makes no new grants for a while. */
 import type { GraceView } from "./api.js";
 import type { Backend, ServerClient } from "./backend.js";
 
-/** The grace that ends last; null if there is none, or no server to ask. Never rejects: the rest of the look matters more. */
+/**
+ * The grace that ends last; null if there is none, or no server to ask. Never rejects, so that the rest of a read can
+ * succeed.
+ */
 export async function readGrace(backend: Backend, nowMs: number): Promise<GraceView | null> {
   const graces = await Promise.all(
     backend.servers().map((server) => graceOf(server, backend.prefix, nowMs).catch(() => null)),
@@ -10,7 +13,7 @@ export async function readGrace(backend: Backend, nowMs: number): Promise<GraceV
   return graces.reduce((last, one) => ((one?.untilAtMs ?? 0) > (last?.untilAtMs ?? 0) ? one : last), null);
 }
 
-/** The marker is a hash; packages/holdfast/docs/keys.md says what its fields mean. */
+/** Reads the marker of a grace, a hash; packages/holdfast/docs/keys.md describes its fields. */
 async function graceOf(server: ServerClient, prefix: string, nowMs: number): Promise<GraceView | null> {
   const fields = ["run", "pending", "sinceMs", "longestMs", "beforeMs"];
   const [run, pending, since, longest, before] = (await server.call(
@@ -20,7 +23,7 @@ async function graceOf(server: ServerClient, prefix: string, nowMs: number): Pro
   )) as unknown[];
   if (typeof pending !== "string" || pending === "" || pending === run) return null;
   const sinceAtMs = Number(since);
-  // A clock that was set back makes it no longer.
+  // `Math.min` keeps a clock that was set back from extending the grace.
   const untilAtMs = Math.min(nowMs, sinceAtMs) + Math.max(Number(longest), Number(before));
   if (!(untilAtMs > nowMs)) return null;
   const cause =

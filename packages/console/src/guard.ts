@@ -1,4 +1,4 @@
-/** What is asked of every request before anything is done: the name we were called by, and that no other page has sent it. */
+/** Checks on every request: the host name must be allowed, and the request must not come from a foreign page. */
 import { CSRF_HEADER } from "./api.js";
 import { type Exchange, isEncrypted } from "./exchange.js";
 import { HttpProblem } from "./problem.js";
@@ -7,10 +7,10 @@ import { areEqual } from "./sessions.js";
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 /**
- * A page whose name was made to point at this machine (DNS rebinding) is of the same origin as we are, for the browser. But it
- * calls us by its own name.
+ * Checks the Host header against DNS rebinding. With a name that resolves to this machine, an attacker's page has the
+ * same origin as the console, but its requests carry that name.
  *
- * @param allowed  names besides those of the loopback, with or without a port
+ * @param allowed  names besides the loopback names, with or without a port
  * @throws HttpProblem 421
  */
 export function checkHost(exchange: Exchange, allowed: readonly string[]): void {
@@ -25,8 +25,8 @@ export function checkHost(exchange: Exchange, allowed: readonly string[]): void 
 }
 
 /**
- * No answer of the API is for a page of another origin. Browsers say where a request comes from; those that do not, and
- * scripts, are stopped by what they lack.
+ * Refuses API requests from pages of another origin, by the headers that browsers send. Clients that do not send them
+ * are stopped because they have no credentials.
  *
  * @throws HttpProblem 403
  */
@@ -37,14 +37,15 @@ export function checkSite({ req }: Exchange): void {
 }
 
 /**
- * A change comes from our own page.
+ * Checks that a change comes from the console's own page.
  *
- * @throws HttpProblem 403  `Origin` is absent or another's
+ * @throws HttpProblem 403  `Origin` is absent or foreign
  */
 export function checkOrigin(exchange: Exchange): void {
   const { origin } = exchange.req.headers;
   const host = hostOf(exchange);
-  // Before a proxy that ends TLS, the page's origin is https and ours is not. The other way round never happens.
+  // Behind a proxy that terminates TLS, the page's origin is https although this connection is http. The reverse
+  // never occurs.
   const own = isEncrypted(exchange.req) ? [`https://${host}`] : [`http://${host}`, `https://${host}`];
   if (origin !== undefined && own.includes(origin.toLowerCase())) return;
   const which = origin === undefined ? "has no Origin" : "comes from another origin";
@@ -55,7 +56,7 @@ export function checkOrigin(exchange: Exchange): void {
   );
 }
 
-/** And from somebody who could read what we told that page. @throws HttpProblem 403 */
+/** Checks the CSRF token, which only the console's own page can read. @throws HttpProblem 403 */
 export function checkCsrf({ req }: Exchange, expected: string): void {
   const sent = req.headers[CSRF_HEADER];
   if (typeof sent === "string" && areEqual(sent, expected)) return;

@@ -1,20 +1,20 @@
-/** What happened, as pages and spreadsheets are told. */
+/** The history, for pages and as CSV. */
 import { HISTORY_OUTCOMES, type HistoryEntry, readHistory } from "holdfast/admin";
 import type { HistoryAnswer, HistoryOutcome, HistoryRow } from "./api.js";
 import type { Backend } from "./backend.js";
 import { badRequest } from "./problem.js";
 import { publicOwner, type ViewContext } from "./views.js";
 
-/** Of one lock, on its page. */
+/** The most entries on the page of one lock. */
 const OF_A_LOCK = 200;
 const MOST = 10_000;
 const A_DAY_MS = 86_400_000;
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** What to list. */
+/** Which entries to list. */
 export interface HistoryQuery {
   readonly name: string | undefined;
-  /** What the name contains, in upper or lower case. */
+  /** Part of the name, in upper or lower case. */
   readonly part: string | undefined;
   readonly kind: string | undefined;
   readonly sinceMs: number;
@@ -22,7 +22,7 @@ export interface HistoryQuery {
   readonly limit: number;
 }
 
-/** Reads the query of a request. @throws HttpProblem 400 */
+/** Parses the query of a request. @throws HttpProblem 400 */
 export function historyQuery(query: URLSearchParams): HistoryQuery {
   const outcome = query.get("outcome") || undefined;
   const known = HISTORY_OUTCOMES.find((one) => one === outcome);
@@ -44,13 +44,13 @@ function nameOf(query: URLSearchParams, field: "name" | "part"): string | undefi
   return text;
 }
 
-/** The pattern of names that contain this, in upper or lower case. */
+/** A pattern for names that contain this text, in upper or lower case. */
 function containing(part: string): string {
   const literal = part.replace(/[\\*?[\]]/g, "\\$&");
   return `*${literal.replace(/[a-z]/gi, (letter) => `[${letter.toLowerCase()}${letter.toUpperCase()}]`)}*`;
 }
 
-/** A whole number of a query, 1 to `most`. @throws HttpProblem 400 */
+/** An integer of a query, 1 to `most`. @throws HttpProblem 400 */
 export function wholeOf(field: string, text: string | null, otherwise: number, most: number): number {
   if (text === null || text === "") return otherwise;
   const number = /^\d{1,9}$/.test(text) ? Number(text) : 0;
@@ -58,7 +58,7 @@ export function wholeOf(field: string, text: string | null, otherwise: number, m
   return number;
 }
 
-/** Newest first. @throws as the library */
+/** The matching entries, newest first. @throws the errors of the library */
 export async function readRows(
   { holdfast }: Backend,
   { name, part, kind, sinceMs, outcome, limit }: HistoryQuery,
@@ -76,7 +76,7 @@ export async function readRows(
   return { rows: wanted.slice(0, limit).map((entry) => historyRow(entry, context)), isCut: wanted.length > limit };
 }
 
-/** Of one name, for its page and its timeline. @throws as the library */
+/** The entries of one lock, for its page and its timeline. @throws the errors of the library */
 export async function readLockHistory(
   { holdfast }: Backend,
   name: string,
@@ -86,7 +86,7 @@ export async function readLockHistory(
   return entries.map((entry) => historyRow(entry, context));
 }
 
-/** As a table of a spreadsheet. A cell that begins like a formula is made a text: names are chosen by strangers. */
+/** The entries as CSV. A cell that begins like a formula is turned into text, because names are untrusted. */
 export function csvOf(rows: readonly HistoryRow[]): string {
   const columns = [
     ...(["writtenAtMs", "name", "kind", "outcome", "host", "pid", "app", "token", "waitedMs", "heldMs"] as const),

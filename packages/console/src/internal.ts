@@ -1,5 +1,5 @@
 /**
- * `@holdfast/console/internal`: what the command line uses of the console.
+ * `@holdfast/console/internal`: the parts of the console that the CLI uses.
  *
  * Unstable: anything here may change or disappear in any version, including patch releases. Applications use
  * `@holdfast/console`.

@@ -1,9 +1,9 @@
-/** A lock in detail, for one viewer: with what that viewer may do to it. */
+/** The details of a lock for one viewer, with the actions that this viewer may use. */
 import type { Viewer } from "./access.js";
 import type { ActionName, LockAnswer } from "./api.js";
 import type { LockDetail } from "./snapshot.js";
 
-/** Kinds that each action is for. */
+/** The kinds of lock that each action applies to. */
 const FITS: Readonly<Record<ActionName, readonly string[]>> = {
   release: ["mutex", "semaphore", "read-write-lock", "election", "redlock"],
   pause: ["mutex", "semaphore", "read-write-lock", "election"],
@@ -13,12 +13,12 @@ const FITS: Readonly<Record<ActionName, readonly string[]>> = {
   resolve: [],
 };
 
-/** Whether it makes sense to do that to such a lock. */
+/** Whether an action applies to a kind of lock. */
 export function fits(action: ActionName, kind: string): boolean {
   return FITS[action].includes(kind);
 }
 
-/** See the file header. A lock that needs another topology can be looked at only. */
+/** Builds the response for one viewer. A lock that needs another topology is read-only. */
 export async function lockAnswer(
   detail: LockDetail,
   { viewer, allow, atMs }: { readonly viewer: Viewer; readonly allow: readonly ActionName[]; readonly atMs: number },

@@ -1,17 +1,17 @@
-/** From what a page names to the lock itself, by public means only. */
+/** Finds the lock that a page names, with the public API only. */
 import type { Holdfast, Inspection, Lock } from "holdfast";
 import { LOCK_KINDS, type LockEntry, type LockKind } from "holdfast/admin";
 import type { LockPlace } from "./place.js";
 import { badRequest } from "./problem.js";
 import { isWrongType } from "./trouble.js";
 
-/** Of a semaphore that is only looked at or released: what it was declared with counts for nothing. */
+/** The number of permits for a semaphore that is only inspected or released; the value has no effect then. */
 const ANY_NUMBER = 1;
 
 /**
- * The place that a request names.
+ * The lock that a request names.
  *
- * @throws HttpProblem 400  no such kind, a name that no lock can have, or a key where there is none
+ * @throws HttpProblem 400  unknown kind, invalid name, or a key for a kind without keys
  */
 export function placeOf(given: { readonly kind: unknown; readonly name: unknown; readonly key?: unknown }): LockPlace {
   const { name } = given;
@@ -27,7 +27,7 @@ export function placeOf(given: { readonly kind: unknown; readonly name: unknown;
   return { kind, name, key };
 }
 
-/** The lock there; undefined for kinds that nobody holds by a lease. @throws as the factories of the library */
+/** Creates the lock object; undefined for kinds without leases. @throws the errors of the library's factories */
 export function lockAt(
   holdfast: Holdfast,
   { kind, name, key }: LockPlace,
@@ -50,7 +50,7 @@ const UNREADABLE: Pick<Inspection, "holders" | "waiterCount" | "waiters" | "toke
   token: undefined,
 };
 
-/** A mutex under a key of the application's own, which no look by name finds. @throws as the library */
+/** Reads a mutex with a custom `key`, which a lookup by name does not find. @throws the errors of the library */
 export async function mappedEntry(holdfast: Holdfast, { name, key = name }: LockPlace): Promise<LockEntry> {
   const found = await holdfast
     .mutex(name, { key })

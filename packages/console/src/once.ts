@@ -1,4 +1,4 @@
-/** Calls that are done once: what the page shows of them, and how a person ends one of which nobody knows the end. */
+/** The page for `once` calls: lists them, and resolves calls whose outcome is unknown. */
 
 import { inspectOnce, ONCE_STATES, type OnceEntry, type OnceState, resolveOnce, surveyOnce } from "@holdfast/recipes";
 import { UnsupportedError } from "holdfast";
@@ -30,7 +30,7 @@ export async function readOnce({ reader, link }: Core, { res, query }: Exchange,
       return await surveyOnce(holdfast, {
         limit,
         ...(cursor === undefined ? {} : { cursor }),
-        // What is typed is a part of the key, unless it is a pattern.
+        // The text matches part of the key, unless it contains a pattern.
         ...(pattern === undefined ? {} : { pattern: /[*?[]/.test(pattern) ? pattern : `*${pattern}*` }),
         ...(state === undefined ? {} : { states: [state] }),
       });
@@ -80,7 +80,7 @@ function howOf({ how, value }: Ask["fields"]): "release" | { readonly value: unk
   }
 }
 
-/** The call as people say it, and as an application is asked about it. */
+/** The name of a call as shown to users and as passed to `authorize`. */
 function nameOf({ key, scope }: Pick<OnceEntry, "key" | "scope">): string {
   return scope === undefined ? key : `${scope}/${key}`;
 }

@@ -1,4 +1,4 @@
-/** The options of a console, checked at the call. */
+/** The options of a console and their validation. */
 
 import type { Holdfast } from "holdfast";
 import { unknownOption } from "holdfast/internal";
@@ -7,50 +7,62 @@ import { ACTIONS, type ActionName, type EnvironmentView, type FindingView, type 
 import type { Audit } from "./audit.js";
 import type { ServerClient } from "./backend.js";
 
-/** How a console behaves, however it gets to its Holdfast. */
+/** The settings of a console, independent of how it gets its Holdfast. */
 export interface ConsoleSettings {
-  /** Where it is mounted, as the browser sees it: `/ops/locks`. @default "", at the root */
+  /** The mount path, as the browser sees it: `/ops/locks`. @default "", at the root */
   readonly basePath?: string;
-  /** What may be done from it. What is not in it has no route at all. @default nothing: it only shows */
+  /** The actions to allow. Actions that are not listed have no route. @default nothing: read-only */
   readonly allow?: readonly ActionName[];
-  /** Decides who may see and do what, for an application that knows its users. Instead of `token`. */
+  /** Decides what each visitor may see and do, for an application with its own users. Use instead of `token`. */
   readonly authorize?: Authorize;
-  /** What people sign in with, and scripts send as `Authorization: Bearer`: at least 16 characters. Instead of `authorize`. */
+  /**
+   * The token for signing in, and for scripts as `Authorization: Bearer`: at least 16 characters. Use instead of
+   * `authorize`.
+   */
   readonly token?: string;
-  /** The word on the badge, 1 to 32 characters, such as `prod`. @default no badge */
+  /** The text of the environment badge, 1 to 32 characters, such as `prod`. @default no badge */
   readonly env?: string;
-  /** How often Redis is looked at while somebody watches, in ms, 100 to 60,000. Larger spares Redis, smaller shows changes sooner. @default 1000 */
+  /**
+   * Polling interval while there are viewers, in ms, 100 to 60,000. Larger values reduce load on Redis, smaller ones
+   * show changes sooner. @default 1000
+   */
   readonly pollMs?: number;
-  /** What nobody sees: `label`s of leases, `value`s of leaders. @default nothing is hidden */
+  /** Fields to hide from all visitors: `label`s of leases, `value`s of leaders. @default nothing is hidden */
   readonly redact?: readonly ("label" | "value")[];
   /**
-   * Names under which it may be called, besides those of the loopback, with or without a port. With `authorize`, any name is
-   * accepted unless this is given: the application around it has its own.
+   * Host names that requests may use, besides the loopback names, with or without a port. With `authorize`, any name
+   * is accepted unless this is set, because the surrounding application has its own check.
    */
   readonly allowHosts?: readonly string[];
-  /** Takes a line for each action that was tried. @default JSON on stderr */
+  /** Receives a line for each attempted action. @default JSON on stderr */
   readonly audit?: Audit;
-  /** Takes errors of the console itself. @default one line on stderr */
+  /** Receives internal errors of the console. @default one line on stderr */
   readonly report?: (error: unknown) => void;
-  /** Shared by processes behind one address, so that each knows the logins of the others: at least 32 characters. @default random */
+  /**
+   * A secret shared by processes behind one address, so that they accept each other's sessions: at least 32
+   * characters. @default random
+   */
   readonly secret?: string;
-  /** Where the built pages are. @default beside this module */
+  /** The folder of the built pages. @default beside this module */
   readonly pages?: string;
 }
 
-/** For `createConsole`. */
+/** The options of `createConsole`. */
 export interface ConsoleOptions extends ConsoleSettings {
-  /** What it looks at and acts through. It is yours: the console does not close it. */
+  /** The Holdfast to inspect and act through. The console never closes it. */
   readonly holdfast: Holdfast;
-  /** What is said of where that is. Never a password. @default "Redis" */
+  /** The address of Redis to show. Must not contain a password. @default "Redis" */
   readonly address?: string;
   /** The `prefix` option of the Holdfast. @default "hf" */
   readonly prefix?: string;
-  /** Clients of ioredis or iovalkey, one for each primary: for the page about Redis and for its clock. @default that page says less */
+  /**
+   * Clients of ioredis or iovalkey, one for each primary, for the Redis page and the server clock. @default the page
+   * shows less
+   */
   readonly servers?: () => readonly ServerClient[];
-  /** How these servers belong together. @default "unknown" */
+  /** The topology of these servers. @default "unknown" */
   readonly topology?: RedisAnswer["topology"];
-  /** Runs the doctor. @default there is none */
+  /** Runs the doctor. @default no doctor */
   readonly examine?: () => Promise<readonly FindingView[]>;
 }
 
@@ -72,7 +84,9 @@ const SETTINGS = [
 ];
 const OPTIONS = [...SETTINGS, "holdfast", "address", "prefix", "servers", "topology", "examine"];
 
-/** @throws TypeError, RangeError  a wrong option: its name, what it must be, and what came */
+/**
+ * @throws TypeError, RangeError  an invalid option; the message has its name, the allowed values and the given value
+ */
 export function checkSettings(options: ConsoleSettings, known: readonly string[] = SETTINGS): void {
   if (typeof options !== "object" || options === null)
     throw new TypeError(`options must be an object; got ${shown(options)}`);
@@ -124,7 +138,7 @@ export function checkOptions(options: ConsoleOptions): void {
   }
 }
 
-/** The badge. Production is told by the word itself, since nobody remembers a second option for its colour. */
+/** The badge. Its tone depends on the word itself, so users need no second option to mark production. */
 export function environmentOf(name: string | undefined): EnvironmentView | null {
   if (name === undefined) return null;
   if (/^(prod|production|prd|live)\b/i.test(name)) return { name, tone: "danger" };

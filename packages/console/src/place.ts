@@ -1,7 +1,7 @@
-/** Which lock is meant, by whoever asks for one. */
+/** Identifies a lock in requests. */
 import type { LockKind } from "holdfast/admin";
 
-/** Which lock. */
+/** The kind, name and key of a lock. */
 export interface LockPlace {
   readonly kind: LockKind;
   readonly name: string;

@@ -1,6 +1,6 @@
 /**
- * Text from somebody else (names, labels, hosts) with its control characters made visible, those of the writing direction
- * included: a label must not move the cursor, begin a line of its own, or look like another one.
+ * Makes control characters in untrusted text (names, labels, hosts) visible, including those that change the writing
+ * direction. A label must not move the cursor, start a new line or imitate another label.
  */
 export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu, (character) => {

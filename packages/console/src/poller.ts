@@ -1,9 +1,9 @@
 /**
- * Looks at Redis for all viewers of this process together: one look at a time, whatever the number of tabs, and none while nobody
- * watches.
+ * Reads Redis for all viewers of this process: one read at a time, whatever the number of tabs, and none without
+ * viewers.
  *
- * A look that takes long is not repeated at once: at least three times as long as it took passes before the next, so that the
- * console never keeps a server, or this process, busy with watching.
+ * After a read, the poller pauses at least three times as long as the read took, so the console never keeps a server
+ * or this process busy.
  */
 import type { Topic } from "./api.js";
 import { HttpProblem } from "./problem.js";
@@ -11,17 +11,17 @@ import type { Reader, Wanted } from "./reader.js";
 import { type Change, changeOf, completed, hasTopic, NOTHING, type Snapshot } from "./snapshot.js";
 import type { StoreLink } from "./store-link.js";
 
-/** Share of the time that looking may take, as a factor. */
+/** After a read, the pause is at least this many times as long as the read took. */
 const REST = 3;
 
-/** Somebody who watches. */
+/** A viewer that watches some topics. */
 export interface Watcher {
   readonly topics: ReadonlySet<Topic>;
   /** The lock to read in detail, if `lock` is among the topics. */
   readonly lock: Wanted["locks"][number] | undefined;
 }
 
-/** See the file header. */
+/** Reads the watched topics periodically. */
 export class Poller {
   readonly #link: StoreLink;
   readonly #reader: Reader;
@@ -31,9 +31,9 @@ export class Poller {
   #timer: NodeJS.Timeout | undefined;
   #reading: Promise<void> | undefined;
   #next: Promise<void> | undefined;
-  /** Topics of those who only asked once. */
+  /** Topics of one-time requests. */
   readonly #asked = new Set<Topic>();
-  /** As `#snapshot`, which is kept for watchers only. */
+  /** The result of the last read. `#snapshot` exists only while there are watchers. */
   #last: Snapshot = NOTHING;
   #isClosed = false;
   #lastError = "";
@@ -42,7 +42,7 @@ export class Poller {
   /** Called with the changes after each read. */
   onChange: (change: Change) => void = () => {};
 
-  /** Called with errors of the console itself, not of Redis. */
+  /** Called with internal errors of the console, not with errors of Redis. */
   onError: (error: unknown) => void = () => {};
 
   constructor(link: StoreLink, reader: Reader, pollMs: number) {
@@ -57,12 +57,12 @@ export class Poller {
     return this.#snapshot;
   }
 
-  /** Whether it continues to poll by itself. */
+  /** Whether it polls periodically. */
   get isRunning(): boolean {
     return this.#timer !== undefined || this.#reading !== undefined;
   }
 
-  /** Looks for that watcher too, from now on. @returns ends it */
+  /** Starts to read for a watcher. @returns a function that stops it */
   watch(watcher: Watcher): () => void {
     this.#watchers.add(watcher);
     this.soon();
@@ -71,21 +71,21 @@ export class Poller {
       if (this.#watchers.size > 0) return;
       clearTimeout(this.#timer);
       this.#timer = undefined;
-      // What is not looked at grows old; the next viewer begins with the truth.
+      // Without watchers the snapshot becomes outdated, so the next viewer starts with a new read.
       this.#snapshot = NOTHING;
       this.#reader.forget();
     };
   }
 
-  /** Looks now rather than when it is time, as after an action or for a new viewer. */
+  /** Reads now instead of after the interval, as after an action or for a new viewer. */
   soon(): void {
     if (this.#watchers.size > 0) void this.fresh().catch(() => {});
   }
 
   /**
-   * A look that begins after this call; calls that come while one is going on share the next.
+   * Waits for a read that begins after this call; concurrent calls share it.
    *
-   * @returns what it found of what is watched, and of these topics besides
+   * @returns the watched topics and the requested topics
    * @throws HttpProblem 503  Redis is down, or the console is closed
    */
   async fresh(topics: readonly Topic[] = []): Promise<Snapshot> {
@@ -103,7 +103,7 @@ export class Poller {
     return this.#last;
   }
 
-  /** Ends. */
+  /** Stops polling. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -136,15 +136,14 @@ export class Poller {
       throw error;
     } finally {
       if (this.#watchers.size > 0 && !this.#isClosed) {
-        // A process that has nothing else to do may end.
+        // `unref` lets a process end that has nothing else to do.
         this.#timer = setTimeout(() => void this.fresh().catch(() => {}), restMs).unref();
       }
     }
   }
 
   /**
-   * A page that has just been opened is read first, by itself: it does not wait for a long list that another viewer watches, or
-   * watched a moment ago.
+   * Reads the topics of a new page first and alone, so it does not wait for a long list that another viewer watches.
    */
   #topicsToRead(): { readonly topics: ReadonlySet<Topic>; readonly isSome: boolean } {
     const asked = new Set(this.#asked);
@@ -155,7 +154,7 @@ export class Poller {
     return { topics, isSome: topics.size < new Set([...asked, ...watched]).size };
   }
 
-  /** Reports an error once, not at each read. */
+  /** Reports a repeated error only once. */
   #reportError(error: unknown): void {
     const text = error instanceof Error ? error.message : String(error);
     if (error instanceof HttpProblem || text === this.#lastError) return;

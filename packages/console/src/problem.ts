@@ -1,16 +1,16 @@
-/** What a request is answered with when it cannot be done. */
+/** Errors that are sent as HTTP responses. */
 import type { Problem } from "./api.js";
 
-/** Thrown by whatever handles a request; the router turns it into `application/problem+json`. */
+/** Thrown by request handlers; the router sends it as `application/problem+json`. */
 export class HttpProblem extends Error {
   override readonly name = "HttpProblem";
   readonly status: number;
   readonly code: Problem["code"];
-  /** What the problem says besides: the present holder, the state of the store. */
+  /** Additional fields: the current holder, the permits, the state of the store. */
   readonly facts: Partial<Pick<Problem, "holder" | "permits" | "store">>;
   readonly headers: Readonly<Record<string, string>>;
 
-  /** @param detail  one or two sentences for the person who reads it; no secrets */
+  /** @param detail  one or two sentences for the user; no secrets */
   constructor(
     status: number,
     code: Problem["code"],
@@ -24,7 +24,7 @@ export class HttpProblem extends Error {
     this.headers = more.headers ?? {};
   }
 
-  /** The document. */
+  /** The response body. */
   toJSON(): Problem {
     const { status, code, message: detail, facts } = this;
     return { type: "about:blank", title: TITLES[status] ?? "Error", status, detail, code, ...facts };
@@ -47,7 +47,7 @@ const TITLES: Readonly<Record<number, string>> = {
   503: "Service Unavailable",
 };
 
-/** A wrong request: says which field, and what it must be. */
+/** The error for an invalid request; `detail` names the field and the allowed values. */
 export function badRequest(detail: string): HttpProblem {
   return new HttpProblem(400, "bad-request", detail);
 }

@@ -1,4 +1,6 @@
-/** Reads the requested topics from Redis and makes their views. Remembers only what a single read cannot show. */
+/**
+ * Reads the requested topics from Redis and builds their views. Keeps only state that a single read cannot provide.
+ */
 import { type LockEntry, type LockKind, type Surveyed, surveyAll } from "holdfast/admin";
 import type { ClientView, GraceView, LockRow, RedisAnswer, Topic } from "./api.js";
 import type { Backend } from "./backend.js";
@@ -15,9 +17,9 @@ import type { KeptRow, LockDetail, Snapshot } from "./snapshot.js";
 import { idOf, type Redaction, rowOf, type ViewContext, waitersOf } from "./views.js";
 import { Waits } from "./waits.js";
 
-/** Locks that the list follows; beyond it there are pages with a cursor. */
+/** The most locks in the list; for more, there are pages with a cursor. */
 export const MOST_FOLLOWED = 10_000;
-/** INFO is no secret, but it is long. */
+/** Interval for INFO, whose output is long. */
 const FACTS_EVERY_MS = 5_000;
 
 /** The topics and locks to read. */
@@ -28,10 +30,10 @@ export interface Wanted {
 
 const RECORDS_EVERY_MS = 5_000;
 
-/** Pages of one kind read only that kind: it is less to read, and among many locks none of it is left out. */
+/** The kind that a page needs. Reading only that kind is faster, and the limit then applies to that kind alone. */
 const KIND_OF: Partial<Record<Topic, LockKind>> = { semaphores: "semaphore", elections: "election" };
 
-/** What these topics need to know of all locks; undefined if nothing. @throws as the library */
+/** Reads the locks that these topics need; undefined if none. @throws the errors of the library */
 async function surveyFor(
   { holdfast }: Backend,
   topics: ReadonlySet<Topic>,
@@ -52,10 +54,10 @@ export function lockKey({ kind, name, key }: LockPlace): string {
   return idOf({ kind, name, key });
 }
 
-/** See the file header. */
+/** Reads topics and builds views. */
 export class Reader {
   readonly #contention = new Contention();
-  /** For locks that are watched in detail while no viewer watches the list. */
+  /** Contention of watched locks while the list has no viewers. */
   readonly #ofWatched = new Contention();
   readonly #redact: Redaction;
   readonly #clock = new ClockFollower();
@@ -69,28 +71,28 @@ export class Reader {
     this.#redact = redact;
   }
 
-  /** The server's clock, as far as it is known; else ours. */
+  /** The server's clock if known, otherwise local time. */
   nowMs(): number {
     return this.#clock.nowMs();
   }
 
-  /** Nobody watches any more. */
+  /** Discards the state when there are no more viewers. */
   forget(): void {
     this.#waits.keep([]);
     this.#facts = undefined;
     this.#known = undefined;
   }
 
-  /** How entries that are read now are shown. */
+  /** The settings for views of entries read now. */
   context(): ViewContext {
     return { redact: this.#redact, nowMs: this.nowMs() };
   }
 
-  /** Reads it. @throws as the library */
+  /** Reads the wanted topics. @throws the errors of the library */
   async at(backend: Backend, { topics, locks }: Wanted, before: Snapshot): Promise<Snapshot> {
     const reading = await this.#clock.read(backend.servers());
     if (reading !== undefined) this.#roundTrips.record(this.nowMs(), reading.roundTripMs);
-    // Whoever has just opened the list gets the first page of it, and the rest when that is read.
+    // A new viewer of the list gets its first page immediately, and the rest when it has been read.
     const isFirst = topics.size === 1 && topics.has("locks") && before.rows === null;
     const begunMs = performance.now();
     const [all, grace, clients] = await Promise.all([
@@ -98,7 +100,7 @@ export class Reader {
       topics.has("redis") || locks.length > 0 ? readGrace(backend, this.nowMs()) : null,
       topics.has("clients") || locks.length > 0 ? this.#clientsOf(backend) : undefined,
     ]);
-    // Without the servers themselves, how long a list takes is the only thing that can be timed.
+    // Without server clients, the read of the list is the only round trip that can be measured.
     if (reading === undefined && all !== undefined) this.#roundTrips.record(this.nowMs(), performance.now() - begunMs);
     const context = this.context();
     const entries = all?.locks;
@@ -106,7 +108,7 @@ export class Reader {
     const details = await this.#details(backend, locks, { before, grace, clients, rows });
     const redis = topics.has("redis") ? await this.#redis(backend, grace) : null;
     return {
-      // After all of it was read: what it tells of has happened by then.
+      // Taken after all reads, so that everything in the snapshot happened before this instant.
       atMs: this.nowMs(),
       rows: topics.has("locks") ? rows : null,
       isCut: all?.isComplete === false,
@@ -169,7 +171,7 @@ export class Reader {
     return new Map(details);
   }
 
-  /** One lock in detail, whether or not it is watched. @throws as the library */
+  /** Reads one lock in detail, watched or not. @throws the errors of the library */
   async detail(
     backend: Backend,
     place: LockPlace,
@@ -189,13 +191,13 @@ export class Reader {
     });
   }
 
-  /** What `detail` needs besides, for one that is not watched. @throws as the library */
+  /** Reads what `detail` needs for a lock that is not watched. @throws the errors of the library */
   async around(backend: Backend): Promise<{ readonly grace: GraceView | null; readonly clients: KnownClients }> {
     const [grace, clients] = await Promise.all([readGrace(backend, this.nowMs()), this.#clientsOf(backend)]);
     return { grace, clients };
   }
 
-  /** Finding the records goes through all keys, and a client writes its own every 20 s. */
+  /** Caches the client records: finding them scans all keys, and clients write them only every 20 s. */
   async #clientsOf({ holdfast }: Backend): Promise<KnownClients> {
     const known = this.#known;
     if (known !== undefined && performance.now() - known.readMs < RECORDS_EVERY_MS) return known.clients;

@@ -1,4 +1,4 @@
-/** The GET routes of the API: each reads, changes nothing, and shows what its viewer may see. */
+/** The GET routes of the API. They change nothing and show only what the viewer may see. */
 import { LOCK_KINDS, survey } from "holdfast/admin";
 import type { Viewer } from "./access.js";
 import type { DeadlockView, LockRow, Stamped } from "./api.js";
@@ -16,10 +16,10 @@ import { send, sendJson } from "./respond.js";
 import { rowOf } from "./views.js";
 import { Visibility } from "./visibility.js";
 
-/** Answers one request of a visitor who may look. */
+/** Handles one request of an authorized viewer. */
 export type Read = (core: Core, exchange: Exchange, viewer: Viewer) => Promise<void>;
 
-/** By path. */
+/** The routes, by path. */
 export const READS: Readonly<Record<string, Read>> = {
   "api/locks": locks,
   "api/lock": async (core, exchange, viewer) => {
@@ -68,7 +68,7 @@ export const READS: Readonly<Record<string, Read>> = {
     send(exchange.res, 200, headers, csvOf(rows));
   },
   "api/redis": async (core, { res }) => {
-    // The one page that is also for when it is down.
+    // This page must also work while Redis is down.
     const found = await core.poller.fresh(["redis"]).catch((error: unknown) => {
       if (error instanceof HttpProblem && error.code === "redis-down") return undefined;
       throw error;
@@ -85,14 +85,14 @@ export const READS: Readonly<Record<string, Read>> = {
     sendJson(res, { ...stamp(core), store: core.link.store, ...(found?.redis ?? unknown) });
   },
   "api/doctor": async (core, { res }, viewer) => {
-    // Findings name keys, whoever they belong to.
+    // Findings may name keys of any tenant, so they need their own permission.
     if (!(await viewer.may("doctor", undefined)))
       throw new HttpProblem(403, "forbidden", `${viewer.who} may not ask the doctor.`);
     sendJson(res, { ...stamp(core), ...core.doctor.last });
   },
 };
 
-/** GET api/lock/:kind/:name, for those who type an address. @throws HttpProblem 400 */
+/** GET api/lock/:kind/:name, for URLs typed by hand. @throws HttpProblem 400 */
 export async function lockByPath(
   core: Core,
   exchange: Exchange,
@@ -103,12 +103,12 @@ export async function lockByPath(
   await lock(core, exchange, viewer, placeOf({ kind, name, key: exchange.query.get("key") }));
 }
 
-/** What every document begins with. */
+/** The first fields of every document. */
 export function stamp({ reader }: Core): Stamped {
   return { v: 1, atMs: reader.nowMs() };
 }
 
-/** One lock as its viewer may see it, read now. @throws as the library */
+/** Reads one lock for a viewer. @throws the errors of the library */
 export async function readLock(core: Core, place: LockPlace, viewer: Viewer): Promise<ReturnType<typeof lockAnswer>> {
   const { reader, link, allow } = core;
   const detail = await link.use(async (backend) => {
@@ -120,7 +120,7 @@ export async function readLock(core: Core, place: LockPlace, viewer: Viewer): Pr
 
 async function lock(core: Core, { res }: Exchange, viewer: Viewer, place: LockPlace): Promise<void> {
   if (!(await new Visibility(viewer).ofName(place.name))) {
-    // As for a name that is not there at all: whether it is, is not told either.
+    // The same response as for a lock that does not exist, so that it does not reveal which names exist.
     throw new HttpProblem(403, "forbidden", "You may not see a lock of that name.");
   }
   sendJson(res, await readLock(core, place, viewer));

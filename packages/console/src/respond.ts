@@ -1,10 +1,10 @@
-/** Answers, and the headers that each of them has. */
+/** Sends responses with their common headers. */
 import type { ServerResponse } from "node:http";
 import type { HttpProblem } from "./problem.js";
 
 /**
- * Of every answer. Nothing but our own files may run, be loaded, or be asked; no page may frame us; and a form that a broken
- * script failed to catch is sent nowhere.
+ * Security headers of every response. Only the console's own files may run, load or be requested; no page may frame
+ * the console; and forms cannot be submitted without the script.
  */
 const HEADERS: Readonly<Record<string, string>> = {
   "Content-Security-Policy":
@@ -17,7 +17,10 @@ const HEADERS: Readonly<Record<string, string>> = {
   "X-Frame-Options": "DENY",
 };
 
-/** Puts them on. What a framework said about other origins is taken off: no page but ours may read this. */
+/**
+ * Sets the security headers. Removes CORS headers that a framework has set, because only the console's own page may
+ * read responses.
+ */
 export function protect(res: ServerResponse): void {
   for (const [name, value] of Object.entries(HEADERS)) res.setHeader(name, value);
   res.removeHeader("Access-Control-Allow-Origin");
@@ -25,7 +28,7 @@ export function protect(res: ServerResponse): void {
   res.removeHeader("X-Powered-By");
 }
 
-/** A whole answer. */
+/** Sends a complete response. */
 export function send(
   res: ServerResponse,
   status: number,
@@ -39,7 +42,7 @@ export function send(
   res.end(bytes);
 }
 
-/** A document of the API. */
+/** Sends a JSON document. */
 export function sendJson(
   res: ServerResponse,
   document: object,
@@ -49,7 +52,7 @@ export function sendJson(
   send(res, 200, { ...own, ...headers }, JSON.stringify(document));
 }
 
-/** What went wrong. */
+/** Sends an error. */
 export function sendProblem(res: ServerResponse, problem: HttpProblem): void {
   const own = { "Content-Type": "application/problem+json; charset=utf-8", "Cache-Control": "no-store" };
   send(res, problem.status, { ...own, ...problem.headers }, JSON.stringify(problem));

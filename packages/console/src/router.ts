@@ -1,6 +1,6 @@
 /**
- * From a request to whoever answers it. Everything passes the same gates in the same order: the name we were called by, the site
- * that asks, who it is, and for changes that our own page sent it. What is not allowed is not routed at all.
+ * Routes requests. Every request passes the same checks in the same order: host name, requesting site, visitor, and
+ * for changes the origin and CSRF token. Actions that are not allowed have no route.
  */
 import type { ServerResponse } from "node:http";
 import type { Viewer } from "./access.js";
@@ -18,7 +18,7 @@ import { StreamView } from "./stream-view.js";
 import { version } from "./version.js";
 import { Visibility } from "./visibility.js";
 
-/** Answers. Never rejects. */
+/** Handles a request. Never rejects. */
 export async function handle(core: Core, req: ConsoleRequest, res: ServerResponse): Promise<void> {
   try {
     protect(res);
@@ -35,7 +35,7 @@ async function route(core: Core, exchange: Exchange): Promise<void> {
   const { path, method, res } = exchange;
   if (core.allowHosts !== undefined) checkHost(exchange, core.allowHosts);
   if (path === undefined) {
-    // Files are named relative to the page, so the page must be in its folder.
+    // The pages use relative URLs, so the path must end with a slash.
     const last = core.basePath.slice(core.basePath.lastIndexOf("/") + 1);
     send(res, 308, { Location: `${last}/`, "Content-Type": "text/plain; charset=utf-8" }, "");
     return;
@@ -72,7 +72,7 @@ async function session(core: Core, exchange: Exchange): Promise<void> {
   sendJson(exchange.res, sessionAnswer(core, await core.access.viewerOf(exchange)));
 }
 
-/** A stranger is told how to sign in and nothing else, but for the word on the badge: it is there to be seen. */
+/** The session. A visitor who is not signed in learns only how to sign in, and the environment badge. */
 function sessionAnswer(core: Core, viewer: Viewer | undefined): SessionAnswer {
   return {
     ...stamp(core),
@@ -140,7 +140,7 @@ async function runDoctor(core: Core, exchange: Exchange, viewer: Viewer): Promis
 
 async function act(core: Core, exchange: Exchange, viewer: Viewer, name: string): Promise<void> {
   const action = Object.hasOwn(ACTION_TABLE, name) ? ACTION_TABLE[name] : undefined;
-  // As if it did not exist: a console that may not do it has no such route.
+  // A console that does not allow the action has no such route.
   if (action === undefined || !core.allow.includes(action.needs)) throw notFound();
   only("POST", exchange.method);
   checkChange(exchange, viewer);
@@ -159,14 +159,14 @@ async function act(core: Core, exchange: Exchange, viewer: Viewer, name: string)
   sendJson(exchange.res, answer);
 }
 
-/** A change that a browser sends comes from our own page, and from this login of it. */
+/** Checks that a change from a browser comes from the console's own page and this session. */
 function checkChange(exchange: Exchange, viewer: Viewer): void {
   if (!viewer.isAmbient) return;
   checkOrigin(exchange);
   checkCsrf(exchange, viewer.csrf);
 }
 
-/** An answer that was lost is no "no". */
+/** Turns a lost reply into an error that says that the outcome is unknown. */
 function unknownOutcome(error: unknown): unknown {
   const cause =
     error instanceof HttpProblem ? (error.cause as { readonly mayHaveRun?: unknown } | undefined) : undefined;
@@ -193,7 +193,9 @@ function notFound(): HttpProblem {
   return new HttpProblem(404, "not-found", "No such page.");
 }
 
-/** What a person may be told of an error: those of the library say what may be assumed, and others are ours to find out about. */
+/**
+ * The error to show. Errors of the library are shown with their message; all others are internal and only reported.
+ */
 function problemOf(error: unknown): HttpProblem {
   if (error instanceof HttpProblem) return error;
   const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };

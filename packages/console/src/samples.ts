@@ -1,18 +1,18 @@
-/** What the console has seen of late, in memory and bounded: how many waited for each lock, and how long the server took. */
+/** Recent measurements, kept in memory with a bounded size: the waiters of each lock, and round-trip times. */
 import { type LatencySample, SAMPLE_SPAN_MS, type Samples } from "./api.js";
 
 const SPANS = 30;
 const MOST_NAMES = 10_000;
 const MOST_ROUND_TRIPS = 300;
 
-/** How many waited, for each lock that anybody has waited for in the last 30 spans. */
+/** The number of waiters of each lock that had any in the last 30 intervals. */
 export class Contention {
-  /** By lock: span number and the most that were seen in it, oldest first. */
+  /** By lock: interval number and maximum of that interval, oldest first. */
   readonly #seen = new Map<string, Map<number, number>>();
   #firstSpan = 0;
   #lastSpan = 0;
 
-  /** A new look begins. Spans that nobody looked at are not made up: a gap forgets what was before. */
+  /** Starts a new read. If intervals were not observed, the samples before the gap are discarded. */
   begin(nowMs: number): void {
     const span = Math.floor(nowMs / SAMPLE_SPAN_MS);
     if (span > this.#lastSpan + 1 || span < this.#lastSpan) {
@@ -27,7 +27,7 @@ export class Contention {
     }
   }
 
-  /** So many wait for it now. */
+  /** Records the number of waiters of a lock. */
   record(id: string, waiters: number): void {
     if (waiters === 0) return;
     let spans = this.#seen.get(id);
@@ -39,7 +39,7 @@ export class Contention {
     spans.set(this.#lastSpan, Math.max(waiters, spans.get(this.#lastSpan) ?? 0));
   }
 
-  /** See `Samples`. */
+  /** The samples of a lock, see `Samples`. */
   of(id: string): Samples {
     const spans = this.#seen.get(id);
     if (spans === undefined) return [];
@@ -47,23 +47,23 @@ export class Contention {
     return Array.from({ length: this.#lastSpan - first + 1 }, (_, i) => spans.get(first + i) ?? 0);
   }
 
-  /** How many locks it remembers. */
+  /** The number of locks with samples. */
   get size(): number {
     return this.#seen.size;
   }
 }
 
-/** The last round trips. */
+/** The last round-trip times. */
 export class RoundTrips {
   readonly #samples: LatencySample[] = [];
 
-  /** One was made. */
+  /** Records a round trip. */
   record(atMs: number, ms: number): void {
     this.#samples.push({ atMs, ms: Math.round(ms * 100) / 100 });
     if (this.#samples.length > MOST_ROUND_TRIPS) this.#samples.shift();
   }
 
-  /** Oldest first. */
+  /** All round trips, oldest first. */
   all(): readonly LatencySample[] {
     return [...this.#samples];
   }

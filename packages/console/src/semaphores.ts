@@ -1,10 +1,10 @@
-/** The page of semaphores. */
+/** The semaphores page. */
 import type { LockEntry } from "holdfast/admin";
 import type { SemaphoreView } from "./api.js";
 import type { KeptRow, Snapshot } from "./snapshot.js";
 import { holdersOf, idOf, permitsOf, rowOf, type ViewContext } from "./views.js";
 
-/** Of all locks, those that are semaphores; by name, so that a list does not jump. */
+/** The semaphores among all locks, sorted by name so that the list stays stable. */
 export function semaphoreViews(
   entries: readonly LockEntry[],
   rows: ReadonlyMap<string, KeptRow> | null,

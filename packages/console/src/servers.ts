@@ -1,18 +1,18 @@
-/** What servers say of themselves: their clock, and what INFO tells. */
+/** Queries servers for their clock and their INFO. */
 import type { NodeView } from "./api.js";
 import type { ServerClient } from "./backend.js";
 
-/** A look at a server's clock. */
+/** A reading of a server's clock. */
 export interface ClockReading {
-  /** The server's clock less ours, in ms. */
+  /** The server's clock minus local time, in ms. */
   readonly skewMs: number;
   readonly roundTripMs: number;
 }
 
-/** A client library may wait for a connection for as long as it takes; whoever looks at a page does not. */
+/** Timeout of a query. A client library may wait for a connection without limit, but a page must not. */
 const ANSWER_MS = 5_000;
 
-/** Asks one server. @throws as the client, or that it does not answer */
+/** Sends a command to one server. @throws the client's error, or an error after the timeout */
 async function asked(server: ServerClient, command: string): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
@@ -26,7 +26,7 @@ async function asked(server: ServerClient, command: string): Promise<unknown> {
   }
 }
 
-/** Compares clocks at the middle of a round trip. @throws as the client */
+/** Reads a server's clock; assumes that it was read in the middle of the round trip. @throws the client's error */
 export async function readClock(server: ServerClient): Promise<ClockReading> {
   const begunMs = performance.now();
   const sentAtMs = Date.now();
@@ -36,7 +36,7 @@ export async function readClock(server: ServerClient): Promise<ClockReading> {
   return { skewMs: Math.round(serverMs - (sentAtMs + roundTripMs / 2)), roundTripMs };
 }
 
-/** One server as the page shows it. Never rejects: what it will not tell is null. */
+/** One server as the page shows it. Never rejects: values that cannot be read are null. */
 export async function describeServer(server: ServerClient): Promise<NodeView> {
   const [info, clock] = await Promise.all([
     asked(server, "INFO").then(
@@ -74,7 +74,7 @@ function fieldsOf(text: string): Map<string, string> {
   return fields;
 }
 
-/** `slave0:ip=10.0.0.2,port=6379,state=online,offset=14,lag=1` */
+/** Parses `slave0:ip=10.0.0.2,port=6379,state=online,offset=14,lag=1`. */
 function replicasOf(info: ReadonlyMap<string, string>): NodeView["replicas"] {
   return [...info].flatMap(([field, value]) => {
     if (!/^slave\d+$/.test(field)) return [];

@@ -1,35 +1,35 @@
 /**
- * Who has signed in, in a cookie that only we can have written: nothing is remembered here, so there is nothing to fill up.
+ * Sessions in a signed cookie. The server stores nothing, so sessions cannot exhaust its memory.
  *
- * The key is this process's own unless one is given: a cookie that leaks says nothing about the token, and restarting the
- * console signs everybody out.
+ * The signing key is random unless a secret is given: a leaked cookie reveals nothing about the token, and a restart
+ * of the console signs everyone out.
  */
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 
-/** A day at work. */
+/** How long a session lasts: a working day. */
 const LASTS_MS = 12 * 3_600_000;
 
-/** What a cookie says. */
+/** The contents of a cookie. */
 export interface Session {
   readonly who: string;
-  /** What a page must send in X-Holdfast-CSRF. Another page cannot read it. */
+  /** The CSRF token, sent as X-Holdfast-CSRF. Pages of other origins cannot read it. */
   readonly csrf: string;
   readonly endsAtMs: number;
 }
 
-/** See the file header. */
+/** Signs and verifies session cookies. */
 export class Sessions {
   readonly #key: Buffer;
   readonly #now: () => number;
 
-  /** @param secret  shared by processes that must know each other's cookies; else random */
+  /** @param secret  shared by processes that must accept each other's cookies; random if absent */
   constructor(now: () => number, secret?: string) {
     this.#now = now;
     this.#key =
       secret === undefined ? randomBytes(32) : Buffer.from(hkdfSync("sha256", secret, "", "holdfast console", 32));
   }
 
-  /** A new session, as the value of a cookie. */
+  /** Starts a session. @returns the value of its cookie */
   begin(who: string): { readonly cookie: string; readonly session: Session } {
     const endsAtMs = this.#now() + LASTS_MS;
     const said = Buffer.from(JSON.stringify([who, endsAtMs, randomBytes(12).toString("base64url")])).toString(
@@ -38,16 +38,16 @@ export class Sessions {
     return { cookie: `${said}.${this.#sign("session", said)}`, session: this.#sessionOf(said, who, endsAtMs) };
   }
 
-  /** What the cookie says; undefined if it is over, or not ours. */
+  /** The session of a cookie; undefined if it has ended or its signature is invalid. */
   read(cookie: string): Session | undefined {
     const [said = "", signature = ""] = cookie.split(".");
     if (!areEqual(signature, this.#sign("session", said))) return undefined;
-    // Whoever has signed it was us.
+    // The signature is valid, so the format can be trusted.
     const [who, endsAtMs] = JSON.parse(Buffer.from(said, "base64url").toString()) as [string, number];
     return endsAtMs > this.#now() ? this.#sessionOf(said, who, endsAtMs) : undefined;
   }
 
-  /** What a page must send that signed in by other means than our cookie. */
+  /** The CSRF token for a visitor that was recognized by other means than the session cookie. */
   csrfFor(who: string): string {
     return this.#sign("csrf", `mounted ${who}`);
   }
@@ -61,7 +61,7 @@ export class Sessions {
   }
 }
 
-/** Takes as long whatever the difference is, and for any lengths. */
+/** Compares two strings of any length in constant time. */
 export function areEqual(left: string, right: string): boolean {
   const key = randomBytes(32);
   const digest = (text: string): Buffer => createHmac("sha256", key).update(text).digest();

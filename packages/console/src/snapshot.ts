@@ -1,4 +1,4 @@
-/** What one look at everything has found, and what is different from the look before. */
+/** The result of one read of all topics, and the difference between two reads. */
 import type {
   ClientView,
   ElectionView,
@@ -10,23 +10,23 @@ import type {
   Topic,
 } from "./api.js";
 
-/** A lock in detail, but for what depends on who looks. */
+/** The details of a lock, except for the fields that depend on the viewer. */
 export type LockDetail = Omit<LockAnswer, "v" | "atMs" | "actions">;
 
-/** A row of the list, and its text, by which changes are found. */
+/** A row of the list with its JSON, which is compared to find changes. */
 export interface KeptRow {
   readonly row: LockRow;
   readonly text: string;
 }
 
-/** Everything, as of one look. What was not looked at is null. */
+/** The state of all topics after one read. Topics that were not read are null. */
 export interface Snapshot {
   readonly atMs: number;
   readonly rows: ReadonlyMap<string, KeptRow> | null;
   readonly isCut: boolean;
-  /** The rows are the first page of the list, and the rest is being read. */
+  /** True if the rows are only the first page of the list, and the rest is being read. */
   readonly isPartial: boolean;
-  /** Of locks that are watched, by `lockKey`. */
+  /** Details of the watched locks, by `lockKey`. */
   readonly details: ReadonlyMap<string, LockDetail>;
   readonly clients: readonly ClientView[] | null;
   readonly semaphores: readonly SemaphoreView[] | null;
@@ -34,7 +34,7 @@ export interface Snapshot {
   readonly redis: Omit<RedisAnswer, "v" | "atMs" | "store"> | null;
 }
 
-/** Before the first look. */
+/** The snapshot before the first read. */
 export const NOTHING: Snapshot = {
   atMs: 0,
   rows: null,
@@ -47,13 +47,13 @@ export const NOTHING: Snapshot = {
   redis: null,
 };
 
-/** Whether that topic was read. Details of locks are always read. */
+/** Whether a topic was read. Details of locks are always read. */
 export function hasTopic(snapshot: Snapshot, topic: Topic): boolean {
   if (topic === "lock") return true;
   return snapshot[topic === "locks" ? "rows" : topic] !== null;
 }
 
-/** The result of a read of some topics, with the others as they were before. */
+/** Combines a read of some topics with the previous state of all others. */
 export function completed(found: Snapshot, before: Snapshot): Snapshot {
   const { rows, isCut, isPartial } = found.rows === null ? before : found;
   return {
@@ -66,7 +66,7 @@ export function completed(found: Snapshot, before: Snapshot): Snapshot {
   };
 }
 
-/** What is different. Absent: nothing. */
+/** The difference between two snapshots. Absent topics have not changed. */
 export interface Change {
   readonly atMs: number;
   readonly store?: StoreView;
@@ -82,7 +82,7 @@ export interface Change {
   readonly redis?: NonNullable<Snapshot["redis"]>;
 }
 
-/** What is different between two looks; undefined if nothing is. */
+/** The difference between two snapshots; undefined if there is none. */
 export function changeOf(before: Snapshot, after: Snapshot): Change | undefined {
   const change = {
     ...locksChanged(before, after),

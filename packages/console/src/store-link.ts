@@ -1,8 +1,8 @@
 /**
- * The way to Redis, and what is known of it: up, or down since when, why, and when it is tried again.
+ * The connection to Redis and its state: up, or down with the start, the cause and the time of the next attempt.
  *
- * The console starts and stays up without Redis. Whoever needs it goes through `use`, which notes what became of it; while it is
- * down nobody waits for it in vain: only one tries, when it is time.
+ * The console starts and stays up without Redis. All access goes through `use`, which records the outcome. While
+ * Redis is down, calls fail immediately, except for the one that makes the next attempt.
  */
 import type { StoreView } from "./api.js";
 import type { Backend, Link } from "./backend.js";
@@ -13,7 +13,7 @@ import { isTrouble, isWrongType, troubleOf } from "./trouble.js";
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
 
-/** See the file header. */
+/** Tracks whether Redis is reachable. */
 export class StoreLink {
   readonly #link: Link;
   readonly #now: () => number;
@@ -23,32 +23,32 @@ export class StoreLink {
   #connecting: Promise<Backend> | undefined;
   #store: StoreView;
   #nextTryMs = 0;
-  /** Told when it goes up or down, and after each attempt. */
+  /** Called when the state changes, and after each attempt. */
   onChange: (store: StoreView) => void = () => {};
 
-  /** @param now  the server's clock, as far as it is known */
+  /** @param now  the server's clock if known */
   constructor(link: Link, now: () => number) {
     this.#link = link;
     this.#now = now;
     this.#store = { state: "connecting", address: link.address };
   }
 
-  /** What is known. */
+  /** The current state. */
   get store(): StoreView {
     return this.#store;
   }
 
-  /** What it stands on, if it has ever been reached. */
+  /** The backend; undefined before the first successful connection. */
   get backend(): Backend | undefined {
     return this.#backend;
   }
 
-  /** How long until it may be tried again, in ms; 0 if it is up. Not by a clock that somebody may set. */
+  /** Time until the next attempt, in ms; 0 if it is up. Uses a monotonic clock. */
   get pauseMs(): number {
     return this.#store.state === "down" ? Math.max(0, this.#nextTryMs - performance.now()) : 0;
   }
 
-  /** Does something with Redis. @throws HttpProblem 503  it is down; else what `work` throws */
+  /** Runs `work` with Redis. @throws HttpProblem 503  Redis is down; also the errors of `work` */
   async use<Result>(work: (backend: Backend) => Promise<Result>): Promise<Result> {
     if (this.#closing.signal.aborted) throw new HttpProblem(503, "closed", "The console is closing.");
     if (this.pauseMs > 0) throw this.#problem();
@@ -71,7 +71,7 @@ export class StoreLink {
     }
   }
 
-  /** Gives the way up. */
+  /** Closes the connection. */
   async close(): Promise<void> {
     this.#closing.abort(new Error("the console is closing"));
     await this.#connecting?.catch(() => {});

@@ -1,4 +1,4 @@
-/** What one viewer is told of what was found: of its topics, what it may see. */
+/** Filters snapshots and changes for one viewer: its topics, limited to what it may see. */
 import type { Viewer } from "./access.js";
 import type { ActionName, LockAnswer, LocksState, StreamChange, StreamState, Topic } from "./api.js";
 import { lockAnswer } from "./lock-answer.js";
@@ -9,7 +9,7 @@ import type { Change, LockDetail, Snapshot } from "./snapshot.js";
 import type { StoreLink } from "./store-link.js";
 import { Visibility } from "./visibility.js";
 
-/** What it is made of. */
+/** The parts of a view. */
 export interface StreamViewParts {
   readonly viewer: Viewer;
   readonly topics: ReadonlySet<Topic>;
@@ -20,7 +20,7 @@ export interface StreamViewParts {
   readonly nowMs: () => number;
 }
 
-/** See the file header. */
+/** The view of one viewer. */
 export class StreamView {
   readonly #parts: StreamViewParts;
   readonly #visibility: Visibility;
@@ -30,12 +30,12 @@ export class StreamView {
     this.#visibility = new Visibility(parts.viewer);
   }
 
-  /** Whether its viewer may still look. */
+  /** Whether the viewer still has access. */
   isAllowed(): Promise<boolean> {
     return this.#parts.viewer.may("view", undefined);
   }
 
-  /** The whole as it is at the moment of this call; not complete if a topic was not looked at yet. */
+  /** The complete state at this moment; `isComplete` is false if a topic was not read yet. */
   state(): { readonly isComplete: boolean; readonly data: Promise<StreamState> } {
     const { topics, poller, lock } = this.#parts;
     const { snapshot } = poller;
@@ -51,7 +51,7 @@ export class StreamView {
     return { isComplete: [...topics].every((topic) => has[topic]), data: this.#stateOf(snapshot, detail) };
   }
 
-  /** What of it concerns this viewer; undefined if nothing does. */
+  /** The part of a change that concerns this viewer; undefined if none. */
   async change(change: Change): Promise<StreamChange | undefined> {
     const { topics, lock, viewer } = this.#parts;
     const seen = this.#visibility;
@@ -59,7 +59,7 @@ export class StreamView {
     if (change.store !== undefined) visible.store = change.store;
     if (change.locks !== undefined && topics.has("locks")) {
       const [changed, removed] = await Promise.all([seen.rows(change.locks.changed), seen.rows(change.locks.removed)]);
-      // That something has happened to somebody else's lock is theirs to know.
+      // A change of only foreign locks is not sent, because it would reveal their activity.
       const isOurs = viewer.seesAll || changed.length + removed.length > 0;
       if (isOurs) visible.locks = { changed, removed: removed.map(({ id }) => id), isCut: change.locks.isCut };
     }

@@ -1,6 +1,7 @@
 /**
- * The event stream: each viewer gets the whole of its topics first, then what changes, each with an id. Who comes back with an id
- * that is still known gets what it missed; who comes back too late, or reads more slowly than things change, gets the whole again.
+ * The event stream. Each viewer first gets the complete state of its topics, then changes, each with an id. A viewer
+ * that reconnects with a known id gets the events that it missed. A viewer that reconnects too late or reads too
+ * slowly gets the complete state again.
  */
 import { randomBytes } from "node:crypto";
 import type { ServerResponse } from "node:http";
@@ -15,23 +16,23 @@ import type { StreamView } from "./stream-view.js";
 
 const BEAT_MS = 15_000;
 const MOST_STREAMS = 200;
-/** How long the poller goes on for a stream that has ended. */
+/** How long the poller continues after a stream has ended. */
 const LINGER_MS = 3_000;
 const MOST_LINGERING = 20;
-/** Changes that are kept for those who come back, and the rows in them. */
+/** The most changes, and rows in them, that are kept for reconnecting viewers. */
 const MOST_KEPT = 256;
 const MOST_KEPT_ROWS = 20_000;
-/** Unsent bytes from which on a reader is slow. */
+/** A stream with more unsent bytes is slow. */
 const SLOW_BYTES = 1_048_576;
-/** What a browser waits before it connects again, in ms. */
+/** How long a browser waits before it reconnects, in ms. */
 const RETRY_MS = 1_000;
 
-/** Who wants to follow what. */
+/** What a viewer subscribes to. */
 export interface Subscription {
   readonly viewer: Viewer;
   readonly topics: ReadonlySet<Topic>;
   readonly lock: LockPlace | undefined;
-  /** The id that the viewer had last; undefined if it is new. */
+  /** The last event id that the viewer has received; undefined for a new viewer. */
   readonly lastId: string | undefined;
 }
 
@@ -42,7 +43,7 @@ interface PastChange {
 
 /** All streams of a console. */
 export class Streams {
-  /** Ids of another process, or of this one before a restart, mean nothing. */
+  /** Makes the ids of another process, or of this one before a restart, invalid. */
   readonly #epoch = randomBytes(6).toString("base64url");
   readonly #poller: Poller;
   readonly #link: StoreLink;
@@ -59,12 +60,12 @@ export class Streams {
     poller.onChange = (change) => this.#publish(change);
   }
 
-  /** How many there are. */
+  /** The number of open streams. */
   get size(): number {
     return this.#open.size;
   }
 
-  /** Begins one. @throws HttpProblem 503  there are too many, or it is closed */
+  /** Opens a stream. @throws HttpProblem 503  too many streams, or the console is closed */
   open(res: ServerResponse, subscription: Subscription, view: StreamView): void {
     if (this.#isClosed) throw new HttpProblem(503, "closed", "The console is closing.");
     if (this.#open.size >= MOST_STREAMS) {
@@ -74,14 +75,14 @@ export class Streams {
     }
     res.writeHead(200, {
       "Content-Type": "text/event-stream; charset=utf-8",
-      // Neither a proxy nor a compressing middleware may hold events back.
+      // Keeps proxies and compressing middleware from buffering events.
       "Cache-Control": "no-store, no-transform",
       "X-Accel-Buffering": "no",
     });
-    // Nobody but the browser at the other end knows when this one is over.
+    // Disables the socket's idle timeout, because only the browser decides when the stream ends.
     res.socket?.setTimeout(0);
     res.socket?.setNoDelay(true);
-    // Before the poller is told: what it finds at once must not count as known to whoever has not seen it.
+    // Must run before the poller starts: a change that the poller finds right away is still new to this viewer.
     const missed = this.#missedSince(subscription.lastId);
     const stopWatching = this.#poller.watch({ topics: subscription.topics, lock: subscription.lock });
     const numbers = { idOf: (number: number) => `${this.#epoch}-${number}`, latest: () => this.#number };
@@ -93,7 +94,7 @@ export class Streams {
     stream.begin(missed);
   }
 
-  /** Ends all of them. */
+  /** Ends all streams. */
   close(): void {
     this.#isClosed = true;
     for (const stream of this.#open) stream.end();
@@ -101,7 +102,10 @@ export class Streams {
     this.#forget();
   }
 
-  /** A browser that lost its connection is back within a second or two, and then has missed little. */
+  /**
+   * Keeps polling for a moment: a browser that lost its connection reconnects within a second or two and then misses
+   * little.
+   */
   #linger(stop: () => void): void {
     this.#lingering.set(stop, setTimeout(() => this.#stop(stop), LINGER_MS).unref());
     const [oldest] = this.#lingering.keys();
@@ -115,7 +119,7 @@ export class Streams {
     if (this.#open.size === 0 && this.#lingering.size === 0) this.#forget();
   }
 
-  /** Nobody looks any more, so what happens now will never be known: no id of before is good for anything. */
+  /** Invalidates all ids when polling stops, because changes from then on are not seen. */
   #forget(): void {
     this.#kept.length = 0;
     this.#keptRows = 0;
@@ -134,7 +138,7 @@ export class Streams {
     for (const stream of this.#open) stream.publish(number, change);
   }
 
-  /** What happened since that id; undefined if that is not known any more. */
+  /** The changes since that id; undefined if they are no longer known. */
   #missedSince(id: string | undefined): readonly PastChange[] | undefined {
     const [, epoch, text] = /^([\w-]+)-(\d+)$/.exec(id ?? "") ?? [];
     const last = Number(text);
@@ -145,7 +149,7 @@ export class Streams {
   }
 }
 
-/** One viewer's stream. What it sends is sent in order: whoever decides what may be seen may take its time. */
+/** One viewer's stream. Events are sent in order, even if authorization checks take time. */
 class Stream {
   readonly #res: ServerResponse;
   readonly #view: StreamView;
@@ -154,7 +158,7 @@ class Stream {
   readonly #onEnd: () => void;
   readonly #timer: NodeJS.Timeout;
   #sending: Promise<void> = Promise.resolve();
-  /** Whether it has had all of its topics; until then it gets the whole each time. */
+  /** Whether the viewer has received all of its topics; until then it gets the complete state each time. */
   #isWhole = false;
   #isWholeDue = false;
   #isOver = false;
@@ -188,7 +192,7 @@ class Stream {
 
   publish(number: number, change: Change): void {
     if (this.#isOver) return;
-    // Changes that pile up behind a slow reader, or a slow decision, are worth less than the present state.
+    // If changes pile up behind a slow reader or a slow check, sends the current state instead.
     if (this.#waiting > 16 || this.#res.writableLength > SLOW_BYTES) this.#isWhole = false;
     if (!this.#isWhole) {
       if (this.#res.writableLength <= SLOW_BYTES) this.#whole();
@@ -200,7 +204,7 @@ class Stream {
     });
   }
 
-  /** Ends it and says so. */
+  /** Sends `end` and closes the stream. */
   end(): void {
     if (this.#isOver) return;
     this.#write("event: end\ndata: {}\n\n");
@@ -212,7 +216,7 @@ class Stream {
     if (this.#isWholeDue) return;
     this.#isWholeDue = true;
     this.#queue(async () => {
-      // From here on, what changes comes after it: the number, the state and this mark are of one moment.
+      // Changes after this point are sent separately. The id, the state and this flag belong to the same moment.
       this.#isWholeDue = false;
       const number = this.#latest();
       const { data, isComplete } = this.#view.state();
@@ -231,7 +235,7 @@ class Stream {
       });
   }
 
-  /** Whoever may look no longer is told so, within the time of one beat. */
+  /** Sends a beat. Ends the stream if the viewer no longer has access. */
   #beat(): void {
     this.#write("event: beat\ndata: {}\n\n");
     this.#queue(async () => {

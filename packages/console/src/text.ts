@@ -1,5 +1,6 @@
 /**
- * `@holdfast/console/text`: text from others, made safe to show. For our own packages; it may change in any version.
+ * `@holdfast/console/text`: makes untrusted text safe to show. For Holdfast's own packages; it may change in any
+ * version.
  */
 import type { LockEntry } from "holdfast/admin";
 import { plain } from "./plain.js";
@@ -8,20 +9,20 @@ import { shellWord } from "./shell-word.js";
 export { plain } from "./plain.js";
 export { shellWord } from "./shell-word.js";
 
-/** Up to the last `@` of the word, since a password may hold an `@` or a `/` that somebody forgot to encode. */
+/** Matches up to the last `@` of the word, because an unencoded password may contain `@` or `/`. */
 const URL_WITH_SECRET = /\b(rediss?:\/\/)(\S*)@/gi;
 
-/** Passwords that this process was given, however a message comes to repeat one. */
+/** Passwords that this process was given, in case an error message contains one. */
 const secrets = new Set<string>();
 
-/** From now on `redact` takes this out of every text; too short to tell from a word is left alone. */
+/** Makes `redact` remove this secret from every text. Secrets too short to tell from ordinary words are ignored. */
 export function keepSecret(secret: string | undefined): void {
   if (secret !== undefined && secret.length > 3) secrets.add(secret);
 }
 
 /**
- * The text with the passwords of Redis URLs, and those that were given in other ways, replaced by `***`. User names stay,
- * if they stand before a colon: what is alone before the `@` may be a password.
+ * Replaces passwords in Redis URLs, and other known secrets, with `***`. A user name is kept only if a colon follows
+ * it: a single part before the `@` may be a password.
  */
 export function redact(text: string): string {
   let shown = text.replace(URL_WITH_SECRET, (_, scheme: string, userInfo: string) => {
@@ -39,7 +40,7 @@ export function serversSentence({ holding, answered, total }: NonNullable<LockEn
   return `held on ${holding} of ${total} servers, a majority${silent}${isLast ? ". It is lost if one more fails" : ""}`;
 }
 
-/** What is wrong with a lock that cannot be read, and what frees its name; undefined if it can be. */
+/** Why a lock cannot be read, and how to free its name; undefined if it can be read. */
 export function unreadableSentence({ unreadable }: Pick<LockEntry, "unreadable">): string | undefined {
   if (unreadable === undefined) return undefined;
   if (unreadable.reason !== undefined) return `cannot be read: ${plain(unreadable.reason)}`;

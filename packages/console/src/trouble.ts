@@ -1,7 +1,7 @@
-/** What went wrong between us and Redis, in plain words, and what the doctor would say to it. */
+/** Describes Redis errors in plain words, with the doctor's hint. */
 import { redact } from "./text.js";
 
-/** For the page that is shown instead of all others. */
+/** The content of the page that replaces all others while Redis is down. */
 export interface Trouble {
   readonly error: string;
   readonly hint: string;
@@ -9,7 +9,7 @@ export interface Trouble {
 
 const UNKNOWN_HINT = "Check the log of Redis and the network between it and this console, and run holdfast doctor.";
 
-/** What client libraries say of their own working, which tells an operator nothing. */
+/** Internal messages of client libraries that do not help an operator. */
 const OF_THE_LIBRARY =
   /^(?:Command timed out|Reached the max retries|Connection is closed|Stream isn't writeable|Socket timeout)/i;
 
@@ -80,9 +80,9 @@ const HINTS: readonly (readonly [pattern: RegExp, error: string, hint: string])[
 ];
 
 /**
- * The trouble in an error of whatever client. Never has a password in it.
+ * Describes an error of any client library. Never contains a password.
  *
- * @param connectionError  why the connection is down, for errors that only say that no answer came
+ * @param connectionError  why the connection is down, for errors that only say that no reply came
  */
 export function troubleOf(error: unknown, connectionError?: unknown): Trouble {
   const texts = chainOf(error);
@@ -96,16 +96,16 @@ export function troubleOf(error: unknown, connectionError?: unknown): Trouble {
   return { error: last, hint: UNKNOWN_HINT };
 }
 
-/** Whether a key of the wrong type is in the way: Redis is up, and has said so. */
+/** Whether the error is WRONGTYPE: Redis is up, but a key has a foreign type. */
 export function isWrongType(error: unknown): boolean {
   return chainOf(error).some((text) => /\bWRONGTYPE\b/.test(text));
 }
 
-/** Whether it says that Redis cannot be reached or will not serve us, rather than that we asked something wrong. */
+/** Whether the error means that Redis is unreachable or refuses service, rather than that the request was invalid. */
 export function isTrouble(error: unknown): boolean {
   if (isWrongType(error)) return false;
   const { code, name } = (error ?? {}) as { readonly code?: unknown; readonly name?: unknown };
-  // 69 and 77: the frame's own words for it, when it could not connect.
+  // 69 and 77 are the CLI's exit codes for a failed connection.
   return (
     code === "ERR_LOCK_STORE" ||
     code === "ERR_LOCK_QUORUM" ||

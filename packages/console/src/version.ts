@@ -1,10 +1,10 @@
-/** Which release this is. */
+/** The version of the package. */
 import { existsSync, readFileSync } from "node:fs";
 
-/** The packages that this file can be part of: it is bundled into the command line too. */
+/** The packages that can contain this file; it is also bundled into the CLI. */
 const PACKAGES = ["@holdfast/console", "@holdfast/cli"];
 
-/** The version of the package, from its manifest; empty if the manifest cannot be found. */
+/** The version from the package's manifest; empty if the manifest cannot be found. */
 export function version(): string {
   for (const up of ["../package.json", "../../package.json", "../../../package.json"]) {
     const manifest = new URL(up, import.meta.url);

@@ -1,33 +1,36 @@
 /**
- * From what the library tells to what the pages are told.
+ * Converts entries of the library into the API's format.
  *
- * Whatever is hidden is left out here, so that no later step can let it slip. Ends of leases become instants, and an instant that
- * was told before is told again while it is about right: what nobody touched must not look changed.
+ * Redacted values are removed here, so that no later step can leak them. Remaining lease times become instants. An
+ * instant is reused while it is approximately right, so that unchanged rows stay equal.
  */
 import type { EntryHolder, EntryWaiter, LockEntry } from "holdfast/admin";
 import type { HolderView, LeaderView, LockRow, PauseView, PermitsView, Samples, WaiterView } from "./api.js";
 
-/** What `--redact` hides. */
+/** The fields that `--redact` hides. */
 export type Redaction = ReadonlySet<"label" | "value">;
 
-/** How rows are made. */
+/** The settings for rows. */
 export interface ViewContext {
   readonly redact: Redaction;
   /** The server's clock when the entries were read, in ms since 1970. */
   readonly nowMs: number;
 }
 
-/** By how much the end of a lease may be told wrong, rather than anew: no eye sees it on a bar. */
+/**
+ * A lease end that differs less than this from the previous one is not updated, because the difference is invisible
+ * on a bar.
+ */
 const SAME_END_MS = 500;
-/** Holders in a row of the list. */
+/** The most holders in a row of the list. */
 const IN_A_ROW = 3;
 
-/** Identifies a lock. */
+/** The id of a lock. */
 export function idOf({ kind, name, key }: Pick<LockEntry, "kind" | "name" | "key">): string {
   return `${kind}${key === undefined ? "" : "-key"}:${name}`;
 }
 
-/** One line of the list. @param before  the line that was shown last */
+/** A row of the list. @param before  the row shown last */
 export function rowOf(
   entry: LockEntry,
   context: ViewContext,
@@ -59,12 +62,12 @@ export function rowOf(
   };
 }
 
-/** All who wait for it, those who wait for a condition of it included. */
+/** The number of waiters, including those of the lock's conditions. */
 export function waitersOf({ waiterCount, conditions }: LockEntry): number {
   return conditions.reduce((sum, condition) => sum + condition.waiterCount, waiterCount);
 }
 
-/** Holds. @param before  those that were shown last */
+/** The holders. @param before  the holders shown last */
 export function holdersOf(
   holders: readonly EntryHolder[],
   context: ViewContext,
@@ -100,33 +103,33 @@ export function queueOf(
   }));
 }
 
-/** Who leads an election; null if nobody does. */
+/** The leader of an election; null if there is none. */
 export function leaderOf(entry: LockEntry, context: ViewContext, before?: LeaderView | null): LeaderView | null {
   const [holder] = holdersOf(entry.holders.slice(0, 1), context, before == null ? [] : [before]);
   if (entry.leader === undefined || holder === undefined) return null;
   return { ...holder, value: context.redact.has("value") ? null : entry.leader.value, term: entry.leader.term };
 }
 
-/** Of a semaphore; null for all other kinds. */
+/** The permits of a semaphore; null for other kinds. */
 export function permitsOf({ permits }: LockEntry): PermitsView | null {
   if (permits === undefined) return null;
   const { used, limit } = permits;
   return { used, limit: limit ?? null, isOver: limit !== undefined && used > limit };
 }
 
-/** Who keeps it shut; null if nobody does. */
+/** The pause of a lock; null if it is not paused. */
 export function pauseOf({ pause }: LockEntry): PauseView | null {
   if (pause === undefined) return null;
   const { by, label, sinceAtMs, untilAtMs = null } = pause;
   return { by, reason: label, sinceAtMs, untilAtMs, id: `${sinceAtMs}/${untilAtMs ?? ""}/${by}` };
 }
 
-/** The owner's id as pages see it: its last part is the label. */
+/** The owner id that pages see, without its label (the last part) if labels are redacted. */
 export function publicOwner(owner: string, redact: Redaction): string {
   return redact.has("label") && isOurs(owner) ? owner.split("/").slice(0, 4).join("/") : owner;
 }
 
-/** Of which client a claim is; null if it is none of ours. */
+/** The client id in an owner id; null for foreign owners. */
 export function clientIdOf(owner: string): string | null {
   return isOurs(owner) ? owner.slice(0, owner.indexOf("/")) : null;
 }

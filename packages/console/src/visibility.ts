@@ -1,12 +1,12 @@
-/** What one visitor may see of what was found: everything, or where the application decides, the locks that it says. */
+/** Filters data by what one visitor may see: everything, or the locks that the application's `authorize` permits. */
 import type { Viewer } from "./access.js";
 import type { ClientView, ElectionView, LockRow, SemaphoreView } from "./api.js";
 
-/** An application is asked again about each name after so long. */
+/** How long an answer of `authorize` about a name is cached. */
 const TRUSTED_MS = 15_000;
 const MOST_NAMES = 20_000;
 
-/** See the file header. Keep one for each stream: it remembers answers for a few seconds. */
+/** Checks names for one visitor. Use one per stream: it caches answers for a few seconds. */
 export class Visibility {
   readonly #viewer: Viewer;
   readonly #answers = new Map<string, boolean>();
@@ -16,7 +16,7 @@ export class Visibility {
     this.#viewer = viewer;
   }
 
-  /** Whether a lock of that name may be seen. */
+  /** Whether the visitor may see a lock of that name. */
   async ofName(name: string): Promise<boolean> {
     if (this.#viewer.seesAll) return true;
     if (performance.now() >= this.#endsMs || this.#answers.size > MOST_NAMES) {
@@ -30,7 +30,7 @@ export class Visibility {
     return isSeen;
   }
 
-  /** Those of them that may be seen. */
+  /** The items that the visitor may see. */
   async among<Item>(items: readonly Item[], nameOf: (item: Item) => string): Promise<readonly Item[]> {
     if (this.#viewer.seesAll) return items;
     const seen: Item[] = [];
@@ -38,19 +38,19 @@ export class Visibility {
     return seen;
   }
 
-  /** Rows of the list. */
+  /** The visible rows of the list. */
   rows(rows: readonly LockRow[]): Promise<readonly LockRow[]> {
     return this.among(rows, ({ name }) => name);
   }
 
-  /** Views that have a row. */
+  /** The views whose row is visible. */
   views<View extends SemaphoreView | ElectionView>(views: readonly View[]): Promise<readonly View[]> {
     return this.among(views, ({ row }) => row.name);
   }
 
   /**
-   * Clients with what they hold. Whoever may not see all locks sees only clients that hold one which may be seen: hosts of other
-   * tenants are theirs as well. How much such a client waits for is not told.
+   * The clients with their visible holds. A visitor who may not see all locks sees only clients that hold a visible
+   * one, because the hosts of other tenants are private as well. The number of waits is hidden too.
    */
   async clients(clients: readonly ClientView[]): Promise<readonly ClientView[]> {
     if (this.#viewer.seesAll) return clients;

@@ -1,17 +1,20 @@
-/** Since when the console has seen each waiter of the locks that are looked at in detail: queues keep order and no times. */
+/**
+ * Records when the console first saw each waiter of the locks shown in detail, because queues store the order but no
+ * times.
+ */
 
-/** See the file header. Holds what waits now and nothing else. */
+/** The first-seen times of current waiters. */
 export class Waits {
   readonly #seen = new Map<string, Map<string, number>>();
 
-  /** Forgets all locks but these. */
+  /** Discards all locks except these. */
   keep(keys: readonly string[]): void {
     const wanted = new Set(keys);
     for (const key of this.#seen.keys()) if (!wanted.has(key) && !key.startsWith("election:")) this.#seen.delete(key);
     if (keys.length === 0) this.#seen.clear();
   }
 
-  /** Those who wait for that lock now. @returns since when each was seen */
+  /** Records the current waiters of a lock. @returns a function that gives the first-seen time of an owner */
   see(key: string, owners: readonly string[], nowMs: number): (owner: string) => number | undefined {
     const before = this.#seen.get(key);
     const now = new Map(owners.map((owner) => [owner, before?.get(owner) ?? nowMs]));

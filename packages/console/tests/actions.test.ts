@@ -134,7 +134,7 @@ describe("a forced release", () => {
       code: "stale",
       holder: { app: "newcomer", token: second.token, owner: second.owner },
     });
-    // Neither fact alone is enough.
+    // Owner and token must both match.
     expect((await page.post("api/actions/release", { ...body, token: second.token })).status).toBe(409);
     expect((await page.post("api/actions/release", { ...body, owner: second.owner })).status).toBe(409);
     expect(second.signal.aborted).toBe(false);
@@ -268,7 +268,7 @@ describe("the holds of a dead client", () => {
     await dead.mutex("left-behind-2").acquire({ leaseMs: 600_000, renew: false });
     const other = await redis.holdfast.mutex("not-theirs").acquire();
     const [clientId = ""] = one.owner.split("/");
-    // As it looks after a minute of silence: the record was written that long ago.
+    // Backdates the client's record, as if it had been silent for a minute.
     const record = `hf:client:${clientId}`;
     await until(async () => (await redis.server.command("HEXISTS", record, "seen")) === 1, "it has a record");
     await redis.server.command("HSET", record, "seen", Date.now() - 90_000);

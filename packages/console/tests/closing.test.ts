@@ -7,7 +7,7 @@ import { redisScene, serveConsole, settings, startConsole, TOKEN } from "./scene
 const redis = redisScene();
 const headers = { authorization: `Bearer ${TOKEN}` };
 
-/** Timers and sockets that keep this process, by kind. */
+/** Timers and sockets that keep this process alive, by kind. */
 function kept(): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const kind of process.getActiveResourcesInfo()) counts[kind] = (counts[kind] ?? 0) + 1;
@@ -64,7 +64,7 @@ describe("close()", () => {
   });
 });
 
-/** How many pages of keys the server was asked for. */
+/** How many SCAN pages the server was asked for. */
 async function asked(): Promise<number> {
   return (await redis.server.commandStats()).scan ?? 0;
 }

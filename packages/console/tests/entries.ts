@@ -1,7 +1,7 @@
-/** Locks as the library tells them, for tests of what is made of them. */
+/** Lock entries in the library's format, for tests of the views. */
 import type { EntryHolder, LockEntry } from "holdfast/admin";
 
-/** A lock that is free, but for what is said. */
+/** A free lock, with the given fields changed. */
 export function entry(more: Partial<LockEntry> = {}): LockEntry {
   const { holders = [] } = more;
   return {
@@ -29,7 +29,7 @@ export function entry(more: Partial<LockEntry> = {}): LockEntry {
   };
 }
 
-/** Somebody who holds it, of one of our clients. */
+/** A holder that belongs to a Holdfast client. */
 export function holder(more: Partial<EntryHolder> = {}): EntryHolder {
   return {
     ...{

@@ -1,4 +1,4 @@
-/** What a browser's EventSource does, as far as a test wants to see it. */
+/** A minimal EventSource for tests. */
 import { once } from "node:events";
 import { type IncomingHttpHeaders, request } from "node:http";
 
@@ -6,20 +6,20 @@ import { type IncomingHttpHeaders, request } from "node:http";
 export interface ReadEvent {
   readonly id: string;
   readonly name: string;
-  // What is in it is what the test is about.
+  // Typed loosely; each test checks the contents.
   readonly data: ReturnType<typeof JSON.parse>;
 }
 
-/** A stream that is being read. */
+/** A stream that is read in the background. */
 export interface EventReader {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly events: readonly ReadEvent[];
-  /** The text as it came, comments included. */
+  /** The raw text, including comments. */
   raw(): string;
-  /** The next event that has not been handed out, of that name and for which `fits` holds; those before it are dropped. */
+  /** The next unread event of that name for which `fits` returns true; events before it are dropped. */
   next(name: string, fits?: (data: ReadEvent["data"]) => boolean): Promise<ReadEvent>;
-  /** Resolves when the server has ended it. */
+  /** Resolves when the server ends the stream. */
   readonly ended: Promise<void>;
   close(): void;
 }

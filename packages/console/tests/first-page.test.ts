@@ -1,11 +1,11 @@
-/** A list that takes long to read: its first page comes before the rest, and is not called the whole. */
+/** A long list: its first page arrives before the rest and is marked as incomplete. */
 import { beforeAll, expect, it } from "vitest";
 import { readEvents } from "./event-reader.js";
 import { redisScene, startConsole, TOKEN } from "./scene.js";
 
 const redis = redisScene();
 const LOCKS = 2_500;
-/** As that many acquires leave them. */
+/** Writes the keys that this many acquires would leave. */
 const FILL = `
   for n = 1, tonumber(ARGV[1]) do
     redis.call('SET', (string.gsub(KEYS[1], 'first', tostring(n))), redis.call('GET', KEYS[1]), 'PX', 600000)

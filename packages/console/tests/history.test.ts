@@ -1,4 +1,4 @@
-/** The history page: what it finds by part of a name. */
+/** The history page: search by part of a name. */
 import { appendHistory } from "holdfast/admin";
 import { expect, it } from "vitest";
 import { redisScene, startConsole } from "./scene.js";

@@ -6,7 +6,7 @@ import { type ConsoleScene, redisScene, startConsole, TOKEN } from "./scene.js";
 
 const redis = redisScene();
 const headers = { authorization: `Bearer ${TOKEN}` };
-/** For so long it looks on after the last has gone. */
+/** How long the poller continues after the last viewer has left. */
 const LINGER_MS = 3_000;
 
 function follow(site: ConsoleScene, query: string, more: Record<string, string> = {}): Promise<EventReader> {
@@ -66,7 +66,7 @@ describe("the stream", () => {
     const again = await follow(site, "topics=locks", { "last-event-id": id });
     await again.next("change", named("missed"));
     expect(again.events.filter(({ name }) => name === "state")).toEqual([]);
-    // A page that opens a new stream itself cannot set that header.
+    // A page that opens a new stream cannot set the Last-Event-ID header.
     const byQuery = await follow(site, `topics=locks&lastEventId=${id}`);
     await byQuery.next("change", named("missed"));
     expect(byQuery.events.filter(({ name }) => name === "state")).toEqual([]);
@@ -94,7 +94,7 @@ describe("the stream", () => {
     const { id } = await stream.next("state", ({ locks }) => locks !== null);
     stream.close();
     other.close();
-    // With nobody left it stops looking, and what happens then is in no change. Until then it may stand still for a while, too.
+    // Without viewers the poller stops after the linger time, and later changes get no event.
     await sleep(LINGER_MS + 500);
     await until(async () => !(await isPolling()), "nobody asks");
     const lease = await redis.holdfast.mutex("while-nobody-looked").acquire();
@@ -120,13 +120,13 @@ describe("the stream", () => {
     const { data: busy } = await stream.next("change", ({ lock }) => lock?.waiters.length === 2);
     expect(busy.lock.holders).toMatchObject([{ app: "api", token: lease.token }]);
     expect(busy.lock.waiters.map(({ place }: { place: number }) => place)).toEqual([1, 2]);
-    // By the server's own clock: how far the console's is off depends on how long it took to read it.
+    // Compares with the server's clock, because the console's estimate depends on the duration of its reading.
     for (const { sinceAtMs } of busy.lock.waiters) expect(sinceAtMs).toBeGreaterThanOrEqual(beforeMs);
     for (const { sinceAtMs } of busy.lock.waiters) expect(sinceAtMs).toBeLessThanOrEqual(await serverNowMs());
     expect(busy.lock.explain).toMatchObject({ code: "held" });
     expect(busy.lock.explain.text).toContain("(api)");
     await lease.release();
-    // Either may stand before the other.
+    // The two waiters may be queued in either order.
     await Promise.all(waits.map(async (wait) => (await wait).release()));
     stream.close();
   });
@@ -154,7 +154,7 @@ describe("the poller", () => {
     const lease = await redis.holdfast.mutex("seen-by-all").acquire();
     const seen = await Promise.all(tabs.map((tab) => tab.next("change", named("seen-by-all"))));
     expect(new Set(seen.map(({ id }) => id)).size).toBe(1);
-    // Twelve pollers of 100 ms each would have asked for twelve times as many pages.
+    // Twelve separate pollers would have requested twelve times as many pages.
     const begun = await scans(redis);
     const begunMs = performance.now();
     await sleep(1_000);
@@ -181,18 +181,18 @@ describe("the poller", () => {
   });
 });
 
-/** The server's clock. */
+/** Reads the server's clock. */
 async function serverNowMs(): Promise<number> {
   const [seconds, micros] = (await redis.server.command("TIME")) as [string, string];
   return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
 }
 
-/** How many pages of keys the server has been asked for. */
+/** How many SCAN pages the server was asked for. */
 async function scans({ server }: typeof redis): Promise<number> {
   return (await server.commandStats()).scan ?? 0;
 }
 
-/** Whether it is asked still, within several of the console's periods. */
+/** Whether the server still receives reads, over several polling intervals. */
 async function isPolling(): Promise<boolean> {
   const before = await scans(redis);
   await sleep(600);

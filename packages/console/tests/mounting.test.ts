@@ -20,7 +20,7 @@ interface Mounted {
   close(): Promise<unknown>;
 }
 
-/** Each way to mount, as the documentation shows it. */
+/** Every way to mount the console that the documentation shows. */
 const frameworks: readonly (readonly [name: string, mount: (handler: ConsoleHandler) => Promise<Mounted>])[] = [
   [
     "bare node:http",

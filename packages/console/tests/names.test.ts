@@ -6,7 +6,7 @@ import { type Answer, redisScene, startConsole, TOKEN } from "./scene.js";
 
 const redis = redisScene();
 
-/** Names and labels that mean something to somebody on the way. */
+/** Names and labels that some layer could misinterpret. */
 const CRAFTED = [
   "<script>alert(1)</script>",
   '"><img src=x onerror=alert(1)>',

@@ -1,4 +1,4 @@
-/** Calls that are done once, as the console tells and resolves them. */
+/** `once` calls in the console: how they are listed and resolved. */
 import { inspectOnce, once } from "@holdfast/recipes";
 import { expect, it } from "vitest";
 import { ACTIONS } from "../src/api.js";

@@ -1,4 +1,4 @@
-/** What a console in a program that records its own history tells of a pause: nothing twice. */
+/** A console in a program that records its own history must not record a pause twice. */
 import { type HistoryRecorder, readHistory, recordHistory } from "holdfast/admin";
 import { expect, it } from "vitest";
 import { ACTIONS } from "../src/api.js";

@@ -27,7 +27,7 @@ describe("without Redis", () => {
     expect(json).toMatchObject({ code: "redis-down", store: { state: "down", address: "redis://ana:***@db" } });
     expect(json.store.error).toContain("Nothing listens");
     expect(json.store.hint).toContain("Start Redis");
-    // The page about Redis is for that.
+    // The Redis page works while Redis is down.
     const about = await page.get("api/redis");
     expect([about.status, about.json.store.state]).toEqual([200, "down"]);
 
@@ -135,7 +135,7 @@ describe("trouble", () => {
   });
 });
 
-/** A console that connects to a port at which nothing listens until `listen` is called. */
+/** A console whose Redis port refuses connections until `listen` is called. */
 async function consoleBeforeRedis(): Promise<{ site: ConsoleScene; listen: () => Promise<void> }> {
   const late = await startRedis();
   lateServers.push(late);
@@ -148,7 +148,7 @@ async function consoleBeforeRedis(): Promise<{ site: ConsoleScene; listen: () =>
     });
     await redis.connect().catch((error: unknown) => {
       redis.disconnect();
-      // As the command's own way to connect tells it.
+      // The same error as from the CLI's own connection code.
       throw Object.assign(new Error("no Redis", { cause: cause ?? error }), { code: 69 });
     });
     const holdfast = createHoldfast({ redis });

@@ -1,4 +1,4 @@
-/** A console on a socket of its own before a real Redis, and a browser's and a script's way of asking it. */
+/** Starts a console on its own port with a real Redis, and sends requests like a browser or a script. */
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders, type RequestListener, request, type Server } from "node:http";
@@ -13,19 +13,19 @@ import type { AuditLine } from "../src/audit.js";
 import { type ConsoleHandler, createConsole } from "../src/create-console.js";
 import type { ConsoleOptions } from "../src/options.js";
 
-/** Of every console here that has one. */
+/** The token of every test console that has one. */
 export const TOKEN = "a-token-for-these-tests";
 
-/** What came back. */
+/** A response. */
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  // What is in it is what the test is about.
+  // Typed loosely; each test checks the contents.
   readonly json: ReturnType<typeof JSON.parse>;
 }
 
-/** How to ask. */
+/** The options of a request. */
 export interface AskOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -33,15 +33,15 @@ export interface AskOptions {
   readonly port?: number;
 }
 
-/** A Redis, with a Holdfast on it for the test's own locks. */
+/** A Redis server with a Holdfast for the test's own locks. */
 export interface RedisScene {
   readonly server: RedisServer;
   readonly holdfast: Holdfast;
-  /** A Holdfast of another process, as far as anybody can tell. */
+  /** A second Holdfast that looks like another process. */
   another(options?: { clientName?: string }): Holdfast;
 }
 
-/** Starts one for the file. */
+/** Starts a Redis server for the test file. */
 export function redisScene(): RedisScene {
   let server: RedisServer;
   const closers: (() => Promise<void>)[] = [];
@@ -75,22 +75,22 @@ export function redisScene(): RedisScene {
   };
 }
 
-/** A console that a test talks to. */
+/** A console under test. */
 export interface ConsoleScene {
   readonly port: number;
   readonly origin: string;
   readonly handler: ConsoleHandler;
   readonly audit: AuditLine[];
-  /** Asks as a script would, without anything that it is not told to send. */
+  /** Sends a request like a script, with only the given headers. */
   ask(path: string, options?: AskOptions): Promise<Answer>;
-  /** Asks with the token. */
+  /** Sends a GET request with the token. */
   get(path: string): Promise<Answer>;
-  /** Signs in as a page does. */
+  /** Signs in like a page. */
   signIn(name?: string): Promise<Page>;
   close(): Promise<void>;
 }
 
-/** A page that is signed in. */
+/** A signed-in page. */
 export interface Page {
   readonly cookie: string;
   readonly csrf: string;
@@ -109,7 +109,7 @@ writeFileSync(join(pages, "index.html"), "<!doctype html><title>pages</title>");
 writeFileSync(join(pages, "assets", "index-abc123.js"), "export const page = 1;");
 afterAll(() => rmSync(pages, { recursive: true, force: true }));
 
-/** What a console in a test is made with unless the test says otherwise. */
+/** The default settings of a console under test. */
 export function settings(audit: AuditLine[]): Pick<ConsoleOptions, "audit" | "pages" | "pollMs" | "report"> {
   return {
     pages,
@@ -121,14 +121,14 @@ export function settings(audit: AuditLine[]): Pick<ConsoleOptions, "audit" | "pa
   };
 }
 
-/** Starts a console that is alone on its server. */
+/** Starts a console on its own server. */
 export async function startConsole(options: Omit<ConsoleOptions, "pages">): Promise<ConsoleScene> {
   const audit: AuditLine[] = [];
   const access = options.authorize === undefined ? { token: TOKEN } : {};
   return serveConsole(createConsole({ ...settings(audit), ...access, ...options }), { audit });
 }
 
-/** Puts a console behind a server, alone or as `listener` mounts it. */
+/** Serves a console, directly or through `listener`. */
 export async function serveConsole(
   handler: ConsoleHandler,
   { audit = [], listener = handler }: { audit?: AuditLine[]; listener?: RequestListener } = {},
@@ -151,7 +151,7 @@ export async function serveConsole(
   return scene;
 }
 
-/** Ways to ask whatever listens on that port. */
+/** Request helpers for the server on that port. */
 export function talkingTo(port: number, base = ""): Omit<ConsoleScene, "handler" | "audit" | "close"> {
   const origin = `http://127.0.0.1:${port}`;
   const ask = (path: string, options: AskOptions = {}): Promise<Answer> => send(port, `${base}/${path}`, options);
@@ -179,7 +179,7 @@ export function talkingTo(port: number, base = ""): Omit<ConsoleScene, "handler"
   };
 }
 
-/** One request on a connection of its own, with exactly that path. */
+/** Sends one request on its own connection, with the path unchanged. */
 export async function send(
   port: number,
   path: string,

@@ -95,7 +95,7 @@ describe("a stranger without the token", () => {
     const bearer = (token: string) => site.ask("api/locks", { headers: { authorization: `Bearer ${token}` } });
     for (let i = 0; i < 5; i += 1) expect((await bearer(`wrong ${i}`)).status).toBe(401);
     expect((await bearer("wrong 5")).status).toBe(429);
-    // Whoever is signed in is not shut out by somebody who guesses.
+    // Guesses of a stranger must not lock out a visitor who is signed in.
     expect((await site.ask("api/locks", { headers: { cookie } })).status).toBe(200);
   });
 });

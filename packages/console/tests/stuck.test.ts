@@ -1,4 +1,4 @@
-/** What keeps people waiting without anybody at work: holders that are gone, and clients that wait for each other. */
+/** Stuck locks: holders that are gone, and clients that wait for each other. */
 import { createHoldfast } from "holdfast";
 import { Redis } from "ioredis";
 import { expect, it } from "vitest";
@@ -13,7 +13,8 @@ it("a holder that is gone is shown with since when and until when, in the list a
   const dying = createHoldfast({ redis, clientName: "dying" });
   const { owner } = await dying.mutex("report").acquire(LONG);
   await scene.holdfast.mutex("alive").acquire(LONG);
-  // As after a kill -9: nothing is sent any more. The server's clock cannot be moved, so the record is made older.
+  // Simulates a kill -9: the client sends nothing more. The test cannot move the server's clock, so it backdates the
+  // record.
   redis.disconnect();
   const [seconds] = String(await scene.server.command("TIME")).split(/[\s,]/);
   const sinceAtMs = (Number(seconds) - 480) * 1_000;

@@ -1,4 +1,4 @@
-/** A key of the wrong type where a lock has its own: the console stays up, and says which. */
+/** A key of the wrong type in place of a lock's key: the console stays up and names the key. */
 import { expect, test } from "vitest";
 import { redisScene, startConsole } from "./scene.js";
 

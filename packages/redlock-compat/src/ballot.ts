@@ -1,8 +1,8 @@
 /**
  * One attempt of an operation: sends a script to all servers and counts their votes.
  *
- * It settles as soon as a majority is reached or can no longer be reached, so that two of four votes settle too. A server that does
- * not reply in time votes against. `stats` resolves when all votes are in.
+ * It settles as soon as a majority is reached or can no longer be reached; with four servers, two votes against are
+ * enough. A server that does not reply in time votes against. `stats` resolves when all votes are in.
  */
 import { ResourceLockedError } from "./errors.js";
 import { after } from "./time.js";
@@ -30,7 +30,7 @@ export interface Operation {
 /** The result of an attempt. */
 export interface Ballot {
   readonly passed: boolean;
-  /** Whether so many servers have replied that the operation does not apply that no majority is left. */
+  /** Whether so many servers have replied that the operation does not apply that a majority is no longer possible. */
   readonly refused: boolean;
   /** Undefined without fences. */
   readonly token: number | undefined;
@@ -43,9 +43,12 @@ export interface Ballot {
   readonly stats: Promise<ExecutionStats>;
 }
 
-/** Clients whose user may not access fences, or not read the time for a token. */
+/** Clients whose Redis user may not access the fence keys, or may not read the time for a token. */
 const withoutFences = new WeakSet<Client>();
-/** How a server refuses a request; a command of a script, in Redis 7.4 and Valkey; and the same in older versions. */
+/**
+ * Error messages of a server that denies permission: for a command, for a command within a script in Redis 7.4 and
+ * Valkey, and for the same in older versions.
+ */
 const NOT_PERMITTED = /^NOPERM|ACL failure in script|The user executing the script can't/;
 
 /** How many votes are a majority. */
@@ -144,7 +147,8 @@ async function run(client: Client, operation: Operation): Promise<unknown> {
       withoutFences.add(client);
       return run(client, operation);
     }
-    // No other key can be sure of the slot of a name such as `{}x`, so its lock has no token in a cluster.
+    // For a name such as `{}x`, no other key is certain to be in the same slot, so its lock has no token in a
+    // cluster.
     if (text.startsWith("CROSSSLOT") && fences.length > 0) return run(client, { ...operation, fences: [] });
     if (!text.startsWith("NOSCRIPT")) throw error;
     return client.eval(script.value, keyCount, inputs);

@@ -1,8 +1,9 @@
 /**
- * The API of redlock 5 on its keys and values, so that its instances and those of this package exclude each other.
+ * The API of redlock 5 on its keys and values, so that original instances and instances of this package exclude each
+ * other.
  *
- * Unlike the original, it wakes waiters, trusts a lock by two clocks, ends every attempt, and fails early where another attempt cannot
- * help. docs/adr/142-redlock-compat.md lists all differences.
+ * Unlike the original, it wakes waiters, checks the validity of a lock on two clocks, limits the time of every
+ * attempt, and fails early if further attempts cannot help. docs/adr/142-redlock-compat.md lists all differences.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { EventEmitter } from "node:events";
@@ -33,19 +34,21 @@ const deadlines = new WeakMap<Lock, Deadline>();
 /** Errors that say that a majority of the servers does not have the lock. */
 const losses = new WeakSet<Error>();
 
-/** A lock that was acquired. After `release` or `extend` it is over; `extend` returns the one that continues it. */
+/**
+ * An acquired lock. It is no longer usable after `release` or `extend`; `extend` returns the lock that replaces it.
+ */
 export class Lock {
   readonly redlock: Redlock;
   readonly resources: string[];
-  /** The random text under each resource. */
+  /** The random text stored under each resource. */
   readonly value: string;
   readonly attempts: ReadonlyArray<Promise<ExecutionStats>>;
-  /** Until when the lock may be trusted, in ms since 1970; 0 when it is over. */
+  /** Until when the lock is valid, in ms since 1970; 0 after it has ended. */
   expiration: number;
   /**
-   * Rises with every lock that this package grants on one of the resources, so that a protected resource can refuse a late holder.
-   * Undefined with several servers, with scripts of your own, if the user may not access the keys of tokens, and on a cluster for a
-   * name with braces that are no hash tag.
+   * Increases with every lock that this package grants on one of the resources, so that a protected resource can
+   * refuse a late holder. Undefined with several servers, with custom scripts, if the user may not access the token
+   * keys, and on a cluster for a name with braces that are no hash tag.
    */
   readonly token?: number;
 
@@ -65,12 +68,12 @@ export class Lock {
     if (token !== undefined) this.token = token;
   }
 
-  /** As `Redlock.release`. */
+  /** Same as `Redlock.release`. */
   async release(): Promise<ExecutionResult> {
     return this.redlock.release(this);
   }
 
-  /** As `Redlock.extend`. */
+  /** Same as `Redlock.extend`. */
   async extend(duration: number): Promise<Lock> {
     return this.redlock.extend(this, duration);
   }
@@ -82,7 +85,7 @@ interface Script {
   hash: string;
 }
 
-/** A script of your own, or a change of the default. */
+/** A custom script, or a function that changes the default. */
 type ScriptOption = string | ((script: string) => string);
 
 /**
@@ -102,7 +105,7 @@ export default class Redlock extends EventEmitter {
   /**
    * @param clients   one client of ioredis for each independent server or cluster; you close them, or call `quit`
    * @param settings  defaults of all operations
-   * @param scripts   scripts of your own, or functions that change the defaults; locks have no tokens then
+   * @param scripts   custom scripts, or functions that change the defaults; locks have no tokens then
    * @throws Error    there is no client
    */
   constructor(
@@ -135,8 +138,8 @@ export default class Redlock extends EventEmitter {
   /**
    * Locks all resources, or none.
    *
-   * Tries `retryCount` times more if they are locked, after pauses of `retryDelay`; also whenever another instance of this package
-   * releases one of them, which does not count.
+   * If they are locked, tries `retryCount` more times, with pauses of `retryDelay`. It also tries whenever another
+   * instance of this package releases one of them; these attempts do not count.
    *
    * @param duration  how long the lock lasts, in ms, a whole number
    * @throws ExecutionError  no attempt got a majority; nothing is locked, except on servers that did not reply
@@ -150,18 +153,19 @@ export default class Redlock extends EventEmitter {
     const undone = new Set<Promise<void>>();
     let waiter: Waiter | undefined;
 
-    // Each attempt has a value of its own, so that the release of a failed one cannot undo a vote of a later one.
+    // Each attempt has its own value, so that the release of a failed one cannot undo a vote of a later one.
     const attempt = async (isCounted: boolean): Promise<Lock | undefined> => {
       const value = randomBytes(16).toString("hex");
       const deadline = deadlineOf(duration, used.driftFactor);
       const result = await send(this, { ...operation, args: [value, duration], timeoutMs: Math.max(1, duration) });
-      // An attempt that a message caused is reported only if it succeeds, because it is not one of those that `retryCount` allows.
+      // An attempt caused by a message is reported only if it succeeds, because it is not one of those that
+      // `retryCount` allows.
       if (isCounted || result.passed) keep(attempts, result);
       if (result.passed && msLeft(deadline) > 0)
         return lockOf(this, resources, value, attempts, deadline, result.token);
       // The only server has refused, so there is nothing to undo.
       if (this.clients.size === 1 && result.refused) return undefined;
-      // A minority that granted would keep others from a majority.
+      // A minority of granted votes would keep other callers from a majority.
       const undoing = undo(this, operation, value, result).finally(() => undone.delete(undoing));
       undone.add(undoing);
       return undefined;
@@ -189,10 +193,10 @@ export default class Redlock extends EventEmitter {
   }
 
   /**
-   * Unlocks the resources.
+   * Releases the resources.
    *
-   * @throws ExecutionError  a majority did not have the lock any more, which is not tried again; or there was no majority of replies,
-   *                         and the lock ends by its expiry
+   * @throws ExecutionError  a majority no longer had the lock, which is not retried; or a majority did not reply, and
+   * the lock expires on its own
    */
   async release(lock: Lock, settings?: Partial<Settings>): Promise<ExecutionResult> {
     const used = merged(settings, this.settings);
@@ -211,10 +215,10 @@ export default class Redlock extends EventEmitter {
   }
 
   /**
-   * Continues a lock for `duration` from now.
+   * Extends a lock to `duration` from now.
    *
-   * @returns the lock that takes the place of `existing`
-   * @throws ExecutionError  the lock is over, or ended before a majority extended it
+   * @returns the lock that replaces `existing`
+   * @throws ExecutionError  the lock has ended, or it ended before a majority extended it
    */
   async extend(existing: Lock, duration: number, settings?: Partial<Settings>): Promise<Lock> {
     checkDuration(duration);
@@ -290,7 +294,8 @@ export default class Redlock extends EventEmitter {
     try {
       await lock.release();
     } catch (error) {
-      // The work is done, and the lock was held all the time. It ends by its expiry if its release could not be sent.
+      // The work is done, and the lock was held the whole time. If the release could not be sent, the lock expires on
+      // its own.
       if (!wasHeld || losses.has(error as Error)) throw error;
     }
     return value;
@@ -337,7 +342,7 @@ function keepExtended(acquired: Lock, duration: number, settings: Settings): Kep
     let longest = 0;
     while (!isOver) {
       try {
-        // One attempt at a time: an extension has until the deadline, whatever the retries of an acquire are.
+        // One attempt at a time: an extension may take until the deadline, whatever the retry settings are.
         const next = await lock.redlock.extend(lock, duration, { ...settings, retryCount: 0 });
         if (isOver) return;
         lock = next;
@@ -348,7 +353,7 @@ function keepExtended(acquired: Lock, duration: number, settings: Settings): Kep
           lose(error);
           return;
         }
-        // At least three attempts in the time that is left, and never one right after another.
+        // At least three attempts in the remaining time, never directly after each other.
         longest = longest === 0 ? leftOf(lock) / 4 : longest;
         await sleep(Math.max(10, Math.min(settings.retryDelay, longest)));
       }
@@ -387,7 +392,7 @@ function scriptOf(option: ScriptOption | undefined, text: string): Script {
   return { value, hash: createHash("sha1").update(value).digest("hex") };
 }
 
-/** Whether a lock of this Redlock has a token. Scripts of users know only the keys and arguments of the original. */
+/** Whether locks of this Redlock have tokens. Custom scripts support only the keys and arguments of the original. */
 function hasTokens({ clients, scripts: { acquireScript, extendScript, releaseScript } }: Redlock): boolean {
   return (
     clients.size === 1 &&
@@ -398,9 +403,9 @@ function hasTokens({ clients, scripts: { acquireScript, extendScript, releaseScr
 }
 
 /**
- * The operation of a script on resources, still without its arguments. A resource that is named twice is locked once.
+ * The operation of a script on resources, without its arguments. A resource that is named twice is locked once.
  *
- * @throws ExecutionError  these are no resources: each server votes against, as in the original, and there is no other attempt
+ * @throws ExecutionError  invalid resources: as in the original, each server votes against, and there is no retry
  */
 function operationOf(
   redlock: Redlock,
@@ -429,7 +434,7 @@ function notResources(redlock: Redlock, named: unknown): ExecutionError {
   return new ExecutionError(NO_QUORUM, [Promise.resolve(stats)]);
 }
 
-/** What the clients put before keys. A channel has it too, because a client does not put it there. */
+/** The prefix that the clients add to keys. Channels get it here, because clients do not add it to them. */
 function keyPrefixOf({ clients }: Redlock): string {
   const [client] = clients;
   const prefix: unknown = (client?.options as { keyPrefix?: unknown } | undefined)?.keyPrefix;
@@ -457,10 +462,12 @@ function send(redlock: Redlock, operation: Operation): Promise<Ballot> {
 }
 
 /**
- * Releases what a failed attempt may have locked, on each server after it has replied to that attempt. Never rejects, and emits
- * nothing, because nothing may be locked. It notifies no waiter: the acquire that failed would be woken itself, again and again.
+ * Releases what a failed attempt may have locked, on each server after its reply to that attempt. Never rejects and
+ * emits nothing, because there may be nothing to release. It notifies no waiters, because the failed acquire would
+ * wake itself repeatedly.
  *
- * Resolves when a majority and the servers that granted have replied. The others, which may be down, get the release later.
+ * Resolves when a majority and the servers that granted have replied. The others, which may be down, get the release
+ * later.
  */
 async function undo(
   redlock: Redlock,

@@ -1,14 +1,16 @@
 /** The settings of redlock 5, with the same defaults and the same treatment of values that are not numbers. */
 
-/** How an operation is repeated, and how far clocks may drift. All times are in ms. */
+/** Settings of retries and clock drift. All times are in ms. */
 export interface Settings {
-  /** Part of the duration that is subtracted from a lock's validity, because clocks run at different speeds. */
+  /**
+   * The fraction of the duration that is subtracted from a lock's validity, because clocks run at different speeds.
+   */
   readonly driftFactor: number;
-  /** How often an operation is tried again; -1 for no limit. */
+  /** How many times an operation is retried; -1 for no limit. */
   readonly retryCount: number;
   /** Pause between two attempts. */
   readonly retryDelay: number;
-  /** Most that is added to or subtracted from a pause, at random. */
+  /** The largest random amount that is added to or subtracted from a pause. */
   readonly retryJitter: number;
   /** `using` extends the lock when this much of its validity is left. */
   readonly automaticExtensionThreshold: number;
@@ -37,7 +39,7 @@ export function merged(changes: Partial<Settings> | undefined, base: Settings = 
   };
 }
 
-/** How many attempts an operation has; at least one. */
+/** The number of attempts of an operation; at least one. */
 export function attemptsOf({ retryCount }: Settings): number {
   return retryCount === -1 ? Infinity : Math.max(1, Math.floor(retryCount) + 1 || 1);
 }

@@ -1,4 +1,4 @@
-/** Timers of any length, and how long a lock may be trusted. */
+/** Timers of any length, and how long a lock is valid. */
 
 /** Longest delay that Node's timers accept, in ms. A longer one would fire immediately. */
 const LONGEST_TIMER_MS = 2_147_483_647;
@@ -15,7 +15,10 @@ export function after(delayMs: number, callback: () => void): () => void {
   return () => cancel();
 }
 
-/** Until when a lock may be trusted, on both clocks: the wall clock may be set back, and the other may stand still in a suspended host. */
+/**
+ * Until when a lock is valid, on two clocks: the wall clock may be set back, and the monotonic clock may stop in a
+ * suspended host.
+ */
 export interface Deadline {
   readonly monotonicMs: number;
   readonly wallMs: number;
@@ -24,14 +27,15 @@ export interface Deadline {
 /**
  * The deadline of a lock that is requested now.
  *
- * @param driftFactor  part of the duration by which clocks may differ; 2 ms more for the precision of expiries
+ * @param driftFactor  the fraction of the duration by which clocks may differ; 2 ms are added for the precision of
+ * expiries
  */
 export function deadlineOf(durationMs: number, driftFactor: number): Deadline {
   const trustedMs = durationMs - (Math.round(driftFactor * durationMs) + 2);
   return { monotonicMs: performance.now() + trustedMs, wallMs: Date.now() + trustedMs };
 }
 
-/** The time left until a deadline, in ms, by the clock that shows less. Negative when it is over. */
+/** The time left until a deadline, in ms, on the clock that shows less. Negative after the deadline. */
 export function msLeft({ monotonicMs, wallMs }: Deadline): number {
   return Math.min(monotonicMs - performance.now(), wallMs - Date.now());
 }

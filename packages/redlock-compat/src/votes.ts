@@ -1,4 +1,4 @@
-/** What an operation reports: the votes of the servers, as redlock 5 has them. */
+/** The votes of the servers that an operation reports, in the format of redlock 5. */
 import type { Redis as IORedisClient, Cluster as IORedisCluster } from "ioredis";
 
 /** A client of one independent server or cluster. */

@@ -1,9 +1,10 @@
 /**
  * Wakes waiters when a lock is released, so that they do not sleep until their next attempt.
  *
- * A release publishes on a channel of each resource. Only instances of this package publish; the release of an original instance is
- * found by the next regular attempt. Of several waiters in this process for the same resources, a message wakes the one that
- * waits longest. All of this is best effort: without a subscription, waiters poll as in the original.
+ * A release publishes on a channel of each resource. Only instances of this package publish; the release of an
+ * original instance is noticed by the next regular attempt. If several waiters in this process want the same
+ * resources, a message wakes the one that has waited longest. All of this is best effort: without a subscription,
+ * waiters poll as in the original.
  */
 import { storeFor } from "holdfast/internal";
 import { quorumOf } from "./ballot.js";
@@ -19,7 +20,7 @@ interface Subscription {
 
 interface Channel {
   readonly waiters: Set<Waiter>;
-  /** Value of the lock that was released last, as far as messages tell. */
+  /** The value of the lock that was released last, according to the messages. */
   value: string;
   /** The servers that have announced its release. */
   readonly heard: Set<Client>;

@@ -1,9 +1,9 @@
 /**
- * The original and the drop-in contend for the same resources, in processes that are killed. On three servers, one of them is killed
- * and restarted too. No two are inside together, and no update of the counters is lost.
+ * The original and the drop-in contend for the same resources, in processes that are killed. With three servers, a
+ * server is killed and restarted too. There are never two holders, and no update of the counters is lost.
  *
- * A short run kills once. `npm run test:long -- redlock-compat` goes on for 15 seconds, and
- * `HOLDFAST_CONTENTION_SECONDS=60 npm test -- redlock-compat/tests/contention` for 60.
+ * A short run kills once. `npm run test:long -- redlock-compat` takes 15 seconds, and `HOLDFAST_CONTENTION_SECONDS=60
+ * npm test -- redlock-compat/tests/contention` takes 60.
  */
 import { env } from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -46,7 +46,10 @@ test.each([
     const sections = async (): Promise<number[]> =>
       (await redis.hmget("by-library", ...LIBRARIES)).map((done) => Number(done ?? 0));
 
-    /** Kills a contender of each library and starts others; on several servers, kills one and restarts it a moment later. */
+    /**
+     * Kills one contender of each library and starts replacements. With several servers, also kills a server and
+     * restarts it shortly after.
+     */
     const disturb = async (): Promise<void> => {
       for (const library of LIBRARIES) {
         const victim = contenders.find((one) => one.library === library);
@@ -66,7 +69,7 @@ test.each([
       let round = 0;
       for (let isOver = false; !isOver; ) {
         const before = await sections();
-        // Each library does some sections between two kills, however slow the machine is.
+        // Each library must complete some sections between two kills, however slow the machine is.
         await expect
           .poll(async () => (await sections()).every((done, at) => done >= (before[at] ?? 0) + SECTIONS), {
             timeout: 80_000,

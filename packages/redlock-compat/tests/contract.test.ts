@@ -1,10 +1,10 @@
-/** What a user of redlock 5 relies on, as properties that both the original and the drop-in have. */
+/** Properties of redlock 5 that users rely on; both the original and the drop-in must have them. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DROP_IN, LIBRARIES, type Library, ORIGINAL } from "./libraries.js";
 import { names, PLACES, type Place } from "./places.js";
 
-/** Longer than any test. */
+/** Longer than any test takes. */
 const LONG_MS = 600_000;
 const SOON = { retryDelay: 5, retryJitter: 2 };
 const NO_QUORUM = "The operation was unable to achieve a quorum during its retry window.";
@@ -45,7 +45,7 @@ describe.each(PLACES)("on %s", (_, start) => {
       const [name = ""] = names(1);
       const first = await create().acquire([name], LONG_MS);
       const next = await first.extend(3 * LONG_MS);
-      // A majority is enough for `extend`; this waits for the other servers.
+      // `extend` needs only a majority; this waits for the other servers.
       await Promise.all(next.attempts);
       expect(next.value).toBe(first.value);
       expect(first.expiration).toBe(0);

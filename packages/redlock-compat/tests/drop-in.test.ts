@@ -1,4 +1,4 @@
-/** What the drop-in does better than the original: waking, deadlines, split votes, tokens. */
+/** Improvements of the drop-in over the original: waking, deadlines, split votes, tokens. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -11,7 +11,7 @@ import { names, PLACES, type Place } from "./places.js";
 
 /** Longer than any test. */
 const LONG_MS = 600_000;
-/** Nobody polls in time: only a message wakes a waiter. */
+/** Polls so rarely that only a message can wake a waiter. */
 const NEVER_POLLS = { retryDelay: LONG_MS, retryJitter: 0 };
 
 describe.each(PLACES)("on %s", (_, start) => {
@@ -163,14 +163,14 @@ describe("on one server", () => {
   });
 });
 
-/** A server that replies to the n-th call of a script as `replies` says. */
+/** A reply of a mock server. */
 type Reply = () => unknown;
 const QUICK = { retryDelay: 1, retryJitter: 0 };
 const FREE: Reply = () => 1;
 const TAKEN: Reply = () => 0;
 const HANGS: Reply = () => new Promise(() => {});
 
-/** A client that is no real one, as in the unit tests of users. */
+/** A mock client like those in users' unit tests; its n-th script call gets the n-th reply. */
 function mock(...replies: readonly Reply[]): { client: never; calls: string[]; values: (string | undefined)[] } {
   const calls: string[] = [];
   const values: (string | undefined)[] = [];
@@ -269,7 +269,7 @@ describe("servers that reply in every way", () => {
     });
     await expect(inside).rejects.toBeInstanceOf(ExecutionError);
     expect(lockEndsAtMs).toBeGreaterThan(0);
-    // At least 10 ms lie between two of them: 40, and those of acquire and release.
+    // Extensions are at least 10 ms apart: at most 40, plus the calls of acquire and release.
     expect(calls.length).toBeLessThan(60);
   });
 

@@ -1,8 +1,8 @@
-/** The original and the drop-in, behind the types of the original, so that a test runs on both. */
+/** The original and the drop-in with the types of the original, so that a test runs on both. */
 import * as dropIn from "@holdfast/redlock-compat";
 import * as original from "redlock";
 
-/** What both packages export, as the original's declarations have it. */
+/** The exports of both packages, as the original declares them. */
 export type Library = typeof original;
 
 export const ORIGINAL: Library = original;

@@ -1,4 +1,4 @@
-/** Users of the server who may do little: what was enough for redlock 5 is enough for locks. */
+/** Redis users with few permissions: permissions that are enough for redlock 5 are enough for locks of the drop-in. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../tests/support/redis-server.js";
@@ -7,7 +7,7 @@ import { names } from "./places.js";
 
 /** Longer than any test. */
 const LONG_MS = 600_000;
-/** The commands of the original's scripts, on its keys. */
+/** Permissions for the commands of the original's scripts, on its keys. */
 const ORIGINAL_RULES = ["~{*", "+eval", "+evalsha", "+exists", "+set", "+get", "+del"];
 
 describe.each(LIBRARIES)("%s", (_, library) => {

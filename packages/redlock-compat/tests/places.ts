@@ -1,4 +1,4 @@
-/** Where the tests lock: one server, three servers, a cluster. */
+/** The topologies of the tests: one server, three servers, a cluster. */
 import { randomUUID } from "node:crypto";
 import { Cluster, Redis } from "ioredis";
 import { startCluster } from "../../../tests/support/redis-cluster.js";
@@ -40,7 +40,7 @@ export const PLACES: readonly (readonly [string, () => Promise<Place>])[] = [
   ],
 ];
 
-/** Names of resources that no other test uses, in one slot. */
+/** Resource names that no other test uses, all in one cluster slot. */
 export function names(count: number): string[] {
   const id = randomUUID();
   return Array.from({ length: count }, (_, at) => `{${id}}:${at}`);

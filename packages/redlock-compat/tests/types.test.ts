@@ -1,4 +1,4 @@
-/** The declarations of the drop-in compared with those of the original, in both directions, by the TypeScript compiler. */
+/** Compares the declarations of the drop-in and the original in both directions, with the TypeScript compiler. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
@@ -8,7 +8,8 @@ const HERE = fileURLToPath(new URL(".", import.meta.url));
 const ORIGINAL = fileURLToPath(new URL("../../../node_modules/redlock/dist/index.d.ts", import.meta.url));
 
 /**
- * The original's declarations without its private members: a class with private members accepts only itself, whatever else it has.
+ * The original's declarations without private members, because a class with private members is compatible only with
+ * itself.
  */
 const original = readFileSync(ORIGINAL, "utf8").replace(/^ *private \w+;$/gm, "");
 
@@ -17,7 +18,7 @@ import * as original from "./original.js";
 import * as ours from "../src/index.js";
 `;
 
-/** Compiles `code` beside both modules. Returns what the compiler complains about. */
+/** Compiles `code` next to both modules. @returns the compiler's errors */
 function complaints(code: string): string[] {
   const files = new Map([
     [`${HERE}original.d.ts`, original],
@@ -62,7 +63,7 @@ test("each type and class of the original can take the place of ours, and ours o
     `export const c${at}: typeof ours.${name} = original.${name};`,
     `export const d${at}: typeof original.${name} = ours.${name};`,
   ]);
-  // `default` is no name in a type position.
+  // `default` is not allowed as a type name.
   const code = [...instances, ...classes]
     .join("\n")
     .replaceAll(/: (original|ours)\.default/g, ": InstanceType<typeof $1.default>");

@@ -1,4 +1,7 @@
-/** What an acquire does about a failed attempt: it takes back what servers granted, and waits for no server that is silent. */
+/**
+ * How an acquire cleans up after a failed attempt: it releases what servers granted, and does not wait for servers
+ * that do not reply.
+ */
 import { setImmediate } from "node:timers/promises";
 import Redlock, { ExecutionError } from "@holdfast/redlock-compat";
 import { Redis } from "ioredis";
@@ -9,7 +12,7 @@ import { names } from "./places.js";
 /** Longer than any test. */
 const LONG_MS = 600_000;
 
-/** A client whose replies arrive when the test says so. It keeps the values that are locked. */
+/** A client whose replies the test triggers. It stores the locked values. */
 class Server {
   readonly locked = new Set<string>();
   readonly calls: string[] = [];
@@ -39,7 +42,7 @@ test("an acquire that fails does not wait for a server that hangs", async () => 
   const acquiring = redlockOf(new Server(false), hung, new Server(false)).acquire(["a"], LONG_MS);
   let isOver = false;
   const failed = expect(acquiring.finally(() => (isOver = true))).rejects.toBeInstanceOf(ExecutionError);
-  // No timer is needed, so the acquire ends before timers fire: after a few turns of microtasks.
+  // The acquire needs no timer, so it ends after a few turns of microtasks.
   for (let turn = 0; turn < 20 && !isOver; turn += 1) await setImmediate();
   expect(isOver).toBe(true);
   await failed;
@@ -63,7 +66,7 @@ test("an acquire that fails has taken back what a minority granted", async () =>
     await setImmediate();
   });
   const refusing = new Server(false);
-  // The minority replies to the acquire before the others do, and to the release after them.
+  // The server in the minority replies to the acquire before the others, and to the release after them.
   const slow = new Server(false, async (hash) => {
     if (hash === redlock.scripts.acquireScript.hash) for (let turn = 0; turn < 5; turn += 1) await setImmediate();
   });
@@ -75,7 +78,8 @@ test("an acquire that fails has taken back what a minority granted", async () =>
 
 test("an acquire is not woken by taking back its own failed attempt", async () => {
   const server = await startRedis();
-  // Replies are strings, which no vote can be. So each attempt locks the resource, fails, and is taken back.
+  // With this option, replies are strings, which are not valid votes. So each attempt locks the resource, fails, and
+  // is undone.
   const client = new Redis({ port: server.port, stringNumbers: true });
   const redlock = new Redlock([client], { retryCount: 3, retryDelay: 150, retryJitter: 0 });
   const calls: string[] = [];
@@ -86,7 +90,7 @@ test("an acquire is not woken by taking back its own failed attempt", async () =
   }) as never;
   const error = await redlock.acquire(names(1), LONG_MS).catch((reason: unknown) => reason);
   expect((error as ExecutionError).attempts).toHaveLength(4);
-  // Four attempts that count, and one when the subscription is in place.
+  // Four counted attempts, and one when the subscription is in place.
   expect(calls.filter((hash) => hash === redlock.scripts.acquireScript.hash).length).toBeLessThanOrEqual(5);
   client.disconnect();
   await server.stop();

@@ -1,13 +1,13 @@
 // @ts-check
 /**
- * What it costs that this library tells what it does: to nobody, and to metrics and traces.
+ * Measures the cost of telemetry: without subscribers, and with metrics and traces.
  *
  *     REDIS_URL=redis://127.0.0.1:6379 node packages/telemetry/scripts/telemetry-cost.mjs [rounds] [pairs]
  *
- * Times pairs of acquire and release of a free mutex, one after the other. The measure is the same library with every look at a
- * channel taken out of its compiled files. All variants take turns, in an order that changes, so that what the machine does
- * besides falls on all of them; of each the median round counts. The first variant is measured twice: how far apart its two are
- * is what this machine can tell apart.
+ * Times sequential pairs of acquire and release of a free mutex. The baseline is the same library with all uses of
+ * channels removed from its compiled files. The variants take turns in changing order, so that other load on the
+ * machine affects all of them equally; the median round counts. The baseline is measured twice: the difference
+ * between the two results is the measurement error.
  */
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ const PAIRS = Number(argv[3] ?? 1_000);
 const home = fileURLToPath(new URL("../../holdfast", import.meta.url));
 
 /**
- * A copy of the compiled files that looks at no channel.
+ * Copies the compiled files and removes all uses of channels.
  *
  * @param {string} folder
  */
@@ -64,7 +64,7 @@ try {
     { name: "nothing is told, again", holdfast: silent, start: nothing },
     { name: "nobody listens", holdfast: telling, start: nothing },
     { name: "metrics of prom-client", holdfast: telling, start: () => startMetrics({ register: new Registry() }) },
-    // Without an SDK: what that takes is not ours.
+    // Without an SDK, because its cost is not Holdfast's.
     { name: "metrics and traces of OpenTelemetry, no SDK", holdfast: telling, start: startBoth },
   ];
   function startBoth() {
@@ -88,7 +88,7 @@ try {
       }
       const tookMs = performance.now() - beganMs;
       stop();
-      // The first rounds warm up.
+      // The first rounds are warm-up.
       if (round >= 0) tookUs[at]?.push((tookMs * 1_000) / PAIRS);
     }
   }

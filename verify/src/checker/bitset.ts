@@ -1,41 +1,41 @@
-/** A set of small whole numbers that knows its own hash at every moment. */
+/** A set of small whole numbers that maintains its own hash. */
 export class Bitset {
   readonly #words: Uint32Array;
-  /** Of the members, whatever the order in which they came. */
+  /** The hash of the members, independent of their order. */
   hash = 0;
 
   constructor(size: number) {
     this.#words = new Uint32Array(Math.ceil(size / 32));
   }
 
-  /** Adds the member if it is absent, else removes it. */
+  /** Adds the member if it is absent, removes it otherwise. */
   flip(member: number): void {
     const word = member >>> 5;
     this.#words[word] = (this.#words[word] ?? 0) ^ (1 << (member & 31));
     this.hash ^= scatter(member);
   }
 
-  /** Whether it is a member. */
+  /** Whether the number is a member. */
   has(member: number): boolean {
     return (((this.#words[member >>> 5] ?? 0) >>> (member & 31)) & 1) === 1;
   }
 
-  /** The members now, to compare with later. */
+  /** A copy of the members, for a later comparison. */
   snapshot(): Uint32Array {
     return this.#words.slice();
   }
 
-  /** Whether the members are those of the snapshot. */
+  /** Whether the members equal the snapshot. */
   equals(snapshot: Uint32Array): boolean {
     return snapshot.every((word, index) => word === this.#words[index]);
   }
 
-  /** Whether all that are in the snapshot are members. */
+  /** Whether every member of the snapshot is a member now. */
   contains(snapshot: Uint32Array): boolean {
     return snapshot.every((word, index) => (word & ~(this.#words[index] ?? 0)) === 0);
   }
 
-  /** Whether all members are in the snapshot. */
+  /** Whether every member is in the snapshot. */
   isWithin(snapshot: Uint32Array): boolean {
     return snapshot.every((word, index) => ((this.#words[index] ?? 0) & ~word) === 0);
   }

@@ -1,16 +1,16 @@
 /**
- * Decides whether a concurrent history is linearizable to a sequential model.
+ * Decides whether a concurrent history is linearizable with respect to a sequential model.
  *
- * The search of J. Wing and C. Gong, "Testing and verifying concurrent objects" (1993): take a call that no return
- * precedes, let the model step, go on; at a return that cannot be passed, go back. With the cache of G. Lowe, "Testing
- * for linearizability" (2017), which cuts off a set of operations that led to the same state before. The composition
- * of both is that of Porcupine (github.com/anishathalye/porcupine).
+ * The algorithm is the search of J. Wing and C. Gong, "Testing and verifying concurrent objects" (1993): take a call
+ * that no return precedes, step the model, and continue; at a return that cannot be passed, backtrack. The cache of
+ * G. Lowe, "Testing for linearizability" (2017), prunes sets of operations that led to the same state before.
+ * Porcupine (github.com/anishathalye/porcupine) combines the two in the same way.
  *
- * It departs from them in two points. An operation of unknown outcome has no return, and the search is done when all
- * returns are passed: an operation that was left out never took effect, so models need no step for "nothing happened".
- * Such operations are tried last, and an order that used fewer of them stands for those that used more (seen.ts): else
- * each would double the search. And models are nondeterministic throughout: the search carries the set of states that
- * the order can have led to.
+ * There are two differences. First, an operation with an unknown outcome has no return, and the search is done when
+ * all returns are passed. An operation that was left out never took effect, so models need no step for "nothing
+ * happened". Such operations are tried last, and an order that used fewer of them replaces those that used more
+ * (seen.ts); otherwise each would double the search. Second, models are nondeterministic: the search carries the set
+ * of states that the order may have led to.
  */
 import { Bitset } from "./bitset.js";
 import type { Model, Timed } from "./model.js";
@@ -18,39 +18,40 @@ import { processorMs } from "./processor-ms.js";
 import { Seen } from "./seen.js";
 import { type Mark, type Open, Timeline } from "./timeline.js";
 
-/** How far a search may go, and what it keeps. */
+/** Limits of a search, and what it records. */
 export interface CheckOptions {
   /**
-   * Of processor time, so that a busy machine decides as much as a quiet one. More lets wider histories be decided; 0
-   * gives up immediately.
+   * The limit in processor time, so that the result does not depend on other load. A larger limit decides histories
+   * with more concurrency; 0 gives up immediately.
    *
    * @default Infinity
    */
   readonly timeoutMs?: number;
   /**
-   * Keeps for each operation the longest order it was part of, which costs time on a history that violates.
+   * Whether to record, for each operation, the longest order that contains it. Takes extra time if the history has a
+   * violation.
    *
-   * @default false  only the longest of all
+   * @default false  only the longest order
    */
   readonly keepsPartials?: boolean;
 }
 
-/** What came of a search. */
+/** The result of a search. */
 export interface CheckResult<Value> {
-  /** `unknown` if the time was over first. A gate must treat it as a failure. */
+  /** `unknown` if the time limit was reached. A gate must treat it as a failure. */
   readonly verdict: "ok" | "violation" | "unknown";
-  /** Orders that the model accepts, longest first: the whole one if the verdict is `ok`, else how far it got. */
+  /** Orders that the model accepts, longest first. If the verdict is `ok`, the first contains all operations. */
   readonly partials: readonly (readonly Timed<Value>[])[];
   /** The operation whose return the longest order could not pass; undefined unless there is a violation. */
   readonly stuckAt: Timed<Value> | undefined;
-  /** Pairs of operations and state that were looked at. */
+  /** The number of visited pairs of operations and state. */
   readonly visited: number;
 }
 
-/** Steps between two looks at the clock. */
+/** Steps between two checks of the time. */
 const STEPS_PER_LOOK = 512;
 
-/** Whether `operations`, all on one thing, can have happened one after another, each between its call and its return. */
+/** Whether `operations` on one object can have happened sequentially, each between its call and its return. */
 export function check<State, Value>(
   model: Model<State, Value>,
   operations: readonly Timed<Value>[],
@@ -72,7 +73,7 @@ interface Place {
   open: number;
 }
 
-/** A step that was taken, and how to take it back. */
+/** A step, and the data to undo it. */
 interface Taken<State> {
   readonly operation: number;
   readonly call: Mark | undefined;
@@ -80,7 +81,7 @@ interface Taken<State> {
   readonly resume: Place;
 }
 
-/** The search as it stands. */
+/** The current state of the search. */
 class Search<State, Value> {
   readonly #model: Model<State, Value>;
   readonly #operations: readonly Timed<Value>[];
@@ -108,10 +109,10 @@ class Search<State, Value> {
     return this.#timeline.returns === 0;
   }
 
-  /** Tries what is at the place and moves on; false if there is nothing left to try before the next return. */
+  /** Tries the current place and advances; returns false if there is nothing left to try before the next return. */
   forward(): boolean {
     const { mark, open } = this.#place;
-    // A return stands behind every call in the list while any is left, so the search meets it before the end.
+    // Every call in the list has a return after it, so the search meets a return before the end.
     if (mark === null) throw new Error("The timeline has a return that cannot be reached");
     if (mark.isCall) {
       this.#place.mark = mark.next;
@@ -132,7 +133,7 @@ class Search<State, Value> {
     if (!this.#take(operation, undefined)) this.#used.flip(index);
   }
 
-  /** Puts the operation next in the order, if the model lets it and it leads to something new. */
+  /** Appends the operation to the order if the model accepts it and the result is new. */
   #take(operation: number, call: Mark | undefined): boolean {
     const next = stepAll(this.#model, this.#states, (this.#operations[operation] as Timed<Value>).value);
     if (next.states.length === 0 || !this.#seen.add(this.#done, this.#used, next.key)) return false;
@@ -143,7 +144,7 @@ class Search<State, Value> {
     return true;
   }
 
-  /** Takes the last step back; false if there is none. */
+  /** Undoes the last step; returns false if there is none. */
   back(): boolean {
     this.#orders.keep(this.#stack, this.#place.mark?.operation);
     const last = this.#stack.pop();
@@ -169,7 +170,7 @@ class Search<State, Value> {
   }
 }
 
-/** The states that an order can have led to, each once, and a text that tells such sets apart. */
+/** The distinct states that an order may have led to, and a key that identifies the set. */
 interface StateSet<State> {
   readonly states: readonly State[];
   readonly key: string;
@@ -178,7 +179,7 @@ interface StateSet<State> {
 function stateSet<State>(model: Model<State, never>, states: readonly State[]): StateSet<State> {
   if (states.length === 1) return { states, key: model.key(states[0] as State) };
   const byKey = new Map(states.map((state) => [model.key(state), state]));
-  // The first character keeps the text of a set from being that of a single state.
+  // The first character distinguishes the key of a set from that of a single state.
   return { states: [...byKey.values()], key: `\u0000${JSON.stringify([...byKey.keys()].sort())}` };
 }
 
@@ -189,7 +190,7 @@ function stepAll<State, Value>(model: Model<State, Value>, from: StateSet<State>
   );
 }
 
-/** The longest orders that were found. They help to understand a violation. */
+/** The longest orders found. They help to understand a violation. */
 class Orders<Value> {
   readonly #operations: readonly Timed<Value>[];
   readonly #byOperation: (readonly number[])[] | undefined;
@@ -222,7 +223,7 @@ class Orders<Value> {
   }
 
   longestFirst(): (readonly Timed<Value>[])[] {
-    // One order is usually the longest of many operations; a list with holes skips those that were in none.
+    // The longest order of many operations is often the same; operations that are in no order are skipped.
     const orders = new Set([this.#longest]);
     this.#byOperation?.forEach((order) => {
       orders.add(order);

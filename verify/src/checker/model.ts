@@ -1,22 +1,23 @@
 /**
- * What a thing may do when it is asked one operation at a time.
+ * A sequential model: what an object may do if operations are applied one at a time.
  *
- * A model is pure: `step` changes nothing and answers the same to the same.
+ * A model is pure: `step` changes nothing and always returns the same result for the same arguments.
  */
 export interface Model<State, Value> {
-  /** For messages and pictures. */
+  /** The name for messages and pictures. */
   readonly name: string;
   readonly initial: State;
-  /** The states in which the operation may leave it, none if the operation cannot happen in this state. */
+  /** The states to which the operation may lead; empty if the operation is impossible in this state. */
   step(state: State, value: Value): readonly State[];
-  /** The same text for two states exactly if nothing that follows can tell them apart. */
+  /** A key that is equal for two states if and only if they behave the same from then on. */
   key(state: State): string;
 }
 
 /**
  * An operation as the checker sees it.
  *
- * A return of Infinity means that the outcome is unknown: it may take effect once at any time after its call, or never.
+ * A return of Infinity means that the outcome is unknown: the operation may take effect once at any time after its
+ * call, or never.
  */
 export interface Timed<Value> {
   readonly callMs: number;

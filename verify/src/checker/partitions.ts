@@ -2,15 +2,16 @@ import { type CheckOptions, type CheckResult, check } from "./check.js";
 import type { Model, Timed } from "./model.js";
 import { processorMs } from "./processor-ms.js";
 
-/** What came of one of several independent things. */
+/** The result for one of several independent objects. */
 export interface PartitionResult<Key, Value> extends CheckResult<Value> {
   readonly partition: Key;
 }
 
 /**
- * Checks each thing by itself: a history is linearizable exactly if that of every single thing is (Herlihy and Wing).
+ * Checks each object separately: a history is linearizable if and only if the history of each object is (Herlihy and
+ * Wing).
  *
- * `timeoutMs` is for all of them together, so a thing whose turn comes too late is `unknown`.
+ * `timeoutMs` is the limit for all objects together; objects that are not reached in time are `unknown`.
  */
 export function checkPartitions<State, Value, Key>(
   model: Model<State, Value>,

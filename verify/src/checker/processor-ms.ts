@@ -1,6 +1,6 @@
 /**
- * What this process has had of the processors so far, in ms. A search that is bounded by it decides as much on a busy machine as on a
- * quiet one.
+ * The processor time that this process has used so far, in ms. A search limited by it gets the same result on a busy
+ * machine.
  */
 export function processorMs(): number {
   const { user, system } = process.cpuUsage();

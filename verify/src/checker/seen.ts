@@ -3,27 +3,27 @@ import type { Bitset } from "./bitset.js";
 interface Entry {
   readonly done: Uint32Array;
   readonly state: number;
-  /** Sets of open operations with which it was reached, none of which contains another. */
+  /** The minimal sets of open operations with which this point was reached; none contains another. */
   used: Uint32Array[];
 }
 
 /**
- * Lowe's cache: which operations were already in the order, together with the state they led to.
+ * Lowe's cache: which operations were already ordered, and the state that they led to.
  *
- * Operations of unknown outcome are kept apart. Whoever used fewer of them to come to the same point can do all that
- * one who used more can, so only the smallest sets are remembered and only they are followed.
+ * Operations with an unknown outcome are stored separately. An order that used fewer of them can do everything that
+ * an order that used more can, so only minimal sets are stored and followed.
  */
 export class Seen {
   readonly #buckets = new Map<number, Entry[]>();
   readonly #states = new Map<string, number>();
   #size = 0;
 
-  /** How many new points of a search it has seen. */
+  /** The number of distinct points seen. */
   get size(): number {
     return this.#size;
   }
 
-  /** Remembers the point; false if whatever follows from it was tried already. */
+  /** Records a point; returns false if it was already explored. */
   add(done: Bitset, used: Bitset, stateKey: string): boolean {
     const state = this.#number(stateKey);
     const hash = done.hash ^ Math.imul(state, 0x9e3779b1);
@@ -38,7 +38,7 @@ export class Seen {
     return true;
   }
 
-  /** States come again and again, so each text is kept once. */
+  /** Maps the key of a state to a number, so that each key is stored once. */
   #number(stateKey: string): number {
     const known = this.#states.get(stateKey);
     if (known !== undefined) return known;

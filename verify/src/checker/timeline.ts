@@ -1,31 +1,31 @@
 import type { Timed } from "./model.js";
 
-/** A call or a return in the list that the search takes operations out of and puts them back into. */
+/** A call or a return in the list from which the search removes operations and to which it restores them. */
 export interface Mark {
-  /** Index of the operation. */
+  /** The index of the operation. */
   readonly operation: number;
   readonly isCall: boolean;
   readonly atMs: number;
   previous: Mark | null;
   next: Mark | null;
-  /** Of a call: its return. */
+  /** For a call: its return. */
   match: Mark | null;
 }
 
 /** An operation that never returned. */
 export interface Open {
-  /** Index of the operation. */
+  /** The index of the operation. */
   readonly operation: number;
   readonly atMs: number;
 }
 
-/** Calls and returns in the order of time, as a linked list; what never returned stands apart. */
+/** Calls and returns in time order, as a linked list; operations that never returned are stored separately. */
 export class Timeline {
-  /** Stands before the first mark. */
+  /** A sentinel before the first mark. */
   readonly head: Mark = markOf(-1, false, Number.NEGATIVE_INFINITY);
-  /** In the order of their calls. */
+  /** Open operations, in the order of their calls. */
   readonly open: readonly Open[];
-  /** Returns still in the list. Without any the order is complete. */
+  /** The number of returns in the list. At zero, the order is complete. */
   returns = 0;
 
   constructor(operations: readonly Timed<unknown>[]) {
@@ -42,7 +42,8 @@ export class Timeline {
       this.returns += 1;
     });
     this.open = open.sort((a, b) => a.atMs - b.atMs);
-    // Clocks have a limited resolution: an operation that returns at the instant of another call may have returned after it.
+    // At equal times, calls come first: clocks have limited resolution, so the return may have been later than the
+    // call.
     marks.sort((a, b) => (a.atMs === b.atMs ? Number(b.isCall) - Number(a.isCall) : a.atMs - b.atMs));
     let last = this.head;
     for (const mark of marks) {
@@ -52,14 +53,14 @@ export class Timeline {
     }
   }
 
-  /** Takes the operation of this call out. */
+  /** Removes the operation of this call. */
   lift(call: Mark): void {
     unlink(call);
     if (call.match !== null) unlink(call.match);
     this.returns -= 1;
   }
 
-  /** Puts the operation that was removed last back in its place. */
+  /** Restores the operation that was removed last. */
   unlift(call: Mark): void {
     if (call.match !== null) relink(call.match);
     relink(call);
@@ -76,7 +77,7 @@ function unlink(mark: Mark): void {
   if (mark.next !== null) mark.next.previous = mark.previous;
 }
 
-/** A mark out of the list still knows where it was, which holds as long as they come back in reverse order. */
+/** Restores a removed mark between its old neighbors. This works only in reverse order of removal. */
 function relink(mark: Mark): void {
   if (mark.previous !== null) mark.previous.next = mark;
   if (mark.next !== null) mark.next.previous = mark;

@@ -1,10 +1,10 @@
-/** Draws numbers from a seed: the same ones each time. */
+/** Pseudorandom numbers from a seed; the same seed gives the same numbers. */
 export interface Chance {
   /** A number from `from` up to, but not including, `to`. */
   between(from: number, to: number): number;
 }
 
-/** A sequence of its own for each seed (a linear congruence of 2^32, the high bits of it). */
+/** Creates a generator: a linear congruential generator modulo 2^32, of which the high bits are used. */
 export function chanceOf(seed: number): Chance {
   let state = (Math.imul(seed, 2_654_435_761) + 12_345) >>> 0;
   return {

@@ -1,4 +1,4 @@
-/** The processes of a run, and the record of what they did. */
+/** The worker processes of a run, and the records of what they did. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -8,30 +8,30 @@ import type { Stage } from "./stage.js";
 import type { Orders, Word } from "./worker.js";
 
 /**
- * Processes, and callers of each for each lock. One library re-sends what a lost connection has not answered, the other
- * does not.
+ * The processes, and their number of callers per lock. ioredis resends requests that a lost connection left without a
+ * reply; the other library does not.
  */
 const CREW: readonly Pick<Orders, "library" | "callersPerName">[] = [
   { library: "ioredis", callersPerName: 2 },
   { library: "node-redis", callersPerName: 1 },
   { library: "ioredis", callersPerName: 1 },
 ];
-/** A guard against a process that does not end, beyond the time that its leases last. */
+/** A timeout for a process that does not end, in addition to the length of its leases. */
 const END_MS = 5_000;
 
-/** Processes at work. */
+/** The running processes. */
 export interface Crew {
   readonly records: readonly HistoryRecord[];
   /** Why leases were lost, by lease. */
   readonly losses: ReadonlyMap<number, string>;
   readonly errors: readonly string[];
-  /** When the lock was last granted, on the clock of `nowMs`; -Infinity if it never was. */
+  /** When the lock was last granted, on the clock of `nowMs`; -Infinity if never. */
   grantedAtMs(name: string): number;
   /** Asks all workers to stop, and kills those that do not. */
   stop(): Promise<void>;
 }
 
-/** The clock of all records: the same for all processes of the machine. */
+/** The clock of all records, which all processes of the machine share. */
 export function nowMs(): number {
   return Number(process.hrtime.bigint() / 1_000n) / 1_000;
 }

@@ -1,50 +1,47 @@
-/** What the record of a run comes to. */
+/** Evaluates the records of a run. */
 import { type History, type HistoryRecord, historyOf, type Lease, leasesOf } from "../history/index.js";
 import { leaseExclusion, risingTokens, uniqueTokens, type Violation } from "../sweeps/index.js";
 import type { Crew } from "./crew.js";
 import type { Failover } from "./round.js";
 
-/** How long a second master may go unseen. */
+/** How long a second master may exist before it is noticed. */
 const LOOKED_AT_MS = 500;
 
 /** Sums over all failovers of a run. */
 export interface Sums {
   readonly failovers: number;
   readonly grants: number;
-  /** Failovers in which the replica that took over lacked what its master had written. */
+  /** Failovers in which the promoted replica lacked writes of its master. */
   readonly withLostWrites: number;
-  /** Pairs of leases that were valid at once, by the clocks of their holders. */
+  /** Pairs of leases that were valid at the same time, by the clocks of their holders. */
   readonly doubleGrants: number;
-  /** The same, while sentinels had made two servers masters: the old one must stop, and here it did not. */
+  /** The same while there were two masters: the old one must stop, but in this setup it did not. */
   readonly doubleGrantsOfTwoMasters: number;
-  /** Failovers with two masters at once. */
+  /** Failovers with two masters at the same time. */
   readonly withTwoMasters: number;
-  /** Tokens that came twice, or after a higher one. */
+  /** Tokens that were granted twice, or after a higher one. */
   readonly tokensThatFell: number;
-  /** Leases that were valid when the master died. */
+  /** Leases that were valid when the master was killed. */
   readonly heldAtDeath: number;
-  /** Of these, those of which the successor did not know. */
+  /** Of these leases, those that the successor did not know. */
   readonly lostGrants: number;
-  /**
-   * Of these, those that their holders kept: they were renewed or released on the successor, which can only be after
-   * they were put back.
-   */
+  /** Of the lost grants, those that their holders restored: they were renewed or released on the successor. */
   readonly reclaimed: number;
   /** Leases that were refused although they were still valid. */
   readonly refused: number;
-  /** Those whose validity was over before a server could be reached. */
+  /** Leases whose validity ended before a server could be reached. */
   readonly tooLate: number;
-  /** Leases that were valid at death, of which the successor knew, and that were lost while they were valid. */
+  /** Leases that were valid at the kill and known to the successor, but lost while still valid. */
   readonly lostThoughKnown: number;
-  /** Longest time from when a lock could be granted again to when it was, in ms. */
+  /** The longest time from when a lock was grantable again until it was granted, in ms. */
   readonly longestResumeMs: number;
   /** Locks that were never granted again. */
   readonly stuck: number;
-  /** Acquires that got no answer for a whole lease, and said so. */
+  /** Acquires that failed because they got no reply for a whole lease. */
   readonly withoutAnswer: number;
   /** Processes that ended unexpectedly, and unexpected errors. */
   readonly errors: number;
-  /** What went wrong, in words. */
+  /** Descriptions of what went wrong. */
   readonly messages: readonly string[];
 }
 
@@ -106,11 +103,11 @@ export function judge(crew: Crew, failovers: readonly Failover[], leaseMs: numbe
 function isUnderTwoMasters(record: HistoryRecord | undefined, failovers: readonly Failover[]): boolean {
   if (record?.type !== "operation") return false;
   const at = failovers.findLastIndex(({ cutAtMs }) => cutAtMs <= record.returnMs);
-  // From a moment before it was seen, because the state is only polled.
+  // Starts before the rival was seen, because its state is only polled.
   return record.returnMs > (failovers[at]?.rivalAtMs ?? Infinity) - LOOKED_AT_MS;
 }
 
-/** When it was, from the last failover that had begun. */
+/** The time of a record, relative to the last failover before it. */
 function whenOf(record: HistoryRecord | undefined, failovers: readonly Failover[]): string {
   if (record?.type !== "operation") return "";
   const { returnMs, process } = record;
@@ -134,7 +131,7 @@ function isHeldAt({ claims }: Lease, atMs: number): boolean {
   return claims.some(({ startMs, endMs }) => startMs <= atMs && atMs < endMs);
 }
 
-/** Whether the successor has renewed it, or said that its release was one. */
+/** Whether the successor has renewed the lease or confirmed its release. */
 function isConfirmed({ samples, later, acquire }: Lease, promotedAtMs: number): boolean {
   const knownMs = Math.max(
     acquire.validUntilMs ?? 0,
@@ -149,7 +146,7 @@ function isConfirmed({ samples, later, acquire }: Lease, promotedAtMs: number): 
   );
 }
 
-/** The time from when it was free and could be granted until it was granted; 0 if it was not. */
+/** The time from when the lock was grantable until it was granted; 0 if it was never granted. */
 function resumeMs(leases: readonly Lease[], { killedAtMs, promotedAtMs }: Failover, quietMs: number): number {
   const [next] = leases
     .filter(({ acquire }) => acquire.returnMs > promotedAtMs)

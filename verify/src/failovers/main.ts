@@ -1,4 +1,7 @@
-/** npm run verify:failovers: masters that die with grants their replicas never got. See options.ts for what it takes. */
+/**
+ * npm run verify:failovers: kills masters that have made grants their replicas never received. For its options, see
+ * options.ts.
+ */
 import { writeFileSync } from "node:fs";
 import { argv, exit, stdout } from "node:process";
 import { chanceOf } from "./chance.js";
@@ -8,7 +11,7 @@ import { HELP, type Options, optionsOf } from "./options.js";
 import { type Failover, failOver } from "./round.js";
 import { clusterStage, sentinelStage } from "./stage.js";
 
-/** What a run comes to must be so for it to have passed, in words. */
+/** The conditions that the sums of a successful run must meet. @returns the violated ones */
 function complaints({ grace }: Options, sums: Sums): string[] {
   const found: string[] = [];
   if (sums.withTwoMasters > sums.failovers / 10) found.push("too often two servers were masters at once");
@@ -28,7 +31,7 @@ function complaints({ grace }: Options, sums: Sums): string[] {
   return found;
 }
 
-/** As the report reads it (verify/README.md). */
+/** The result in the format of the report (verify/README.md). */
 interface Result {
   readonly part: string;
   readonly title: string;

@@ -1,4 +1,4 @@
-/** What a run of failovers is told. */
+/** The options of a failover run. */
 import { parseArgs } from "node:util";
 
 /** See `HELP`. */
@@ -8,7 +8,7 @@ export interface Options {
   readonly grace: "auto" | "off";
   readonly seed: number;
   readonly leaseMs: number;
-  /** Where the sums go as JSON. */
+  /** The file for the sums as JSON. */
   readonly json: string | undefined;
 }
 
@@ -24,7 +24,7 @@ Masters that die with grants their replicas never got, under holders and waiters
   --json FILE                   also writes the sums there
 `;
 
-/** @throws RangeError, TypeError  a wrong option */
+/** @throws RangeError, TypeError  invalid option */
 export function optionsOf(words: readonly string[]): Options | "help" {
   const { values } = parseArgs({
     args: [...words],

@@ -1,35 +1,40 @@
-/** One failover: replication is cut, grants go on for a while and are lost, the master dies, a replica takes over. */
+/**
+ * One failover: replication is cut, grants continue for a while and are lost, the master is killed, a replica is
+ * promoted.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Chance } from "./chance.js";
 import { type Crew, nowMs } from "./crew.js";
 import { cutReplication, holdersOn, mendReplication, type Node, offsetOf, type Stage } from "./stage.js";
 
-/** What was seen of it. */
+/** The observations of one failover. */
 export interface Failover {
   readonly names: readonly string[];
   readonly cutAtMs: number;
   readonly killedAtMs: number;
   readonly promotedAtMs: number;
-  /** When the old master was started again. */
+  /** When the old master was restarted. */
   readonly restartedAtMs: number;
   /**
-   * When a second master was seen next to the one that took over. In that case nothing is promised. Undefined if there
-   * was none.
+   * When a second master was seen next to the promoted one; undefined if there was none. Holdfast guarantees nothing
+   * in that case.
    */
   readonly rivalAtMs: number | undefined;
-  /** Bytes of the master's writes that the replica which took over never got. */
+  /** Bytes of the master's writes that the promoted replica never received. */
   readonly lostBytes: number;
-  /** Who held each lock, as that replica knew it. */
+  /** The holder of each lock, as the promoted replica knew it. */
   readonly holders: ReadonlyMap<string, string | null>;
   /** Locks that were not granted again in time. */
   readonly stuck: readonly string[];
 }
 
-/** Guards against servers that never agree and locks that are never granted again; not measures of how fast they should. */
+/** A timeout for servers that never agree and locks that are never granted; it does not measure speed. */
 const PATIENCE_MS = 30_000;
 const PROBE_EVERY_MS = 10;
 
-/** Plays one, and leaves all servers up and settled. @throws Error  the servers did not do what they should */
+/**
+ * Runs one failover, and waits until all servers are up again. @throws Error  the servers did not behave as expected
+ */
 export async function failOver(stage: Stage, crew: Crew, chance: Chance, leaseMs: number): Promise<Failover> {
   await stage.settled();
   const beganAtMs = nowMs();
@@ -87,8 +92,8 @@ export async function failOver(stage: Stage, crew: Crew, chance: Chance, leaseMs
 }
 
 /**
- * Whether another server of the shard serves as a master: sentinels may choose twice. A cluster has a number for each
- * choice.
+ * Whether another server of the shard also acts as a master, because sentinels may elect twice. A cluster has an
+ * epoch for each election.
  */
 async function hasRival(stage: Stage, successor: Node): Promise<boolean> {
   if (stage.topology === "cluster") return false;

@@ -1,4 +1,4 @@
-/** The servers of a run: who is master of what, how replication is cut, and how a master dies. */
+/** The servers of a run, with functions to find the masters, cut replication and kill a master. */
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
@@ -11,20 +11,20 @@ export interface Node extends RedisServer {
   readonly id: string;
 }
 
-/** See the file header. */
+/** The servers of a run. */
 export interface Stage {
   readonly topology: "sentinel" | "cluster";
-  /** Where clients begin. */
+  /** The ports that clients connect to first. */
   readonly ports: readonly number[];
   readonly masterName: string;
-  /** Names of locks, spread over all masters. */
+  /** Lock names, spread over all masters. */
   readonly names: readonly string[];
-  /** The masters, each with the locks that are on it. */
+  /** The masters, each with the locks that it stores. */
   shards(): Promise<{ readonly master: Node; readonly names: readonly string[] }[]>;
   replicasOf(master: Node): Promise<Node[]>;
   masterOf(name: string): Promise<Node>;
   readonly nodes: readonly Node[];
-  /** Starts a master that died again: it follows its successor. */
+  /** Restarts a killed master as a replica of its successor. */
   restart(master: Node, successor: Node): Promise<void>;
   settled(): Promise<void>;
   stop(): Promise<void>;
@@ -33,7 +33,10 @@ export interface Stage {
 /** Names of locks for each master. */
 const NAMES_PER_SHARD = 3;
 
-/** On a busy machine a slow master must not count as dead, or the sentinels would promote a second one. */
+/**
+ * High enough that a slow master on a busy machine is not considered dead; otherwise sentinels would promote a second
+ * one.
+ */
 const DOWN_AFTER_MS = 1_500;
 
 /** A master with two replicas, and three sentinels. */
@@ -55,7 +58,7 @@ export async function sentinelStage(): Promise<Stage> {
     masterOf: () => topology.master(),
     nodes: topology.nodes,
     async restart(master, successor) {
-      // By its own file it would be a master, and an empty one.
+      // Its own configuration file would start it as an empty master.
       appendFileSync(files.get(master.id) ?? "", `\nreplicaof 127.0.0.1 ${successor.port}\n`);
       await master.restart();
     },
@@ -93,7 +96,7 @@ export async function clusterStage(): Promise<Stage> {
     replicasOf: (master) => cluster.replicasOf(cluster.node(master.id)),
     masterOf,
     nodes: cluster.nodes,
-    // The others tell it that it has no slots any more before it takes writes.
+    // The other nodes tell it that it has no slots before it accepts writes.
     restart: (master) => master.restart(),
     settled: () => cluster.settled(),
     stop: () => cluster.stop(),
@@ -101,22 +104,23 @@ export async function clusterStage(): Promise<Stage> {
 }
 
 /**
- * From now on the server gets nothing from its master, and stays what it is to all others: it is given a wrong name to
- * sign on with, and its link is cut.
+ * Stops replication to this server while it otherwise keeps its role: gives it a wrong user name for its master, and
+ * cuts the link.
  */
 export async function cutReplication(replica: Node): Promise<void> {
   await replica.command("CONFIG", "SET", "masteruser", "nobody", "masterauth", "nothing");
   await replica.command("CLIENT", "KILL", "TYPE", "master");
 }
 
-/** It may sign on again. */
+/** Allows the replica to log in again. */
 export async function mendReplication(replica: Node): Promise<void> {
   await replica.command("CONFIG", "SET", "masteruser", "", "masterauth", "");
-  // A sentinel has servers write down what they are, and then they write this down too.
+  // When a sentinel makes servers rewrite their configuration files, the wrong name is written too, so it is removed
+  // here.
   await replica.command("CONFIG", "REWRITE").catch(() => "it has no file");
 }
 
-/** Up to where the replica has what its master wrote. */
+/** The replication offset up to which the replica has its master's writes. */
 export async function offsetOf(node: Node): Promise<number> {
   const info = String(await node.command("INFO", "replication"));
   const field = info.includes("role:master") ? "master_repl_offset" : "slave_repl_offset";

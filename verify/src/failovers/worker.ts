@@ -1,8 +1,8 @@
 /**
- * A process whose callers take turns at locks, and tell what they rely on.
+ * A process whose callers take turns at locks and record what they rely on.
  *
- * It is told how to connect by one JSON argument and sends records (history/records.ts) until it is told to stop. Instants
- * are of the machine's monotonic clock, the same for all processes.
+ * It gets its settings as a JSON argument and sends records (history/records.ts) until it is told to stop. Times are
+ * on the machine's monotonic clock, which all processes share.
  */
 import process, { argv, exit, hrtime } from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,12 +12,12 @@ import { createCluster, createSentinel } from "redis";
 import type { HistoryRecord, Operation } from "../history/index.js";
 import { chanceOf } from "./chance.js";
 
-/** What a worker is told. */
+/** The settings of a worker. */
 export interface Orders {
   readonly number: number;
   readonly library: "ioredis" | "node-redis";
   readonly topology: "sentinel" | "cluster";
-  /** Of sentinels or of servers of the cluster. */
+  /** Ports of sentinels, or of the cluster's servers. */
   readonly ports: readonly number[];
   readonly masterName: string;
   readonly names: readonly string[];
@@ -27,7 +27,7 @@ export interface Orders {
   readonly seed: number;
 }
 
-/** What it sends: records; why a lease was lost; an error that no caller should see. */
+/** A message of a worker: a record, the reason of a lost lease, or an unexpected error. */
 export type Word =
   | { readonly record: HistoryRecord }
   | { readonly lostBecause: string; readonly leaseId: number }
@@ -36,7 +36,7 @@ export type Word =
 
 const WAIT_MS = 60_000;
 const LOOK_EVERY_MS = 25;
-/** One of so many holds is short, the others outlast a failover. */
+/** The share of holds that are short; the others outlast a failover. */
 const SHORT_SHARE = 0.5;
 
 const orders = JSON.parse(argv[2] ?? "{}") as Orders;
@@ -73,7 +73,7 @@ async function connect(): Promise<{ redis: object; close: () => unknown }> {
 const { redis, close } = await connect();
 const holdfast = createHoldfast({ redis: redis as never, failoverGrace: orders.grace });
 
-/** Holds until it has been long enough, or the lease says that it is over; tells each time that it lasts longer. */
+/** Holds until the planned time has passed or the lease has ended; records each renewal. */
 async function hold(lease: Lease, base: { lockName: string; process: string; leaseId: number }): Promise<void> {
   const forMs =
     chance.between(0, 1) < SHORT_SHARE ? chance.between(10, 300) : chance.between(1_000, orders.leaseMs * 1.5);
@@ -139,7 +139,7 @@ async function work(lockName: string): Promise<void> {
 
 process.on("message", () => {
   isOver = true;
-  // Callers that still wait do not matter any more.
+  // Callers that still wait are ignored.
   setTimeout(() => void end(), orders.leaseMs);
 });
 process.on("disconnect", () => exit(1));

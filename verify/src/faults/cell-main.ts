@@ -14,7 +14,7 @@ import { runSuspended } from "./suspension.js";
 
 const PROGRESS_MS = 1_000;
 
-/** Orphaned, this ends with all that it started: it leads their group. */
+/** If the parent process is gone, kills the whole process group, which this process leads. */
 process.on("disconnect", () => process.kill(-process.pid, "SIGKILL"));
 
 function say(message: CellMessage): Promise<void> {

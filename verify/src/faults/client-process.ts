@@ -1,4 +1,4 @@
-/** A client process as the run sees it: one name, one process after another. */
+/** A client process as seen by the run. After a kill, a new process continues under the same name. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -8,26 +8,26 @@ import type { Answered, Asked, Call, ClientSettings, LatchVerb, TakeAnswer } fro
 import type { Client, Taken, Work } from "./stage.js";
 import { monotonicMs } from "./topology/monotonic.js";
 
-// The built program, even if this file runs from source as in tests, because node does not run TypeScript.
+// Always the built program, also when this file runs from source in tests, because Node does not run this TypeScript.
 const PROGRAM: string = fileURLToPath(new URL("../../dist/faults/programs/client.js", import.meta.url));
-/** A guard against a process that never comes up, not a measure. */
+/** A timeout for a process that never starts; it does not measure speed. */
 const UP_WITHIN_MS = 60_000;
-/** Ids of one incarnation, which no run uses up. */
+/** The number of ids per incarnation, more than any run uses. */
 const IDS_EACH = 10_000_000;
 const INCARNATIONS = 1_000;
 
-/** What all incarnations of a client are started with. */
+/** The settings of all incarnations of a client. */
 export interface ClientFacts
   extends Omit<ClientSettings, "process" | "incarnation" | "idBase" | "file" | "wallOffsetMs" | "seed"> {
   readonly name: string;
-  /** Place among the clients of the run, from 0. */
+  /** Index among the clients of the run, from 0. */
   readonly index: number;
   readonly seed: number;
-  /** What runs in place of node, as in a network of its own. */
+  /** A program to run instead of Node, for example in a separate network namespace. */
   readonly execPath?: string;
-  /** Where files go. */
+  /** The directory for files. */
   readonly directory: string;
-  /** Told of the faults that the client makes itself. */
+  /** Called for faults that the client causes itself. */
   readonly struck: (fault: Fault) => void;
 }
 
@@ -44,7 +44,7 @@ process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** See the file header. Made by `startClient`. */
+/** A client and its processes. Created by `startClient`. */
 export class ClientProcess implements Client {
   readonly #facts: ClientFacts;
   readonly #incarnations: Incarnation[] = [];
@@ -65,7 +65,7 @@ export class ClientProcess implements Client {
     return this.#facts.name;
   }
 
-  /** Why the last `take` came to nothing, in the subject's words; undefined if it did not. */
+  /** Why the last `take` failed, in the subject's words; undefined if it succeeded. */
   get lastRefusal(): string | undefined {
     return this.#lastRefusal;
   }
@@ -74,7 +74,7 @@ export class ClientProcess implements Client {
     return this.#child?.pid ?? 0;
   }
 
-  /** All processes that ran under this name. */
+  /** All processes that have run under this name. */
   get incarnations(): readonly Incarnation[] {
     return this.#incarnations;
   }
@@ -123,7 +123,7 @@ export class ClientProcess implements Client {
   }
 
   async take(options: Parameters<Client["take"]>[0]): Promise<Taken | undefined> {
-    // What a process answers is what this very code sent.
+    // The process runs this same code, so its reply has this type.
     const { taken, refusal } = (await this.#ask({ verb: "take", options })) as TakeAnswer;
     this.#lastRefusal = refusal;
     return taken;
@@ -138,7 +138,7 @@ export class ClientProcess implements Client {
   }
 
   async latch(lockName: string, act: LatchVerb, number: number): Promise<Outcome> {
-    // As above.
+    // The process runs this same code, so its reply has this type.
     return (await this.#ask({ verb: "latch", lockName, act, number })) as Outcome;
   }
 
@@ -180,11 +180,11 @@ export class ClientProcess implements Client {
   }
 
   async vanish(how: "exit" | "error"): Promise<void> {
-    // It may be gone before it has answered.
+    // The process may end before it replies.
     await this.#die("J04", () => void this.#ask({ verb: "vanish", how }).catch(() => {}));
   }
 
-  /** Ends as it should. @returns what it left behind */
+  /** Ends the process normally. @returns what it left behind */
   async close(): Promise<readonly string[]> {
     const child = this.#child;
     if (child === undefined) return [];
@@ -194,7 +194,7 @@ export class ClientProcess implements Client {
     return left;
   }
 
-  /** Ends immediately, if it runs; this is not a fault of the run. */
+  /** Kills the process if it runs; this does not count as a fault of the run. */
   async stop(): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
@@ -246,7 +246,7 @@ export class ClientProcess implements Client {
   }
 }
 
-/** Starts a client process, and resolves when it has connected its subject. @throws Error  it did not come up */
+/** Starts a client process, and resolves when its subject is connected. @throws Error  it did not start */
 export async function startClient(facts: ClientFacts): Promise<ClientProcess> {
   const client = new ClientProcess(facts);
   await client.start();

@@ -1,4 +1,4 @@
-/** All client processes of one run, the thing that they guard, and what was recorded of all of them. */
+/** All client processes of a run, the resource that they protect, and their records. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,14 +11,14 @@ import { GuardedResource } from "./resource.js";
 import type { Reach } from "./stage.js";
 import type { Grace, Releases } from "./subject.js";
 
-/** What to start. */
+/** The clients to start. */
 export interface ClientsOptions {
   readonly count: number;
   readonly subject: string;
   readonly letter: Letter;
   /** Where clients connect to. */
   readonly port: number;
-  /** How the client of that place, from 0, finds its servers. @default by the port */
+  /** How each client, by index from 0, reaches its servers. @default by `port` */
   readonly reachOf?: (index: number) => Reach;
   /** @default "off" */
   readonly grace?: Grace;
@@ -26,33 +26,33 @@ export interface ClientsOptions {
   readonly releases?: Releases;
   readonly random: Random;
   readonly mutations?: readonly string[];
-  /** How long a server is given to answer, in ms. @default 500 */
+  /** The command timeout of clients, in ms. @default 500 */
   readonly commandTimeoutMs?: number;
-  /** What runs in place of node to start a client, by its place from 0; undefined for node itself. */
+  /** The program that starts a client, by index from 0; undefined for Node itself. */
   readonly execPath?: (index: number) => string | undefined;
 }
 
-/** See the file header. */
+/** The client processes of a run. */
 export interface Clients {
   readonly all: readonly ClientProcess[];
   readonly resource: GuardedResource;
-  /** Puts another record into the history. */
+  /** Adds a record to the history. */
   record(record: HistoryRecord): void;
-  /** All that was recorded until now. Of a process that runs, what it has written so far. */
+  /** All records so far; for a running process, what it has written so far. */
   records(): readonly HistoryRecord[];
-  /** All end as they should. @returns what they left behind */
+  /** Ends all processes normally. @returns what they left behind */
   close(): Promise<readonly string[]>;
   /** Ends the remaining processes and removes the files. `records` still works. A second call does nothing. */
   stop(): Promise<void>;
 }
 
-/** The default time in which a server must answer. Shorter than most leases of the runs. */
+/** The default command timeout. Shorter than most leases of the runs. */
 export const COMMAND_TIMEOUT_MS = 500;
 
-/** A crowd that starts all at once keeps every one of it from coming up in time. */
+/** The most processes that start at the same time; with more, none would start within the timeout. */
 const STARTED_AT_ONCE = 4;
 
-/** Starts them. @throws Error  one did not come up; none is left running */
+/** Starts the clients. @throws Error  one did not start; then none is left running */
 export async function openClients(options: ClientsOptions): Promise<Clients> {
   const { count, subject, letter, port, random, mutations = [], commandTimeoutMs = COMMAND_TIMEOUT_MS } = options;
   const directory = await mkdtemp(join(tmpdir(), "holdfast-clients-"));

@@ -1,29 +1,29 @@
-/** What the columns of the matrix that have several servers differ in, and what clients there are told of failovers. */
+/** Properties of the matrix columns with several servers, and the options of their clients. */
 import type { Cell, Column } from "./cell.js";
 import type { Grace, Releases } from "./subject.js";
 
-/** Independent servers, of which a majority decides. */
+/** Independent servers that decide by majority. */
 export function isQuorum(column: Column): boolean {
   return column === "Q3" || column === "Q5";
 }
 
-/** Masters with replicas, one of which may take over. */
+/** Masters with replicas, which may be promoted. */
 export function hasReplicas(column: Column): boolean {
   return column === "T" || column === "C";
 }
 
-/** The rows that are there again with releases in the background say so at the end of their names. */
+/** The release mode: a row that repeats another with background releases has a suffix in its name. */
 export function releasesOf({ row }: Pick<Cell, "row">): Releases {
   return row.endsWith("-background") ? "background" : "awaited";
 }
 
 /**
- * The rows about memory loss and promotion are there twice or more: with the grace off, with what the reference says, and
- * with it on, with what docs/safety.md promises. They differ by the end of their names. A quorum has no choice: its servers
- * always stay out when they forgot, but where a run has to show why.
+ * The failover grace of a row. The rows about memory loss and promotion exist in variants, distinguished by the
+ * suffix of their names: with the grace off, as in the reference matrix, and with it on, as docs/safety.md describes.
+ * In a quorum, servers that have lost their memory always stay out, except in rows that show why that is necessary.
  */
 export function graceOf({ row, column, expectation }: Pick<Cell, "row" | "column" | "expectation">): Grace {
-  // The control that outwits it.
+  // The control in which a clock step defeats the grace.
   if (row === "K5") return "strict";
   if (isQuorum(column)) return expectation === "broken" ? "off" : "strict";
   if (row.endsWith("-strict")) return "strict";

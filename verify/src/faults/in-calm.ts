@@ -1,9 +1,9 @@
 /**
- * Whether every lock still works when the last fault is over and the sessions have ended (L2, L3).
+ * Checks that every lock still works after the last fault, when all sessions have ended (L2, L3).
  *
- * The sessions of a run have less patience than a waiter has between two looks, and leave their names behind, so a lock
- * that is dead for good would look like one that was busy. Here each is asked for alone, and whole: of permits all that
- * there are, so that nothing is left that a fault has cost, and of a read-write lock the side of the writer.
+ * The sessions of a run wait for less time than the polling interval and then move on, so a permanently stuck lock
+ * would look like a busy one. Here each lock is acquired alone and completely: all permits of a semaphore, so that
+ * none was lost to a fault, and the write lock of a read-write lock.
  */
 import type { HistoryRecord } from "../history/records.js";
 import type { Letter } from "./cell.js";
@@ -15,29 +15,29 @@ import { signal } from "./signalling.js";
 import type { Client, Stage } from "./stage.js";
 import type { Breach } from "./verdict.js";
 
-/** Findings, and the number of decided cases, by property. */
+/** Findings and the number of decided cases, by property. */
 export interface Calm {
   readonly breaches: readonly Breach[];
   readonly checked: Readonly<Record<string, number>>;
 }
 
-/** All of a lock, whatever its kind. */
+/** Options to acquire the whole lock, for every kind. */
 const WHOLE = { permits: LIMIT, mode: "write" } as const;
-/** The least of it, beside which there is room for others where the kind has any. */
+/** Options to acquire the smallest part, next to which other holders may have room. */
 const LEAST = { permits: 1, mode: "read" } as const;
-/** What leaves no room for the whole, but some for the least. */
+/** Options that leave room for the smallest part, but not for the whole. */
 const MOST = { permits: LIMIT - 1, mode: "read" } as const;
-/** So that nothing ends meanwhile that is not given back. */
+/** Long enough that no lease ends before it is released. */
 const LEASE_MS = 4 * PATIENCE_MS;
 const WAITERS_EACH = 2;
 const CLIENTS = 4;
-/** No client polls sooner, so a client that is served before this was notified. */
+/** Clients do not poll earlier, so a client that is served before this was notified. */
 const UNTOLD_MS = 0.8 * POLL_MS;
 const PAUSE_MS = 20;
-/** The largest count that a session sets. */
+/** The largest count that a session sets on a latch. */
 const LATCH_COUNT = 3;
 
-/** See the file header. To be called when all sessions are over and, if the server's clock goes right, all leases. */
+/** Runs the checks. Call it when all sessions have ended and, if the server's clock is correct, all leases. */
 export async function lookInCalm(open: OpenStage): Promise<Calm> {
   const { stage } = open;
   const clients = stage.clients.filter(({ pid }) => pid > 0).slice(0, CLIENTS);
@@ -65,19 +65,19 @@ export async function lookInCalm(open: OpenStage): Promise<Calm> {
   return { breaches, checked };
 }
 
-/** Names that nothing can keep: if leases do not end in time, those that no key of the last look has an owner in. */
+/** Names of locks that must be free: if leases do not end in time, those without an owner in the last key scan. */
 function stillDue(stage: Stage, records: readonly HistoryRecord[]): string[] {
   const owned = new Map<string, boolean>();
   for (const record of records) if (record.type === "key-scan") owned.set(record.lockName, record.owners.length > 0);
   return namesOf(records).filter((name) => isTimely(stage.cell) || owned.get(name) === false);
 }
 
-/** One caller alone is granted all of it, and gives it back. @returns what is wrong */
+/** A single caller acquires the whole lock and releases it. @returns what is wrong */
 async function serves(stage: Stage, client: Client, lockName: string): Promise<string | undefined> {
   const withinMs = PATIENCE_MS + EPS_MS;
   const endMs = stage.nowMs() + withinMs;
   let why = "";
-  // Ask again if no answer came: what matters is whether it works, not whether it works immediately.
+  // Retries if there was no reply, because the check is whether the lock works, not whether it works immediately.
   for (let leftMs = withinMs; leftMs > 0; leftMs = endMs - stage.nowMs()) {
     if (stage.cell.letter === "l") {
       if (await opensAlone(client, lockName, leftMs)) return undefined;
@@ -117,7 +117,7 @@ type Try = (
   lockName: string,
 ) => Promise<string | undefined | null>;
 
-/** All of it is given back, and those who wait are served one after the other, or together. */
+/** The whole lock is released, and the waiters are served one after another, or together. */
 const wakesNext: Try = async (stage, first, others, lockName) => {
   const held = await first.take({ ...WHOLE, lockName, leaseMs: LEASE_MS, waitMs: PATIENCE_MS });
   if (held === undefined) return `"${lockName}" is new, and ${first.name} was not granted it: ${first.lastRefusal}`;
@@ -129,7 +129,7 @@ const wakesNext: Try = async (stage, first, others, lockName) => {
   return told(lockName, await Promise.all(served), askedMs, isQueued);
 };
 
-/** Who stood first and wants all of it leaves, and who stands behind and wants what is free is granted that. */
+/** The first waiter wants the whole lock and leaves; the next waiter, for which there is room, is then granted. */
 const passesOn: Try = async (stage, first, others, lockName) => {
   const held = await first.take({ ...MOST, lockName, leaseMs: LEASE_MS, waitMs: PATIENCE_MS });
   if (held === undefined) return `"${lockName}" is new, and ${first.name} was not granted it: ${first.lastRefusal}`;
@@ -148,7 +148,7 @@ const passesOn: Try = async (stage, first, others, lockName) => {
   return message;
 };
 
-/** Who finds no room beside the two before it is not passed by the last, for whom there is room. */
+/** A waiter for which there is no room is not overtaken by the last waiter, for which there is room. */
 const keepsOrder: Try = async (stage, first, others, lockName) => {
   const held = await first.take({ ...WHOLE, lockName, leaseMs: LEASE_MS, waitMs: PATIENCE_MS });
   if (held === undefined) return `"${lockName}" is new, and ${first.name} was not granted it: ${first.lastRefusal}`;
@@ -172,7 +172,7 @@ const keepsOrder: Try = async (stage, first, others, lockName) => {
   return last < third ? `the fourth waiter of "${lockName}" was granted before the third` : undefined;
 };
 
-/** The count comes to zero, and all who wait for that are told. */
+/** The count reaches zero, and all waiters are notified. */
 const opens: Try = async (stage, first, others, lockName) => {
   await first.latch(lockName, "set-count", 1);
   const askedMs = stage.nowMs();
@@ -186,7 +186,7 @@ const opens: Try = async (stage, first, others, lockName) => {
   return told(lockName, await Promise.all(served), askedMs, isQueued);
 };
 
-/** The last party comes, and all go on. */
+/** The last party arrives, and all parties continue. */
 const goesOn: Try = async (stage, first, others, lockName) => {
   const [other = first] = others;
   const askedMs = stage.nowMs();
@@ -223,7 +223,7 @@ async function wait(stage: Stage, client: Client, lockName: string): Promise<Ser
   return { client, isServed: taken !== undefined, atMs };
 }
 
-/** Null if some of them were not in the queue before the first of them polled a second time. */
+/** Null if some of them entered the queue only after the first one had polled a second time. */
 function told(
   lockName: string,
   served: readonly Served[],
@@ -240,7 +240,7 @@ function told(
     : `"${lockName}" had room for ${late.client.name}, which was not told: it got in ${(late.atMs - askedMs).toFixed(0)} ms after it had asked`;
 }
 
-/** Whether so many stand in that queue before that time. */
+/** Whether that many waiters are in the queue before that time. */
 async function stands(stage: Stage, key: string, count: number, untilMs: number): Promise<boolean> {
   const { servers, quorum, replicas } = stage.topology;
   // Independent servers have no queue, so it is unknown when a client waits.

@@ -1,45 +1,45 @@
-/** One row of the matrix as what goes wrong. */
+/** One row of the matrix as a fault. */
 
 import type { Place, Stage, Work } from "./stage.js";
 
-/** What a row needs its servers to be. */
+/** Requirements of a row for its servers. */
 export interface ServerChoices {
-  /** What they keep on disk, where it is not what the column says. */
+  /** Persistence, if it differs from that of the column. */
   readonly durability?: "1n" | "1e" | "1a";
-  /** After how long others take a silent master for dead, in ms; where nothing is said, never within a run. */
+  /** After how long a silent master counts as dead, in ms. By default, never within a run. */
   readonly failsOverAfterMs?: number;
   /** Whether some clients can be routed differently from the others. */
   readonly hasTwoSides?: boolean;
 }
 
-/** One row of the matrix: what goes wrong, and how we know that it did. */
+/** A row of the matrix: how to cause the fault, and how to prove that it happened. */
 export interface Injection {
   readonly row: string;
-  /** What makes the servers a little different from those of the other rows of the column. */
+  /** How the servers differ from those of other rows in the column. */
   readonly servers?: ServerChoices;
-  /** For how long faults strike at least, in ms. */
+  /** The minimum duration of the fault phase, in ms. */
   readonly leastMs?: number;
-  /** Whether the server needs its clock shimmed. */
+  /** Whether the server runs with the clock shim. */
   readonly needsClockShim?: boolean;
-  /** Whether the server has to write down what it has synced. */
+  /** Whether the server must record what it has synced. */
   readonly needsSyncShim?: boolean;
-  /** More arguments of redis-server. */
+  /** Additional arguments for redis-server. */
   readonly serverArguments?: readonly string[];
-  /** Mutations that the clients of this row work with, by name: the controls with a plain counter. */
+  /** Names of mutations for the clients of this row, as in controls with a plain counter. */
   readonly mutations?: readonly string[];
-  /** Makes the place in which clients run that is made before they start; `port` is what they connect to. */
+  /** Creates the environment for the clients before they start; `port` is the port that they connect to. */
   place?(port: number): Promise<Place>;
-  /** How many client processes this library is driven with; drawn, from 2 to 4, if it is absent. */
+  /** The number of client processes; by default drawn from 2 to 4. */
   readonly clientCount?: number;
-  /** How long a server is given to answer, in ms; as in all runs if it is absent. */
+  /** The command timeout in ms, if it differs from that of other runs. */
   readonly commandTimeoutMs?: number;
-  /** What the clients do meanwhile; absent leaves them idle, as directed runs want them. */
+  /** What the clients do meanwhile. By default they are idle, for directed runs. */
   work?(stage: Stage): Work;
-  /** Why it cannot be done on this machine; such a cell is reported, loudly, and not run. */
+  /** Why this machine cannot run it. Such a cell is reported as not run. */
   unavailable?(): Promise<string | undefined>;
   /**
-   * Makes it happen once, and resolves when it is over; called again and again while time is left. For a cell that
-   * is expected `broken` this directs two holders, equal tokens or torn effects in the shortest way.
+   * Causes the fault once, and resolves when it has ended; called repeatedly while there is time. For a cell that is
+   * expected `broken`, this directs two holders, equal tokens or torn effects as quickly as possible.
    */
   strike(stage: Stage): Promise<void>;
 }

@@ -1,8 +1,9 @@
 /**
- * What a history of a fault run says of the properties, each decided by the code that decides it everywhere else.
+ * Judges the properties of a fault run's history, with the same checks that judge all histories.
  *
- * It does not know what the cell expects: it says what does not hold, and the runner whether that is a violation or
- * just what a control has to show. What a fault takes the ground from is not judged while it does (judging/grounds.ts).
+ * It does not know what the cell expects: it reports violations, and the runner decides whether they are failures or
+ * what a control has to show. Properties whose ground a fault takes away are not judged during that fault
+ * (judging/grounds.ts).
  */
 import type { History } from "../history/history.js";
 import { isHandedOn } from "../history/lease-names.js";
@@ -42,22 +43,24 @@ import type { Judgement } from "./parts.js";
 import { LIMIT } from "./programs/messages.js";
 import { wordsOf } from "./subjects/peers.js";
 
-/** What a judge has to know besides the history. */
+/** What a judge must know besides the history. */
 export interface JudgeContext {
-  /** Of a peer only safety is judged: it has promised nothing about when. */
+  /** For a peer only safety is judged, because it guarantees no times. */
   readonly subject: string;
-  /** How long the server was given to answer, in ms. */
+  /** The command timeout, in ms. */
   readonly commandTimeoutMs: number;
 }
 
-/** A wait that ends while the server does not answer asks it once more, for so long. */
+/** A wait that times out while the server does not reply sends one more request, which may take this long. */
 const LAST_WORD_MS = 200;
-/** The largest difference of two clocks' rates that is reckoned with (A1). */
+/** The largest difference in rate between two clocks (A1). */
 const RHO = 0.01;
-/** Answers and messages of one instant arrive in any order: that many callers may seem to have passed another. */
+/**
+ * Replies and messages of one instant arrive in any order, so this many callers may seem to have overtaken another.
+ */
 const MOST_PASSED = 3;
 
-/** See the file header. */
+/** Judges a history. */
 export function judge(cell: Cell, given: History, { subject, commandTimeoutMs }: JudgeContext): Judgement {
   const missed = [...given.missed, ...missedOf(given)];
   const history: History = { ...given, missed, keyScans: namedScans(given, cell) };
@@ -102,7 +105,7 @@ export function judge(cell: Cell, given: History, { subject, commandTimeoutMs }:
     found.push(...barriers.found);
     for (const [property, cases] of Object.entries(barriers.checked)) count(property, cases);
   }
-  // A barrier and a condition have no steps to put in order; what they answer is judged above.
+  // The results of barriers and conditions are judged above; they have no sequential order.
   const ordered = inOneOrder(cell, history.operations);
   const linear = linearizability({ ...history, operations: ordered }, cell.letter, isOurs);
   found.push(...linear.found);
@@ -124,8 +127,8 @@ export function judge(cell: Cell, given: History, { subject, commandTimeoutMs }:
 }
 
 /**
- * The order that one server, or a majority, has decided. A server that took over and is in its quiet time shows what
- * its predecessor knew. Two independent servers may each refuse both of two simultaneous callers.
+ * The operations that one server, or a majority, has ordered. A promoted server in its quiet time shows the state of
+ * its predecessor. Two independent servers may each refuse both of two simultaneous callers.
  */
 function inOneOrder({ row, column }: Cell, operations: readonly Operation[]): Operation[] {
   if (/-(?:grace|strict)$/.test(row) || row === "R8") return [];
@@ -154,13 +157,13 @@ function safety({ letter, judged }: Cell, history: History, subject: string): Sw
     ...(isHeld(letter)
       ? [uniqueTokens(history), risingTokens(history), steadyTokens(history), exactTokens(history)]
       : []),
-    // A resource that does not check its tokens has no order of them to keep.
+    // A resource that does not check tokens need not accept them in order.
     ...(judged === "effects" && letter !== "t" ? [] : [guardedTokens(history)]),
     untornEffects(history),
   ];
 }
 
-/** Whether it makes leases. A latch and a barrier do not: they exclude no caller. */
+/** Whether the kind has leases. A latch and a barrier do not, because they exclude no caller. */
 function isHeld(letter: Letter): boolean {
   return !"lb".includes(letter);
 }
@@ -169,7 +172,10 @@ function loss(history: History): SweepResult {
   return loudLoss(alive(history), { marginMs: 0, epsMs: EPS_MS });
 }
 
-/** Of S4 what a peer has words for: who cannot be asked says nothing wrong, and who has no signal gives none too late. */
+/**
+ * S4, as far as a peer can report: a peer without `isHeld` reports nothing wrong, and one without a signal none too
+ * late.
+ */
 function saidLoss(result: SweepResult, subject: string, letter: Letter): SweepResult[] {
   const { held, signal } = wordsOf(subject);
   if (!held) return [];
@@ -180,7 +186,7 @@ function saidLoss(result: SweepResult, subject: string, letter: Letter): SweepRe
 function liveness({ letter }: Cell, history: History, commandTimeoutMs: number): SweepResult[] {
   if (!isHeld(letter)) return [];
   const forbidding = hinderingOf(history);
-  // Processes that are dead, or were taken for dead, are skipped.
+  // Excludes processes that died or were considered dead.
   const gone = new Set(history.missed.map(({ operationId }) => operationId));
   for (const { id, outcome } of history.operations) if (outcome === "info") gone.add(id);
   const inQueue: History = {
@@ -206,8 +212,8 @@ function liveness({ letter }: Cell, history: History, commandTimeoutMs: number):
 }
 
 /**
- * For X3: whose grant came so late that the server had to be asked for another was granted in its turn the first time,
- * of which there is no record but that an answer was there long before the return.
+ * For X3: a waiter whose grant came so late that it had to poll again was first granted at its turn. The only record
+ * of that is that a reply arrived long before the return.
  */
 function grantedBefore({ operations }: History): Missed[] {
   return operations
@@ -215,7 +221,7 @@ function grantedBefore({ operations }: History): Missed[] {
     .map(({ id, lockName, callMs }) => ({ type: "missed", atMs: callMs, lockName, operationId: id }));
 }
 
-/** For S4: a process that was killed just after a loss was due had no time to tell it. */
+/** For S4: a process that was killed just after a loss was due had no time to report it. */
 function alive(history: History): History {
   const diedMs = new Map(killsOf(history).map(({ process, atMs }) => [process, atMs]));
   const turns = history.turns.filter(
@@ -225,10 +231,9 @@ function alive(history: History): History {
 }
 
 /**
- * For L4: who tries once waits for the server's answer and no longer; it has no patience that it could cut short.
- * Where the way to the server is struck, the last word takes as long as requests are given: one to look who has the
- * lock and one to leave, and for a multi-lock as many to give back what it had taken. A process that did not run could
- * not settle anything.
+ * For L4: a single attempt waits for the server's reply, so it has no wait limit to exceed. If the connection is
+ * disturbed, the end of a wait takes as long as its last requests may: one to check the holder and one to leave, and
+ * for a multi-lock as many to release its members. A process that did not run could not settle anything.
  */
 function patient(history: History, letter: Letter, commandTimeoutMs: number): History {
   const pauses = pausesOf(history.turns);
@@ -237,7 +242,7 @@ function patient(history: History, letter: Letter, commandTimeoutMs: number): Hi
     return (pauses.get(process) ?? []).some(({ beganMs, endedMs }) => beganMs <= returnMs && endedMs >= dueMs - EPS_MS);
   };
   const slow = slowTimesOf(history);
-  // An election has its value stored besides, once it is won.
+  // An election additionally stores its value after it is won.
   const lastWordMs = ("ke".includes(letter) ? 4 : 2) * commandTimeoutMs;
   const operations = history.operations
     .filter((operation) => operation.verb !== "acquire" || !stood(operation))

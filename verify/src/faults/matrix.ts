@@ -1,17 +1,17 @@
 /**
- * Every field of the fault matrix, as data: which fault, on which servers, against which kind, and what is promised.
+ * The fault matrix as data: the fault, the servers, the kinds of lock, and the expected outcome.
  *
- * One line a row, one word a column in the order of `COLUMNS`. A word is letters and a mark, and stands for a cell per
- * letter: `0` kept, `!` broken, `~` reported, `R` refused, `·` for what does not apply. A star goes before a letter that
- * belongs to the run of a change.
+ * One line per row, with one word per column in the order of `COLUMNS`. A word consists of letters and a mark, and
+ * defines a cell per letter: `0` kept, `!` broken, `~` reported, `R` refused; `·` means not applicable. A star
+ * precedes a letter whose cell is in the quick run for each change.
  */
 import type { Cell, Column, Expectation, Judged, Letter } from "./cell.js";
 import { isQuorum } from "./columns.js";
 
-/** A kind of thing that goes wrong; a run of a change takes a cell of each. */
+/** A class of faults; the quick run takes a cell of each. */
 export type FaultClass = "client" | "network" | "server" | "durability" | "clock" | "failover" | "operator";
 
-/** One line of the matrix. */
+/** One row of the matrix. */
 export interface Row {
   readonly row: string;
   readonly title: string;
@@ -19,10 +19,10 @@ export interface Row {
   readonly cells: readonly Cell[];
 }
 
-/** All columns, in the order in which they are shown. */
+/** All columns, in display order. */
 export const COLUMNS: readonly Column[] = ["1n", "1e", "1a", "T", "C", "Q3", "Q5"];
 
-/** Columns of one server, which peers are driven on. */
+/** Columns with a single server, in which peers are tested. */
 export const SINGLE: ReadonlySet<Column> = new Set<Column>(["1n", "1e", "1a"]);
 
 const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
@@ -93,8 +93,8 @@ const EFFECT_LINES: readonly Line[] = [
 const PAIR_LINES: readonly Line[] = [["pair", "network", "two kept faults at once", "a0 r0 k0 m0 f0 t0 k0"]];
 
 /**
- * Cells of ours, for kinds that the reference has none of: a client that dies, an answer that is lost, ears that are
- * cut off, scripts that are forgotten. Their rows are those of the matrix.
+ * Additional cells for kinds that the reference matrix does not have: a killed client, a lost reply, closed
+ * subscriber connections, lost scripts. Their rows are those of the matrix.
  */
 const BESIDE_LINES: readonly Line[] = [
   ["J03", "client", "holder killed", "eb0 ec0 eb0"],
@@ -104,8 +104,8 @@ const BESIDE_LINES: readonly Line[] = [
 ];
 
 /**
- * The rows about memory loss and promotion once more, with `failoverGrace` as the name says, and with what docs/safety.md
- * promises then. Where that grows, a word here changes.
+ * The rows about memory loss and promotion again, with the `failoverGrace` in their names, and the outcomes that
+ * docs/safety.md then guarantees. Keep both in sync.
  */
 const GRACE_LINES: readonly Line[] = [
   ["J24-grace", "durability", "kill -9, restart on its files, grace on", "· m0 · · · · ·"],
@@ -119,7 +119,7 @@ const GRACE_LINES: readonly Line[] = [
   ["J34-grace", "failover", "coordinated Cluster failover, grace on", "· · · · rk~ · ·"],
 ];
 
-/** What only a quorum has: the rules of Redlock and the objections to it that are faults, by their numbers. */
+/** Rows for quorums only: the rules of Redlock, and objections to it that are faults, by their numbers. */
 const QUORUM_LINES: readonly Line[] = [
   ["R3", "server", "as many servers hang as a majority can miss", "· · · · · t0 m0"],
   ["R11", "durability", "as many servers are killed as a majority can miss", "· · · · · m0 a0"],
@@ -131,7 +131,7 @@ const QUORUM_LINES: readonly Line[] = [
   ["K8", "durability", "one voter forgets a long lease, others that know it are cut off", "· · · · · m0 m0"],
 ];
 
-/** With clients that hold by `run`, which does not await the release. */
+/** Rows with clients that hold via `run`, which does not await the release. */
 const BACKGROUND_LINES: readonly Line[] = [
   ["J03-background", "client", "random kills on one hot name, releases in the background", "mf0 · s0 m0 m0 · ·"],
   ["J10-background", "network", "reply lost after the script ran, releases in the background", "mw0 · · · · · ·"],
@@ -139,8 +139,8 @@ const BACKGROUND_LINES: readonly Line[] = [
 ];
 
 /**
- * Directed scenarios with a measured bound each, see `liveness/`: what one frozen process, dead connection or vanished host
- * costs the others.
+ * Directed scenarios with a measured bound each, see `liveness/`: how much delay a frozen process, a dead connection
+ * or a vanished host causes.
  */
 const LIVENESS_LINES: readonly Line[] = [
   ["L01", "client", "ten waiters in five processes are frozen ahead of a live one", "ms0 · · m0 m0 · ·"],
@@ -152,7 +152,7 @@ const LIVENESS_LINES: readonly Line[] = [
   ["L07", "client", "5 000 callers of one process time out together", "*ms0 · · · · · ·"],
 ];
 
-/** The matrix of the reference, row by row. */
+/** The reference matrix, row by row. */
 export const MATRIX: readonly Row[] = [
   ...LEASE_LINES.map((line) => rowOf(line, "leases")),
   ...TOKEN_LINES.map((line) => rowOf(line, "tokens")),
@@ -160,7 +160,7 @@ export const MATRIX: readonly Row[] = [
   ...PAIR_LINES.map((line) => rowOf(line, "leases")),
 ];
 
-/** Rows of ours, which the reference has not. */
+/** Rows that the reference matrix does not have. */
 export const OWN: readonly Row[] = [...GRACE_LINES, ...QUORUM_LINES, ...BACKGROUND_LINES].map((line) =>
   rowOf(line, "leases"),
 );
@@ -168,37 +168,40 @@ export const OWN: readonly Row[] = [...GRACE_LINES, ...QUORUM_LINES, ...BACKGROU
 /** Rows about liveness, each with its own scenario and judge. */
 export const LIVENESS: readonly Row[] = LIVENESS_LINES.map((line) => rowOf(line, "leases"));
 
-/** Their cells. */
+/** The cells of the liveness rows. */
 export const LIVENESS_CELLS: readonly Cell[] = LIVENESS.flatMap(({ cells }) => cells);
 
-/** Whether a cell is one of them. */
+/** Whether a cell belongs to a liveness row. */
 export function isLiveness({ row }: Pick<Cell, "row">): boolean {
   return LIVENESS.some((line) => line.row === row);
 }
 
-/** Every row there is, those of the reference first. */
+/** All rows, those of the reference matrix first. */
 export const ROWS: readonly Row[] = [...MATRIX, ...OWN, ...LIVENESS];
 
-/** The cells that are ours, beside those of the reference. */
+/** Cells in addition to those of the reference matrix. */
 export const BESIDE: readonly Cell[] = [
   ...BESIDE_LINES.flatMap((line) => rowOf(line, "leases").cells),
   ...OWN.flatMap(({ cells }) => cells),
 ];
 
-/** Every cell of the reference, of whatever column. */
+/** All cells of the reference matrix. */
 export const CELLS: readonly Cell[] = MATRIX.flatMap(({ cells }) => cells);
 
-/** The cells of one server, which peers can take. */
+/** The cells with a single server, which peers can run. */
 export const SINGLE_CELLS: readonly Cell[] = CELLS.filter(({ column }) => SINGLE.has(column));
 
-/** @throws RangeError  no row has that name */
+/** @throws RangeError  unknown row */
 export function rowNamed(name: string): Row {
   const found = ROWS.find(({ row }) => row === name);
   if (found === undefined) throw new RangeError(`no row ${name}; there are ${ROWS.map(({ row }) => row).join(", ")}`);
   return found;
 }
 
-/** A quorum has one kind; what the reference has re-entrant or of several locks is played as that. */
+/**
+ * The kind that is run in a column. A quorum has only one kind, which also stands for reentrant mutexes and
+ * multi-locks of the reference.
+ */
 function playedAs(letter: Letter, column: Column): Letter {
   return isQuorum(column) && "rk".includes(letter) ? "m" : letter;
 }
@@ -215,7 +218,7 @@ function rowOf([row, faultClass, title, words]: Line, judged: Judged): Row {
       id: `${row}/${column}/${letter}`,
       row,
       column,
-      // The expression above admits no other.
+      // The regular expression above allows only these letters.
       letter: playedAs(letter as Letter, column),
       expectation,
       judged,

@@ -1,8 +1,8 @@
 /**
- * Mistakes on purpose, for clients of the controls and for tests of the judges.
+ * Deliberate mistakes, for clients of the controls and for tests of the judges.
  *
- * A mistake is made in what a store sends, so everything above it is the production code. One that does not apply any
- * more throws: then the code has moved on, and so must this list.
+ * A mistake changes what a store sends, so everything above it is production code. A mutation that no longer applies
+ * throws, because the code has changed and the list must follow.
  */
 import { type Script, type Store, StoreError } from "holdfast";
 import { type Change, rewritten, TamperingError } from "../simulation/rewriting.js";
@@ -10,8 +10,8 @@ import { type Change, rewritten, TamperingError } from "../simulation/rewriting.
 type Wrap = (store: Store) => Store;
 
 /**
- * Counters that count by one from what is there, and begin anew where nothing is: what INCR does. They begin at 1000, since
- * a bare 1 is a refusal in the words of the scripts.
+ * Counters that increment the stored value and restart if there is none, like INCR. They start at 1000, because a
+ * bare 1 means a refusal in the scripts' replies.
  */
 const PLAIN: Readonly<Record<string, readonly Change[]>> = {
   "mutex/acquire": [
@@ -24,7 +24,7 @@ const PLAIN: Readonly<Record<string, readonly Change[]>> = {
   ],
   "redlock/acquire": [["  token = time[1] * 1000000 + time[2]\n", "  token = 1000\n"]],
 };
-/** In the part that hands a mutex over, which several scripts include. */
+/** The same for the hand-over part of a mutex, which several scripts include. */
 const PLAIN_HAND_OFF: readonly Change[] = [
   ["      first = now\n      if last and last - now >= 0 then", "      first = 1000\n      if last then"],
 ];
@@ -57,10 +57,10 @@ const WRAPS: Readonly<Record<string, Wrap>> = {
     ),
 };
 
-/** Names of all mistakes. */
+/** The names of all mutations. */
 export const MUTATIONS: readonly string[] = Object.keys(WRAPS);
 
-/** The store with these mistakes. @throws RangeError  there is none of that name */
+/** The store with these mutations. @throws RangeError  unknown name */
 export function mutated(store: Store, names: readonly string[]): Store {
   return names.reduce((inner, name) => {
     const wrap = Object.hasOwn(WRAPS, name) ? WRAPS[name] : undefined;
@@ -103,7 +103,7 @@ function onScripts(store: Store, change: (script: Script) => Script): Store {
   });
 }
 
-/** The store with another way to run scripts. */
+/** The store with a different `run`. */
 export function wrapped(store: Store, run: Store["run"]): Store {
   return {
     kind: store.kind,

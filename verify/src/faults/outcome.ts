@@ -1,4 +1,4 @@
-/** From what was seen to one word. */
+/** Derives the outcome of a run from its findings. */
 import type { Fault, HistoryRecord } from "../history/records.js";
 import { type Ground, groundOf } from "../sweeps/ground.js";
 import type { Cell, Letter } from "./cell.js";
@@ -11,11 +11,11 @@ export interface Seen {
   readonly subject: string;
   readonly records: readonly HistoryRecord[];
   readonly judgement: Judgement;
-  /** Why the run itself did not go as it should: a fault that could not be made, a process that did not answer. */
+  /** Problems of the run itself: a fault that could not be caused, a process that did not reply. */
   readonly troubles: readonly string[];
 }
 
-/** The word, and why. */
+/** The outcome, with its reasons. */
 export interface Decided {
   readonly outcome: CellOutcome;
   readonly notes: readonly string[];
@@ -36,47 +36,47 @@ const EXCLUSION: Readonly<Record<Letter, readonly string[]>> = {
   c: ["S2"],
 };
 
-/** The properties without which a history says nothing about the cell: one of them must have decided a case. */
+/** The properties of which at least one must have been decided; otherwise the history says nothing about the cell. */
 export function decisive({ judged, letter }: Cell): readonly string[] {
   if (judged === "tokens") return ["F1", "F2"];
   return judged === "effects" ? ["E1"] : EXCLUSION[letter];
 }
 
-/** What a control has to show: a violation of just what is not promised, not of anything else. */
+/** Whether a breach is what a control must show: a violation of exactly what is not guaranteed. */
 export function isWanted({ judged }: Cell, { property }: Breach): boolean {
   if (judged === "tokens") return property === "F1" || property === "F2";
   if (judged === "effects") return property === "E1" || property === "F5";
   return /^(?:S1|S2|X1|X2)$/.test(property);
 }
 
-/** Who broke into the server's memory took the counters of tokens as well, which is what those promises stand on. */
+/** Faults that also delete the token counters, on which the guarantees about tokens depend. */
 const TAKES_COUNTERS = /^J3[67]$/;
 
-/** The grounds that the fault of a cell takes away. Where tokens are judged, leases may well overlap. */
+/** The grounds that the fault of a cell takes away. Where tokens are judged, leases may overlap. */
 export function groundsLostIn({ expectation, judged, row }: Cell): readonly Ground[] {
   const isKept = expectation === "kept" || expectation === "refused";
   if (judged === "tokens") return isKept ? ["exclusion"] : ["exclusion", "tokens", "effects"];
-  // A promotion takes leases away, and tokens keep effects apart all the same.
+  // A promotion may lose leases, but tokens still keep effects apart.
   if (isKept) return judged === "effects" && row.startsWith("J31") ? ["exclusion"] : [];
   if (judged === "effects") return ["effects"];
   return TAKES_COUNTERS.test(row) ? ["exclusion", "tokens", "effects"] : ["exclusion"];
 }
 
-/** Whether it is promised in such a cell. Of a peer only what the cell expects to be kept is. */
+/** Whether a property is guaranteed in such a cell. For a peer, only what the cell expects to be kept. */
 export function isPromised(cell: Cell, { property }: Pick<Breach, "property">, subject: string): boolean {
   if (subject !== "holdfast" && cell.expectation !== "kept") return false;
   const ground = groundOf(property);
   return ground === undefined || !groundsLostIn(cell).includes(ground);
 }
 
-/** What came of a run. A run that shows nothing is `void`, and never `ok`. */
+/** The outcome of a run. A run that shows nothing is `void`, never `ok`. */
 export function decide({ cell, subject, records, judgement, troubles }: Seen): Decided {
   const faults = records.filter((record) => record.type === "fault");
   const struck = faults.filter(({ proof }) => proof !== null);
   const missed = faults.length - struck.length;
   const notes = missed > 0 ? [`${missed} of ${faults.length} faults did not strike`] : [];
   const isBreached = judgement.breaches.some((breach) => isPromised(cell, breach, subject));
-  // What was promised and broken is said first, however the run went on.
+  // A violated guarantee has priority, whatever else happened in the run.
   if (isBreached) return { outcome: "violation", notes: [...notes, ...troubles] };
   if (troubles.length > 0) return { outcome: "void", notes: [...notes, ...troubles] };
   if (struck.length === 0) return { outcome: "void", notes: [...notes, "no fault is proved to have struck"] };
@@ -102,7 +102,7 @@ function byExpectation(
   return { outcome: "ok" };
 }
 
-/** The proof of such a fault is the library's own word of refusal; that nothing was granted is ours. */
+/** The proof of such a fault is the library's refusal; in addition, nothing may have been granted. */
 function refusal(records: readonly HistoryRecord[], struck: readonly Fault[]): { outcome: CellOutcome; why?: string } {
   const granted = records.filter((record) => record.type === "operation" && isGrant(record)).length;
   if (granted > 0) return { outcome: "violation", why: `${granted} grants on a server that has to be refused` };

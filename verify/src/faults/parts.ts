@@ -1,4 +1,4 @@
-/** What a run of a cell is put together from. Tests put other parts in. */
+/** The parts of a run of a cell. Tests replace them. */
 import type { HistoryRecord } from "../history/records.js";
 import type { Random } from "../simulation/random.js";
 import type { Cell } from "./cell.js";
@@ -16,38 +16,38 @@ export interface Opening {
   readonly leaseMs: number;
 }
 
-/** Servers and clients that run, and what was recorded of them. */
+/** Running servers and clients, with their records. */
 export interface OpenStage {
   readonly stage: Stage;
-  /** All that was recorded until now. */
+  /** All records so far. */
   records(): readonly HistoryRecord[];
-  /** How many operations and faults there were until now, near enough to be shown. */
+  /** The approximate number of operations and faults so far, for display. */
   counts(): { readonly operations: number; readonly faults: number };
-  /** What the injection has decided by itself. */
+  /** What the injection itself has decided. */
   decided?(): Pick<Judgement, "breaches" | "checked">;
   /** Adds a record to the history. */
   record(record: HistoryRecord): void;
-  /** Clients end as they should. @returns what they left behind: timers, sockets, unhandled rejections */
+  /** Ends the clients normally. @returns what they left behind: timers, sockets, unhandled rejections */
   closeClients(): Promise<readonly string[]>;
-  /** Ends whatever is left, also after a failure; a second call does nothing. */
+  /** Ends everything that remains, also after a failure; a second call does nothing. */
   stop(): Promise<void>;
 }
 
-/** What the judges say of a history. */
+/** The judges' findings about a history. */
 export interface Judgement {
   readonly breaches: readonly Breach[];
-  /** How many there are by property; `breaches` has no more of each than say something. */
+  /** The number of breaches by property; `breaches` contains only as many as are useful. */
   readonly breached?: Readonly<Record<string, number>>;
-  /** Cases decided by property. */
+  /** Decided cases by property. */
   readonly checked: Readonly<Record<string, number>>;
-  /** Lock names about which the search came to no end. */
+  /** The number of lock names whose search did not finish. */
   readonly unknown: number;
   readonly notes: readonly string[];
 }
 
-/** See the file header. */
+/** The parts. */
 export interface Parts {
-  /** Undefined if it is not written yet. */
+  /** Undefined if the injection is not implemented yet. */
   injection(cell: Cell): Injection | undefined;
   open(opening: Opening): Promise<OpenStage>;
   judge(cell: Cell, records: readonly HistoryRecord[], subject: string): Judgement;

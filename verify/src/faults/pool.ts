@@ -1,10 +1,10 @@
 /**
- * Runs cells side by side, each in a process group of its own: servers, clients and the process between them.
+ * Runs cells in parallel, each in its own process group with its servers and clients.
  *
- * A row of fifty processes has the machine for itself: beside another it would show how busy the machine is.
+ * A row with fifty processes runs alone, because next to another one it would only measure the load of the machine.
  *
- * A cell that does not come to its end is ended by the id of its group, and counts as void. So is everything when the
- * run itself is interrupted.
+ * A cell that does not finish is killed by the id of its group, and counts as void, as do all cells if the run itself
+ * is interrupted.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -15,32 +15,32 @@ import { isLiveness } from "./matrix.js";
 import type { RunSettings } from "./run.js";
 import type { CellVerdict } from "./verdict.js";
 
-/** What the process of a cell says. */
+/** A message of the process of a cell. */
 export type CellMessage =
   | { readonly type: "progress"; readonly operations: number; readonly faults: number }
   | { readonly type: "verdict"; readonly verdict: CellVerdict };
 
-/** What the process of a cell is told, as JSON in its first argument. */
+/** The settings of the process of a cell, as JSON in its first argument. */
 export interface CellOrder extends RunSettings {
-  /** Where to write the history of a run that was not as it should be; absent for nowhere. */
+  /** Where to write the history of a failed run; absent for nowhere. */
   readonly historyDirectory?: string;
 }
 
-/** Where to say what happens. */
+/** Receives the progress. */
 export interface Watcher {
-  /** Totals of a run that is under way. */
+  /** Totals of a running cell. */
   progress(order: CellOrder, operations: number, faults: number): void;
   done(verdict: CellVerdict): void;
 }
 
 const PROGRAM = fileURLToPath(new URL("cell-main.js", import.meta.url));
 const CROWDED: ReadonlySet<string> = new Set(["J08"]);
-/** What the longest of the liveness scenarios takes, with servers to start and a wait that it watches to its end. */
+/** The duration of the longest liveness scenario, including server starts and the longest observed wait. */
 const SCENARIO_MS = 480_000;
-/** On top of twice the time of a cell, for opening, for leases that have to end, and for the search. */
+/** Time in addition to twice the duration of a cell: for opening, for leases that have to end, and for the search. */
 const PATIENCE_MS = 180_000;
 
-/** See the file header. */
+/** The pool of cells. */
 export class Pool {
   readonly #running = new Set<ChildProcess>();
   readonly #watcher: Watcher;
@@ -54,13 +54,13 @@ export class Pool {
     this.#patienceMs = patienceMs;
   }
 
-  /** Runs what `next` gives, `jobs` at once at most, until it gives undefined. */
+  /** Runs the cells that `next` returns, at most `jobs` at the same time, until it returns undefined. */
   async run(next: () => CellOrder | undefined, jobs: number): Promise<void> {
     const underWay = new Set<Promise<CellVerdict>>();
     let crowd: Promise<CellVerdict> | undefined;
     const play = async (order: CellOrder): Promise<CellVerdict> => {
       while (crowd !== undefined) await crowd;
-      // What measures bounds has the machine for itself as well.
+      // Cells that measure bounds run alone as well.
       const isCrowd = CROWDED.has(order.cell.row) || isLiveness(order.cell);
       const others = isCrowd ? [...underWay] : [];
       const playing = Promise.all(others).then(() => this.#runOne(order));
@@ -85,7 +85,7 @@ export class Pool {
   }
 
   async #runOne(order: CellOrder): Promise<CellVerdict> {
-    // Every file of a cell lies in here, so that nothing stays of one that was killed.
+    // All files of a cell are in this folder, so that nothing remains of a killed cell.
     const directory = await mkdtemp(join(tmpdir(), "holdfast-cell-"));
     const beganMs = performance.now();
     try {
@@ -131,7 +131,7 @@ export class Pool {
         endGroup(child);
       }, limitMs);
       child.on("error", (error) => (errors += String(error)));
-      // Its leader may be gone and others of the group not, which would keep the pipe open.
+      // Its leader may have ended while others of the group keep the pipe open.
       child.on("exit", (code) => code !== 0 && endGroup(child));
       child.on("close", (code, signal) => {
         clearTimeout(deadline);

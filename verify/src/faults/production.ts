@@ -1,7 +1,4 @@
-/**
- * The parts that a run on real servers is put together from: servers, a line, client processes, the judges of all
- * histories.
- */
+/** The parts of a run on real servers: servers, proxies, client processes, and the judges of all histories. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { historyOf } from "../history/index.js";
 import type { Cell, Column, Letter } from "./cell.js";
@@ -22,7 +19,7 @@ import type { Durability } from "./topology/server.js";
 import { startSingle, type TopologyOptions } from "./topology/topology.js";
 import type { Breach } from "./verdict.js";
 
-/** Real servers, real processes. */
+/** Runs with real servers and processes. */
 export const PRODUCTION: Parts = {
   injection: ({ row, column }) => injectionOf(row, column),
   open,
@@ -32,12 +29,12 @@ export const PRODUCTION: Parts = {
   },
 };
 
-/** A server that was just started may have forgotten leases of this length, for all that the library knows. */
+/** How many lease lengths a server must be up before the library assumes that it has forgotten no such lease. */
 const RIPE_LEASES = 3;
-/** A server says in whole seconds for how long it has been up. */
+/** A server reports its uptime in whole seconds. */
 const UPTIME_STEP_MS = 1_000;
 
-/** A re-entrant mutex is the mutex of its name, and a multi-lock is several. */
+/** A reentrant mutex uses the keys of the mutex of its name, and a multi-lock those of several. */
 const KEY_OF: Readonly<Record<string, string>> = { "reentrant-mutex": "mutex", "multi-lock": "mutex" };
 
 async function open(opening: Opening): Promise<OpenStage> {
@@ -96,7 +93,7 @@ async function open(opening: Opening): Promise<OpenStage> {
         if (message !== undefined) breaches.push({ property, lockName, message });
       },
       newName() {
-        // Where locks are spread over servers, those of directed runs are where the fault is, with what is taken beside them.
+        // If locks are spread over servers, a directed run needs names on the affected server.
         for (;;) {
           names += 1;
           const name = `${cell.row}-${names}`;
@@ -130,7 +127,7 @@ async function open(opening: Opening): Promise<OpenStage> {
   }
 }
 
-/** How the keys of a lock begin, see packages/holdfast/docs/keys.md. */
+/** The prefix of a lock's keys, see packages/holdfast/docs/keys.md. */
 export function keyPrefix(letter: Letter, lockName: string, column: Column = "1n"): string {
   const kind = KINDS[letter];
   return `hf:${isQuorum(column) ? "redlock" : (KEY_OF[kind] ?? kind)}:{${lockName}}`;
@@ -147,7 +144,7 @@ const DURABILITIES: Readonly<Record<Column, Durability>> = {
   Q5: "1a",
 };
 
-/** What the servers of a column keep on disk. */
+/** The persistence of the servers of a column. */
 export function durabilityOf(column: Column): Durability {
   return DURABILITIES[column];
 }

@@ -1,4 +1,4 @@
-/** What is left when everybody has come to rest (L4, L7): on the server in keys, listeners and connections. */
+/** Checks what is left on the server when all clients are idle (L4, L7): keys, subscribers and connections. */
 import type { HistoryRecord, Operation } from "../history/records.js";
 import type { Cell } from "./cell.js";
 import type { OpenStage } from "./parts.js";
@@ -6,18 +6,20 @@ import type { ServerHandle, Stage } from "./stage.js";
 import type { Breach } from "./verdict.js";
 
 const OWNER = /[A-Za-z0-9_-]{16}\/\d+\/\d+\/\d+(?:\/[^\s"]*)?/g;
-/** The lock itself, which holds an owner and goes with its lease; counters and queues may stay for a while. */
+/**
+ * The key of a lock, which contains its owner and expires with its lease. Counters and queues may remain for a while.
+ */
 const LOCK_KEY = /^hf:(?:mutex|redlock):\{[^}]*\}$/;
-/** Newest names only: what came to rest long ago has been scanned by its successors. */
+/** Scans only the newest names, because older ones were scanned after later operations. */
 const NAMES_SCANNED = 40;
-/** For what a busy machine adds to a lease that ends. */
+/** The delay that a busy machine may add to the end of a lease. */
 const SLACK_MS = 500;
 const ENDS_WITHIN_MS = 5_000;
 
 /**
- * Reads every key twice, at once and when every lease is over, and puts the owners found into the history.
+ * Reads every key twice, immediately and when every lease has ended, and adds the owners found to the history.
  *
- * @returns what may not be there: a key without an end, a lock that outlives its lease
+ * @returns violations: a key without an expiry, or a lock that outlives its lease
  */
 export async function lookAtKeys(open: OpenStage): Promise<Breach[]> {
   const { stage } = open;
@@ -39,22 +41,22 @@ export async function lookAtKeys(open: OpenStage): Promise<Breach[]> {
   return breaches;
 }
 
-/** Whether leases end when they should: a server whose clock was tampered with keeps its keys by that clock. */
+/** Whether leases end in time: a server whose clock was changed keeps its keys by that clock. */
 export function isTimely({ row }: Cell): boolean {
   return !/^J(?:28|29|30)/.test(row);
 }
 
-/** After the clients have gone: whether anybody still listens, or is still connected. */
+/** After the clients have ended: checks for remaining subscribers and connections. */
 export async function lookAtListeners(stage: Stage): Promise<Breach[]> {
   const breaches: Breach[] = [];
   for (const server of stage.topology.servers) {
     const left = async (): Promise<string[]> => {
       const all = [
         ...((await server.command("PUBSUB", "CHANNELS", "*")) as string[]),
-        // Before Redis 7 there are none.
+        // Does not exist before Redis 7.
         ...((await server.command("PUBSUB", "SHARDCHANNELS", "*").catch(() => [])) as string[]),
       ];
-      // Sentinels talk to each other by the servers that they watch.
+      // Sentinels communicate through the servers that they watch.
       const channels = all.filter((channel) => channel !== "__sentinel__:hello");
       const connections = String(await server.command("CLIENT", "LIST"))
         .split("\n")
@@ -62,7 +64,7 @@ export async function lookAtListeners(stage: Stage): Promise<Breach[]> {
         .filter((line) => /\bcmd=(?:evalsha|eval|s?subscribe|script)/i.test(line));
       return [...channels.map((channel) => `channel ${channel} is listened to`), ...connections];
     };
-    // The server learns of a closed socket when it next looks, so this asks until it has.
+    // The server notices a closed socket at its next check, so this polls.
     const endMs = stage.nowMs() + ENDS_WITHIN_MS;
     let found = await left();
     while (found.length > 0 && stage.nowMs() < endMs) {
@@ -76,12 +78,12 @@ export async function lookAtListeners(stage: Stage): Promise<Breach[]> {
 
 interface Content {
   readonly key: string;
-  /** -1 for a key without an end. */
+  /** -1 for a key without an expiry. */
   readonly leftMs: number;
   readonly owners: readonly string[];
 }
 
-/** Of all servers that clients are served by. */
+/** The keys of all servers that serve clients. */
 async function contents({ topology }: Stage): Promise<Content[]> {
   const servers = (await topology.replicas?.masters()) ?? topology.servers;
   return (await Promise.all(servers.map(keysAt))).flat();
@@ -92,7 +94,7 @@ async function keysAt(server: ServerHandle): Promise<Content[]> {
   const found: Content[] = [];
   for (const key of keys) {
     const leftMs = Number(await server.command("PTTL", key));
-    // Gone between the two commands.
+    // The key expired between the two commands.
     if (leftMs === -2) continue;
     found.push({ key, leftMs, owners: JSON.stringify(await readKey(server, key)).match(OWNER) ?? [] });
   }
@@ -130,7 +132,7 @@ function isOperation(record: HistoryRecord): record is Operation {
   return record.type === "operation";
 }
 
-/** The names that anybody called for, the newest of them, the oldest of these first. */
+/** The newest requested names, oldest of these first. */
 export function namesOf(records: readonly HistoryRecord[]): string[] {
   return [...new Set(records.filter(isOperation).map(({ lockName }) => lockName))].slice(-NAMES_SCANNED);
 }

@@ -1,4 +1,4 @@
-/** The files of all processes, put together into one history. */
+/** Merges the files of all processes into one history. */
 import { readFileSync } from "node:fs";
 import type { Effect, Fault, FinalState, HistoryRecord, Operation } from "../history/records.js";
 
@@ -10,27 +10,27 @@ export type Line =
   | { readonly line: "record"; readonly record: HistoryRecord }
   | { readonly line: "acknowledged"; readonly resource: string; readonly value: string };
 
-/** What one process left. */
+/** The records of one process. */
 export interface Left {
   readonly records: readonly HistoryRecord[];
-  /** Effects that were confirmed to it as accepted, as `resource value`. */
+  /** Acknowledged effects, as `resource value`. */
   readonly acknowledged: ReadonlySet<string>;
 }
 
 /**
- * Reads what a process wrote. What has no end may have happened, and never returned. A last line that was cut off by a
- * kill was never acted upon, and is left out.
+ * Reads the file of a process. An operation without an end may have happened, and never returned. A last line that a
+ * kill has truncated had no effect yet, and is left out.
  *
- * @throws SyntaxError  another line is not one of a recorder
+ * @throws SyntaxError  another line is invalid
  */
 export function readLeft(file: string): Left {
   return leftOf(readFileSync(file, "utf8"));
 }
 
-/** As `readLeft`, of a text. */
+/** Like `readLeft`, for a text. */
 export function leftOf(text: string): Left {
   const lines = text.split("\n");
-  // What follows the last line break is nothing, or a line that a kill has cut off.
+  // After the last line break there is nothing, or a line that a kill has truncated.
   lines.pop();
   const operations = new Map<number, Operation>();
   const records: HistoryRecord[] = [];
@@ -73,16 +73,16 @@ function parse(content: string, index: number): Line {
   }
 }
 
-/** What the run itself adds to what its processes left. */
+/** The records that the run itself adds. */
 export interface Around {
   readonly records: readonly HistoryRecord[];
   readonly effects: readonly Effect[];
   readonly finalStates: readonly FinalState[];
-  /** The incarnations of each client: names as records have them, and since when each ran. */
+  /** The incarnations of each client: their recorded names, and the start of each. */
   readonly incarnations: readonly { readonly name: string; readonly process: string; readonly sinceMs: number }[];
 }
 
-/** One history of all. A fault that names a client means the incarnation that ran when it began. */
+/** Merges all records. A fault of a client refers to the incarnation that ran when the fault began. */
 export function merge(left: readonly Left[], around: Around): HistoryRecord[] {
   const isAcknowledged = ({ resource, value }: Effect): boolean =>
     left.some(({ acknowledged }) => acknowledged.has(`${resource} ${value}`));

@@ -1,44 +1,44 @@
 /**
- * The thing that a lock guards: a set for each name, to which holders add values.
+ * The resource that a lock protects: a set for each name, to which holders add values.
  *
- * It lives in the process of the run and is reached over TCP, so a client's clock, its pauses and its death do not
- * touch it. Checking the token and adding the value is one step, since nothing else runs meanwhile. It counts what it
- * sees by itself, and a value that is sent again gets the answer that it got before.
+ * It lives in the process of the run and is used over TCP, so clock faults, freezes and kills of clients do not
+ * affect it. Checking the token and adding the value is one step, because this process runs one request at a time. A
+ * value that is sent again gets its first reply.
  */
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { Effect, FinalState } from "../history/records.js";
 import { monotonicMs } from "./topology/monotonic.js";
 
-/** What a writer asks for, as one line of JSON. */
+/** A write request, as one line of JSON. */
 export interface WriteAsked extends Pick<Effect, "resource" | "process" | "lockName" | "leaseId" | "token" | "value"> {
   readonly number: number;
-  /** False takes whatever comes, for controls. */
+  /** False accepts every token, for controls. */
   readonly isFenced: boolean;
 }
 
-/** The answer, as one line of JSON. */
+/** The reply, as one line of JSON. */
 export interface Written {
   readonly number: number;
   readonly isAccepted: boolean;
 }
 
 interface State {
-  /** Highest token that was accepted. */
+  /** The highest accepted token. */
   mark: number;
   sequence: number;
   readonly values: Set<string>;
   readonly answers: Map<string, boolean>;
 }
 
-/** See the file header. */
+/** The resource. */
 export class GuardedResource {
   readonly #effects: Effect[] = [];
   readonly #states = new Map<string, State>();
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
 
-  /** Begins to listen on a free loopback port. */
+  /** Starts to listen on a free loopback port. */
   static async open(): Promise<GuardedResource> {
     const resource = new GuardedResource();
     resource.#server.listen(0, "127.0.0.1");
@@ -50,17 +50,17 @@ export class GuardedResource {
     this.#server = createServer((socket) => this.#serve(socket));
   }
 
-  /** Where it listens. */
+  /** The port on which it listens. */
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** All effects that were asked for until now, none of them acknowledged as far as the resource knows. */
+  /** All requested effects so far, without acknowledgments, of which the resource does not know. */
   get effects(): readonly Effect[] {
     return this.#effects;
   }
 
-  /** What is in each set now. */
+  /** The current contents of each set. */
   get finalStates(): readonly FinalState[] {
     return Array.from(this.#states, ([resource, { values }]) => ({
       type: "final-state",
@@ -88,7 +88,7 @@ export class GuardedResource {
     return isAccepted;
   }
 
-  /** Ends all connections. */
+  /** Closes all connections. */
   close(): void {
     for (const socket of this.#sockets) socket.destroy();
     this.#server.close();

@@ -1,8 +1,8 @@
 /**
- * One cell, from its servers to its verdict: strikes until the time is over, rests, looks at what is left, judges.
+ * Runs one cell and gives its verdict: causes faults until the time is up, waits, checks what is left, and judges.
  *
- * A control ends after three strikes, since it directs what it has to show. Everything that this draws comes from the
- * seed; what processes and servers do with it is theirs, so a replay does the same things and may find less.
+ * A control ends after three faults, because they are directed. All random choices come from the seed; how processes
+ * and servers behave is not deterministic, so a replay does the same things but may find less.
  */
 import type { HistoryRecord } from "../history/records.js";
 import { Random } from "../simulation/random.js";
@@ -19,31 +19,31 @@ import type { Stage } from "./stage.js";
 import { STAND_INS } from "./subjects/peers.js";
 import type { Breach, CellVerdict } from "./verdict.js";
 
-/** Which cell, and for how long. */
+/** The cell, and the duration of its fault phase. */
 export interface RunSettings {
   readonly cell: Cell;
   readonly seed: number;
   readonly subject: string;
-  /** For how long faults strike; opening, resting and judging come on top. */
+  /** The duration of the fault phase, without opening, waiting and judging. */
   readonly lastsMs: number;
-  /** With which client library a liveness cell is played. @default "ioredis" */
+  /** The client library of a liveness cell. @default "ioredis" */
   readonly library?: ClientLibrary;
 }
 
-/** A verdict, and the history that it was made from; empty if there was no run. */
+/** A verdict with its history, which is empty if there was no run. */
 export interface Ran {
   readonly verdict: CellVerdict;
   readonly records: readonly HistoryRecord[];
 }
 
-/** Short, so that a cell has many leases and many faults; long against the time that a busy machine loses at times. */
+/** Short, so that a cell has many leases and faults, but long compared with usual stalls of a busy machine. */
 const LEASE_MS = 600;
 const STRIKES_OF_A_CONTROL = 3;
-/** In an order that only ever grows at its end: the place of a cell is part of its seed. */
+/** Append new cells only at the end, because the index of a cell is part of its seed. */
 const PLAYED: readonly Cell[] = [...CELLS, ...STAND_INS, ...BESIDE];
 const NOTHING: Judgement = { breaches: [], checked: {}, unknown: 0, notes: [] };
 
-/** Runs one cell. Never rejects: an error of the run itself makes it void. */
+/** Runs one cell. Never rejects: an error of the run itself makes the cell void. */
 export async function runCell(
   settings: RunSettings,
   parts: Parts,
@@ -100,7 +100,7 @@ async function play(
   parts: Parts,
   onOpen: (open: OpenStage) => void,
 ): Promise<Played> {
-  // Cells of one seed have nothing in common.
+  // Makes the random numbers of cells with the same seed independent.
   const random = new Random(seed * 4_096 + PLAYED.findIndex(({ id }) => id === cell.id));
   const troubles: string[] = [];
   const breaches: Breach[] = [];
@@ -108,7 +108,7 @@ async function play(
   let open: OpenStage;
   try {
     const drawn = random.whole(2, 4);
-    // Peers ask over and over while they wait: fifty processes of that show nothing but a busy machine.
+    // Waiting peers poll constantly, so fifty processes of a peer would only show a busy machine.
     const clientCount = subject === "holdfast" ? (injection.clientCount ?? drawn) : drawn;
     open = await parts.open({ cell, subject, injection, random, clientCount, leaseMs: LEASE_MS });
   } catch (error) {
@@ -119,10 +119,10 @@ async function play(
     await strikes(open.stage, injection, lastsMs, random);
     for (const client of open.stage.clients) client.resume();
     await Promise.all(open.stage.clients.map((client) => client.rest()));
-    // Of a peer what is left on the server is no news. Of ours nothing may be, whatever the server forgot.
+    // Leftovers of a peer on the server are expected. Holdfast may leave nothing, whatever the server has lost.
     const isOurs = subject === "holdfast";
     if (isOurs) breaches.push(...(await lookAtKeys(open)));
-    // A server that has to be refused grants nothing in calm either.
+    // A server that must be refused makes no grants in the fault-free phase either.
     if (isOurs && cell.expectation !== "refused") calm = await lookInCalm(open);
     const left = await open.closeClients();
     if (isOurs) breaches.push(...left.map((message) => ({ property: "L7", lockName: "", message })));
@@ -141,7 +141,10 @@ async function play(
   };
 }
 
-/** At least once; then again while there is time, with a pause in which what was struck can go on. */
+/**
+ * Causes a fault at least once, and again while there is time, with pauses in which the affected processes can
+ * continue.
+ */
 async function strikes(stage: Stage, injection: Injection, lastsMs: number, random: Random): Promise<void> {
   const endMs = stage.nowMs() + Math.max(lastsMs, injection.leastMs ?? 0);
   const work = injection.work?.(stage);
@@ -158,12 +161,12 @@ async function strikes(stage: Stage, injection: Injection, lastsMs: number, rand
   }
 }
 
-/** Of servers of which each may be struck, another one each time. */
+/** Aims at another server each time, if there are several. */
 function aimAtAny({ topology: { quorum, servers }, random }: Stage): void {
   quorum?.aim(random.whole(0, servers.length - 1));
 }
 
-/** Not at the same time as the fault begins, but within it, or just before or after. */
+/** Signals during the fault, or just before or after it, but not exactly when it begins. */
 async function signalWhile(stage: Stage): Promise<void> {
   const [first, ...others] = stage.clients;
   if (first === undefined) return;
@@ -191,7 +194,7 @@ function sumOf(one: Judgement["checked"], other: Judgement["checked"]): Judgemen
   return sum;
 }
 
-/** What struck, each proof once with how often it was seen. */
+/** The distinct proofs of the faults, with their numbers. */
 function proofsOf(records: readonly HistoryRecord[]): string[] {
   const seen = new Map<string, { readonly first: string; count: number }>();
   for (const record of records) {

@@ -1,34 +1,36 @@
-/** What a fault finds to strike: servers, the lines to them, and processes that lock. */
+/** What a fault can act on: servers, connections to them, and client processes. */
 
 import type { Fault, LateRequest, Outcome } from "../history/records.js";
 import type { Random } from "../simulation/random.js";
 import type { Cell } from "./cell.js";
 
-/** One server of a topology, with the line that clients reach it by. */
+/** One server of a topology, with the connection that clients use. */
 export interface ServerHandle {
   readonly name: string;
-  /** Its own port, past every proxy. */
+  /** Its own port, without any proxy. */
   readonly port: number;
   readonly pid: number;
-  /** Sends one command past every proxy; rejects on an error reply. */
+  /** Sends a command without any proxy; rejects on an error reply. */
   command(...words: (string | number)[]): Promise<unknown>;
   freeze(): void;
   resume(): void;
   /** SIGKILL. */
   kill(): Promise<void>;
-  /** SHUTDOWN, as configured. */
+  /** Sends SHUTDOWN, as configured. */
   shutdown(): Promise<void>;
-  /** Starts again on the same port, on the files that are there. Resolves when it answers. */
+  /** Restarts it on the same port with its existing files. Resolves when it replies. */
   restart(): Promise<void>;
-  /** Where it keeps its files. */
+  /** The directory of its files. */
   readonly directory: string;
-  /** Sets its wall clock off by so much, from now on; needs the clock shim, see `Topology.hasClockShim`. */
+  /** Sets the offset of its wall clock from now on; needs the clock shim, see `Topology.hasClockShim`. */
   stepClock(offsetMs: number): void;
-  /** Its wall clock stands still until `stepClock`. */
+  /** Stops its wall clock until `stepClock`. */
   freezeClock(): void;
-  /** Every sync of a file takes so much longer from now on; needs the sync shim, see `Topology.hasSyncShim`. */
+  /** Makes every sync of a file take this much longer; needs the sync shim, see `Topology.hasSyncShim`. */
   slowSyncs(ms: number): void;
-  /** SIGKILL, and what was not synced is gone from the disk. Does not start it again. Needs the sync shim. */
+  /**
+   * Sends SIGKILL and removes everything that was not synced from the disk. Does not restart it. Needs the sync shim.
+   */
   powerLoss(): Promise<PowerLoss>;
 }
 
@@ -39,135 +41,140 @@ export interface PowerLoss {
   readonly cutBytes: number;
 }
 
-/** Ports of proxies, by the addresses of the servers behind them, as servers and sentinels tell them to clients. */
+/** Proxy ports by the addresses of the servers behind them, as servers and sentinels report them to clients. */
 export type Lines = Readonly<Record<string, number>>;
 
-/** How clients find the servers: always by proxies. */
+/** How clients reach the servers, always through proxies. */
 export type Reach =
   | { readonly by: "port" }
   | { readonly by: "quorum"; readonly ports: readonly number[] }
   | { readonly by: "sentinel"; readonly name: string; readonly sentinels: readonly number[]; readonly lines: Lines }
   | { readonly by: "cluster"; readonly lines: Lines };
 
-/** Servers, and the lines by which clients reach them. */
+/** Servers, and the connections by which clients reach them. */
 export interface Topology {
-  /** That hold data; of those that are replicas of each other, the first master first. */
+  /** The servers that hold data. If they are replicas of each other, the initial master comes first. */
   readonly servers: readonly ServerHandle[];
-  /** The port that clients connect to: a proxy before the server that is aimed at. */
+  /** The port that clients connect to: a proxy in front of the target server. */
   readonly port: number;
-  /** The connection to the server that the faults strike. */
+  /** The connection to the server that faults hit. */
   readonly proxy: FaultProxy;
   readonly hasClockShim: boolean;
   readonly hasSyncShim: boolean;
-  /** How the client of that place finds its servers, from 0; absent where `port` is all that there is. */
+  /** How the client with that index, from 0, reaches its servers; absent if `port` is enough. */
   reachOf?(index: number): Reach;
-  /** The server that faults are for, if that is not always the first. */
+  /** The server that faults hit, if that is not always the first. */
   readonly target?: ServerHandle;
-  /** Servers that do not know of each other, and how faults choose among them; absent where there is one order. */
+  /** Independent servers, and how faults choose among them; absent for other topologies. */
   readonly quorum?: QuorumControls;
-  /** Servers that are replicas of others; absent where there are none. */
+  /** Controls for replicas; absent if there are none. */
   readonly replicas?: ReplicaControls;
   stop(): Promise<void>;
 }
 
-/** What faults do with independent servers. */
+/** Controls for faults of independent servers. */
 export interface QuorumControls {
   readonly majority: number;
-  /** A line to each server, in their order. */
+  /** The proxies in front of the servers, in the same order. */
   readonly proxies: readonly FaultProxy[];
-  /** Faults strike that server from now on. */
+  /** Makes faults hit that server. */
   aim(index: number): void;
 }
 
-/** What faults do with masters and replicas. */
+/** Controls for faults of masters and replicas. */
 export interface ReplicaControls {
-  /** Those who may be asked for keys now: one behind sentinels, several in a cluster. */
+  /** The servers that accept requests for keys: one behind sentinels, several in a cluster. */
   masters(): Promise<readonly ServerHandle[]>;
-  /** Who has the keys of the first server's names now. */
+  /** The current master of the first server's keys. */
   master(): Promise<ServerHandle>;
-  /** Replicas of the present `master` that run. */
+  /** The running replicas of the current `master`. */
   replicas(): Promise<readonly ServerHandle[]>;
-  /** Whether a lock of that name lives on the first server, as long as that is a master. */
+  /** Whether a lock of that name is stored on the first server, while that is a master. */
   isOnFirst(lockName: string): boolean;
-  /** Another is made the master by those who choose, with the old one alive or dead. @returns it */
+  /**
+   * Makes the sentinels or nodes promote another server, with the old master alive or dead. @returns the new master
+   */
   handOver(): Promise<ServerHandle>;
-  /** Starts a killed server again, as a replica of the present master. */
+  /** Restarts a killed server as a replica of the current master. */
   rejoin(server: ServerHandle): Promise<void>;
   /** Waits until the other servers have elected a master in place of `old`. @returns that master */
   succeeded(old: ServerHandle): Promise<ServerHandle>;
   /**
-   * A replica is made a master by hand, and the old one goes on and is not told: clients of odd places reach the new one
-   * from now on, the others the old one. @returns the new one
+   * Promotes a replica manually, without telling the old master, which continues. Clients with odd indexes then reach
+   * the new master, the others the old one. @returns the new master
    */
   split(): Promise<ServerHandle>;
   /** Ends the split that `split` began. There is one master again. */
   heal(): Promise<void>;
-  /** All agree, and all replicas follow. @throws Error  they do not, in half a minute */
+  /** Waits until all servers agree and all replicas follow. @throws Error  they do not within half a minute */
   settled(): Promise<void>;
   /**
    * Moves the slot of that lock to another master of a cluster, key by key, and calls `between` after each step.
-   * @returns how many
+   * @returns the number of keys
    */
   moveSlot?(lockName: string, between: () => Promise<void>): Promise<number>;
 }
 
-/** Which request a fault is for: its words joined by spaces (script bodies and hashes as script names). */
+/** Selects the request for a fault, by its words (script bodies and hashes appear as script names). */
 export type Matches = (words: readonly string[]) => boolean;
 
-/** The line between clients and a server. Every fault says when it has struck. */
+/** The connection between clients and a server. Every fault reports when it has struck. */
 export interface FaultProxy {
   readonly port: number;
-  /** How often each thing happened since the start, by name. */
+  /** How many times each event has happened since the start, by name. */
   readonly counts: Readonly<Record<string, number>>;
-  /** The next matching request is not passed on; the connection is cut. */
+  /** Does not forward the next matching request, and cuts the connection. */
   loseRequest(matches: Matches): Promise<void>;
-  /** The next matching request is passed on; when its reply is here, the connection is cut in its place. */
+  /** Forwards the next matching request, and cuts the connection instead of forwarding its reply. */
   loseReply(matches: Matches): Promise<void>;
   /**
-   * The next matching request is passed on twice; the client gets the second reply, or the first, as on a line that
-   * brings a copy of what was long answered.
+   * Forwards the next matching request twice. The client gets the second reply, or the first, as on a connection that
+   * delivers a late copy.
    */
   duplicate(matches: Matches, answer?: "first" | "second"): Promise<void>;
-  /** The next matching request arrives `delayMs` later, if need be on a connection of its own after its client's is gone. */
+  /**
+   * Delivers the next matching request `delayMs` later, if necessary on a new connection after its client's is
+   * closed.
+   */
   late(matches: Matches, delayMs: number): Promise<void>;
-  /** Those of them that have arrived since this was last asked. */
+  /** The delayed requests that have arrived since the last call. */
   takeLate(): readonly LateRequest[];
-  /** Delays every request and reply by a number of ms, drawn again each time, and keeps their order; undefined ends it. */
+  /** Delays every request and reply by a random number of ms, in order; undefined stops that. */
   delay(drawMs: (() => number) | undefined): void;
-  /** Passes nothing on in a direction, sockets stay open. */
+  /** Forwards nothing in a direction, with open sockets. */
   stall(direction: "requests" | "replies" | "both"): void;
   resume(): void;
-  /** The newest pub/sub message that the server sent to any client here. */
+  /** The newest pub/sub message that the server sent to any client through this proxy. */
   lastMessage(): { readonly channel: string; readonly text: string } | undefined;
-  /** Share of pub/sub messages that are dropped, 0 to 1. */
+  /** The share of pub/sub messages to drop, 0 to 1. */
   dropMessages(share: number): void;
   /**
-   * Black-holes the connections that are open now: nothing passes, and neither side learns that the other is gone. With
-   * `closesServerSide` the server sees them end, and the client does not. New connections work. @returns how many it struck
+   * Black-holes the currently open connections: no data passes, and neither side notices. With `closesServerSide`,
+   * the server sees them close, but the client does not. New connections work. @returns the number of connections
    */
   silence(which: "subscribers" | "all", how?: { readonly closesServerSide?: boolean }): number;
-  /** The next matching request is answered with this error and not passed on. */
+  /** Replies to the next matching request with this error, without forwarding it. */
   answerError(matches: Matches, text: string): Promise<void>;
-  /** Lets the next matching request pass, and says that it is here: for a strike at that very moment. */
+  /** Resolves when the next matching request arrives, and forwards it: for a fault at that moment. */
   meet(matches: Matches): Promise<void>;
-  /** Forgets the faults that have not met their request; their promises stay open. */
+  /** Removes the faults that have not met their request; their promises stay pending. */
   disarm(): void;
-  /** Ends all connections, and leads those that come to another server. */
+  /** Closes all connections, and forwards new ones to another server. */
   lead(targetPort: number): void;
   cutAll(): void;
   close(): Promise<void>;
 }
 
-/** How a client process is told to work on a lock by itself, over and over. */
+/** The settings with which a client process uses locks repeatedly by itself. */
 export interface Work {
-  /** Names are taken in turns from this many, and each is left for a new one when it is worn out. */
+  /** The number of names in use; each is replaced by a new one when it has too many open operations. */
   readonly names: number;
   readonly sessions: number;
   readonly leaseMs: number;
-  /** Longest time that a lease is held; longer than the lease if it is renewed. */
+  /** The longest hold; it exceeds the lease if that is renewed. */
   readonly holdMs: number;
   readonly waitMs: number;
-  /** Effects at the guarded resource while a lease is held: none, without and with the token. */
+  /** Effects on the protected resource during a hold: none, without token, or with token. */
   readonly effects: "none" | "unfenced" | "fenced";
 }
 
@@ -178,15 +185,15 @@ export interface Taken {
   readonly validUntilMs: number | null;
 }
 
-/** A process that locks, and records what it does. */
+/** A process that uses locks and records what it does. */
 export interface Client {
   readonly name: string;
   readonly pid: number;
   /** Works by itself until `rest`. */
   work(work: Work): Promise<void>;
-  /** Begins no session any more; resolves when the last is over. */
+  /** Starts no more sessions; resolves when the last one has ended. */
   rest(): Promise<void>;
-  /** Takes the lock and keeps it; resolves with undefined if it was refused or failed. */
+  /** Acquires the lock and keeps it; resolves with undefined if it was refused or failed. */
   take(options: {
     readonly lockName: string;
     readonly leaseMs: number;
@@ -194,80 +201,80 @@ export interface Client {
     readonly renew?: boolean;
     readonly mode?: "read" | "write";
     readonly permits?: number;
-    /** Aborts the wait after so long. */
+    /** Aborts the wait after this time. */
     readonly abortMs?: number;
   }): Promise<Taken | undefined>;
-  /** What the subject said when it refused the last `take`; undefined if it did not. */
+  /** The subject's message when it refused the last `take`; undefined otherwise. */
   readonly lastRefusal?: string | undefined;
-  /** Extends, or gives back, what was taken. */
+  /** Extends or releases what was acquired. */
   extend(leaseId: number, leaseMs: number): Promise<void>;
   release(leaseId: number): Promise<void>;
-  /** Calls a latch once: with the count to set, what to count down (0 under no id), how long to await. */
+  /** Calls a latch once, with the count to set, the number to count down (0 without an id), or the time to wait. */
   latch(lockName: string, verb: "set-count" | "count-down" | "await" | "count", number: number): Promise<Outcome>;
   /** Arrives at a barrier, or resets it. */
   barrier(lockName: string, act: "arrive" | "reset", waitMs: number): Promise<Outcome>;
   /**
-   * Takes the mutex, waits for a signal of its condition or gives one, and gives the mutex back.
+   * Acquires the mutex, waits for a signal of its condition or sends one, and releases the mutex.
    *
-   * @returns the outcome of that, and how many were signalled
+   * @returns the outcome, and the number of signaled waiters
    */
   condition(
     lockName: string,
     act: "wait" | "signal",
     waitMs: number,
   ): Promise<{ readonly outcome: Outcome; readonly moved: number }>;
-  /** Records what it says of itself now. */
+  /** Records what the lease reports about itself now. */
   sample(leaseId: number): Promise<boolean>;
-  /** Adds one value to the resource that the lock guards; false if it was refused. */
+  /** Adds a value to the resource that the lock protects; false if it was refused. */
   write(leaseId: number, isFenced: boolean): Promise<boolean>;
-  /** Runs a synchronous loop for so long. */
+  /** Blocks the event loop for this time. */
   block(forMs: number): Promise<void>;
-  /** Its wall clock, as the subject sees it, is off by so much from now on. */
+  /** Sets the offset of its wall clock, as the subject sees it. */
   stepWall(offsetMs: number): Promise<void>;
   freeze(): void;
   resume(): void;
-  /** SIGKILL; records the fault. A new process of the same name takes its place with `start`. */
+  /** Sends SIGKILL and records the fault. `start` starts a new process of the same name. */
   kill(): Promise<void>;
   /** Ends without any message: process exit, or an uncaught error. */
   vanish(how: "exit" | "error"): Promise<void>;
-  /** The next incarnation. */
+  /** Starts the next incarnation. */
   start(): Promise<void>;
 }
 
-/** A network of its own for some of the clients. They reach the server under the same address as those outside. */
+/** A separate network for some of the clients. They reach the server under the same address as the others. */
 export interface Place {
-  /** Runs in place of node to start a client there, by its place from 0; undefined for those that stay outside. */
+  /** The program that starts a client there instead of Node, by index from 0; undefined for clients outside. */
   execPath(index: number): string | undefined;
-  /** Cuts the connection to that host. Reports what the kernel says about it. */
+  /** Cuts its connection. @returns what the kernel reports about it */
   cutOff(): Promise<string>;
-  /** The line is up again. Says what the kernel says of it. */
+  /** Restores its connection. @returns what the kernel reports about it */
   restore(): Promise<string>;
   /** Removes the network. Clients there must have ended. */
   end(): Promise<void>;
 }
 
-/** What a run of one cell stands on. */
+/** The environment of a run of one cell. */
 export interface Stage {
   readonly cell: Cell;
   readonly random: Random;
   readonly topology: Topology;
   readonly clients: readonly Client[];
   readonly leaseMs: number;
-  /** What is driven, if it is not this library. */
+  /** The peer that is tested, if it is not Holdfast. */
   readonly peer?: string;
-  /** Present if the injection asked for one. */
+  /** Present if the injection requested one. */
   readonly place?: Place;
   /** The recorder's clock. */
   nowMs(): number;
   sleep(ms: number): Promise<void>;
-  /** Puts a fault into the history, with what shows that it struck; null proof makes the cell void. */
+  /** Adds a fault to the history, with the proof that it struck; a null proof makes the cell void. */
   struck(fault: Omit<Fault, "type">): void;
-  /** Puts a case on record that the injection itself decides; `message` says what is wrong, undefined that nothing is. */
+  /** Records a case that the injection itself decides; `message` is the violation, or undefined. */
   decide(property: string, lockName: string, message: string | undefined): void;
-  /** A name for the locks of directed runs, new for each call. */
+  /** A new name for a lock of a directed run. */
   newName(): string;
-  /** How the server's keys of a lock begin; for faults that delete them. */
+  /** The prefix of a lock's keys, for faults that delete them. */
   keyPrefix(lockName: string): string;
-  /** The key of the counter that the tokens of a lock come from. */
+  /** The key of the counter for a lock's tokens. */
   fenceKey(lockName: string): string;
 }

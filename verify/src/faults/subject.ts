@@ -1,62 +1,62 @@
 /**
- * What a client process drives: this library, or a peer in the same place.
+ * The library that a client process uses: Holdfast, or a peer.
  *
- * A subject says what it can do and hides how. All instants are on the recorder's clock, which is CLOCK_MONOTONIC of
- * the machine in ms, the same in every process, and never the clock that the subject is given.
+ * A subject describes its features and hides its implementation. All instants are on the recorder's clock,
+ * CLOCK_MONOTONIC of the machine in ms, which all processes share. The subject itself is given another clock.
  */
 import type { Kind, Mode, Refusal } from "../history/records.js";
 import type { Letter } from "./cell.js";
 import type { Reach } from "./stage.js";
 
-/** What the library is told of failovers; of a quorum, which has no choice, `off` makes a mistake on purpose. */
+/** The failover grace of the library. A quorum has no such option; `off` is a deliberate mistake there. */
 export type Grace = "auto" | "strict" | "off";
 
-/** How clients hold: by `acquire` and `release`, or by `run`, which does not await the release. */
+/** How clients hold: with `acquire` and `release`, or with `run`, which does not await the release. */
 export type Releases = "awaited" | "background";
 
-/** How a subject reaches its server, and what it is told of time. */
+/** How a subject reaches its server, and its clock settings. */
 export interface SubjectSettings {
   readonly port: number;
-  /** How to find the servers, if there are several; for peers, which are driven on one, ignored. */
+  /** How to find several servers; ignored for peers, which use one. */
   readonly reach: Reach;
-  /** As the option `failoverGrace` of this library. */
+  /** The option `failoverGrace` of Holdfast. */
   readonly grace: Grace;
-  /** How a lease is released; peers, which have one way, ignore it. */
+  /** How a lease is released; ignored for peers, which have only one way. */
   readonly releases: Releases;
-  /** How long the server is given to answer, in ms. */
+  /** The command timeout, in ms. */
   readonly commandTimeoutMs: number;
-  /** How far its wall clock is off, in ms, asked again at every reading; for peers that read the real one, ignored. */
+  /** The current offset of its wall clock, in ms; ignored for peers that read the real clock. */
   readonly wallOffsetMs: () => number;
   /** The names of the deliberate mistakes of the client. Empty for the unchanged product. */
   readonly mutations: readonly string[];
 }
 
-/** One acquire. */
+/** An acquire. */
 export interface Request {
   readonly lockName: string;
   readonly leaseMs: number;
   /** 0 tries once; absent waits forever. */
   readonly waitMs?: number;
-  /** Whether the subject renews it by itself. */
+  /** Whether the subject renews the lease automatically. */
   readonly renew: boolean;
   readonly permits: number;
-  /** Of a semaphore. */
+  /** The number of permits of a semaphore. */
   readonly limit: number;
   readonly mode?: Mode;
   readonly signal?: AbortSignal;
-  /** Of a multi-lock: the names beside `lockName`. */
+  /** The other names of a multi-lock. */
   readonly otherNames?: readonly string[];
-  /** Whether callers of this process may share a place in the queue and pass the lock on without the server. */
+  /** Whether callers of this process may share a queue place and pass the lock on without the server. */
   readonly isShared?: boolean;
-  /** Told while `acquire` is being called: the owner that the server will see, where that is known so early. */
+  /** Called during `acquire` with the owner that the server will see, if it is known by then. */
   readonly onOwner?: (owner: string) => void;
-  /** Told when the server's word has come that this request stands in the queue. */
+  /** Called when a reply says that this request is queued. */
   readonly onQueued?: (atMs: number) => void;
-  /** Id under which a subject that has owners of its own choosing shall ask; for others only a hint. */
+  /** The owner id for subjects with caller-chosen owners; only a hint for others. */
   readonly owner: string;
 }
 
-/** What came of an acquire, a release or an extend that did not succeed. */
+/** The result of an acquire, release or extend that did not succeed. */
 export interface Refused {
   readonly outcome: "no" | "info";
   /** Only for `no`. */
@@ -65,12 +65,14 @@ export interface Refused {
   readonly message: string;
 }
 
-/** A renewal that a subject begins by itself. */
+/** A renewal that a subject starts automatically. */
 export interface Renewal {
-  /** Which of several locks that are held as one; the only one otherwise. */
+  /** The member of a multi-lock, or the only lock. */
   readonly lockName: string;
   readonly leaseMs: number;
-  /** Settles, and never rejects, when it is answered or given up; what was refused or unknown says so. */
+  /**
+   * Settles when it is answered or given up, and never rejects; the result says whether it was refused or is unknown.
+   */
   readonly ended: Promise<undefined | Refused>;
 }
 
@@ -79,45 +81,47 @@ export interface Part {
   readonly lockName: string;
   readonly owner: string;
   readonly token: number | null;
-  /** How the release of this member ended; after that of the whole. */
+  /** How the release of this member ended; call it after that of the whole. */
   released?(): Promise<undefined | Refused>;
-  /** When its release was first sent, which may be before anybody asked for it: when another member was lost. */
+  /** When its release was first sent. That may be before the caller's release, if another member was lost. */
   releaseSentMs?(): number | undefined;
-  /** As that of the whole. */
+  /** As in `Held`. */
   answered?(verb: "extend" | "release"): number | null | undefined;
 }
 
-/** Something held. */
+/** A hold. */
 export interface Held {
-  /** Of a multi-lock: its members. */
+  /** The members of a multi-lock. */
   readonly parts?: readonly Part[];
-  /** When an answer that says "granted" reached this process; null: never; absent if this was not observed. */
+  /** When a "granted" reply reached this process; null: never; absent if not observed. */
   readonly answeredMs?: number | null;
   /**
-   * When an answer that says that the last extension, or the release, was done reached this process; null: none has;
-   * undefined: not observed, or there was nothing to ask the server for. Absent for a subject whose store is not observed.
+   * When a reply that confirms the last extension, or the release, reached this process. Null: none has; undefined:
+   * not observed, or no request was necessary. Absent for a subject whose store is not observed.
    */
   answered?(verb: "extend" | "release"): number | null | undefined;
-  /** Calls before each renewal by the subject itself is sent. A subject that has this need not call `onRenewed`. */
+  /**
+   * Calls the listener before each automatic renewal is sent. A subject with this function need not call `onRenewed`.
+   */
   onRenewal?(listener: (renewal: Renewal) => void): void;
-  /** Holds it once more, of a re-entrant mutex. */
+  /** Acquires a reentrant mutex again. */
   again?(): Promise<Held | Refused>;
   /** Downgrades from writer to reader of a read-write lock. */
   downgrade?(): Promise<undefined | Refused>;
-  /** As the server knows the holder; unique per lease, by a suffix for those that share a claim. */
+  /** The owner id on the server; leases that share a claim have a suffix to be unique. */
   readonly owner: string;
   /** Whether it continues a claim that was granted to an earlier caller, without a new lease on the server. */
   readonly isHandedOn?: boolean;
   readonly token: number | null;
-  /** The current end of validity that the subject reports. Null if it reports none. */
+  /** The end of validity that the subject reports now; null if it reports none. */
   validUntilMs(): number | null;
   isHeld(): boolean;
-  /** Calls once when the subject says that it is lost; never, if it does not say so. */
+  /** Calls the listener once when the subject reports a loss. */
   onLost(listener: () => void): void;
-  /** Calls after each renewal by the subject itself: when it was sent, when it was answered, and what came of it. */
+  /** Calls the listener after each automatic renewal, with its times and result. */
   onRenewed(listener: (callMs: number, returnMs: number, leaseMs: number, outcome: "ok" | "no" | "info") => void): void;
   extend(leaseMs: number): Promise<undefined | Refused>;
-  /** `permits` less than held only for a semaphore that can. */
+  /** Releasing fewer `permits` than held is only for semaphores that support it. */
   release(): Promise<undefined | Refused>;
 }
 
@@ -127,25 +131,25 @@ export interface Connection {
   /** Operations of the latch; absent if the subject has none. */
   readonly latch?: Latch;
   /**
-   * Takes the mutex, and waits for a signal of its condition (1 if it came, 0 if `waitMs` passed first) or gives one (how many
-   * it reached), and gives the mutex back; absent if the subject has none.
+   * Acquires the mutex, waits for a signal of its condition (1 if it came, 0 if `waitMs` passed first) or sends one
+   * (the number of signaled waiters), and releases the mutex; absent if not supported.
    */
   condition?(lockName: string, act: "wait" | "signal", waitMs: number): Promise<number>;
   /** Operations of the barrier; absent if the subject has none. */
   readonly barrier?: Barrier;
-  /** Everything that it started comes to an end; what it was lent stays open. */
+  /** Ends everything that it started; the objects it was given stay open. */
   close(): Promise<void>;
 }
 
-/** How a call of `arrive` ended that was told by the barrier. */
+/** The result of a call of `arrive` that the barrier has answered. */
 export interface Arrived {
   readonly what: "passed" | "broke";
   readonly generation: number;
-  /** As which of the parties; of one that passed. */
+  /** The index of the party, if the barrier passed. */
   readonly index?: number;
 }
 
-/** A barrier for so many parties. */
+/** A barrier. */
 export interface Barrier {
   arrive(lockName: string, parties: number, waitMs: number): Promise<Arrived>;
   /** @returns the generation that begins */
@@ -155,14 +159,14 @@ export interface Barrier {
 /** A count-down latch. */
 export interface Latch {
   setCount(lockName: string, count: number): Promise<boolean>;
-  /** Under an id it counts once for each count that is set, without one once in all. */
+  /** With an id it counts once per count that was set; without one, it counts once. */
   countDown(lockName: string, callerId?: string): Promise<number>;
   count(lockName: string): Promise<number>;
   /** False if `waitMs` passed first. */
   await(lockName: string, waitMs: number): Promise<boolean>;
 }
 
-/** A library that locks. */
+/** A lock library. */
 export interface Subject {
   readonly name: string;
   readonly version: string;

@@ -1,30 +1,30 @@
-/** What a run of many cells comes to, as text and as numbers. */
+/** The results of a run of many cells, as text and as numbers. */
 import { groupBy } from "../history/history.js";
 import { buildOf, isHoldfast } from "./liveness/build.js";
 import { isLiveness } from "./matrix.js";
 import { isPromised } from "./outcome.js";
 import type { CellOutcome, CellVerdict } from "./verdict.js";
 
-/** Cells, and how many runs they had. */
+/** The number of cells, and of their runs. */
 export interface Totals {
-  /** Cells of which every run was as it should be. */
+  /** Cells of which every run passed. */
   readonly passed: number;
   readonly failed: number;
-  /** Cells that this machine cannot make; in neither of the two, and named. */
+  /** Cells that this machine cannot run; counted separately, and listed. */
   readonly unavailable: number;
-  /** Cells of peers of which a run showed nothing; in neither of the two, and counted in the line of the peer. */
+  /** Cells of peers with a run that showed nothing; counted separately, in the line of the peer. */
   readonly undecided: number;
   readonly runs: number;
   readonly operations: number;
   readonly faults: number;
 }
 
-/** Whether it speaks against the run. A peer is shown and not judged, whatever came of it. */
+/** Whether a verdict counts as a failure. Results of peers are shown but never count. */
 export function isFailure({ outcome, subject }: CellVerdict): boolean {
   return subject === "holdfast" && outcome !== "ok" && outcome !== "unavailable";
 }
 
-/** Peers without any valid run. Then our runner cannot drive them, which is our mistake. */
+/** Peers without any valid run. Then the runner cannot use them, which is its own failure. */
 export function silentPeers(verdicts: readonly CellVerdict[]): string[] {
   const of = groupBy(
     verdicts.filter(({ subject }) => subject !== "holdfast"),
@@ -58,7 +58,7 @@ export function totalsOf(verdicts: readonly CellVerdict[]): Totals {
   };
 }
 
-/** The command that plays a run again. */
+/** The command that repeats a run. */
 export function replayOf({ cell, seed, subject, library }: CellVerdict, lastsMs: number): string {
   const build = buildOf(subject);
   const other = build === undefined ? ` --subject ${subject}` : ` --build ${build}`;
@@ -68,7 +68,7 @@ export function replayOf({ cell, seed, subject, library }: CellVerdict, lastsMs:
 
 const BREACHES_SHOWN = 3;
 
-/** All that a reader of the terminal needs: what failed and how to see it again, what could not be run, the sum. */
+/** The summary for the terminal: failures with the commands to repeat them, cells that could not run, and totals. */
 export function summary(verdicts: readonly CellVerdict[], lastsMs: number): string {
   const { passed, failed, runs, operations, faults } = totalsOf(verdicts);
   const unavailable = new Map(
@@ -90,7 +90,7 @@ export function summary(verdicts: readonly CellVerdict[], lastsMs: number): stri
 function failure(verdict: CellVerdict, lastsMs: number): string {
   const { cell, seed, subject, outcome, breaches, notes } = verdict;
   const more = breaches.length - BREACHES_SHOWN;
-  // What the cell had to show comes after what it must not.
+  // Violations that a control must show come after those that must not occur.
   const worstFirst = breaches.toSorted(
     (a, b) => Number(isPromised(cell, b, subject)) - Number(isPromised(cell, a, subject)),
   );
@@ -107,13 +107,13 @@ function hasFigures({ cell, outcome }: CellVerdict): boolean {
   return isLiveness(cell) && outcome !== "unavailable";
 }
 
-/** What a liveness cell has measured: what it is played for. Of one that failed they are among its notes. */
+/** The measurements of a liveness cell. For a failed cell, they are among its notes. */
 function figures({ cell, subject, library = "ioredis", notes }: CellVerdict): string {
   const by = isHoldfast(subject) ? `${subject} on ${library}` : subject;
   return [`\n${cell.id} (${by})`, ...notes.map((note) => `  ${note}`)].join("\n");
 }
 
-/** One line a peer: how many of its cells came to what. */
+/** One line per peer, with the number of cells per outcome. */
 function peers(verdicts: readonly CellVerdict[]): string[] {
   const names = new Set(verdicts.map(({ subject }) => subject).filter((subject) => subject !== "holdfast"));
   return [...names].map((name) => {

@@ -1,6 +1,6 @@
 /**
- * J07: a host that is suspended stops its monotonic clock, which no test can do to a real one. So these cells run on
- * the simulation, with seeds in whose plan a host is suspended while one of its sessions is under way.
+ * J07: a suspended host stops its monotonic clock, which a test cannot do to a real host. So these cells run in the
+ * simulation, with seeds whose plan suspends a host during one of its sessions.
  */
 import { type FaultEvent, type Plan, planOf, type Session } from "../simulation/plan.js";
 import { runPlan } from "../simulation/run.js";
@@ -8,7 +8,7 @@ import type { Letter } from "./cell.js";
 import type { Ran, RunSettings } from "./run.js";
 import type { Breach } from "./verdict.js";
 
-/** Each letter, as the simulation calls it. Every mutex there is fair and gives tokens. */
+/** The kind in the simulation for each letter. All mutexes there are fair and have tokens. */
 const KIND_OF: Readonly<Record<Letter, string>> = {
   m: "mutex",
   r: "reentrant-mutex",
@@ -59,7 +59,7 @@ export async function runSuspended({ cell, seed, subject, lastsMs }: RunSettings
       faults: totals.suspensions,
       tookMs: performance.now() - beganMs,
       breaches,
-      // Every grant is held against every property of the simulation.
+      // Every grant is checked against every property of the simulation.
       checked: { simulated: totals.grants },
       notes: [`${totals.seeds} simulated runs of ${kind} with ${totals.events} events; each suspends a host at work`],
     },
@@ -72,7 +72,7 @@ function isFelt(plan: Plan, fault: FaultEvent): boolean {
   return plan.sessions.some((session) => isUnderWay(session, fault));
 }
 
-/** Whether the session has begun, and holds at least for so long that it cannot be over. */
+/** Whether the session has begun, and holds long enough that it cannot have ended. */
 function isUnderWay({ process, atMs, holdMs }: Session, fault: FaultEvent): boolean {
   return process === fault.process && atMs <= fault.atMs && fault.atMs <= atMs + holdMs;
 }

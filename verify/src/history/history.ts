@@ -14,7 +14,7 @@ import type {
   Turn,
 } from "./records.js";
 
-/** The records of one run, sorted by what they are; each list keeps the order in which it was given. */
+/** The records of a run by type; each list keeps the original order. */
 export interface History {
   readonly operations: readonly Operation[];
   readonly lost: readonly Lost[];
@@ -47,7 +47,7 @@ export function historyOf(records: Iterable<HistoryRecord>): History {
     server: [] as Server[],
   } satisfies { readonly [Type in HistoryRecord["type"]]: Extract<HistoryRecord, { type: Type }>[] };
   for (const record of records) {
-    // The type of the list follows from the type of the record, which the compiler cannot follow through the index.
+    // The type of the list follows from the type of the record, which the compiler cannot infer through the index.
     (lists[record.type] as HistoryRecord[]).push(record);
   }
   return {

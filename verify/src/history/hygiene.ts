@@ -1,24 +1,24 @@
 /**
- * Keeps histories such that the checker can decide them.
+ * Keeps histories small enough for the checker.
  *
- * Its search grows with the number of operations that are open at the same time, and an operation of unknown outcome is
- * open forever. A workload therefore takes a new lock name before one name has too many of either.
+ * Its search grows with the number of concurrent operations, and an operation with an unknown outcome stays open
+ * forever. So a workload switches to a new lock name before one name has too many of either.
  */
 import { groupBy } from "./history.js";
 import type { Operation } from "./records.js";
 
-/** How much one lock name may have at the same time. */
+/** Limits for one lock name. */
 export interface HygieneCaps {
-  /** More operations at the same time make the search wider. */
+  /** The most concurrent operations. More make the search wider. */
   readonly concurrent: number;
-  /** More operations of unknown outcome make every later step of the search wider. */
+  /** The most operations with an unknown outcome. Each makes every later step of the search wider. */
   readonly openInfo: number;
 }
 
-/** Starting values; the rule they serve is that the checker never has to answer "unknown". */
+/** Default limits, chosen so that the checker never has to return "unknown". */
 export const CAPS: HygieneCaps = Object.freeze({ concurrent: 16, openInfo: 20 });
 
-/** Counts what is open on one lock name while a workload runs. */
+/** Counts the open operations on a lock name while a workload runs. */
 export class OpenOperations {
   readonly #caps: HygieneCaps;
   #concurrent = 0;
@@ -28,37 +28,37 @@ export class OpenOperations {
     this.#caps = caps;
   }
 
-  /** Whether another operation may begin on this name. False for good once there are too many of unknown outcome. */
+  /** Whether another operation may begin on this name. Permanently false after too many unknown outcomes. */
   get mayBegin(): boolean {
     return this.#concurrent < this.#caps.concurrent && !this.isWornOut;
   }
 
-  /** Whether the workload has to go on with a new name. */
+  /** Whether the workload must switch to a new name. */
   get isWornOut(): boolean {
     return this.#info >= this.#caps.openInfo;
   }
 
-  /** An operation was called. */
+  /** Records that an operation was called. */
   began(): void {
     this.#concurrent += 1;
   }
 
-  /** It returned, or is given up waiting for. */
+  /** Records that it returned, or that the workload no longer waits for it. */
   ended(outcome: Operation["outcome"]): void {
     this.#concurrent -= 1;
     if (outcome === "info") this.#info += 1;
   }
 }
 
-/** How wide the history of one lock name is. */
+/** The concurrency in the history of a lock name. */
 export interface Width {
   readonly lockName: string;
-  /** Most operations of known outcome at one instant. */
+  /** The most concurrent operations with a known outcome. */
   readonly concurrent: number;
   readonly openInfo: number;
 }
 
-/** The width of each lock name, widest first; one that goes past the caps is a fault of the workload. */
+/** The width of each lock name, widest first. A name that exceeds the limits is an error of the workload. */
 export function widths(operations: readonly Operation[]): Width[] {
   const found = Array.from(
     groupBy(operations, ({ lockName }) => lockName),
@@ -76,7 +76,7 @@ function mostAtOnce(operations: readonly Operation[]): number {
     { atMs: callMs, by: 1 },
     { atMs: returnMs, by: -1 },
   ]);
-  // At the same instant the call counts first, as in the checker: touching operations are concurrent.
+  // At equal times the call counts first, as in the checker: touching operations are concurrent.
   changes.sort((a, b) => (a.atMs === b.atMs ? b.by - a.by : a.atMs - b.atMs));
   let open = 0;
   let most = 0;

@@ -1,4 +1,4 @@
-/** The records of a run, as text and as lists, and what follows from them for each lease. */
+/** The records of a run, as text and as lists, and the leases derived from them. */
 export { groupBy, type History, historyOf } from "./history.js";
 export { CAPS, type HygieneCaps, OpenOperations, type Width, widths } from "./hygiene.js";
 export { readHistory, readRecord, writeHistory, writeRecord } from "./json-lines.js";

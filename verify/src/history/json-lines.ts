@@ -1,14 +1,14 @@
 /**
- * A history as text: one JSON object a line, so that a run can be written while it runs, cut, and read again.
+ * A history as text: one JSON object per line, so that a run can be written while it runs, truncated, and read again.
  *
- * JSON has no Infinity: an instant that never came is written as null. Every other value is kept as it is.
+ * JSON has no Infinity, so an instant that never came is written as null. All other values are kept.
  */
 import type { HistoryRecord } from "./records.js";
 
-/** Fields that may be Infinity. `validUntilMs` and `expiresAtMs` may not: for them, null means unknown. */
+/** Fields that may be Infinity. For `validUntilMs` and `expiresAtMs`, null means unknown instead. */
 const MAY_NEVER_COME = new Set(["returnMs", "endedMs"]);
 
-/** Fields without which a line of this type cannot be judged. */
+/** The fields that a line of each type must have. */
 const REQUIRED: { readonly [Type in HistoryRecord["type"]]: readonly string[] } = {
   operation: ["id", "process", "incarnation", "lockName", "kind", "verb", "args", "callMs", "outcome", "owner"],
   lost: ["atMs", "process", "lockName", "leaseId"],
@@ -24,7 +24,7 @@ const REQUIRED: { readonly [Type in HistoryRecord["type"]]: readonly string[] } 
   server: ["atMs", "name", "runId", "role", "clockMs"],
 };
 
-/** One record as one line, without its end. */
+/** A record as one line, without the line break. */
 export function writeRecord(record: HistoryRecord): string {
   return JSON.stringify(record, (key, value: unknown) =>
     MAY_NEVER_COME.has(key) && value === Number.POSITIVE_INFINITY ? null : value,
@@ -32,9 +32,9 @@ export function writeRecord(record: HistoryRecord): string {
 }
 
 /**
- * One line as a record.
+ * Parses a line.
  *
- * @throws SyntaxError  the line is not JSON, of no known type, or lacks a field; the message says which
+ * @throws SyntaxError  the line is not JSON, has an unknown type, or lacks a field; the message says which
  */
 export function readRecord(line: string): HistoryRecord {
   const value: unknown = JSON.parse(line, (key, field: unknown) =>
@@ -51,13 +51,13 @@ function isRecord(value: unknown): value is HistoryRecord {
   return typeof value.type === "string" && Object.hasOwn(REQUIRED, value.type);
 }
 
-/** A whole history as text; every record has a line. */
+/** A whole history as text, one line per record. */
 export function writeHistory(records: Iterable<HistoryRecord>): string {
   return Array.from(records, (record) => `${writeRecord(record)}\n`).join("");
 }
 
 /**
- * The records of a text. Empty lines are skipped, and so is a last line that was cut off, as a killed recorder leaves it.
+ * Parses the records of a text. Skips empty lines, and a truncated last line, which a killed recorder may leave.
  *
  * @throws SyntaxError  another line is not a record; the message has its number
  */

@@ -1,9 +1,9 @@
 /**
- * What each holder may have relied on, and when, as the sweeps over a whole history need it.
+ * What each holder may have relied on, and when, for the sweeps over a whole history.
  *
- * A lease is relied upon from the return of its acquire until it is released, `validUntilMs` is over, or it said itself
- * that it was over, as when a clock went forward. Each later word of its `validUntilMs` (an extend, or a sample that says
- * it is held) prolongs that.
+ * A holder relies on a lease from the return of its acquire until it is released, `validUntilMs` has passed, or the
+ * lease itself reported its end, as after a clock step. Each later `validUntilMs` (from an extend, or from a sample
+ * that reports the lease as held) prolongs that.
  */
 import { groupBy, type History } from "./history.js";
 import type { Held, Mode, Operation } from "./records.js";
@@ -12,25 +12,25 @@ import type { Held, Mode, Operation } from "./records.js";
 export interface Claim {
   readonly startMs: number;
   readonly endMs: number;
-  /** Undefined for kinds that have none. */
+  /** Undefined for kinds without modes. */
   readonly mode: Mode | undefined;
 }
 
-/** All that a history says of one granted lease. */
+/** Everything that a history says about a granted lease. */
 export interface Lease {
   readonly acquire: Operation;
-  /** Operations on it after the grant, in the order of their calls. */
+  /** Operations on it after the grant, by call time. */
   readonly later: readonly Operation[];
   readonly samples: readonly Held[];
-  /** When its end began: the first call of a release, or of a forced one that succeeded. Infinity if there is none. */
+  /** When its end began: the first call of a release, or of a successful forced release. Infinity if there is none. */
   readonly releasedMs: number;
-  /** The last word on how long it is valid; its return if nothing was said. */
+  /** The last reported end of its validity; its return if none was reported. */
   readonly validUntilMs: number;
-  /** In the order of time, without overlap. */
+  /** In time order, without overlap. */
   readonly claims: readonly Claim[];
 }
 
-/** The leases of all acquires that are known to be granted, in the order in which the acquires were called. */
+/** The leases of all acquires that were certainly granted, by call time of the acquires. */
 export function leasesOf(history: History): Lease[] {
   const byLease = groupBy(history.operations, ({ leaseId }) => leaseId);
   const samplesOf = groupBy(history.held, ({ leaseId }) => leaseId);
@@ -70,7 +70,7 @@ function leaseOf(acquire: Operation, later: readonly Operation[], samples: reado
 }
 
 function endedAt({ verb, outcome, refusal, callMs }: Operation): number {
-  // A caller of release stops working, whatever the outcome, unless the call was refused before it did anything.
+  // A caller of release stops working, whatever the outcome, unless the call was refused before it had an effect.
   if (verb === "release" && refusal !== "not-sent") return callMs;
   return verb === "force-release" && outcome !== "no" ? callMs : Number.POSITIVE_INFINITY;
 }
@@ -90,13 +90,16 @@ function merge(spans: readonly Span[]): Span[] {
   return merged;
 }
 
-/** A writer that turns into a reader reads from the call on; a reader that turns into the writer writes from the return on. */
+/**
+ * A downgrading writer counts as a reader from the call on; an upgrading reader counts as a writer from the return
+ * on.
+ */
 function inModes(claim: Span, acquire: Operation, later: readonly Operation[]): Claim[] {
   let mode = acquire.args.mode;
   let { startMs } = claim;
   const claims: Claim[] = [];
   for (const { verb, outcome, callMs, returnMs } of later) {
-    // A caller that asked to read only no longer writes, even if the outcome is unknown.
+    // A caller that requested a downgrade no longer writes, even if the outcome is unknown.
     const isChange = verb === "downgrade" ? outcome !== "no" : verb === "upgrade" && outcome === "ok";
     if (!isChange) continue;
     const atMs = Math.min(verb === "downgrade" ? callMs : returnMs, claim.endMs);

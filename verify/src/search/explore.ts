@@ -1,19 +1,19 @@
 /**
- * Breadth first through all states of a world, so that the first violation found is one of the shortest.
+ * Breadth-first search through all states of a world, so that the first violation found is one of the shortest.
  *
- * A world is left at the first violation. When there is none, the states are gone through once more, backwards from
- * the good ones, along the steps that are no faults: whoever is not reached is stuck, which is how a lost wake-up shows.
+ * The search stops at the first violation. If there is none, it goes backward from the good states along steps that
+ * are no faults: states that are not reached are stuck, which is how a lost wake-up is found.
  */
 import { Numbers, SeenStates } from "./seen-states.js";
 
-/** One thing that can happen next. */
+/** A possible next step. */
 export interface Step<State> {
-  /** What happens, to be read by a person. */
+  /** A description for people. */
   readonly label: string;
   readonly next: State;
-  /** Whether it is a fault, or an optional step: no progress may depend on it. */
+  /** Whether it is a fault or optional: progress must not depend on it. */
   readonly isFault: boolean;
-  /** What it breaks, if it breaks anything. */
+  /** What it violates, if anything. */
   readonly violation: string | undefined;
 }
 
@@ -21,27 +21,27 @@ export interface Step<State> {
 export interface World<State> {
   readonly initial: State;
   steps(state: State): Promise<readonly Step<State>[]>;
-  /** What is wrong with the state, if anything is. */
+  /** What is wrong with the state, if anything. */
   violation(state: State): string | undefined;
-  /** Whether everybody has got what they wanted. */
+  /** Whether all clients have got what they wanted. */
   isGood(state: State): boolean;
   /** The same text for states that behave the same; `parse` reads it. */
   text(state: State): string;
   parse(text: string): State;
 }
 
-/** What came of a search. */
+/** The result of a search. */
 export interface Explored {
   /** `capped`: no violation among the first `maxStates` states. */
   readonly verdict: "holds" | "violated" | "capped";
   readonly violation: string | undefined;
-  /** The steps that led to the violation, in order. */
+  /** The steps that led to the violation. */
   readonly trace: readonly string[];
   readonly states: number;
   readonly steps: number;
 }
 
-/** Goes through `world` until a violation, the end, or `maxStates` states. */
+/** Explores `world` until a violation, the end, or `maxStates` states. */
 export async function explore<State>(world: World<State>, maxStates: number): Promise<Explored> {
   const seen = new SeenStates();
   const parents = new Numbers();
@@ -57,7 +57,7 @@ export async function explore<State>(world: World<State>, maxStates: number): Pr
       return { verdict: "capped", violation: undefined, trace: [], states: seen.size, steps };
     }
     const state = world.parse(texts[at] ?? "");
-    // What has been gone on from need not be kept: only its number is.
+    // The text of an expanded state is no longer needed, only its number.
     texts[at] = "";
     if (world.isGood(state)) good.push(at);
     for (const step of await world.steps(state)) {
@@ -99,8 +99,8 @@ function pathTo(parents: Numbers, number: number): number[] {
 }
 
 /**
- * Goes along `path` once more, for what its steps are called: with the names of the beginning, which a world may give
- * to others on the way. The last step, which is not in the path, leads to `violation`, if there is one.
+ * Replays `path` to get the labels of its steps, with the initial names, which a world may exchange on the way. The
+ * last step, which is not in the path, leads to `violation`, if there is one.
  */
 async function retrace<State>(
   world: World<State>,
@@ -124,7 +124,7 @@ async function retrace<State>(
   return [...labels, last.label];
 }
 
-/** The first state from which no good one can be reached; `edges` are pairs of numbers. */
+/** The first state from which no good one is reachable; `edges` are pairs of numbers. */
 function firstStuck(count: number, edges: Numbers, good: readonly number[]): number | undefined {
   const heads = new Int32Array(count).fill(-1);
   const nexts = new Int32Array(edges.length / 2);

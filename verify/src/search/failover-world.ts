@@ -1,10 +1,10 @@
 /**
- * A mutex on a master and a replica that lags, and a failover that loses what the replica has not got.
+ * A mutex on a master with a lagging replica, and a failover that loses what the replica has not received.
  *
- * The servers run the production scripts, with the answer of INFO put in. Clients are what core and the stores do: a
- * script that grants runs on a server only that knows it, and a server is taught it only after it was asked about itself,
- * and is asked again after. Requests are late, get lost with the master, or are sent again to the new one. A claim is
- * granted by an answer, or by a message of the server.
+ * The servers run the production scripts with a simulated INFO. Clients follow core and the stores: a script that
+ * grants runs only on a server that knows it; a script is loaded into a server only after the server was queried
+ * about itself, and it is queried again afterward. Requests may be late, lost with the master, or resent to the new
+ * one. A claim is granted by a reply, or by a message of the server.
  */
 import { canonical, LEASE_MS, START_US } from "./canonical.js";
 import type { Step, World } from "./explore.js";
@@ -32,41 +32,44 @@ import { HANDED, INBOX, mutexKind, ownerOf } from "./lock-kinds.js";
 import { byText } from "./lock-state.js";
 import { type Call, type Held, type Outcome, Server } from "./server.js";
 
-/** What can be switched off in a client, or goes against an assumption. */
+/** A rule of the client that can be switched off, or a violation of an assumption. */
 export type FailoverRule = "ask-first" | "no-hand-off" | "fresh-owner" | "old-master-stops" | "reclaim";
 
-/** One world. */
+/** The settings of one world. */
 export interface FailoverSetting {
-  /** For each client how many claims it makes, one after the other. */
+  /** The number of consecutive claims of each client. */
   readonly clients: readonly number[];
   readonly renewals: number;
-  /** Ticks that pass while messages are under way. */
+  /** Ticks that pass while messages are in flight. */
   readonly delays: number;
-  /** Requests in flight, which are sent again to whichever server serves at that time. */
+  /** Requests in flight that are resent to the server that serves at that time. */
   readonly copies: number;
-  /** Hand-offs that do not reach a waiter, since its connection that listens is away. */
+  /** Hand-overs that do not reach a waiter, because its subscriber connection is down. */
   readonly deaf: number;
   /**
-   * Where it begins, if not with nothing: after a failover that has lost the grant of the first claim; or where the first
-   * claim holds and the last one waits, and the replica has both.
+   * The initial state, if not empty: after a failover that lost the grant of the first claim; or the first claim
+   * holds and the last one waits, and the replica has both.
    */
   readonly begins?: "after" | "queued";
-  /** The replica gets the scripts of its master too, as before Redis 7. Then scripts that grant compare the run themselves. */
+  /**
+   * Whether the replica also gets its master's scripts, as before Redis 7. Then scripts that grant check the run
+   * themselves.
+   */
   readonly sharesScripts?: boolean;
 }
 
 interface ClientState {
   home: 0 | 1;
-  /** What its server has said: nothing yet, that it may grant, that it may not. */
+  /** What its server has replied: nothing yet, that it may grant, or that it may not. */
   view: "unasked" | "settled" | "quiet";
-  /** On the way to teach a script: nothing to do, not known, asked, taught. */
+  /** The progress of loading a script: nothing to do, unknown script, queried, loaded. */
   teach: 0 | 1 | 2 | 3;
   deaf: 0 | 1;
 }
 interface State extends ClaimsState {
   t: number;
   held: [Held, Held];
-  /** What the master held after each write that the replica has not got. */
+  /** The master's data after each write that the replica has not received. */
   backlog: Held[];
   knows: [0 | 1, 0 | 1];
   isPromoted: 0 | 1;
@@ -76,10 +79,10 @@ interface State extends ClaimsState {
 
 const MOST_BEHIND = 3;
 const PROCESSES = ["a1", "b2"] as const;
-/** What each server calls its run: the second one was promoted. */
+/** The run id of each server; the second one was promoted. */
 export const RUNS = ["a1", "b2/c3"] as const;
 
-/** The texts on one server: by name, and by name and the run that they are meant for. */
+/** The scripts on one server: by name, and by name and the run that they are for. */
 function textsOf(texts: ReadonlyMap<string, string>, server: 0 | 1): ReadonlyMap<string, string> {
   const former = server === 0 ? "0000" : "f00d";
   const informed = [...texts].map(
@@ -97,7 +100,7 @@ function textsOf(texts: ReadonlyMap<string, string>, server: 0 | 1): ReadonlyMap
   return new Map([...informed, ...meant]);
 }
 
-/** See the file header. */
+/** The world of a failover. */
 export class FailoverWorld implements World<State> {
   readonly initial: State;
   readonly #owners: readonly Owner[];
@@ -209,7 +212,7 @@ export class FailoverWorld implements World<State> {
           const moved = next.clients[client] as ClientState;
           moved.home = 1;
           moved.view = "unasked";
-          // What was on its way to teach the old one is lost with it.
+          // Pending loads for the old server are lost with it.
           moved.teach = 0;
         });
       }
@@ -230,7 +233,10 @@ export class FailoverWorld implements World<State> {
     return steps;
   }
 
-  /** A client asks its server about itself, or teaches it. The answer comes at once: what is late is the request before. */
+  /**
+   * A client queries its server about itself, or loads a script. The reply comes immediately; only the request before
+   * may be late.
+   */
   async #addAsking(state: State, steps: Step<State>[]): Promise<void> {
     for (const [client, { home, view, teach }] of state.clients.entries()) {
       const wants = this.#owners.some((owner, i) => owner.client === client && state.claims[i]?.ph === "ask");
@@ -311,12 +317,12 @@ export class FailoverWorld implements World<State> {
             const isThere = owner.startsWith(`${channel.slice(INBOX.length)}/${nth}/`);
             return isThere && state.claims[i]?.ph === "ask";
           });
-          // A grant to who has ended is passed on by its client, here or later: that is a leave, and of the next step.
+          // A grant to an ended claim is passed on by its client with a leave, which is a later step.
           if (waiter >= 0) next.replies.push([waiter, "grant", 0, Number(token)]);
         }
         if (verb === "release" || verb === "leave") for (const each of next.clients) each.deaf = 0;
         next.t += 1;
-        // Of a request that is sent again only the second answer comes.
+        // For a resent request, only the second reply arrives.
         if (!isCopied) {
           const [code] = typeof outcome.reply === "number" ? [outcome.reply] : outcome.reply;
           next.replies.push([
@@ -338,13 +344,13 @@ export class FailoverWorld implements World<State> {
     }
   }
 
-  /** Where scripts are shared, a request is meant for the run that the client was last told of. */
+  /** Where scripts are shared, a request names the run that the client was last told. */
   #send(next: State, number: number, verb: Verb): void {
     const { client } = this.#owners[number] as Owner;
     sent(next, number, verb, ...(this.#sharesScripts ? [(next.clients[client] as ClientState).home] : []));
   }
 
-  /** Whether the server runs the text of a request that may grant, or replies that it does not know it. */
+  /** Whether the server knows the script of a request that may grant. */
   async #isKnown(state: State, home: 0 | 1, request: Message): Promise<boolean> {
     if (state.knows[home] === 0) return false;
     const [number, verb, , token, meantFor] = request;

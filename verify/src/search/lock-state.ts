@@ -1,7 +1,7 @@
-/** The state of a world of claims on one lock: what the server holds, what each client knows, what is under way. */
+/** The state of a world of claims on one lock: the server's data, what each client knows, and messages in flight. */
 import type { Held } from "./server.js";
 
-/** A rule of the client that can be switched off; the lists of rules say what each one is. */
+/** A rule of the client that can be switched off; the lists of rules describe each one. */
 export type ClientRule =
   | "validity-from-sending"
   | "hand-over-is-short"
@@ -31,14 +31,14 @@ export type ClientRule =
   | "over-with-the-last";
 
 /**
- * Where a claim is: not begun, asking or waiting, confirming before its caller hears of it, holding, giving back, giving back too late, leaving, over, or its
- * process has died. `void` is a claim that never was.
+ * The phase of a claim: not begun, asking or waiting, confirming before its caller is notified, holding, releasing,
+ * releasing too late, leaving, ended, or its process has died. `void` is a claim that was never made.
  */
 export type Phase = "idle" | "ask" | "conf" | "held" | "rel" | "late" | "dep" | "end" | "dead";
 
 /**
- * The scripts of a lock, and those of a condition: `quit` ends a wait without a signal; `confirm` is an `extend` before the
- * caller hears of its grant.
+ * The scripts of a lock and of a condition. `quit` ends a wait without a signal; `confirm` is an `extend` before the
+ * caller is notified of its grant.
  */
 export type Verb =
   | "acquire"
@@ -52,7 +52,7 @@ export type Verb =
   | "reweigh"
   | "renew";
 
-/** What a claim of a condition's world knows; and, last, what the search knows of it. */
+/** What a claim of a condition's world knows, followed by what only the search knows. */
 export interface WaitPart {
   /** Whether its wait may have begun, and has begun; whether its client knows of its signal, and has passed it on. */
   may: 0 | 1;
@@ -61,14 +61,14 @@ export interface WaitPart {
   passed: 0 | 1;
   /** Whether its request may have been sent twice. */
   twice: 0 | 1;
-  /** Whether a late request of the claim that waited by it is to be undone. */
+  /** Whether a late request of the claim that began the wait must be undone. */
   undo: 0 | 1;
-  /** Age of the lease that the wait gave up. */
+  /** The age of the lease that the wait gave up. */
   from: number;
-  /** Whether it is remembered after its end, and leaves because of that. */
+  /** Whether it is remembered after its end, and therefore leaves. */
   kept: 0 | 1;
   stray: 0 | 1;
-  /** Of a signaller: to be sent, under way, answered. */
+  /** For a signaling claim: to be sent, in flight, answered. */
   sig: 0 | 1 | 2;
   /** Whether its wait has run, its signal is unused (1) or used (2), a leave went unanswered, its own signal has run. */
   ran: 0 | 1;
@@ -77,90 +77,93 @@ export interface WaitPart {
   sent: 0 | 1;
 }
 
-/** What a claim of a read-write lock knows: its side, whether that is in doubt, its changes, a renewal under way; and steals. */
+/**
+ * What a claim of a read-write lock knows: its mode, whether that is uncertain, its changes, a pending renewal; and
+ * steals.
+ */
 export interface SidePart {
   isWriter: 0 | 1;
   doubt: 0 | 1;
-  /** The side that its last change was to. */
+  /** The mode that its last change requested. */
   asked: 0 | 1;
   change: number;
-  /** 0 without one, else its age and 1. */
+  /** 0 without one, otherwise its age plus 1. */
   renewal: number;
-  /** Highest token of a grant that a steal has ended, or 0; and whether it has stolen: known to the search only. */
+  /** The highest token of a grant that a steal has ended, or 0; known only to the search. */
   robbed: number;
   stole: 0 | 1;
 }
 
-/** How many leases stand on a claim; in worlds without a rule, how many believe so although they do not. */
+/** The number of leases on a claim; in worlds without a rule, also how many wrongly believe to hold. */
 export interface SharedPart {
   leases: number;
-  /** Leases that were let in and are not counted yet. */
+  /** Leases that were granted but are not counted yet. */
   late: number;
-  /** Age of the lease that those who still believe have in mind. */
+  /** The age of the lease, as those who still believe in it assume. */
   age: number;
 }
 
-/** One claim. Names are short because they are part of the name of a state. Ages are in ticks, up to `OLD`. */
+/** One claim. Names are short because they are part of a state's text. Ages are in ticks, up to `OLD`. */
 export interface Claim {
   ph: Phase;
-  /** Whether an answer is awaited, and the age of its request. */
+  /** Whether a reply is pending, and the age of its request. */
   call: 0 | 1;
   sent: number;
-  /** Age of the first request. */
+  /** The age of the first request. */
   fs: number;
-  /** Whether a request may still run without our knowing. */
+  /** Whether a request may still run without the client knowing. */
   un: 0 | 1;
-  /** Whether the server is known to have it in the queue. */
+  /** Whether the client knows that it is queued on the server. */
   q: 0 | 1;
-  /** Of the last "you wait": whether its request took a tick or more, and how old it is, at most 1. */
+  /** The last "wait" reply: whether its request took a tick or more, and its age, at most 1. */
   s: 0 | [slow: number, age: number];
-  /** Whether it is to ask, or leave, again. */
+  /** Whether it must ask, or leave, again. */
   aa: 0 | 1;
   tok: number;
-  /** Age of the moment from which the lease is trusted. A short lease counts as older, so that it ends in time. */
+  /** The age of the moment from which the lease counts. A short lease counts as older, so that it ends in time. */
   set: number;
   /** Whether it was granted by message and is not confirmed. */
   pv: 0 | 1;
-  /** Age of the departure; whether it was answered. */
+  /** The age of the leave request, and whether it was answered. */
   dep: number;
   ans: 0 | 1;
   /** Whether the release may have run twice. */
   may: 0 | 1;
-  /** The highest token that anybody had when this claim began. */
+  /** The highest token that existed when this claim began. */
   fl: number;
   wait?: WaitPart;
   side?: SidePart;
   shared?: SharedPart;
 }
 
-/** A request under way: `orphan` is 1 if its answer is not awaited, 2 if it is a second copy. */
+/** A request in flight: `orphan` is 1 if its reply is not awaited, 2 if it is a second copy. */
 export type Request = [claim: number, verb: Verb, token: number, orphan: 0 | 1 | 2, more?: number];
-/** An answer under way: a code, or the token if it is a grant; whether the request was slow; its age, at most 1. */
+/** A reply in flight: a code, or the token of a grant; whether the request was slow; its age, at most 1. */
 export type Reply = [claim: number, code: number, slow: number, age: number, value?: number];
 /**
- * A grant under way to an inbox, and its age. `order` is 0 if it is newer than any answer "you wait" to the same
- * claim, 1 if it is older than the one under way, 2 if it is older than one that has arrived: the client compares the
+ * A grant in flight to an inbox, with its age. `order` is 0 if it is newer than every "wait" reply to the same claim,
+ * 1 if it is older than the one in flight, 2 if it is older than one that has arrived: the client compares the
  * server's times in both.
  */
 export type Push = [claim: number, token: number, order: 0 | 1 | 2, age: number];
 
-/** What may still go wrong. */
+/** The faults that may still occur. */
 export interface Budget {
-  /** Ticks that pass while a message is under way; without any, messages arrive in the tick in which they are sent. */
+  /** Ticks that pass while a message is in flight; without any, messages arrive in the tick in which they are sent. */
   delays: number;
-  /** Calls whose answer does not come: the request or its answer is lost, or the request is late. */
+  /** Calls without a reply: the request or its reply is lost, or the request is late. */
   timeouts: number;
   /** Requests that the client library sends twice. */
   copies: number;
-  /** Grants that get lost on the way to the inbox. */
+  /** Grants that are lost on the way to the inbox. */
   pushes: number;
   /** Processes that die. */
   crashes: number;
   /** Waiters that give up. */
   giveUps: number;
-  /** Times that a process is not reached by messages for a while. */
+  /** Times that a process receives no messages for a while. */
   deaf: number;
-  /** Renewals, changes of side and re-entries, which are no faults but have to end some time. */
+  /** Renewals, upgrades, downgrades and reentries, which are no faults but must be limited. */
   renewals: number;
   changes: number;
   entries: number;
@@ -178,21 +181,21 @@ export interface LockState {
   budget: Budget;
   /** Clients that died. */
   dead: number[];
-  /** Clients that no message reaches at present. */
+  /** Clients that currently receive no messages. */
   deaf: number[];
-  /** Clients whose process is frozen. The server still counts their inbox as subscribed. */
+  /** Clients whose process is frozen. The server still considers their inbox subscribed. */
   frozen: number[];
-  /** Claims with a grant by message that the server has no confirmation of. */
+  /** Claims with a grant by message that the server has not seen confirmed. */
   due: number[];
-  /** Clients whose grant by message ended without confirmation, until a script looks for that. */
+  /** Clients whose grant by message ended unconfirmed, until a script notices that. */
   gone: number[];
-  /** Waiting claims, each with a client whose unconfirmed grant it has waited for. */
+  /** Waiting claims, each with a client whose unconfirmed grant delayed it. */
   paid: [claim: number, client: number][];
-  /** Whether a request came so late that its client had stopped looking after it. */
+  /** Whether a request arrived so late that its client no longer handled it. */
   late: 0 | 1;
 }
 
-/** An age from which on everything is equally old: a lease that began then is over. */
+/** The age from which all ages are equal: a lease that began then has ended. */
 export const OLD = 2;
 
 /** A claim that has not begun. */
@@ -216,7 +219,7 @@ export function idleClaim(): Claim {
   };
 }
 
-/** One tick older. What is told apart only as fresh or not stops at an age of 1. */
+/** One tick older. Ages that only distinguish fresh from old stop at 1. */
 export function older(age: number, oldest: number = OLD): number {
   return Math.min(age + 1, oldest);
 }
@@ -245,13 +248,13 @@ export function copyOf(state: LockState): LockState {
   };
 }
 
-/** An order of messages that does not depend on when they were sent. */
+/** Sorts messages independently of when they were sent. */
 export function byText(left: readonly unknown[], right: readonly unknown[]): number {
   const [a, b] = [left.join(), right.join()];
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Which of the tokens in sight it is, for people. */
+/** The rank of a token among the visible ones, for people. */
 export function rankOf(state: LockState, token: number): string {
   const tokens = [...new Set([...state.claims.map(({ tok }) => tok), token, ...state.pushes.map((push) => push[1])])];
   return `#${tokens.filter((other) => other > 0 && other <= token).length}`;

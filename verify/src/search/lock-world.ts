@@ -1,9 +1,9 @@
 /**
- * A few clients on one lock, and a network that loses, delays and repeats.
+ * A few clients on one lock, and a network that loses, delays and repeats messages.
  *
- * The server is the real one. The clients are what core does, without its timers: whatever a timer would do at some
- * moment may be done at any moment from then on, which is what a paused process does. A client judges its lease in
- * whole ticks. Worlds of one kind add what this kind does beside asking, holding and giving back.
+ * The server runs the real scripts. The clients follow core's rules without its timers: what a timer would do at some
+ * moment may happen at any later moment, as in a paused process. A client judges its lease in whole ticks. Worlds of
+ * one kind add the additional operations of that kind.
  */
 import { canonical, HAND_OFF_MS, LEASE_TICKS, START_US } from "./canonical.js";
 import { addDeliveries } from "./deliveries.js";
@@ -21,10 +21,10 @@ import { accountOfPlaces, lastsTooLong } from "./provisional.js";
 import type { Call, Held, Outcome, Server } from "./server.js";
 import { alikeFirst } from "./symmetry.js";
 
-/** How long a queue is kept after the last question, in ms. */
+/** How long a queue is kept after the last request, in ms. */
 const QUEUE_MS = 60_000;
 
-/** See the file header. */
+/** The world of claims on a lock. */
 export class LockWorld<Clients extends LockClients = LockClients> implements World<LockState> {
   readonly initial: LockState;
   readonly setting: LockSetting;
@@ -34,8 +34,8 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
   readonly #server: Server;
 
   /**
-   * @param off  rules of the client that do not hold in this world
-   * @param make  how clients of this kind are made
+   * @param off  rules of the client that are switched off in this world
+   * @param make  creates the clients of this kind
    */
   constructor(
     setting: LockSetting,
@@ -127,7 +127,8 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
     this.addClientSteps(state, add);
     addNetworkSteps(this, state, add);
     await addDeliveries(this, this.#server, state, steps);
-    // Messages arrive within the tick, but for so many ticks: two are enough to outlive the lease they are about.
+    // Messages arrive within the tick, except for a limited number of ticks: two are enough to outlive the lease that
+    // they are about.
     if (this.setting.isTimeless === true) return steps;
     if (!this.#isUnderWay(state)) {
       add("a tick passes", false, (next) => this.#tick(next));
@@ -146,7 +147,7 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
     return lastsTooLong(this, next, due);
   }
 
-  /** Whether a message is on its way to a process that is not frozen. */
+  /** Whether a message is in flight to a process that is not frozen. */
   #isUnderWay(state: LockState): boolean {
     const isReached = (number: number): boolean => !isFrozen(state, this.places[number]);
     if (state.pushes.some(([to]) => isReached(to))) return true;
@@ -154,35 +155,35 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
     return state.claims.some(({ call, side }, number) => isReached(number) && (call === 1 || side?.renewal));
   }
 
-  /** The channels that have a subscriber now. */
+  /** The channels that currently have a subscriber. */
   listening(state: LockState): string[] {
     const hears = (client: number): boolean => !state.dead.includes(client) && !state.deaf.includes(client);
     return this.setting.clients.flatMap((_, client) => (hears(client) ? [`${INBOX}${LETTERS[client]}`] : []));
   }
 
-  /** How much of the lock the claim believes to have. */
+  /** How much of the lock the claim believes to hold. */
   believed(state: LockState, number: number): number {
     return state.claims[number]?.ph === "held" ? (this.places[number]?.weight ?? 0) : 0;
   }
 
-  /** What a claim is called, for people. */
+  /** The name of a claim, for people. */
   name(number: number): string {
     const { client, owner } = this.places[number] as { client: number; owner: string };
     return `${LETTERS[client]}${owner.split("/")[1]}`;
   }
 
-  /** The call that a request is. */
+  /** The script call of a request. */
   callOf([number, verb, token]: Request): Call {
     const { owner, weight } = this.places[number] as Place;
     return this.setting.kind.call(verb, owner, weight, token, this.setting.enqueue);
   }
 
-  /** Whether it says "wait", and from when on: such an answer is a sample of the server's clock. */
+  /** Whether it replies "wait", and from when on: such a reply is a sample of the server's clock. */
   isWait([, verb]: Request, { reply }: Outcome): boolean {
     return verb === "acquire" && typeof reply !== "number" && reply[0] !== 2;
   }
 
-  /** The answer as its client gets it. */
+  /** The reply as its client receives it. */
   replyOf([number, verb]: Request, { reply }: Outcome, slow: number): Reply {
     const [code, second] = typeof reply === "number" ? [reply] : reply;
     // The reply names the grants that were refused.
@@ -190,7 +191,7 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
     return [number, Number(code === 2 && verb === "acquire" ? second : code), slow, 0];
   }
 
-  /** Returns the rules that a script violated on the server. May change `next`, to keep track. */
+  /** The rules that a script violated on the server. May change `next` for bookkeeping. */
   broken(before: LockState, next: LockState, request: Request, outcome: Outcome, after: Held): string | undefined {
     const [number, verb] = request;
     const { owner } = this.places[number] as Place;
@@ -201,7 +202,7 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
     );
   }
 
-  /** What claims can do now. */
+  /** The possible operations of claims. */
   protected addClientSteps(state: LockState, add: Add): void {
     for (const [number, claim] of state.claims.entries()) {
       if (isFrozen(state, this.places[number])) continue;
@@ -247,15 +248,15 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
     });
   }
 
-  /** A holder asks for its full lease. */
+  /** A holder requests its full lease. */
   protected addConfirmation(state: LockState, number: number, name: string, add: Add): void {
     const claim = state.claims[number];
-    // A claim sends one request at a time, and a signal without an answer comes first.
+    // A claim sends one request at a time, and an unanswered signal comes first.
     if (claim?.pv !== 1 || claim.call === 1 || !isValid(claim) || claim.wait?.sig === 1) return;
     add(`${name} confirms`, false, (next) => this.clients.send(next, number, "extend"));
   }
 
-  /** What a holder can do. */
+  /** The possible operations of a holder. */
   protected addHolderSteps(state: LockState, number: number, name: string, add: Add): void {
     const claim = state.claims[number];
     if (claim === undefined) return;
@@ -276,15 +277,15 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
     );
   }
 
-  /** Whether the claim may begin: one after the other in each client, unless it says otherwise. */
+  /** Whether the claim may begin: by default one after another in each client. */
   protected mayBegin(state: LockState, number: number): boolean {
     const { client } = this.places[number] as Place;
     if (state.dead.includes(client)) return false;
-    // Clients that are alike begin in one order: the others would be the same with other names.
+    // Equivalent clients begin in a fixed order, because other orders only differ in names.
     const first = this.places.findIndex((place) => place.client === client - 1);
     if (this.areAlike(client, client - 1) && first >= 0 && state.claims[first]?.ph === "idle") return false;
     if (this.setting.parallel?.includes(client) === true) {
-      // Claims that are alike begin in one order.
+      // Equivalent claims begin in a fixed order.
       return this.places.every(
         (place, other) => place.client !== client || other >= number || state.claims[other]?.ph !== "idle",
       );

@@ -1,10 +1,11 @@
 /**
- * Leases on a quorum, with time: what Redlock promises of exclusion, as long as clocks run at about the same rate.
+ * Leases on a quorum, with time: the mutual exclusion that Redlock guarantees while clocks run at about the same
+ * rate.
  *
- * Time goes in ticks, for everybody at once; the clock of a server may gain a tick on that of its clients, which is the
- * drift that clients allow for. Requests, answers and releases come when they like, or never. A server may restart without
- * its memory. The servers run the production scripts; the client is written here, and counts by the production function.
- * Tokens play no part: a server's number is always the same.
+ * Time advances in ticks, for all processes at the same time. The clock of a server may gain a tick relative to that
+ * of its clients, which is the drift that clients allow for. Requests, replies and releases arrive at any time, or
+ * never. A server may restart without its memory. The servers run the production scripts; the client is written here,
+ * and counts votes with the production function. Tokens are not modeled: a server's number is always the same.
  */
 import { tally } from "holdfast/simulation";
 import type { Step, World } from "./explore.js";
@@ -20,17 +21,17 @@ import {
   timedText,
 } from "./timed-state.js";
 
-/** A world of leases. */
+/** The settings of a world of leases. */
 export interface TimedSetting {
-  /** How many attempts each client makes, one after the other. */
+  /** How many consecutive attempts each client makes. */
   readonly clients: readonly number[];
   readonly servers: number;
   readonly restarts: number;
-  /** How many of the servers have a clock that may gain a tick, which is what clients allow for. */
+  /** The number of servers whose clock may gain a tick, which is what clients allow for. */
   readonly fast: number;
 }
 
-/** Rules of the client, each of which can be switched off. */
+/** Rules of the client that can be switched off. */
 export type TimedRule =
   | "count-from-asking"
   | "read-the-clock-again"
@@ -41,7 +42,7 @@ export type TimedRule =
 
 /** The length of a lease on a server, in ticks. */
 const LEASE = 3;
-/** What clients take off it. */
+/** The drift that clients subtract from it. */
 const DRIFT = 1;
 const TICK_MS = 1_000;
 const FENCE_MS = 600_000;
@@ -49,7 +50,7 @@ const SEATS = "XYZUV";
 
 type Add = (label: string, isFault: boolean, change: (next: TimedState) => void) => void;
 
-/** See the file header. */
+/** The world of timed leases. */
 export class TimedWorld implements World<TimedState> {
   readonly initial: TimedState;
   readonly #server: Server;
@@ -99,7 +100,7 @@ export class TimedWorld implements World<TimedState> {
       change(next);
       steps.push({ label, next, isFault, violation: undefined });
     };
-    // It takes two to hold at once.
+    // A violation needs two holders, so with fewer than two attempts left there is nothing to find.
     if (state.attempts.filter(({ ph }) => ph !== "over").length < 2) return steps;
     add("a tick passes", false, (next) => this.#tick(next));
     for (const number of state.attempts.keys()) this.#addClientSteps(state, number, add);
@@ -111,12 +112,12 @@ export class TimedWorld implements World<TimedState> {
     return steps;
   }
 
-  /** How long a holder may rely on its lease, from when it counts. */
+  /** How long a holder may rely on its lease, from the time it counts from. */
   get #validity(): number {
     return this.#off.has("subtract-drift") ? LEASE : LEASE - DRIFT;
   }
 
-  /** Whether a majority that answers too late is none. Who counts from the answers cannot know. */
+  /** Whether the client notices a majority that replies too late. A client that counts from the replies cannot. */
   get #knowsWhenLate(): boolean {
     return !this.#off.has("read-the-clock-again") && !this.#off.has("count-from-asking");
   }
@@ -154,7 +155,7 @@ export class TimedWorld implements World<TimedState> {
         });
       }
     }
-    // A client that asks for the last time could only make room for others before its lease ends.
+    // If a client gives up its last attempt, it can only make room for others before its lease ends.
     if (ph === "ask" && !isLast) add(`${name} gives up, and releases`, false, (next) => release(next, number));
     if (ph === "held" && !isLast) add(`${name} releases`, false, (next) => release(next, number));
   }
@@ -224,7 +225,7 @@ function pass(seat: TimedSeat): void {
   if (seat.left === 0) seat.holder = undefined;
 }
 
-/** What was sent for the last attempt of a client could only keep others out. */
+/** Removes what was sent for the last attempt of a client, because it could only keep others out. */
 function over(next: TimedState, number: number, isLast: boolean): void {
   next.attempts[number] = { ph: "over", age: 0 };
   for (const { links } of next.seats) {

@@ -1,10 +1,10 @@
-/** What tokens on a quorum miss when it is gone: the rules of the servers, and those by which a client decides. */
+/** Rules of tokens on a quorum, for servers and clients, each with a world in which its absence does harm. */
 import { type Rule, rulesOf } from "./rule.js";
 import { type TokenSetting, TokenWorld } from "./token-world.js";
 
 const NOTHING = { copies: 0, losses: 0 } as const;
 
-/** Clients on three servers, which stand at these numbers at the beginning. */
+/** A world with clients on three servers, whose counters start at these numbers. */
 export function tokens(
   counters: TokenSetting["counters"],
   clients: readonly number[] = [1, 1],

@@ -1,68 +1,71 @@
 /**
- * What a world of tokens on a quorum is at one moment, as a value, and its name.
+ * The state of a world of tokens on a quorum, and its text.
  *
- * Servers have no names of their own, nor have clients: states that differ only in who is called what are one.
+ * Servers and clients have no names of their own: states that differ only in names are the same.
  */
 
-/** What an attempt is doing: not begun, asking, writing back, granted, or given up. */
+/** The phase of an attempt: not begun, requesting, writing back, granted, or given up. */
 export type TokenPhase = "idle" | "ask" | "conf" | "held" | "gone";
 
-/** One attempt of one client, with an owner id of its own. */
+/** One attempt of a client, with its own owner id. */
 export interface Attempt {
   ph: TokenPhase;
-  /** Its token once it is granted; while it writes back, the one that it writes. 0 before. */
+  /** Its token once granted; while it writes back, the token that it writes; 0 before. */
   token: number;
-  /** The highest token that had been returned when it was called, while it is under way. */
+  /** The highest token that had been returned when it was called, while it runs. */
   floor: number;
 }
 
-/** What a server is to an attempt that writes back: not of the decided set, at the token already, below it, or raised. */
+/**
+ * The role of a server for an attempt that writes back: not in the decided set, already at the token, below it, or
+ * raised to it.
+ */
 export type Part = "none" | "standing" | "behind" | "raised";
 
-/** The messages in flight between one attempt and one server. */
+/** The messages in flight between an attempt and a server. */
 export interface Link {
-  /** Copies of the request to acquire that have not come. */
+  /** Copies of the acquire request that have not arrived. */
   asks: number;
-  /** Numbers in answers that have not been looked at. */
+  /** Numbers in replies that have not been processed. */
   replies: number[];
-  /** What is to be confirmed, if that has not come: number reported, token, and how many copies. */
+  /** The confirmation that has not arrived, if any: reported number, token, and number of copies. */
   writes: readonly [reported: number, token: number, copies: number] | undefined;
-  /** `raised` as soon as the answer that says so is on its way. */
+  /** `raised` as soon as the reply that says so was sent. */
   part: Part;
 }
 
-/** One server: which attempt holds, at which number it stands, and its links, one for each attempt. */
+/** One server: the holding attempt, its number, and its links, one for each attempt. */
 export interface Seat {
   /** Undefined if it is free. */
   holder: number | undefined;
-  /** Undefined if it has forgotten it. */
+  /** Undefined if it has lost its memory. */
   number: number | undefined;
   links: Link[];
 }
 
-/** What may still go wrong. */
+/** The faults that may still occur. */
 export interface TokenBudget {
-  /** Requests that come twice. */
+  /** Requests that arrive twice. */
   copies: number;
   /** Servers that lose their memory. */
   losses: number;
 }
 
-/** See the file header. Attempts are in the order of their clients. */
+/** The state. Attempts are grouped by client. */
 export interface TokenState {
-  /** Whether it has been chosen where the servers stand at the beginning. */
+  /** Whether the initial numbers of the servers have been chosen. */
   hasBegun: boolean;
   attempts: Attempt[];
   seats: Seat[];
   budget: TokenBudget;
 }
 
-/** Nothing was asked. */
+/** A link without messages. */
 export function noLink(): Link {
   return { asks: 0, replies: [], writes: undefined, part: "none" };
 }
 
-/** A state of its own, to be changed. */
+/** A copy that can be changed. */
 export function copyOfTokens(state: TokenState): TokenState {
   return {
     hasBegun: state.hasBegun,
@@ -76,7 +79,7 @@ export function copyOfTokens(state: TokenState): TokenState {
   };
 }
 
-/** The highest number that anybody knows of. */
+/** The highest number that anyone knows. */
 export function highest(state: TokenState): number {
   const inLinks = state.seats.flatMap(({ number = 0, links }) => [
     number,
@@ -89,9 +92,10 @@ const PHASES: readonly TokenPhase[] = ["idle", "ask", "conf", "held", "gone"];
 const PARTS: readonly Part[] = ["none", "standing", "behind", "raised"];
 
 /**
- * The state as text; the same for all that differ in names only.
+ * The state as text; the same for states that differ only in names.
  *
- * @param orders  ways to put the attempts that lead to the same world, each a list of old numbers in new order
+ * @param orders  permutations of the attempts that lead to the same world, each a list of old indexes in the new
+ * order
  */
 export function tokenText(state: TokenState, orders: readonly (readonly number[])[]): string {
   let least = "";
@@ -116,7 +120,7 @@ function seatText({ holder, number, links }: Seat, order: readonly number[]): st
   return `${holder === undefined ? "" : order.indexOf(holder)},${number ?? ""};${of.join(";")}`;
 }
 
-/** The state that `text` is. */
+/** Parses the text of a state. */
 export function parseTokens(text: string): TokenState {
   const [head = "", attempts = "", ...seats] = text.split("|");
   const [hasBegun, copies = 0, losses = 0] = head.split(",").map(Number);

@@ -1,11 +1,11 @@
 /**
- * Tokens on a quorum: servers that know nothing of each other, clients that ask all of them, and a network in which
- * every request and every answer is a message of its own, that comes when it likes, or never.
+ * Tokens on a quorum: independent servers, clients that ask all of them, and a network in which every request and
+ * reply is a separate message that arrives at any time, or never.
  *
- * No time is assumed: a lease ends at any moment on any server. The servers run the production scripts, and the
- * clients decide by the production function; what is written here is the order in which things may happen. A message
- * that is lost is one that never comes, so it needs no step. A refusal needs none either, because a client may give up
- * whenever it likes. The resource is not part of it: what E1 needs of tokens is F1.
+ * No time is assumed: a lease may end at any moment on any server. The servers run the production scripts, and the
+ * clients decide with the production function; this file only defines the possible orders of events. A lost message
+ * is one that never arrives, so it needs no step. Refusals need no step either, because a client may give up at any
+ * time. The resource is not modeled: E1 only needs F1 of tokens.
  */
 import { type AcquireVote, confirmed, decide, type Unconfirmed } from "holdfast/simulation";
 import type { Step, World } from "./explore.js";
@@ -24,20 +24,23 @@ import {
   tokenText,
 } from "./token-state.js";
 
-/** A world of tokens. */
+/** The settings of a world of tokens. */
 export interface TokenSetting {
-  /** How many attempts each client makes, one after the other. */
+  /** How many consecutive attempts each client makes. */
   readonly clients: readonly number[];
-  /** Where the servers stand at the beginning, in each of these ways. */
+  /** The possible initial numbers of the servers. */
   readonly counters: readonly (readonly number[])[];
   readonly budget: TokenBudget;
-  /** Whether what is written back to who does not hold may still be taken, as in a script that does not look. */
+  /** Whether a write-back is accepted even if its attempt no longer holds, as with a script that does not check. */
   readonly keepsWrites?: boolean;
-  /** Whether who is granted raises the other servers too that granted with less, so that the next round finds them level. */
+  /**
+   * Whether a granted client also raises the other servers that granted with a lower number, so that the next round
+   * finds equal numbers.
+   */
   readonly levels?: boolean;
 }
 
-/** Rules of the client, each of which can be switched off. */
+/** Rules of the client that can be switched off. */
 export type TokenRule = "write-back" | "decided-set" | "majority" | "fresh-owner" | "fast-path-exact";
 
 const SEATS = "XYZUV";
@@ -49,7 +52,7 @@ const CHANNEL = "wake";
 
 type Add = (label: string, isFault: boolean, change: (next: TokenState) => string | undefined) => void;
 
-/** See the file header. */
+/** The world of tokens. */
 export class TokenWorld implements World<TokenState> {
   readonly initial: TokenState;
   readonly #setting: TokenSetting;
@@ -104,7 +107,7 @@ export class TokenWorld implements World<TokenState> {
       this.#addBeginnings(add);
       return steps;
     }
-    // No client is granted anything any more.
+    // There are no further grants.
     if (!state.attempts.some((attempt) => isUnderWay(attempt, "idle"))) return steps;
     for (const number of state.attempts.keys()) this.#addClientSteps(state, number, add);
     for (const [at, seat] of state.seats.entries()) {
@@ -139,7 +142,7 @@ export class TokenWorld implements World<TokenState> {
       });
     }
     if (ph !== "ask" && ph !== "conf") return;
-    // Who gives up for good does no more than who never hears anything again.
+    // Giving up the last attempt is the same as never receiving another reply.
     if (!isLast) add(`${name} gives up`, false, (next) => end(next, number, "gone"));
     if (ph === "ask") this.#addDecisions(state, number, add);
     else if (this.#isConfirmed(state, number))
@@ -148,7 +151,7 @@ export class TokenWorld implements World<TokenState> {
       );
   }
 
-  /** An attempt decides by any of the answers that have been sent; the others come too late. */
+  /** An attempt may decide with any subset of the replies sent so far; later ones are ignored. */
   #addDecisions(state: TokenState, number: number, add: Add): void {
     const name = this.#name(number);
     const sent = state.seats.map(({ links }) => (links[number] as Link).replies);
@@ -183,7 +186,7 @@ export class TokenWorld implements World<TokenState> {
     const { token } = state.attempts[number] as Attempt;
     const parts = state.seats.map(({ links }) => links[number] as Link);
     const isStanding = ({ part, replies }: Link): boolean =>
-      // Without the rule it counts who stands at the token, or above it, whenever it granted.
+      // Without the rule, it counts servers at or above the token, whenever they granted.
       part === "standing" || (this.#off.has("decided-set") && replies.some((reply) => reply >= token));
     const unconfirmed: Unconfirmed = {
       outcome: "confirm",
@@ -262,7 +265,7 @@ export class TokenWorld implements World<TokenState> {
     }
   }
 
-  /** Whether answers that come when all is decided are looked at. */
+  /** Whether replies that arrive after the decision are processed. */
   get #hearsLate(): boolean {
     return this.#setting.levels === true || this.#off.has("decided-set");
   }
@@ -285,7 +288,7 @@ export class TokenWorld implements World<TokenState> {
       (token): AcquireVote => (token === undefined ? { outcome: "pending" } : { outcome: "granted", token }),
     );
     const granted = answers.filter(({ outcome }) => outcome === "granted");
-    // The servers that have answered are taken for all there are.
+    // Without the rule, the servers that have replied are treated as all servers.
     if (this.#off.has("majority") && granted.length > 0) return decide(granted);
     const decision = decide(answers);
     if (decision.outcome !== "confirm") return decision;
@@ -298,7 +301,7 @@ export class TokenWorld implements World<TokenState> {
     return decision;
   }
 
-  /** Puts what a script left into the state. */
+  /** Stores the result of a script in the state. */
   #take(next: TokenState, at: number, number: number, { held }: Outcome): Link {
     const seat = next.seats[at] as Seat;
     const values = new Map(held.map(([key, , value]) => [key, value]));
@@ -309,7 +312,10 @@ export class TokenWorld implements World<TokenState> {
     return seat.links[number] as Link;
   }
 
-  /** What can be confirmed no more, because the attempt does not hold there, and cannot do so again. */
+  /**
+   * Removes confirmations that can no longer succeed, because the attempt does not hold there and cannot hold there
+   * again.
+   */
   #dropDead(next: TokenState): void {
     if (this.#setting.keepsWrites === true) return;
     for (const { holder, links } of next.seats) {
@@ -327,7 +333,7 @@ export class TokenWorld implements World<TokenState> {
       ...(number === undefined ? [] : [[FENCE, "string", String(number), FENCE_MS] as const]),
       ...(holder === undefined ? [] : [[LOCK, "string", this.#owner(holder), LEASE_MS] as const]),
     ];
-    // Only a server that has forgotten looks at its clock, which is then later than all that was.
+    // Only a server that has lost its memory uses its clock, which is then later than everything before.
     const nowUs = number === undefined ? highest(state) + 1 : 0;
     const keys = script === "redlock/release" ? [LOCK] : [LOCK, FENCE];
     return this.#server.run(held, nowUs, [], { script, keys, args });
@@ -346,7 +352,7 @@ export class TokenWorld implements World<TokenState> {
   }
 }
 
-/** Ends an attempt that is granted, and says what is wrong with the grant. */
+/** Ends an attempt with a grant. @returns what is wrong with the grant, if anything */
 function grant(next: TokenState, number: number, token: number): string | undefined {
   const { floor } = next.attempts[number] as Attempt;
   const isKnown = next.attempts.some((other) => other.ph === "held" && other.token === token);
@@ -356,7 +362,7 @@ function grant(next: TokenState, number: number, token: number): string | undefi
   return undefined;
 }
 
-/** Replies to the attempt no longer matter, but its requests still arrive. */
+/** Ends an attempt. Its replies no longer matter, but its requests still arrive. */
 function end(next: TokenState, number: number, ph: "held" | "gone", token = 0): undefined {
   next.attempts[number] = { ph, token, floor: 0 };
   for (const { links } of next.seats) {
@@ -369,7 +375,7 @@ function isUnderWay(attempt: Attempt | undefined, orIdle?: "idle"): boolean {
   return attempt?.ph === "ask" || attempt?.ph === "conf" || (orIdle !== undefined && attempt?.ph === orIdle);
 }
 
-/** All ways to take one or none of each list. */
+/** All ways to choose one or no element of each list. */
 function choices(lists: readonly (readonly number[])[]): (number | undefined)[][] {
   return lists.reduce<(number | undefined)[][]>(
     (taken, list) => taken.flatMap((rest) => [undefined, ...list].map((item) => [...rest, item])),

@@ -1,4 +1,4 @@
-/** The worlds that are searched, each small enough to be searched to its end. */
+/** The worlds to search, each small enough for a complete search. */
 import { condition } from "./condition-rules.js";
 import { ConditionWorld } from "./condition-world.js";
 import type { World } from "./explore.js";
@@ -22,17 +22,17 @@ import { TimedWorld } from "./timed-world.js";
 import { tokens } from "./token-rules.js";
 import { TokenWorld } from "./token-world.js";
 
-/** How far a world goes. */
+/** The size of a world. */
 export type Bound = "small" | "large";
 
-/** One bound of one world. */
+/** One size of a world. */
 export interface Limits<Of = unknown> {
-  /** What it allows, for people. */
+  /** A description of what it allows. */
   readonly text: string;
   readonly setting: Of;
 }
 
-/** One world. */
+/** A world to search. */
 export interface Setting {
   readonly id: string;
   readonly what: string;
@@ -66,7 +66,9 @@ const WRITE = [EVERYTHING] as const;
 const PLAIN = ["plain"] as const;
 const STEAL = ["steal"] as const;
 
-/** All worlds, by id. In the small bound a message is late by a tick at most, in the large one it outlives a lease. */
+/**
+ * All worlds, by id. In the small size a message is late by at most a tick, in the large one it may outlive a lease.
+ */
 export const WORLDS: readonly Setting[] = [
   world(
     PlainWorld,

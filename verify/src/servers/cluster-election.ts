@@ -1,4 +1,4 @@
-/** A replica of a cluster takes over because it is asked to. */
+/** Promotes a replica of a cluster on request. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -9,20 +9,20 @@ interface Candidate {
 
 type Patience = (isSo: () => Promise<boolean>) => Promise<void>;
 
-/** How long nodes may take to agree before they give up, and a little more. */
+/** How long nodes may take to agree before they give up, plus some slack. */
 const AGREEMENT_MS = 6_000;
 
-/** While it is elected, so that votes are kept for a bounded time. */
+/** The node timeout during an election, which limits how long votes are kept. */
 const NODE_TIMEOUT_MS = 1_000;
 
 /**
- * Redis keeps the votes for a node that long. One that is demoted and asked again before takes over with the old ones,
- * in its old epoch, and the others tell it at once that it may not: for a moment there are two masters, and then the
- * first again.
+ * How long Redis keeps the votes for a node. A node that was demoted and is asked again earlier takes over with the
+ * old votes, in its old epoch, and the others reject it: for a moment there are two masters, and then the first one
+ * again.
  */
 const VOTES_KEPT_MS = 4 * NODE_TIMEOUT_MS;
 
-/** Elections of one cluster. */
+/** The elections of a cluster. */
 export class Elections {
   readonly #nodeTimeoutMs: number;
   readonly #wonAtMs = new Map<string, number>();
@@ -33,17 +33,17 @@ export class Elections {
   }
 
   /**
-   * The replica takes over in agreement with its master, and nothing is lost.
+   * Promotes the replica in agreement with its master, without loss.
    *
-   * @param until  asks again until it is so, or throws
-   * @param hasWon  whether the others say so
+   * @param until  polls until a condition is true, or throws
+   * @param hasWon  whether the other nodes confirm it
    */
   async elect(replica: Candidate, until: Patience, hasWon: () => Promise<boolean>): Promise<void> {
     await sleep(Math.max(0, (this.#wonAtMs.get(replica.id) ?? -Infinity) + VOTES_KEPT_MS - performance.now()));
     await replica.command("CONFIG", "SET", "cluster-node-timeout", NODE_TIMEOUT_MS);
     let askedAtMs = -Infinity;
     await until(async () => {
-      // The agreement can time out, and then nothing has happened.
+      // The agreement can time out without any effect.
       if (performance.now() - askedAtMs > AGREEMENT_MS) {
         askedAtMs = performance.now();
         await replica.command("CLUSTER", "FAILOVER");

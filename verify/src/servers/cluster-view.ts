@@ -1,11 +1,11 @@
-/** What nodes of a cluster say of each other. */
+/** Parses what the nodes of a cluster report about each other. */
 
-/** What takes commands for a node. */
+/** Sends commands to a node. */
 interface Node {
   command(...words: (string | number)[]): Promise<unknown>;
 }
 
-/** What one node says of one. */
+/** What one node reports about another. */
 export interface NodeLine {
   readonly id: string;
   readonly isItself: boolean;
@@ -14,12 +14,12 @@ export interface NodeLine {
   readonly slots: readonly (readonly [number, number])[];
 }
 
-/** Who says that it has that slot, the newest claim first. */
+/** The node that claims the slot; with several claims, the newest one. */
 export function ownerIn(lines: readonly NodeLine[], slot: number): NodeLine | undefined {
   return lines.find(({ slots }) => slots.some(([from, to]) => from <= slot && slot <= to));
 }
 
-/** The lines of CLUSTER NODES. */
+/** Parses the output of CLUSTER NODES. */
 export function parse(text: string): NodeLine[] {
   const lines = text.trim() === "" ? [] : text.trim().split("\n");
   return lines.map((line) => {
@@ -30,13 +30,13 @@ export function parse(text: string): NodeLine[] {
       isItself: flags.includes("myself"),
       master,
       epoch: Number(epoch),
-      // Who was failed over stays listed for a while, with its slots.
+      // A node that was failed over stays listed with its slots for a while.
       slots: flags.includes("fail") ? [] : ranges.map(([from = 0, to = from]) => [from, to] as const),
     };
   });
 }
 
-/** What the node believes, in a form that can be compared; undefined while something is amiss. */
+/** The node's view in a comparable form; undefined if it sees a problem. */
 export async function viewIfWell(node: Node, size: number): Promise<string | undefined> {
   const ask = (...words: string[]): Promise<string> => node.command(...words).then(String, () => "");
   const info = await ask("CLUSTER", "INFO");

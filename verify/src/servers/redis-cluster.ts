@@ -1,8 +1,8 @@
 /**
- * A Redis Cluster of one's own for a test: masters with one replica each, on free loopback ports, gone at the end.
+ * A Redis Cluster for tests: masters with one replica each, on free loopback ports, removed at the end.
  *
- * It is put together by commands to the servers, since that takes half the time of `redis-cli --cluster create`. A
- * fresh cluster refuses writes for two seconds whatever anybody does, so start one for each test file and share it.
+ * It is set up with direct commands, which takes half the time of `redis-cli --cluster create`. A new cluster always
+ * refuses writes for two seconds, so start one per test file and share it.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,58 +12,58 @@ import { type NodeLine, ownerIn, parse, viewIfWell } from "./cluster-view.js";
 import { type RedisServer, startRedis } from "./redis-server.js";
 
 const SLOTS = 16_384;
-/** A guard against a cluster that never comes up, not a measure of how fast it should. */
+/** A timeout for a cluster that never becomes ready; it does not measure speed. */
 const PATIENCE_MS = 30_000;
 const PROBE_EVERY_MS = 20;
 const FORMING_TIMEOUT_MS = 1_000;
 
-/** How the cluster is made. */
+/** The options of a cluster. */
 export interface RedisClusterOptions {
   /** @default 3 */
   readonly masters?: number;
   /** After how long a silent node counts as failed, in ms. @default 1000 */
   readonly nodeTimeoutMs?: number;
-  /** More arguments for each redis-server. */
+  /** Additional arguments for each redis-server. */
   readonly args?: readonly string[];
 }
 
 /** A server of the cluster. */
 export interface ClusterNode extends RedisServer {
-  /** Its name in the cluster; stays over a restart. */
+  /** Its id in the cluster, which survives restarts. */
   readonly id: string;
 }
 
 /** A running cluster. */
 export interface RedisCluster {
-  /** As they were started: all masters, then their replicas in the same order. */
+  /** All masters, then their replicas in the same order. */
   readonly nodes: readonly ClusterNode[];
-  /** Port of some node each, for clients to begin with. */
+  /** Ports of the nodes that clients connect to first. */
   readonly ports: readonly number[];
-  /** @throws Error  there is none of that id */
+  /** @throws Error  unknown id */
   node(id: string): ClusterNode;
   /** The node that serves a slot, according to the queried node. */
   masterOf(slot: number): Promise<ClusterNode>;
-  /** Who serves slots now. */
+  /** The current masters. */
   masters(): Promise<ClusterNode[]>;
-  /** The replicas of a master now. */
+  /** The current replicas of a master. */
   replicasOf(master: ClusterNode): Promise<ClusterNode[]>;
-  /** A replica of the master of `slot` takes over in agreement with it, and nothing is lost. Answers with the new master. */
+  /** Promotes a replica for `slot` in agreement with its master, without loss. @returns the new master */
   failover(slot: number): Promise<ClusterNode>;
-  /** Moves a slot with all its keys, one after the other, as `redis-cli --cluster reshard` does. */
+  /** Moves a slot with all its keys, key by key, like `redis-cli --cluster reshard`. */
   moveSlot(slot: number, to: ClusterNode, between?: () => Promise<unknown>): Promise<void>;
-  /** Resolves when all nodes that run agree that all is well, and each replica has its master's data. */
+  /** Resolves when all running nodes report a healthy cluster, and each replica has its master's data. */
   settled(): Promise<void>;
   /** Ends all nodes. */
   stop(): Promise<void>;
 }
 
-/** Starts a cluster and waits until it takes writes. */
+/** Starts a cluster and waits until it accepts writes. */
 export async function startCluster(options: RedisClusterOptions = {}): Promise<RedisCluster> {
   const { masters = 3, nodeTimeoutMs = 1_000, args = [] } = options;
   const flags = [
     ...["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"],
     ...["--cluster-node-timeout", `${nodeTimeoutMs}`, "--cluster-allow-replica-migration", "no"],
-    // A replica is not refused for lagging, and has its data at once.
+    // A replica may be promoted even if it lags, and gets its data immediately.
     ...["--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"],
     ...args,
   ];
@@ -75,7 +75,7 @@ export async function startCluster(options: RedisClusterOptions = {}): Promise<R
     const failure = started.find((start) => start.status === "rejected");
     if (failure !== undefined) throw failure.reason;
     const nodes = await Promise.all(servers.map(nodeOf));
-    // What one knows of another goes round the sooner, the shorter this is.
+    // Short, because nodes exchange their knowledge at this interval.
     const wait = (ms: number): Promise<unknown> =>
       Promise.all(nodes.map((node) => node.command("CONFIG", "SET", "cluster-node-timeout", ms)));
     await wait(Math.min(nodeTimeoutMs, FORMING_TIMEOUT_MS));
@@ -99,19 +99,19 @@ async function form(nodes: readonly ClusterNode[], masters: number): Promise<voi
   const [first, ...others] = nodes as [ClusterNode, ...ClusterNode[]];
   await Promise.all(
     nodes.map(async (node, i) => {
-      // Else each of them believes that it is the newest, and they have to settle that first.
+      // Otherwise each node considers itself the newest, and they have to resolve that first.
       await node.command("CLUSTER", "SET-CONFIG-EPOCH", i + 1);
       if (i >= masters) return;
       const from = Math.floor((i * SLOTS) / masters);
       const end = Math.floor(((i + 1) * SLOTS) / masters);
-      // ADDSLOTSRANGE needs Redis 7.
+      // Uses ADDSLOTS because ADDSLOTSRANGE needs Redis 7.
       await node.command("CLUSTER", "ADDSLOTS", ...Array.from({ length: end - from }, (_, at) => from + at));
     }),
   );
   for (const node of others) await first.command("CLUSTER", "MEET", "127.0.0.1", node.port);
   for (const [i, node] of nodes.slice(masters).entries()) {
     const { id } = nodes[i] as ClusterNode;
-    // Refused until it has heard of its master.
+    // Refused until the node knows its master.
     await until(async () => (await node.command("CLUSTER", "REPLICATE", id).catch(() => "not yet")) === "OK");
   }
 }
@@ -150,13 +150,14 @@ function clusterOf(nodes: readonly ClusterNode[], nodeTimeoutMs: number): RedisC
       const [replica] = await replicasOf(master);
       if (replica === undefined) throw new Error(`node ${master.id} has no replica`);
       await elections.elect(replica, until, async () => (await masterOf(slot)).id === replica.id);
-      // Redis 6.2 lets scripts wait for up to 10 s on a master that has handed over. Others reply immediately.
+      // In Redis 6.2, scripts may wait for up to 10 s on a master that has handed over. Other versions reply
+      // immediately.
       await master.command("EVAL", "return 1", 0).catch(() => {});
       return replica;
     },
     async moveSlot(slot, to, between = async () => {}) {
       const from = await masterOf(slot);
-      // Just after a failover, nodes do not know the new master yet, or that the cluster is up again.
+      // Right after a failover, nodes may not know the new master, or that the cluster is up again.
       const asSoonAsKnown = (run: () => Promise<unknown>): Promise<void> =>
         until(() =>
           run().then(
@@ -169,7 +170,7 @@ function clusterOf(nodes: readonly ClusterNode[], nodeTimeoutMs: number): RedisC
         );
       const set = (one: Pick<ClusterNode, "command">, ...words: string[]): Promise<void> =>
         asSoonAsKnown(() => one.command("CLUSTER", "SETSLOT", slot, ...words));
-      // In Redis 6.2 a node ignores all news about the owner of a slot while it imports the slot.
+      // In Redis 6.2, a node ignores all updates about the owner of a slot while it imports the slot.
       await until(async () => {
         const lines = parse(String(await to.command("CLUSTER", "NODES")));
         return ownerIn(lines, slot)?.id === from.id;
@@ -187,7 +188,7 @@ function clusterOf(nodes: readonly ClusterNode[], nodeTimeoutMs: number): RedisC
       await between();
       await set(to, "NODE", to.id);
       await set(from, "NODE", to.id);
-      // The others would hear of it in time.
+      // Tells the other nodes now instead of waiting for gossip.
       for (const other of (await view(nodes)).filter(
         ({ slots, id }) => slots.length > 0 && id !== to.id && id !== from.id,
       )) {
@@ -197,7 +198,7 @@ function clusterOf(nodes: readonly ClusterNode[], nodeTimeoutMs: number): RedisC
     settled: () =>
       until(async () => {
         const views = await Promise.all(nodes.filter(isRunning).map((one) => viewIfWell(one, nodes.length)));
-        // A master that comes back still takes itself for one.
+        // A master that returns still considers itself master.
         return views[0] !== undefined && views.every((one) => one === views[0]);
       }),
     async stop() {
@@ -206,10 +207,10 @@ function clusterOf(nodes: readonly ClusterNode[], nodeTimeoutMs: number): RedisC
   };
 }
 
-/** How long a live node may take to answer. */
+/** The timeout for a reply of a live node. */
 const ANSWER_MS = 2_000;
 
-/** What each node that answers says of itself, the newest claim first. Of the others some know less. */
+/** What each reachable node reports about itself, newest claim first. Nodes know less about each other. */
 async function view(nodes: readonly ClusterNode[]): Promise<NodeLine[]> {
   const asked = nodes.filter(isRunning).map(async (node) => {
     const late = sleep(ANSWER_MS, "", { ref: false });
@@ -227,7 +228,7 @@ function isRunning({ pid }: ClusterNode): boolean {
   }
 }
 
-/** Asks again until it is so. */
+/** Polls until the condition is true. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   const giveUpAtMs = performance.now() + PATIENCE_MS;
   while (!(await isSo())) {

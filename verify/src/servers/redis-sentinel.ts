@@ -1,51 +1,51 @@
 /**
- * A master, its replicas and the sentinels that watch them, for a test: on free loopback ports, gone at the end.
+ * A master, its replicas and three sentinels for tests: on free loopback ports, removed at the end.
  *
- * Sentinels remember what they have agreed on in their configuration file, so each has one of its own.
+ * Sentinels store their state in their configuration file, so each has its own file.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { type RedisServer, startRedis } from "./redis-server.js";
 
-/** A guard against servers that never agree, not a measure of how fast they should. */
+/** A timeout for servers that never agree; it does not measure speed. */
 const PATIENCE_MS = 30_000;
 const PROBE_EVERY_MS = 20;
 
-/** How it is made. */
+/** The options. */
 export interface RedisSentinelOptions {
   /** @default 2 */
   readonly replicas?: number;
   /** After how long a silent master counts as down, in ms. @default 500 */
   readonly downAfterMs?: number;
-  /** More arguments for each redis-server, sentinels excepted. */
+  /** Additional arguments for each redis-server, but not for sentinels. */
   readonly args?: readonly string[];
 }
 
-/** A server; its id is its port, by which sentinels know it. */
+/** A server; its id is its port, by which sentinels identify it. */
 export interface SentinelNode extends RedisServer {
   readonly id: string;
 }
 
 /** A master with replicas and three sentinels. */
 export interface RedisSentinel {
-  /** What sentinels call the master. */
+  /** The sentinels' name for the master. */
   readonly name: string;
-  /** As they were started, the first master first. */
+  /** The servers, with the initial master first. */
   readonly nodes: readonly SentinelNode[];
   readonly sentinels: readonly SentinelNode[];
   /** Addresses of the sentinels, for clients. */
   readonly addresses: readonly { readonly host: string; readonly port: number }[];
-  /** A server or a sentinel. @throws Error  there is none of that id */
+  /** A server or a sentinel. @throws Error  unknown id */
   node(id: string): SentinelNode;
-  /** Who the sentinels say is the master, once most of them say so. */
+  /** The current master, when a majority of the sentinels agrees on it. */
   master(): Promise<SentinelNode>;
-  /** From now on a master that is silent for so long counts as down, in ms. */
+  /** Changes after how long a silent master counts as down, in ms. */
   setDownAfter(ms: number): Promise<void>;
-  /** The sentinels choose another master, as when they are told to. Answers with it. */
+  /** Makes the sentinels elect another master. @returns the new master */
   failover(): Promise<SentinelNode>;
-  /** Resolves when the sentinels know each other and all replicas, and each replica that runs follows the master. */
+  /** Resolves when the sentinels know each other and all replicas, and each running replica follows the master. */
   settled(): Promise<void>;
-  /** Ends all. */
+  /** Stops all servers. */
   stop(): Promise<void>;
 }
 
@@ -63,18 +63,19 @@ export async function startSentinel(options: RedisSentinelOptions = {}): Promise
     return node;
   };
   try {
-    // A sentinel has a server write down whom it follows, so that it knows after a restart.
+    // Needs a configuration file, in which sentinels make a server store its master for a restart.
     const first = await start({ args: flags, configFile: "" });
     const others = Array.from({ length: replicas }, () => start({ args: flags, configFile: "" }));
     const watch = [
       `sentinel monitor ${NAME} 127.0.0.1 ${first.port} 2`,
       `sentinel down-after-milliseconds ${NAME} ${downAfterMs}`,
-      // How long a failover may take before another is begun; two in a row must wait for it.
+      // How long a failover may take before another one may begin; consecutive failovers must wait for it.
       `sentinel failover-timeout ${NAME} 3000`,
       `sentinel parallel-syncs ${NAME} 5`,
     ].join("\n");
     const nodes = [first, ...(await settle(others))];
-    // By command: an argument would be obeyed again after a restart, when it may be the master.
+    // Uses a command instead of an argument, because the argument would apply again after a restart, when the server
+    // may be master.
     await Promise.all(nodes.slice(1).map((node) => node.command("REPLICAOF", "127.0.0.1", first.port)));
     const sentinels = await settle(
       Array.from({ length: 3 }, () => start({ args: ["--sentinel"], configFile: `${watch}\n` })),
@@ -88,7 +89,7 @@ export async function startSentinel(options: RedisSentinelOptions = {}): Promise
   }
 }
 
-/** All of them, or the first failure after all have come to an end. */
+/** All results, or the first failure after all have settled. */
 async function settle(starting: readonly Promise<SentinelNode>[]): Promise<SentinelNode[]> {
   const ends = await Promise.allSettled(starting);
   for (const end of ends) if (end.status === "rejected") throw end.reason;
@@ -164,7 +165,7 @@ function topologyOf(nodes: readonly SentinelNode[], sentinels: readonly Sentinel
     },
     settled,
     async stop() {
-      // Sentinels first: they would begin a failover.
+      // Stops the sentinels first, because they would start a failover.
       await Promise.all(sentinels.map((one) => one.stop()));
       await Promise.all(nodes.map((one) => one.stop()));
     },

@@ -1,8 +1,8 @@
 /**
- * A Redis server of one's own for a test: on a free loopback port, in a directory of its own, gone at the end.
+ * A Redis server for tests: on a free loopback port, in its own directory, removed at the end.
  *
- * The binary comes from PATH, or from HOLDFAST_REDIS_SERVER. Where there is none the start fails in one line;
- * no test is skipped for it.
+ * The binary comes from PATH, or from HOLDFAST_REDIS_SERVER. Without one, the start fails with a one-line error and
+ * no test is skipped.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -18,37 +18,37 @@ export { freePort };
 const BINARY: string = process.env.HOLDFAST_REDIS_SERVER ?? "redis-server";
 const CONFIG_FILE = "redis.conf";
 const START_TRIES = 5;
-/** A guard against a server that never comes up, not a measure of how fast it should. */
+/** A timeout for a server that never starts; it does not measure speed. */
 const START_TIMEOUT_MS = 10_000;
 const PROBE_EVERY_MS = 5;
 
 export interface RedisServerOptions {
-  /** More arguments of redis-server, after ours, so that they win. */
+  /** Additional arguments of redis-server, after the default ones, so that they take precedence. */
   readonly args?: readonly string[];
-  /** Keeps an append-only file written at every command, so that `restart` finds the data again. */
+  /** Whether to write an append-only file at every command, so that `restart` restores the data. */
   readonly persist?: boolean;
-  /** The port has to be lower than this, because the server opens another one at a distance. */
+  /** An upper limit for the port, for servers that open a second port above it. */
   readonly belowPort?: number;
-  /** Text of a configuration file that the server owns from then on: what a sentinel remembers stands there. */
+  /** The text of a configuration file that the server then rewrites, as sentinels do. */
   readonly configFile?: string;
 }
 
 export interface RedisServer {
   readonly port: number;
-  /** Of the present process; a restart makes another. */
+  /** The id of the current process; changes with a restart. */
   readonly pid: number;
   readonly url: string;
-  /** Sends one command on a connection of its own and gives the reply; rejects on an error reply. */
+  /** Sends one command on a separate connection and returns the reply; rejects on an error reply. */
   command(...words: (string | number)[]): Promise<RespValue>;
   /** Calls per command since the last CONFIG RESETSTAT, by lower-case name. */
   commandStats(): Promise<Record<string, number>>;
-  /** SIGKILL. The directory stays, for `restart`. */
+  /** Sends SIGKILL. The directory remains for `restart`. */
   kill(): Promise<void>;
-  /** SIGSTOP: accepts connections and answers nothing. */
+  /** Sends SIGSTOP: the server accepts connections but does not reply. */
   freeze(): void;
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void;
-  /** Starts again on the same port and directory, after `kill` or in place of a running one. */
+  /** Restarts it on the same port and directory, after `kill` or while it runs. */
   restart(): Promise<void>;
   /** Ends the server and removes its directory. A second call does nothing. */
   stop(): Promise<void>;
@@ -59,7 +59,7 @@ process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** Starts a server and waits until it answers. */
+/** Starts a server and waits until it replies. */
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-redis-"));
   try {
@@ -139,13 +139,13 @@ async function launch(port: number, directory: string, options: RedisServerOptio
         : error;
   });
   child.once("exit", () => running.delete(child));
-  // Not at its exit: what it said of the reason may not have arrived by then.
+  // Uses "close" instead of "exit", because its output may arrive after the exit.
   child.once("close", () => {
     failure ??= new Error(`${BINARY} ended at once: ${output.trim()}`);
   });
   const giveUpAtMs = performance.now() + START_TIMEOUT_MS;
   while (failure === undefined && performance.now() < giveUpAtMs) {
-    // A restarted server may still be reading its file, and says so.
+    // A restarted server may still be loading its file, which it reports.
     const answer = await ask(port, ["PING"]).catch(() => undefined);
     // If another server has the port, the PONG may come from that server.
     if (answer === "PONG" && String(await ask(port, ["INFO", "server"])).includes(`process_id:${child.pid}\r`)) {

@@ -1,9 +1,9 @@
 /**
- * Judges a run by what was recorded of it, when it is over: the sweeps, and the linearizability of each lock name.
+ * Judges a finished run by its records: runs the sweeps and checks the linearizability of each lock name.
  *
- * What happened after a fault had taken the ground from a promise is left out; what was under way then has an
- * unknown outcome. In virtual time nothing is a matter of tolerance: the bounds below are those that the library
- * documents, with what the network may add.
+ * Everything after the point at which a fault ended a guarantee is left out; operations in progress at that point
+ * have an unknown outcome. In virtual time no tolerance for slow machines is needed: the bounds below are the
+ * documented ones plus the simulated network delay.
  */
 import type { Fault, History } from "../history/index.js";
 import {
@@ -29,22 +29,25 @@ import type { Circumstances, Finding } from "./finding.js";
 import { linearizability } from "./linearizability.js";
 import { claimsAsWaiters, withServerLeases } from "./queue-of-claims.js";
 
-/** A waiter looks again after so long at the latest, by the slowest clock and with its request under way. */
+/** The longest time until a waiter polls again, with the slowest clock and a request in flight. */
 const POLL_MS = 3_200;
-/** A lease that was lost is told by a timer: late by whole milliseconds of its clock, and on a loop that is not busy. */
+/** How late a lost lease is reported by a timer: whole milliseconds of its clock on an idle event loop. */
 const TIMER_MS = 4.1;
-/** And found by a look where clocks came apart. */
+/** How late a lost lease is noticed by polling, if the clocks of a process have diverged. */
 const LOOK_MS = 1_020;
-/** Nobody is passed by more than can be granted while the message of its own grant is under way. */
+/** The most callers that may overtake a waiter: grants made while the message of its own grant is in flight. */
 const MOST_PASSED = 4;
 
-/** The message of a grant travels, and somebody may pass a grant on that crossed its leaving. */
+/**
+ * The delay of a hand-over: the message of the grant, and possibly a grant that is passed on by a waiter that was
+ * leaving.
+ */
 const HANDED_OVER_MS = 80;
 
-/** How long a search for a linear order may take; more is "unknown", which is a failure. */
+/** The time limit of the linearizability search. Exceeding it gives "unknown", which is a failure. */
 const CHECK_MS = 20_000;
 
-/** @returns what must not happen and did, the properties that were decided, and the names that could not be */
+/** @returns the violations, the properties that were decided, and the names that could not be decided */
 export function judgeHistory(
   history: History,
   circumstances: Circumstances,
@@ -88,21 +91,21 @@ function* sweeps(
   yield exactTokens(whole);
   yield guardedTokens(tokens);
   yield untornEffects(tokens);
-  // What a process leaves in a queue when it is killed stays until the server misses it, or the queue expires.
+  // The queue entry of a killed process remains until the server notices, or until the queue expires.
   const killed = new Set(whole.faults.flatMap(({ id, target }) => (id.startsWith("kill-") ? [target] : [])));
   const returned = whole.operations.filter(
     ({ returnMs, process }) => Number.isFinite(returnMs) || !killed.has(process),
   );
   yield settledWaits({ ...whole, operations: returned }, { epsMs: settleMs, rho: 0.01 });
   yield* sharing(kind, history, permits);
-  // Who adopts a lease has not waited for it.
+  // A client that adopts a lease has not waited for it.
   const operations = history.operations
     .filter(({ verb, outcome, token }) => verb !== "acquire" || outcome !== "ok" || token !== null)
-    // Nor does a grant wait that no call returned with: its call is on record besides.
+    // Grants that no call returned with are recorded separately and are not waits.
     .filter(({ verb, outcome, deliveredMs }) => verb !== "acquire" || outcome !== "info" || deliveredMs === undefined)
-    // A steal passes everybody.
+    // A steal may overtake everyone.
     .filter(({ args }) => args.steals !== true)
-    // Its place in the order of grants is that of its first.
+    // The order of grants uses the first token of each owner.
     .map((operation) => ({ ...operation, token: firstTokens.get(operation.owner) ?? operation.token }));
   const waits = { ...history, operations };
   const queue = claimsAsWaiters(waits, shared);
@@ -110,9 +113,9 @@ function* sweeps(
   const heard = { ...queue, enqueued: queue.enqueued.filter(({ operationId }) => !deaf.has(operationId)) };
   if (isOrderly) yield fairOrder(queue);
   if (kind === "semaphore" || kind === "read-write-lock" || kind === "condition") return;
-  // A kill is judged, every other fault suspends.
+  // Kills are judged; during all other faults, judging is suspended.
   const forbidding = new Set(history.faults.flatMap((fault) => (isOnlyAKill(fault) ? [] : [fault.id])));
-  // Who wants several locks is granted one after the other, and says so when it has all.
+  // A multi-lock is granted lock by lock, but reports it only when it has all of them.
   const isSeen = kind !== "multi-lock";
   const held = withServerLeases(waits, shared);
   yield crashedHolder(held, { pollMs: POLL_MS, epsMs: settleMs, forbidding, ...(isSeen && { servedBy }) });
@@ -122,7 +125,7 @@ function* sweeps(
   yield noStarvation(heard, { ...bounds, leftMs, forbidding });
 }
 
-/** X1 and X2, of what several may hold at the same time. @param permits  of each semaphore */
+/** X1 and X2, for locks that several clients may hold at the same time. @param permits  of each semaphore */
 export function* sharing(kind: string, history: History, permits: number): Generator<SweepResult> {
   if (kind === "semaphore") {
     const names = new Set(history.operations.map(({ lockName }) => lockName));

@@ -1,17 +1,17 @@
-/** What is to happen, by virtual time. Nothing else moves the time. */
+/** The queue of future events in virtual time. Only these events advance the time. */
 
-/** One thing that is to happen. */
+/** A future event. */
 export interface Event {
   readonly atMs: number;
-  /** Rises, so that of two events at one instant the one that was planned first comes first. */
+  /** Increases, so that events at the same instant happen in the order in which they were planned. */
   readonly order: number;
   readonly what: string;
   readonly happen: () => void;
-  /** It will not happen after all. */
+  /** Whether the event was canceled. */
   isOff: boolean;
 }
 
-/** A queue of events, the earliest first. */
+/** A queue of events, earliest first. */
 export class Agenda {
   readonly #heap: Event[] = [];
   #order = 0;
@@ -33,7 +33,7 @@ export class Agenda {
     return event;
   }
 
-  /** The next one that happens. */
+  /** Removes and returns the next event. */
   take(): Event | undefined {
     for (;;) {
       const event = this.#takeFirst();
@@ -60,7 +60,7 @@ export class Agenda {
     return first;
   }
 
-  /** What is still to come, for a message. */
+  /** Descriptions of the remaining events, for a message. */
   rest(): string[] {
     return this.#heap.filter(({ isOff }) => !isOff).map(({ atMs, what }) => `${atMs.toFixed(1)} ${what}`);
   }

@@ -1,21 +1,24 @@
 /**
- * When each waiter asks again: at the end of the lease that it was last told of, and every 3 s in any case.
+ * When each waiter polls: at the end of the lease that the server last reported to it, and at least every 3 s.
  *
- * That is what bounds a wait behind a holder that died. The waiter that asks first finds the lease over and has the
- * head of the queue granted, so the lock is given no later than any one waiter asks.
+ * This bounds the wait behind a crashed holder. The waiter that polls first finds that the lease has ended and makes
+ * the server grant the head of the queue, so the lock is granted no later than any waiter's next poll.
  */
 import { labelIn } from "./owners.js";
 
-/** A waiter asks this often in any case, with the most that its jitter adds. */
+/** The longest polling interval, including jitter. */
 const POLL_MS = 3_020;
-/** When a waiter asks after the end of a lease, with the most that its jitter adds, and what a timer rounds up. */
+/** The longest delay of a poll after the end of a lease, including jitter and timer rounding. */
 const AFTER_LEASE_MS = 26;
-/** How slow a clock may be, and how late a timer. */
+/** The combined factor of a slow clock and a late timer. */
 const SLOWEST = 1.0092;
 const TIMER_LATE_MS = 3;
-/** An answer, a question, and the message of a grant, each of 10 ms at most; and a question about a grant that was slow. */
+/**
+ * The time for a reply, a request and the message of a grant, at most 10 ms each, and a further request after a slow
+ * grant.
+ */
 const TRIPS_MS = 50;
-/** Who has just come opens its inbox first, and asks again then. */
+/** A new waiter first opens its inbox and then polls again. */
 const COMING_MS = 80;
 
 interface Told {
@@ -23,11 +26,11 @@ interface Told {
   readonly restMs: number;
 }
 
-/** See the file header. */
+/** Predicts the polls of waiters. */
 export class Asks {
   readonly #told = new Map<string, Told[]>();
 
-  /** The server has told a waiter that the lease of the holder has `restMs` left, or no end if that is negative. */
+  /** Records that the server reported `restMs` until the holder's lease ends; negative if it does not end. */
   told(owner: string, atMs: number, restMs: number): void {
     const key = labelIn(owner);
     const known = this.#told.get(key);
@@ -36,7 +39,7 @@ export class Asks {
   }
 
   /**
-   * When at the latest somebody is granted a lease that is free from `freeMs` on, because this waiter asks for it;
+   * The latest time at which some waiter is granted a lock that is free from `freeMs` on, because this waiter polls;
    * on a network without faults.
    */
   servedBy(owner: string, callMs: number, freeMs: number): number {

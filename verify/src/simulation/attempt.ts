@@ -1,10 +1,10 @@
-/** One call of an acquire, as the judge sees it. */
+/** A call of `acquire` as the judge sees it. */
 
 import type { Draft } from "./draft.js";
 import type { Session } from "./plan.js";
 import type { SimulatedProcess } from "./process.js";
 
-/** A call that is to end in a grant. */
+/** A call that may end in a grant. */
 export interface Attempt {
   readonly id: number;
   readonly session: Session;
@@ -12,6 +12,6 @@ export interface Attempt {
   readonly lockName: string;
   readonly callMs: number;
   returnMs: number;
-  /** Its record; undefined for what is no acquire. */
+  /** Its record; undefined for calls other than acquire. */
   readonly operation: Draft | undefined;
 }

@@ -1,4 +1,4 @@
-/** A call for a lock: what it asks for, and L4, whether it settles in time. */
+/** Calls for a lock: their options, and L4 (whether they settle in time). */
 import { AcquireTimeoutError, LockError, WaitTimeoutError } from "holdfast";
 import type { Arguments } from "../history/index.js";
 import type { Attempt } from "./attempt.js";
@@ -6,7 +6,7 @@ import { labelOf } from "./crowds.js";
 import type { Plan } from "./plan.js";
 import type { Scene } from "./scene.js";
 
-/** The options of a call, as all kinds take them. */
+/** The options of a call that all kinds accept. */
 export interface Options {
   readonly leaseMs: number;
   readonly renew: boolean;
@@ -54,7 +54,7 @@ export async function call<Held>(
     if (hasGivenUp || error === controller?.signal.reason) judge.ended(attempt, "no", "gave-up");
     else judge.ended(attempt);
     checkSettled(scene, attempt, waitMs, abortedMs);
-    // The error of a steal whose lock was lost before its callback began is that of the Web Locks specification.
+    // If a steal loses the lock before its callback begins, the error is the one of the Web Locks specification.
     const isStolenAgain = session.way === "steal" && error instanceof DOMException && error.name === "AbortError";
     if (!(error instanceof LockError) && !isStolenAgain && error !== controller?.signal.reason) {
       judge.violated("L4", `${process.name}: a call for ${scene.lockName} ended with ${String(error)}`);
@@ -65,22 +65,22 @@ export async function call<Held>(
   return undefined;
 }
 
-/** Who stood still settles nothing in time. */
+/** Excuses a process that was frozen for not settling in time. */
 function forgiveFrozen({ operation, process, callMs }: Attempt): void {
   if (operation === undefined || process.resumedAtMs < callMs) return;
   const { waitMs: _, abortedAtMs: __, ...args } = operation.args;
   operation.args = args;
 }
 
-/** How long after its deadline a call may settle: the time-outs of the requests that it still has to make. */
+/** How long after its deadline a call may settle: the timeouts of its remaining requests. */
 export function settleMs({ commandTimeoutMs, kind }: Plan): number {
-  // Who wins an election stores its value, and resigns if that fails; a multi-lock gives back what it has; a count-down
-  // is sent for two time-outs, and the last time for another.
+  // A candidate that wins stores its value, and resigns if that fails; a multi-lock releases its members; a
+  // count-down is sent for two timeouts, and its last request may take another one.
   const requests = ["election", "multi-lock", "count-down-latch"].includes(kind) ? 4 : 2;
   return requests * (commandTimeoutMs + 50) + SETTLE_MS;
 }
 
-/** L4: a caller that limits its wait is answered in time, and immediately after an abort. */
+/** L4: a call with a wait limit settles in time, and immediately after an abort. */
 function checkSettled(
   { member, world, judge, lockName }: Scene,
   attempt: Attempt,
@@ -97,7 +97,7 @@ function checkSettled(
   }
 }
 
-/** What the session asks for, for the record. */
+/** The arguments of the session's call, for its record. */
 export function claimOf({ session, world }: Scene): Arguments {
   const { leaseMs, amount, way } = session;
   if (way === "steal") return { leaseMs, mode: "write", steals: true };
@@ -109,6 +109,6 @@ export function claimOf({ session, world }: Scene): Arguments {
 export function optionsOf({ session }: Scene): Options & { readonly waitMs: number } {
   const { leaseMs, renew, waitMs, end, holdMs } = session;
   const options = { leaseMs, renew, waitMs, label: labelOf(session) };
-  // A caller that never releases would keep it forever.
+  // Limits a hold that is never released; otherwise it would be renewed forever.
   return end === "drop" && renew ? { ...options, maxHoldMs: Math.max(100, holdMs) } : options;
 }

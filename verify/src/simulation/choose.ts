@@ -4,10 +4,13 @@ import { KINDS, kindOf } from "./kinds/table.js";
 import { type Plan, type Profile, planOf } from "./plan.js";
 import { withSteals } from "./steals.js";
 
-/** What may go wrong in a run: a profile of faults, kills alone, or, among the faults of "promised", releases in the background or steals. */
+/**
+ * What may go wrong in a run: a profile of faults; only kills; or the faults of "promised" with background releases
+ * or steals.
+ */
 export type Choice = Profile | "kills" | "background" | "steals";
 
-/** All of them. */
+/** All choices. */
 export const PROFILES: readonly Choice[] = [
   "none",
   "kills",
@@ -19,17 +22,17 @@ export const PROFILES: readonly Choice[] = [
   "clock-forward",
 ];
 
-/** Twice round eight, of which the second has something else in one place. */
+/** Two rounds of eight; the second differs in one place. */
 const EIGHT: readonly Choice[] = ["none", "forgets", "kills", "background", "stalls", "promised", "promised"];
 const TURNS: readonly Choice[] = [...EIGHT, "steals", ...EIGHT, "clock-forward"];
 
 /**
- * The run of a seed, whose kind and faults take turns where the caller does not say: one seed in eight has no faults, one
- * in eight a server that forgets, one in eight only processes that are killed, one in eight only processes that stand still
- * or are deaf, one in eight releases in the background, one in sixteen a server whose clock is set forward, and of the
- * read-write lock one in sixteen steals.
+ * The plan for a seed. Kind and faults rotate unless given: one seed in eight has no faults, one in eight a server
+ * that forgets, one in eight only kills, one in eight only processes that freeze or receive no messages, one in eight
+ * background releases, one in sixteen a server whose clock is set forward, and for the read-write lock one in sixteen
+ * has steals.
  *
- * @throws RangeError  there is no such kind
+ * @throws RangeError  unknown kind
  */
 export function choose(seed: number, kind?: string, profile?: Choice): Plan {
   const chosen = kind ?? KINDS[seed % KINDS.length]?.name ?? "mutex";

@@ -1,4 +1,4 @@
-/** What the judge of a history has to know of the run that it comes from. */
+/** What the judge of a history must know about its run. */
 import type { HistoryRecord } from "../history/index.js";
 import { settleMs } from "./calling.js";
 import { isOfCrowd, labelOf } from "./crowds.js";
@@ -7,14 +7,14 @@ import { PERMITS } from "./kinds/semaphore.js";
 import { labelIn } from "./owners.js";
 import type { World } from "./world.js";
 
-/** As much as a timer may be late, and a look where clocks came apart. */
+/** The longest delay until a loss is noticed: by a late timer, or by polling if clocks have diverged. */
 const NEXT_LOOK_MS = 1_020;
-/** How fast the clock of a process may be. */
+/** The fastest clock of a process, as a factor. */
 const FASTEST = 1.0101;
 
-/** See the file header. */
+/** Derives the circumstances of a run. */
 export function circumstancesOf({ setup, judge, network, recorder }: World): Circumstances {
-  // How far the clock of the server is behind by then, because it was set back or stopped.
+  // How far the server's clock is behind at that time, because it was set back or stopped.
   let lateMs = 0;
   const slowClock = setup.faults
     .toSorted((a, b) => a.atMs - b.atMs)
@@ -25,7 +25,7 @@ export function circumstancesOf({ setup, judge, network, recorder }: World): Cir
         return [{ beganMs: atMs + fault.forMs - lateMs, endedMs: atMs + fault.forMs }];
       }
       if (fault.what !== "step-server-clock" || fault.byMs >= 0) return [];
-      // A lease that ended less than that ago runs again, if no script has looked at it since.
+      // A lease that ended within that span becomes valid again, unless a script has looked at it since.
       lateMs -= fault.byMs;
       return [{ beganMs: atMs - lateMs, endedMs: atMs }];
     });
@@ -41,7 +41,7 @@ export function circumstancesOf({ setup, judge, network, recorder }: World): Cir
     settleMs: settleMs(setup) * 1.01,
     permits: PERMITS,
     isResized: setup.sessions.some(({ way }) => way === "resize"),
-    // Who joins a claim does not ask by itself: no more is known of it than how often a claim asks.
+    // A caller that joins a claim does not poll itself; only the polling of the claim is known.
     servedBy: ({ owner, callMs }, freeMs) =>
       isOfCrowd(labelIn(owner))
         ? Number.POSITIVE_INFINITY
@@ -52,12 +52,12 @@ export function circumstancesOf({ setup, judge, network, recorder }: World): Cir
       return leftMs >= waiter.callMs + waitMs / FASTEST ? leftMs : Infinity;
     },
     shared: judge.queues.shared.all,
-    // Of several the first is kept, which is put in last.
+    // Of several grants to an owner, the first one is kept, because it is inserted last.
     firstTokens: new Map(recorder.truth.grants.reverse().map(({ claim, token }) => [claim.owner, token])),
   };
 }
 
-/** Marks the turns after which a process had no time left to do what was due. */
+/** Marks the turns after which a process had no time to do due work. */
 export function withInterruptedTurns(records: readonly HistoryRecord[], endMs: number): HistoryRecord[] {
   const stops = records.filter(
     (record) => record.type === "fault" && (record.id.startsWith("kill-") || record.id.startsWith("freeze-")),
@@ -82,23 +82,23 @@ const OWNER = /p\d+-\d+-_*\d+\/\d+\/[^ ",]*/g;
 /** Records whose claims are in any key. @param isReachable  whether every client could reach the server */
 export function scanKeys({ keyspace, recorder, nowMs, setup, clock }: World, isReachable: boolean): void {
   const owners = new Map<string, Set<string>>();
-  // A late request of a process that is gone is not undone by any process.
+  // No process cleans up a late request of a killed process.
   const killed = recorder.killed().map((name) => `${name.replace(".", "-")}-`);
   for (const { key, value } of keyspace.dump()) {
     const lockName = /\{(.*)\}/.exec(key)?.[1];
     if (lockName === undefined) continue;
-    // What is known of the last grant, of the last leader, of signals, of the last steals.
+    // These keys keep data about the last grant, leader, signals and steals.
     if (/:(?:fence|value|signalled|steals)$/.test(key)) continue;
-    // Ended entries stay in these until a client uses them, or they expire.
+    // These keys keep ended entries until a client uses them, or until they expire.
     if (!isReachable && /^hf:(?:semaphore|read-write-lock):/.test(key)) continue;
-    // So does who could not say that it left, until it is granted to nobody, and passed on.
+    // A queue also keeps a waiter that could not report that it left, until it would be granted.
     if (!isReachable && key.endsWith(":queue")) continue;
     const found = owners.get(lockName) ?? new Set<string>();
     owners.set(lockName, found);
     for (const [owner] of String(value).matchAll(OWNER)) {
       if (killed.some((prefix) => owner.startsWith(prefix))) continue;
       found.add(owner);
-      // Two claims of one condition have one label.
+      // The two claims of a condition share a label.
       const label = labelIn(owner);
       if (label === owner || setup.kind === "condition") continue;
       if (!isOfCrowd(label)) found.add(label);

@@ -1,9 +1,9 @@
-/** The server's wall clock: true time with what faults have done to it. */
+/** The server's wall clock: true time changed by faults. */
 import type { Clock } from "@holdfast/embedded";
 
 const START_MS = 1_763_711_220_000;
 
-/** See the file header. */
+/** The server's clock. */
 export class ServerClock implements Clock {
   readonly #trueMs: () => number;
   #offsetMs = 0;
@@ -17,22 +17,22 @@ export class ServerClock implements Clock {
     return Math.floor((START_MS + (this.#frozenAtMs ?? this.#trueMs()) + this.#offsetMs) * 1_000);
   }
 
-  /** By how much it was set forward in all, less what it stood still. */
+  /** The total of its steps, minus the time for which it was stopped. */
   get aheadMs(): number {
     return this.#offsetMs;
   }
 
-  /** Sets the clock. */
+  /** Steps the clock. */
   step(byMs: number): void {
     this.#offsetMs += byMs;
   }
 
-  /** It stands still. */
+  /** Stops the clock. */
   freeze(): void {
     this.#frozenAtMs ??= this.#trueMs();
   }
 
-  /** It goes on where it stood. */
+  /** Lets the clock continue from where it stopped. */
   resume(): void {
     if (this.#frozenAtMs !== undefined) this.#offsetMs -= this.#trueMs() - this.#frozenAtMs;
     this.#frozenAtMs = undefined;

@@ -1,27 +1,27 @@
 /**
- * Crowds: callers of one process that want one lock at about the same time, by the same length of lease and label, so that
- * they share a claim. Most of their holds are short, so that a lease goes from one to the next.
+ * Crowds: callers of one process that want the same lock at about the same time, with the same lease length and
+ * label, so that they share a claim. Most of their holds are short, so that a lease is passed from one to the next.
  *
- * Drawn from a stream of their own and with ids of their own, for the same reason as in drawn-since.ts.
+ * Uses its own random stream and its own ids, for the same reason as drawn-since.ts.
  */
 import { Random } from "./random.js";
 import type { Session } from "./session.js";
 
-/** Ids from here on are of sessions in crowds. */
+/** Ids from here on belong to sessions in crowds. */
 export const FIRST_CROWD_ID = 2_001;
-/** In the upper half of what a seed is made of, where nothing else is drawn from. */
+/** The random stream: in the upper half of the seed space, which nothing else uses. */
 const STREAM = 7 * 4_294_967_296;
 
-/** Kinds of locks of which one process shares a claim. */
+/** Kinds of locks whose callers in one process share a claim. */
 const SHARING: ReadonlySet<string> = new Set(["mutex", "reentrant-mutex", "multi-lock", "condition"]);
 
 const LEASES = [100, 250, 1_000, 2_000] as const;
 const WAITS = [20, 300, 3_000, 8_000, Infinity, Infinity] as const;
-/** Over how many ms its callers come; the longest is more than a batch may take. */
+/** Over how many ms the callers of a crowd arrive. The longest value exceeds the duration of a batch. */
 const SPREADS = [0, 2, 10, 60] as const;
 const BEGINS_UNTIL_MS = 7_000;
 
-/** The crowds of a seed; none for a kind without claims that are shared, and for most seeds of the others. */
+/** The crowds of a seed; none for kinds without shared claims, and for most seeds of other kinds. */
 export function crowdsOf(seed: number, kind: string, processCount: number, lockCount: number): Session[] {
   const random = new Random(seed + STREAM);
   if (!SHARING.has(kind) || !random.chance(0.35)) return [];
@@ -34,10 +34,10 @@ export function crowdsOf(seed: number, kind: string, processCount: number, lockC
     const beginMs = together + random.whole(0, 30);
     const leaseMs = random.pick(LEASES);
     const spreadMs = random.pick(SPREADS);
-    // Now and then more than a grant reserves tokens for.
+    // Sometimes larger than the number of tokens that a grant reserves.
     const isLarge = random.chance(0.06);
     const size = isLarge ? largeSize(random.whole(33, 40)) : random.whole(2, 9);
-    // So that as many are served as a grant is good for, before its time is up.
+    // Short holds, so that a grant serves as many callers as it can before its lease ends.
     const isSwift = isLarge ? random.chance(0.7) : random.chance(0.1);
     for (let place = 0; place < size; place += 1) {
       const isShort = random.chance(0.88);
@@ -55,7 +55,7 @@ export function crowdsOf(seed: number, kind: string, processCount: number, lockC
         holdMs: isSwift ? 0 : isShort ? random.whole(0, 8) : random.whole(9, leaseMs * 1.5),
         extendMs: random.chance(isSwift ? 0 : 0.06) ? random.pick(LEASES) : null,
         end: random.chance(isSwift ? 0.998 : 0.92) ? "release" : random.pick(["drop", "export", "force"]),
-        // Of a multi-lock these are callers of one of its locks.
+        // In runs of multi-locks, these callers want only one of the locks.
         amount: kind === "multi-lock" ? 1 : random.whole(1, 4),
         other: random.whole(0, processCount - 1),
       });
@@ -64,17 +64,20 @@ export function crowdsOf(seed: number, kind: string, processCount: number, lockC
   return sessions;
 }
 
-/** The label of a session's claims, which those of one crowd have in common. */
+/** The label of a session's claims, which all sessions of a crowd share. */
 export function labelOf({ id, crowd }: Pick<Session, "id" | "crowd">): string {
   return crowd === undefined ? `s${id}` : `c${crowd}`;
 }
 
-/** Whether a claim with that label is that of a crowd. */
+/** Whether a claim with that label belongs to a crowd. */
 export function isOfCrowd(label: string | undefined): boolean {
   return label?.startsWith("c") === true;
 }
 
-/** One in four has enough for claims that reserve as many tokens as any; out of the same draw, so that other seeds stay as they are. */
+/**
+ * One in four is large enough for the largest number of reserved tokens. Derived from the same draw, so that other
+ * seeds do not change.
+ */
 function largeSize(drawn: number): number {
   return drawn < 39 ? drawn : 4 * drawn;
 }

@@ -1,6 +1,6 @@
 import type { History } from "../history/index.js";
 
-/** The history as it was at that instant: what was under way has an unknown outcome, and nothing came after. */
+/** The history up to that instant: operations in progress have an unknown outcome, and later records are left out. */
 export function cutAt(history: History, atMs: number): History {
   if (atMs === Number.POSITIVE_INFINITY) return history;
   const before = (record: { readonly atMs: number }): boolean => record.atMs < atMs;

@@ -1,7 +1,7 @@
-/** What a server that does not write everything immediately has on its disk after a crash. */
+/** The data that a server without immediate persistence has on disk after a crash. */
 import type { Keyspace } from "@holdfast/embedded";
 
-/** See the file header. */
+/** The disk of a server. */
 export class Disk {
   readonly #keyspace: Keyspace;
   #snapshot: ReturnType<Keyspace["dump"]> = [];
@@ -10,12 +10,12 @@ export class Disk {
     this.#keyspace = keyspace;
   }
 
-  /** The server writes down what it knows. */
+  /** Saves the server's memory. */
   write(): void {
     this.#snapshot = this.#keyspace.dump();
   }
 
-  /** The server knows what it wrote down last, or nothing. */
+  /** Restores the last saved memory, or empties it. */
   async comeBack(keeps: "some" | "none"): Promise<void> {
     this.#keyspace.clear();
     if (keeps === "none") return;

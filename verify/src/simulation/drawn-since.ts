@@ -1,6 +1,6 @@
 /**
- * Faults that plans did not have from the beginning: drawn from a stream of their own and with ids of their own, so that
- * the rest of a plan is what its seed has always given, and a run that once failed can be played as it was.
+ * Faults that were added to plans later. They use their own random stream and ids, so that the rest of a plan stays
+ * as it always was for its seed, and runs that once failed can be replayed.
  */
 import type { FaultEvent } from "./fault-event.js";
 import { Random } from "./random.js";
@@ -8,27 +8,27 @@ import { Random } from "./random.js";
 /** The largest difference in rate between the clocks of a process and of the server (A1). */
 export const RHO = 0.01;
 
-/** Ids from here on are of faults that came later. */
+/** Ids from here on belong to these faults. */
 const FIRST_ID = 1_001;
-/** In the upper half of what a seed is made of, where no plan has one. */
+/** The random stream: in the upper half of the seed space, which no plan uses. */
 const STREAM = 3 * 4_294_967_296;
 const DRIFTS_UNTIL_MS = 7_000;
 
 /**
- * What is added to the plan of a seed.
+ * The faults to add to the plan of a seed.
  *
- * @param mayBreak  false for a plan without faults, to which only clocks are added that go as they may
+ * @param mayBreak  false for a plan without faults, to which only clock drift within the allowed limits is added
  */
 export function drawnSince(seed: number, processCount: number, mayBreak: boolean): FaultEvent[] {
   const random = new Random(seed + STREAM);
   const events: FaultEvent[] = [];
   const base = (process: number, atMs: number) => ({ id: FIRST_ID + events.length, atMs, process });
   for (let process = 0; process < processCount; process += 1) {
-    // From the beginning, which is a quartz, or later, which is a clock that is being corrected.
+    // From the beginning, like a quartz with a rate error, or later, like a clock that is being corrected.
     const count = random.pick([0, 1, 1, 2]);
     for (let nth = 0; nth < count; nth += 1) {
       const atMs = nth === 0 && random.chance(0.6) ? 0 : random.whole(0, DRIFTS_UNTIL_MS);
-      // The ends are where a rule that is too tight breaks first.
+      // The extreme values are where a rule that is too tight breaks first.
       const rate = 1 + random.pick([-RHO, RHO, random.between(-RHO, RHO)]);
       events.push({ ...base(process, atMs), what: "drift", rate });
     }
@@ -46,7 +46,7 @@ export function drawnSince(seed: number, processCount: number, mayBreak: boolean
   return events;
 }
 
-/** Whether an id is that of a session or fault that the plan of a seed has always had. */
+/** Whether an id belongs to a session or fault of the original plan. */
 export function isOfOld(id: number): boolean {
   return id < FIRST_ID;
 }

@@ -1,4 +1,4 @@
-/** The connection on which a process listens: its subscriptions, and the messages that come for them. */
+/** The subscriber connection of a process: its subscriptions and their messages. */
 import type { EmbeddedStore } from "@holdfast/embedded";
 import { type Inbox, StoreError } from "holdfast";
 import type { NetworkHost } from "./network-host.js";
@@ -14,7 +14,7 @@ interface Ear {
   opened: () => void;
 }
 
-/** See the file header. */
+/** A simulated subscriber connection. */
 export class Ears {
   readonly #host: NetworkHost;
   readonly #process: SimulatedProcess;
@@ -31,17 +31,17 @@ export class Ears {
     this.#travel = travel;
   }
 
-  /** Whether the server can reach it: what waits here may be taken for dead if not. */
+  /** Whether the server can reach it. If not, the waiters of this process may be considered dead. */
   get isListening(): boolean {
     return this.#isUp && [...this.#ears].every(({ onServer }) => onServer !== undefined);
   }
 
-  /** Subscriptions that were not closed. */
+  /** The number of open subscriptions. */
   get count(): number {
     return this.#ears.size;
   }
 
-  /** As `inbox` of a Store. */
+  /** Same as `inbox` of a Store. */
   open(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox> {
     const ear: Ear = { channel, onMessage, isClosed: false, onServer: undefined, opened: () => {} };
     this.#ears.add(ear);
@@ -62,7 +62,7 @@ export class Ears {
     });
   }
 
-  /** The connection is lost; the server notices after `goneInMs`. @returns false if it was so already */
+  /** Cuts the connection; the server notices after `goneInMs`. @returns false if it was already cut */
   cut(goneInMs: number): boolean {
     if (!this.#isUp) return false;
     this.#isUp = false;
@@ -70,10 +70,10 @@ export class Ears {
     return true;
   }
 
-  /** There is another connection; calls `tell` when all subscriptions are on it. */
+  /** Reconnects; calls `tell` when all subscriptions are restored. */
   comeBack(tell: () => void): void {
     this.#isUp = true;
-    // A waiter that began to wait while the server could not reach it may have been taken for dead.
+    // Waiters that began while the server could not reach them may have been considered dead.
     this.#host.deafened(this.#process);
     let waiting = 0;
     for (const ear of this.#ears) {
@@ -85,7 +85,7 @@ export class Ears {
     }
   }
 
-  /** There is no subscriber any more; the server notices after `goneInMs`. */
+  /** Removes all subscribers; the server notices after `goneInMs`. */
   abandon(goneInMs: number): void {
     this.#generation += 1;
     this.#host.deafened(this.#process);
@@ -103,7 +103,7 @@ export class Ears {
     const generation = this.#generation;
     const isCurrent = (): boolean => generation === this.#generation && !ear.isClosed;
     const label = `${this.#process.name} subscribe`;
-    // While it is down, the connection is lost too, and waiters are served when it is back.
+    // The connection may be lost while the subscription is delayed; waiters are served after the reconnect.
     if (!this.#isUp) return;
     this.#travel.inOrder("request", this.#travel.weather, label, () => {
       if (!isCurrent() || this.#host.isServerDown) return;

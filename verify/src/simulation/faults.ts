@@ -1,4 +1,4 @@
-/** What each fault does to the world. */
+/** The effect of each fault on the world. */
 
 import { historyName } from "./draft.js";
 import { ARMED_MS } from "./hand-offs.js";
@@ -10,7 +10,7 @@ import type { World } from "./world.js";
 /** The longest lease, just renewed. */
 const LONGEST_LEASE_MS = 7_000;
 
-/** Lets those processes stand still that are to do so at their next grant by message. */
+/** Makes processes with a planned stall freeze at their next grant by message. */
 export function watchStalls(world: World<Member>): void {
   world.onMessage.push((process, message, when) => {
     const stall = message.startsWith("+") ? world.stalls.get(process) : undefined;
@@ -30,7 +30,7 @@ export function watchStalls(world: World<Member>): void {
   });
 }
 
-/** Lets those processes crash that are to do so after their next release in the background. */
+/** Makes processes with a planned crash end after their next background release. */
 export function watchRuns(world: World<Member>): void {
   world.onRunSettled = (process) => {
     const crash = world.crashes.get(process);
@@ -43,7 +43,7 @@ export function watchRuns(world: World<Member>): void {
   };
 }
 
-/** Lets a fault strike when its time comes. */
+/** Schedules a fault. */
 export function schedule(world: World<Member>, fault: FaultEvent): void {
   if (fault.what === "restart-server" && fault.keeps === "some") {
     world.plan(Math.max(0, fault.atMs - (fault.id % 7) * 200), "the server writes to its disk", () =>
@@ -62,7 +62,7 @@ function strike(world: World<Member>, fault: FaultEvent): void {
   const member = world.members[fault.process];
   if (member === undefined) return;
   const { process, store } = member;
-  // A clock that goes as it may hinders nobody; a stall, and a crash after a run, is noted when it begins.
+  // Drift within the limits affects no one. A stall and a crash after a run are recorded when they begin.
   if (fault.what !== "drift" && fault.what !== "stall" && fault.what !== "crash-after-run")
     note(world, fault, historyName(process));
   const inMs = (delayMs: number, what: string, happen: () => void): void =>
@@ -117,7 +117,7 @@ function strike(world: World<Member>, fault: FaultEvent): void {
       restartServer(world, fault.forMs, fault.keeps);
       return;
     case "step-server-clock":
-      // If the clock is behind the tokens that the server has issued, it is trusted only while the server remembers them.
+      // If the clock falls behind the issued tokens, tokens keep rising only while the server remembers the last one.
       if (fault.byMs > 0) world.judge.loseGround("exclusion");
       else if (world.setup.profile === "forgets") world.judge.loseGround("tokens");
       world.clock.step(fault.byMs);
@@ -142,12 +142,12 @@ function strike(world: World<Member>, fault: FaultEvent): void {
   }
 }
 
-/** A host that slept, and whose wall clock went back, cannot know how late it is; that is documented. */
+/** A host that slept and whose wall clock went back cannot know how late it is; the documentation says so. */
 function doubtClocks(world: World, process: SimulatedProcess): void {
   if (process.mayLag(LONGEST_LEASE_MS)) world.judge.loseGround("exclusion");
 }
 
-/** Leaves a record of the fault. A process that is gone already is not killed again. */
+/** Records the fault. A process that has already ended is not killed again. */
 function note({ recorder, nowMs }: World, fault: FaultEvent, target: string): void {
   recorder.add({
     type: "fault",
@@ -169,16 +169,16 @@ function note({ recorder, nowMs }: World, fault: FaultEvent, target: string): vo
   });
 }
 
-/** From when to when something of a run goes wrong. */
+/** A time span in which something goes wrong. */
 export interface Hindrance {
   readonly beganMs: number;
   readonly endedMs: number;
 }
 
-/** What may hinder a process, in the order in which it begins: what befalls itself or the server. */
+/** The faults that may affect a process, by start: its own, and those of the server. */
 export function hindrances({ faults, strikesEndMs }: Plan, process?: SimulatedProcess): Hindrance[] {
   const own = faults
-    // A clock that goes as it may hinders nobody.
+    // Drift within the limits affects no one.
     .filter(({ what }) => what !== "drift")
     .filter((fault) => process === undefined || isOfServer(fault) || process.name === `p${fault.process}`)
     .map((fault) => ({
@@ -193,7 +193,7 @@ function isOfServer({ what }: FaultEvent): boolean {
   return what === "flush-scripts" || what.includes("server");
 }
 
-/** How long it lasts; what was late, or was held back, may come somewhat after the end. */
+/** How long the fault lasts; delayed messages may arrive somewhat later. */
 function lastsMs(fault: FaultEvent): number {
   if (fault.what === "stall") return ARMED_MS + fault.lagMs + fault.forMs;
   if (fault.what === "crash-after-run") return ARMED_MS + Math.max(fault.backInMs, fault.goneInMs);
@@ -201,7 +201,7 @@ function lastsMs(fault: FaultEvent): number {
   return forMs + lateAfterMs(fault);
 }
 
-/** How long after its end something of it may still arrive. */
+/** How long after its end delayed messages of a fault may arrive. */
 function lateAfterMs(fault: FaultEvent): number {
   if (fault.what === "weather") return fault.weather.lateMs + fault.weather.slowMs;
   return fault.what === "overtake" ? Math.max(fault.backInMs, fault.lingersMs) : 0;
@@ -210,7 +210,7 @@ function lateAfterMs(fault: FaultEvent): number {
 function restartServer(world: World<Member>, forMs: number, keeps: "all" | "some" | "none"): void {
   if (world.isServerDown) return;
   world.isServerDown = true;
-  // Waiters are known to the server by their subscriptions, which are gone.
+  // The server knows waiters by their subscriptions, which are gone.
   world.network.isOrderly = false;
   if (keeps !== "all") world.judge.loseGround("exclusion");
   for (const { store } of world.members) {

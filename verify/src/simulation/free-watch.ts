@@ -1,10 +1,11 @@
 /**
- * L1 and L6 on the server, for every kind that has a queue: nothing that somebody waits for lies free for longer than it takes
- * the waiter to ask again, whatever has become of those who held it, or who stand before it.
+ * L1 and L6 on the server, for every kind with a queue: a lock that is free and wanted is granted no later than the
+ * waiter's next poll, whatever has happened to former holders and to waiters ahead in the queue.
  *
- * The sweeps say that of locks that one holds at a time, out of what callers were told. Of permits, and of a mutex with
- * conditions, callers are not told enough: how many others hold, and whether a wait is for the mutex or for a signal. The keys say it. A
- * look now and then is enough, since what is free and wanted stays so until somebody is granted.
+ * For exclusive locks the sweeps check this from what callers were told. For permits, and for a mutex with
+ * conditions, callers do not know enough: how many others hold, and whether a wait is for the mutex or for a signal.
+ * So this watch reads the keys. Reading them occasionally is enough, because a free and wanted lock stays so until it
+ * is granted.
  */
 import { settleMs } from "./calling.js";
 import { labelOf } from "./crowds.js";
@@ -13,33 +14,36 @@ import type { SimulatedProcess } from "./process.js";
 import type { World } from "./world.js";
 
 const LOOK_MS = 250;
-/** Where nothing is slow, what is free is soon asked for. */
+/** The interval of checks where nothing is slow, so that a free lock is soon requested. */
 const CLOSE_LOOK_MS = 100;
-/** A waiter looks again after so long at the latest, by the slowest clock and with its request under way; one of protocol 0 later. */
+/**
+ * The longest time until a waiter polls again, with the slowest clock and a request in flight. Waiters of protocol 0
+ * poll later.
+ */
 const POLL_MS = 3_200;
 const OLD_POLL_MS = 5_200;
 
 const WATCHED = /^hf:(?:mutex|election|semaphore|read-write-lock):\{[^}]*\}$/;
 const OWNER = /^([^/]+)\/\d+\/\d+\/(\d+)/;
 
-/** Everything about a lock with one holder at a time, of which a claim may ask for several tokens at the same time. */
+/** The capacity of an exclusive lock, of which a claim may request several tokens at the same time. */
 const WHOLE = 1_000_000;
 
-/** What is wanted of a lock, and free, and by whom. */
+/** A free lock that a waiter wants. */
 interface Wanted {
   readonly owner: string;
-  /** L6 if a waiter that is gone is ahead of it in the queue, L1 otherwise. */
+  /** L6 if a dead waiter is ahead of it in the queue, L1 otherwise. */
   readonly property: "L1" | "L6";
 }
 
-/** A lock as its keys show it. */
+/** A lock as its keys describe it. */
 interface Seen {
   readonly used: number;
   readonly capacity: number;
   readonly queue: readonly string[];
 }
 
-/** See the file header. */
+/** Watches for free locks with live waiters. */
 export class FreeWatch {
   readonly #world: World;
   readonly #fromMs: number;
@@ -47,7 +51,7 @@ export class FreeWatch {
   readonly #allowedMs: number;
   readonly #since = new Map<string, { readonly atMs: number; readonly owner: string }>();
 
-  /** Judges from the beginning where nothing goes wrong but with processes themselves, and else when the weather is calm. */
+  /** Judges from the start if only processes have faults, otherwise only in fault-free phases. */
   constructor(world: World) {
     this.#world = world;
     const { profile, calmFromMs, oldProcess } = world.setup;
@@ -57,7 +61,7 @@ export class FreeWatch {
     this.#allowedMs = (oldProcess === undefined ? POLL_MS : OLD_POLL_MS) + (isFair ? 0 : settleMs(world.setup));
   }
 
-  /** Looks until all have come to an end. */
+  /** Checks periodically until all sessions have ended. */
   start(): void {
     this.#lookAt(this.#fromMs);
   }
@@ -91,8 +95,8 @@ export class FreeWatch {
   }
 
   /**
-   * Who could be granted now: the first that waits and lives, if it fits. Who stands still is granted as well, because another
-   * asks; so there has to be one.
+   * The waiter that can be granted now: the first one whose process exists, if there is room for it. A frozen waiter
+   * is granted too if another waiter polls, so there must be such a waiter.
    */
   #wantedOf({ used, capacity, queue }: Seen, waiting: ReadonlySet<string>): Wanted | undefined {
     let property: Wanted["property"] = "L1";
@@ -109,7 +113,8 @@ export class FreeWatch {
         continue;
       }
       const label = labelIn(owner);
-      // A live client that waits no longer is granted at its turn and passes the lock on; until then it may block others.
+      // A live client that no longer waits is granted at its turn and passes the lock on; until then it may block
+      // others.
       if (!waiting.has(label)) return undefined;
       if (stalled !== undefined) return { owner: stalled, property };
       return fits ? { owner, property } : undefined;
@@ -117,14 +122,14 @@ export class FreeWatch {
     return undefined;
   }
 
-  /** Undefined if it is gone. */
+  /** The process of an owner; undefined if it has ended. */
   #processOf(owner: string): SimulatedProcess | undefined {
     return this.#world.members.find(
       ({ process: { name, incarnation, isDead } }) => !isDead && owner.startsWith(`${name}-${incarnation}-`),
     )?.process;
   }
 
-  /** The locks that have a queue. */
+  /** The locks with a queue. */
   #locks(): Map<string, Seen> {
     const dump = new Map(this.#world.keyspace.dump().map(({ key, value }) => [key, value]));
     const found = new Map<string, Seen>();
@@ -147,7 +152,7 @@ export class FreeWatch {
     return found;
   }
 
-  /** By leases that run. */
+  /** The used capacity, by current leases. */
   #usedOf(fields: ReadonlyMap<string, string>, holders: string | readonly string[] | undefined): number {
     if (holders === undefined || typeof holders === "string") return 0;
     const nowUs = this.#world.clock.nowUs();
@@ -158,7 +163,7 @@ export class FreeWatch {
   }
 }
 
-/** Who holds what now, in words. */
+/** Describes the current holders. */
 export function stillHeld({ keyspace, clock }: World): string[] {
   return keyspace.dump().flatMap(({ key, value }) => {
     if (typeof value === "string") return WATCHED.test(key) ? [`${value} holds ${key}`] : [];

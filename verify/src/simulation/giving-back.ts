@@ -1,4 +1,4 @@
-/** Which claims were given back, by what was sent and by what the server did. */
+/** Tracks which claims were released, by the requests sent and by what the server executed. */
 
 import { claimOf } from "../history/lease-names.js";
 import type { Draft } from "./draft.js";
@@ -6,21 +6,21 @@ import type { Call } from "./network.js";
 
 const GIVES_BACK = /^(?:mutex|permits)\/(?:release|leave)$|^election\/resign$/;
 
-/** The claims for which a script is sent; empty if there are none. */
+/** The claims for which a script is sent; empty if none. */
 export function ownerOf({ script, args }: Call): string {
   return String(args[script.args.indexOf("owner")] ?? "");
 }
 
-/** See the file header. */
+/** Tracks releases. */
 export class GivingBack {
-  /** How often each owner was given back, by what was sent. */
+  /** How many requests to release each owner were sent. */
   readonly #calls = new Map<string, number>();
-  /** Who was so by what the server did, and when first. */
+  /** When the server first released each owner. */
   readonly #doneAtMs = new Map<string, number>();
-  /** When which process had another connection for its scripts. */
+  /** When each process reconnected its command connection. */
   readonly #cameBack: { readonly process: string; readonly atMs: number }[] = [];
 
-  /** Counts what is sent. @returns whether this gives its owner back, and nothing did so before */
+  /** Counts a request. @returns whether it is the first one that releases its owner */
   isFirst(call: Call): boolean {
     if (!GIVES_BACK.test(call.script.name)) return false;
     const owner = ownerOf(call);
@@ -29,33 +29,33 @@ export class GivingBack {
     return calls === 1;
   }
 
-  /** Whether a request that gives it back was sent. */
+  /** Whether a request to release the owner was sent. */
   wasSent(owner: string): boolean {
     return this.#calls.has(owner);
   }
 
-  /** The server has carried it out. */
+  /** Records that the server has executed a request. */
   ran(call: Call, outcome: string | undefined, atMs: number): void {
     if (outcome !== "released" || !GIVES_BACK.test(call.script.name)) return;
     const owner = ownerOf(call);
     if (!this.#doneAtMs.has(owner)) this.#doneAtMs.set(owner, atMs);
   }
 
-  /** The process sends its unanswered requests again, over another connection. */
+  /** Records that the process resends its unanswered requests on a new connection. */
   cameBack(process: string, atMs: number): void {
     this.#cameBack.push({ process, atMs });
   }
 
   /**
-   * Whether a release that is said to be done may not have been: who asked again since an answer was lost, and hears that
-   * it holds no longer, may have given it back or lost it; as may who had another connection meanwhile, since what was
-   * sent over the one before, its client does not say.
+   * Whether a release that was reported as done may not have been. A caller that retried after a lost reply, and
+   * hears that it no longer holds, may have released or lost the lock. The same is true if its connection was
+   * replaced, because the client does not say what was sent on the old one.
    */
   isDoubtful(draft: Draft): boolean {
     const { verb, outcome, process, callMs, returnMs } = draft;
     const owner = claimOf(draft);
     if (verb !== "release" || outcome !== "ok") return false;
-    // What is done later is another grant of the same claim, made to a request that came late.
+    // A later execution belongs to another grant of the same claim, made for a late request.
     if ((this.#doneAtMs.get(owner) ?? Infinity) <= returnMs) return false;
     const isBackSince = this.#cameBack.some(
       (back) => back.process === process && back.atMs >= callMs && back.atMs <= returnMs,

@@ -1,13 +1,13 @@
 /**
- * Makes sure that a run has no other time and chance than the simulated.
+ * Detects uses of real time and randomness during a simulated run.
  *
- * While a run is on, every reading of the machine's clocks, every timer and every random number is noted, if it was
- * asked for by the code under test; others in this process, such as a test runner, go on as ever.
+ * During a run, every clock reading, timer and random number is recorded if the code under test requested it. Other
+ * code in this process, such as a test runner, is not affected.
  */
 import crypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
 
-/** The event loop's own turn, which the simulation uses to let promises settle. */
+/** A turn of the real event loop, which the simulation uses to let promises settle. */
 export const realTurn: (resume: () => void) => void = setImmediate;
 
 const OURS = /(?:packages\/(?:holdfast|embedded)|verify)\/(?:src|dist|tests)\//;
@@ -15,12 +15,12 @@ const GUARD = /\bguard\.[jt]s\b/;
 
 type AnyFunction = (...inputs: unknown[]) => unknown;
 
-/** What the code under test did that it must not; empty in a run that can be replayed. */
+/** Forbidden calls of the code under test; empty in a run that can be replayed. */
 export class Guard {
   readonly found: string[] = [];
   readonly #undo: (() => void)[] = [];
 
-  /** From now on everything is noted. */
+  /** Starts recording. */
   start(): void {
     for (const name of ["setTimeout", "setInterval", "setImmediate"]) this.#patch(globalThis, name);
     this.#patch(Math, "random");
@@ -31,7 +31,7 @@ export class Guard {
     syncBuiltinESMExports();
   }
 
-  /** Everything is as it was. */
+  /** Restores the original functions. */
   stop(): void {
     for (const undo of this.#undo.splice(0).reverse()) undo();
     syncBuiltinESMExports();

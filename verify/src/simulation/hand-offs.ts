@@ -1,30 +1,29 @@
 /**
- * How long a grant by message lasts until it is confirmed, in a run; and processes that fail just then.
+ * How long a grant by message lasts until it is confirmed, and processes that fail in that time.
  *
- * Most leases of a run are shorter than the 3 s of production, so in two runs of three the hand-off is a part of a
- * typical lease.
- * Drawn from a stream of their own and with ids of their own, for the same reason as in drawn-since.ts.
+ * Most leases of a run are shorter than the 3 s of production, so two runs in three use a shorter hand-off, in
+ * proportion to a typical lease. Uses its own random stream and ids, for the same reason as drawn-since.ts.
  */
 import type { FaultEvent } from "./fault-event.js";
 import { Random } from "./random.js";
 import { FAIR } from "./weather.js";
 
-/** As production has it. */
+/** The value of production. */
 const HAND_OFF_MS = 3_000;
-/** A third, a half and all of typical leases. */
+/** A third, a half and all of typical leases, and the value of production. */
 const HAND_OFFS = [170, 330, 670, 250, 500, 1_000, HAND_OFF_MS, HAND_OFF_MS, HAND_OFF_MS] as const;
 
-/** Ids from here on are of these faults. */
+/** Ids from here on belong to these faults. */
 const FIRST_ID = 4_001;
-/** In the upper half of the bits of a seed, which nothing else uses. */
+/** The random streams: in the upper half of the seed space, which nothing else uses. */
 const STREAM = { length: 19 * 4_294_967_296, faults: 23 * 4_294_967_296 };
 const BEGINS_UNTIL_MS = 5_500;
-/** A process stalls at the first grant by message within so long. */
+/** A process stalls at the first grant by message within this time. */
 export const ARMED_MS = 2_000;
 
-/** Longer than any hand-off and the next request of a waiter. */
+/** Longer than any hand-off plus the next poll of a waiter. */
 const LONGEST_STALL_MS = 8_000;
-/** When all of a run with nothing else is over. */
+/** When all faults of a run that has only these have ended. */
 export const STALLS_END_MS: number = BEGINS_UNTIL_MS + ARMED_MS + 300 + LONGEST_STALL_MS + 200;
 
 /** The length of a grant by message in the run of a seed, in ms. */
@@ -32,7 +31,10 @@ export function handOffMsOf(seed: number): number {
   return new Random(seed + STREAM.length).pick(HAND_OFFS);
 }
 
-/** Processes that stall when they are granted something, stand still at any time, or are deaf while the server counts them. */
+/**
+ * Processes that freeze when they are granted a lock, freeze at any time, or receive no messages while the server
+ * considers them subscribed.
+ */
 export function stallsOf(seed: number, processCount: number, isOnlyThat: boolean): FaultEvent[] {
   const random = new Random(seed + STREAM.faults);
   if (!isOnlyThat && !random.chance(0.3)) return [];

@@ -1,13 +1,11 @@
 /**
- * What the server makes of grants by message, as docs/adr/130 has it, looked at between any two scripts.
+ * Checks grants by message (docs/adr/130) on the server, before and after each script.
  *
- * S1: a grant by message lasts for the hand-off that the claim names, and any other for the whole lease. L6: whoever
- * confirms, or gives
- * back, leaves no mark of being unconfirmed; when a lease ends with the mark, its client loses its other places in
- * that step, so that a
- * process that stands still costs the others one hand-off and not one for each of its claims. L2: it is told, and
- * stands in the queue
- * again by its next question.
+ * - S1: a grant by message lasts for the hand-off that the claim names, any other grant for the whole lease.
+ * - L6: a claim that is confirmed or released is no longer marked as unconfirmed. When a lease ends with the mark,
+ *   its client loses its other queue places in the same step, so a frozen process costs the others one hand-off in
+ *   total, not one per claim.
+ * - L2: such a client is notified, and is queued again with its next poll.
  */
 import type { Reply } from "holdfast";
 import { labelOf } from "./crowds.js";
@@ -23,13 +21,13 @@ import type { World } from "./world.js";
 const MUTEX = /^hf:(?:mutex|election):\{[^}]*\}$/;
 const PERMITS = /^hf:(?:semaphore|read-write-lock):\{[^}]*\}$/;
 const OWNER = /^([^/]+)\/(\d+)\/(\d+)\/\d+/;
-/** What ends a lease by a message counts whole milliseconds. */
+/** The end of a lease by message is rounded to whole milliseconds. */
 const ROUNDED_MS = 1.1;
-/** Most entries that one script takes out. */
+/** The most entries that one script removes. */
 const LOST_MAX = 1_000;
 /** The longest time until a waiter asks again, with the slowest clock and a request in flight. */
 const POLL_MS = 3_200;
-/** The server counts whole milliseconds, and so does what is read of it. */
+/** The server counts whole milliseconds, and so do the values read from it. */
 const SLACK_MS = 2.1;
 const UNCONFIRMED = /\/!$/;
 
@@ -45,14 +43,14 @@ interface Message {
   readonly number: string;
 }
 
-/** One lock around one script. */
+/** The state of a lock before and after a script. */
 interface Step extends Ran {
   readonly lock: string;
-  /** Claims that the script was sent for, and the length of lease that each asks for. */
+  /** The claims that the script was sent for, with their lease lengths. */
   readonly own: ReadonlyMap<string, number>;
 }
 
-/** See the file header. */
+/** Checks each script's effect on grants by message. */
 export class HandOverWatch {
   readonly #world: World<Member>;
   readonly #observer: Observer;
@@ -61,14 +59,14 @@ export class HandOverWatch {
   #ran: Ran[] = [];
   #messages: Message[] = [];
   readonly #lostAtMs = new Map<string, number>();
-  /** How often each lock was granted. */
+  /** The number of grants of each lock. */
   readonly #grants = new Map<string, number>();
 
   constructor(world: World<Member>, observer: Observer) {
     this.#world = world;
     this.#observer = observer;
     const { faults, profile } = world.setup;
-    // What was over runs again, and what was looked at meanwhile is gone.
+    // With clock faults, an ended lease may become valid again although it was already treated as ended.
     this.#isJudging = !faults.some(({ what }) => what.endsWith("server-clock"));
     this.#isFair = profile === "stalls" || profile === "none";
     world.onMessage.push((process, message, when) => {
@@ -78,12 +76,12 @@ export class HandOverWatch {
     world.judge.watches.push(() => this.#afterEvent());
   }
 
-  /** A script has run. */
+  /** Records that a script has run. */
   ran(call: Call, outcome: string | undefined, reply: Reply): void {
     this.#ran.push({ call, outcome, reply });
   }
 
-  /** S1: no client is told of a lease that is longer than the server's. */
+  /** S1: no client is told a lease that is longer than the server's. */
   compare({ own: { owner }, process, lockName, mayBeTaken }: View, leftMs: number): void {
     if (mayBeTaken) return;
     const { judge, recorder } = this.#world;
@@ -99,7 +97,7 @@ export class HandOverWatch {
   #afterEvent(): void {
     const [ran, another] = this.#ran;
     if (ran !== undefined) {
-      // A server that stood still runs all at one instant: then nobody knows what was between.
+      // After a stopped server, all requests run at the same instant, so the order within it is unknown.
       const isSeen = another === undefined && this.#world.judge.lostAt("exclusion") === Number.POSITIVE_INFINITY;
       if (isSeen && this.#isJudging) this.#look(ran);
       this.#ran = [];
@@ -108,7 +106,7 @@ export class HandOverWatch {
   }
 
   #look(ran: Ran): void {
-    // Its hand-offs last for the whole lease, and it neither leaves marks nor minds them.
+    // In protocol 0, a hand-off lasts for the whole lease, and scripts neither set nor read marks.
     if (this.#world.oldScripts.has(ran.call.script)) return;
     const own = ownOf(ran.call);
     for (const lock of new Set(ran.call.keys)) {
@@ -188,7 +186,7 @@ export class HandOverWatch {
     this.#lost(step, gone, `${lock}:queue`, granted);
   }
 
-  /** A lease by message lasts for the hand-off, and the whole length where the claim names none. */
+  /** A lease by message lasts for the hand-off, or the whole length if the claim names none. */
   #checkLength(lock: string, owner: string, restMs: number): void {
     const leaseMs = Number(OWNER.exec(owner)?.[3]);
     const wantedMs = handOffMsIn(owner) ?? leaseMs;
@@ -199,7 +197,7 @@ export class HandOverWatch {
       this.#violated("L6", `${owner} has not confirmed ${lock}, and has it for ${restMs} ms instead of ${wantedMs}`);
   }
 
-  /** Clients whose last lease ended unconfirmed have no places left but the one that was asked for just now. */
+  /** Clients whose last lease ended unconfirmed have no queue places left, except the one that was just requested. */
   #lost({ lock, own }: Step, gone: ReadonlySet<string>, queue: string, granted: ReadonlySet<string>): void {
     const { judge, nowMs } = this.#world;
     const were = membersOf(this.#observer.before, queue);
@@ -222,7 +220,7 @@ export class HandOverWatch {
     }
   }
 
-  /** A waiter that has lost its place gets one again when it asks, and it asks when it is notified. */
+  /** A waiter that has lost its place gets a new one when it polls, and it polls when it is notified. */
   #asked({ call, outcome }: Ran, own: ReadonlyMap<string, number>): void {
     if (!call.script.name.endsWith("/acquire")) return;
     const { judge, nowMs } = this.#world;
@@ -234,8 +232,8 @@ export class HandOverWatch {
       if (process === undefined) continue;
       judge.decided("places taken again");
       const isQueuing = String(call.args[call.script.args.indexOf("enqueue")]) !== "0";
-      // A claim for more permits than a resize has left cannot have a place: its caller gets an error. Whether there are so
-      // few is judged in kinds/semaphore.ts.
+      // A claim for more permits than exist after a resize cannot be queued: its caller gets an error.
+      // kinds/semaphore.ts checks that there are so few.
       if (isQueuing && outcome !== "waiting" && outcome !== "granted" && outcome !== "heavy")
         this.#violated("L2", `${owner} had lost its place, and has none after it asked again`);
       const dueMs = toldByMs(this.#world, { process, callMs: lostAtMs, decidedMs: lostAtMs });
@@ -247,7 +245,7 @@ export class HandOverWatch {
     }
   }
 
-  /** L6: behind whom stands still somebody else is granted within one hand-off and a question. */
+  /** L6: behind a frozen client, another one is granted within one hand-off and one poll. */
   #granted(lock: string, owner: string): void {
     const nth = (this.#grants.get(lock) ?? 0) + 1;
     this.#grants.set(lock, nth);
@@ -268,7 +266,7 @@ export class HandOverWatch {
     });
   }
 
-  /** A waiter that has waited since then, and could send requests all the time. */
+  /** A waiter that has waited since then and could send requests the whole time. */
   #waiterOf(lock: string, sinceMs: number): string | undefined {
     const waiting = new Set(
       this.#world.judge.open.filter(({ callMs }) => callMs < sinceMs).map(({ session }) => labelOf(session)),
@@ -309,7 +307,7 @@ function ownOf({ script, args }: Call): ReadonlyMap<string, number> {
   return new Map(owners.map((owner) => [owner, leaseMs]));
 }
 
-/** Whether that answer says so of this owner. */
+/** Whether that reply confirms this owner. */
 function confirms({ args }: Call, reply: Reply, owner: string): boolean {
   const place = String(args[0]).split(" ").indexOf(owner) / 3;
   return (

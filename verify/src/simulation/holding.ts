@@ -1,18 +1,18 @@
-/** The actions of a caller on its lease: inspect, extend, release. */
+/** The operations of a caller on its lease: inspect, extend, release. */
 import { type Lease, LeaseLostError, type ReleaseOutcome, StoreError } from "holdfast";
 import type { Outcome } from "../history/index.js";
 import type { Draft } from "./draft.js";
 import type { Scene } from "./scene.js";
 import type { View } from "./view.js";
 
-/** Passes time, and looks at the lease now and then. */
+/** Waits, and checks the lease occasionally. */
 export async function holdFor(scene: Scene, views: readonly View[], ms: number): Promise<void> {
   const { member, random, judge, world } = scene;
   const looks = random.whole(0, 2);
   for (let look = 0; look <= looks; look += 1) {
     if (ms > 0) await member.process.sleep(ms / (looks + 1));
     for (const view of views) {
-      // Where locks are stolen only the token protects what they guard.
+      // Where locks are stolen, only tokens protect the resource.
       const mayWrite = view.limit === 1 || (world.setup.requests !== undefined && view.weight === view.limit);
       if (judge.leases.ask(view) > 0 && mayWrite) world.resourceOf(view.lockName).write(scene, view);
       judge.leases.checkExclusion(view.lockName);
@@ -20,7 +20,7 @@ export async function holdFor(scene: Scene, views: readonly View[], ms: number):
   }
 }
 
-/** Extends the lease, and checks that it is refused only where that is possible. */
+/** Extends the lease, and checks that it is refused only if that is possible. */
 export async function extend(scene: Scene, lease: Lease, views: readonly View[], leaseMs: number): Promise<void> {
   const { judge, world } = scene;
   const leftMs = lease.validForMs();
@@ -37,7 +37,9 @@ export async function extend(scene: Scene, lease: Lease, views: readonly View[],
   }
 }
 
-/** Releases it, and checks that a loss is reported only where that is possible. @returns whether it was released */
+/**
+ * Releases the lease, and checks that a loss is reported only if that is possible. @returns whether it was released
+ */
 export async function release(
   scene: Scene,
   lease: Lease,
@@ -55,14 +57,14 @@ export async function release(
   };
   try {
     const outcome = await giveBack();
-    // A holder that passes the lock on does not ask the server, and does not know yet of a forced release.
+    // A holder that passes the lock on locally sends no request, so it does not know about a forced release yet.
     const isInDoubt = views.some(
       (view) => judge.leases.isTaken(view) && !hasHeard(scene, view, "given back", startedMs),
     );
     if (outcome === "released") end(isInDoubt ? "info" : "ok");
-    // Of several locks, it is not reported which one was lost.
+    // A multi-lock does not report which member was lost.
     else if (views.length === 1) end("no");
-    // What another lease on the same hold gave back, or what was lost, was answered before.
+    // If another lease of the same hold has released it, or if it was lost, the reply came earlier.
     if (outcome === "released" && leftMs > 0) checkHeard(scene, views, "given back", startedMs);
     return outcome === "released";
   } catch (error) {
@@ -75,10 +77,10 @@ export async function release(
   }
 }
 
-/** The records of a release of all of it. */
+/** The records of a release of the whole lock. */
 export function releasesOf({ judge: { recorder }, member }: Scene, views: readonly View[]): Draft[] {
   return views.map(({ lockName, operation, givenBackMs }) => {
-    // Of a read-write lock it releases what it has by now, to read or to write.
+    // A read-write lock is released in its current mode.
     const { mode: _, ...args } = operation.args;
     const { owner, id: leaseId } = operation;
     const draft = recorder.called({ process: member.process, lockName, verb: "release", owner, args, leaseId });
@@ -88,9 +90,10 @@ export function releasesOf({ judge: { recorder }, member }: Scene, views: readon
 }
 
 /**
- * S5: no success without an answer that has reached the process since it asked; or without the next lease of its claim.
+ * S5: every reported success requires a reply that reached the process after the request, or the next lease of its
+ * claim.
  *
- * @param orElse  what tells as much: who gives back late extends first, which shows that nobody was granted since
+ * @param orElse  another sufficient reply: a late release extends first, which shows that there was no other grant
  */
 export function checkHeard(
   scene: Scene,
@@ -109,13 +112,13 @@ export function checkHeard(
   }
 }
 
-/** Whether an answer that says so has reached the process since. */
+/** Whether a reply that says so has reached the process since then. */
 export function hasHeard({ judge }: Scene, { own }: View, what: "extended" | "given back", sinceMs: number): boolean {
   return judge.network.lastHeard(own.owner, what) >= sinceMs;
 }
 
 function refused({ judge, member }: Scene, views: readonly View[], what: string, startedMs: number): void {
-  // A clock that was set meanwhile has ended it here.
+  // A clock step in the meantime has ended the lease locally.
   if (member.process.partedAtMs >= startedMs) return;
   if (views.some((view) => view.mayBeTaken)) return;
   judge.violated("S1", `${member.process.name}: ${what} of ${views[0]?.lockName} in time was refused`);

@@ -1,9 +1,9 @@
 /**
- * Runs in which most callers hold by `run`, which does not await the release (docs/adr/144), and in which processes crash
- * right after a `run` has settled.
+ * Runs in which most callers hold via `run`, which does not await the release (docs/adr/144), and in which processes
+ * crash right after a `run` has settled.
  *
- * They are made of the runs of the profile "promised", so a release in the background meets every fault of those. What is
- * changed is drawn from a stream of its own, for the same reason as in drawn-since.ts.
+ * They are derived from the runs of the profile "promised", so background releases meet every fault of those. Changes
+ * use their own random stream, for the same reason as in drawn-since.ts.
  */
 import { type AcquireOptions, type Lease, type ReleaseOutcome, StoreError } from "holdfast";
 import type { FaultEvent } from "./fault-event.js";
@@ -13,19 +13,19 @@ import { Random } from "./random.js";
 import type { Scene } from "./scene.js";
 import type { Session } from "./session.js";
 
-/** Kinds that are driven by `run`. */
+/** Kinds that are used via `run`. */
 const KINDS: ReadonlySet<string> = new Set(["mutex", "reentrant-mutex", "semaphore", "read-write-lock"]);
-/** Ids from here on are of crashes after a run. */
+/** Ids from here on belong to crashes after a run. */
 const FIRST_ID = 6_001;
-/** In the upper half of what a seed is made of, where nothing else is drawn from. */
+/** The random stream: in the upper half of the seed space, which nothing else uses. */
 const STREAM = 29 * 4_294_967_296;
-/** A `run` has no single try: it waits for no longer than this. */
+/** `run` has no single attempt; this is its wait limit instead. */
 const TRY_MS = 20;
 const CRASHES_UNTIL_MS = 6_500;
-/** Everything within one instant happens within this time. */
+/** Upper bound for the duration of everything within one instant. */
 const INSTANT_MS = 0.01;
 
-/** The same run, in which most that release do so in the background; unchanged for a kind without `run`. */
+/** The same plan with mostly background releases; unchanged for a kind without `run`. */
 export function withBackground(plan: Plan): Plan {
   if (!KINDS.has(plan.kind)) return plan;
   const random = new Random(plan.seed + STREAM);
@@ -49,7 +49,7 @@ export function withBackground(plan: Plan): Plan {
 }
 
 function mayRun({ kind, oldProcess }: Plan, { end, way, amount, process }: Session): boolean {
-  // Entering again gives another lease of the same owner and token, by which the end of a lease is recognized here.
+  // Reentering gives another lease with the same owner and token, by which the end of a lease is recognized here.
   const entersAgain = kind === "reentrant-mutex" && amount % 2 !== 0;
   return end === "release" && way === undefined && !entersAgain && process !== oldProcess;
 }
@@ -59,13 +59,13 @@ function inBackground(session: Session): Session {
   return { ...session, way: "in-background", isTry: false, waitMs };
 }
 
-/** `run` of a lock, with the options that all sessions give. */
+/** `run` of a lock, with the options of a session. */
 export type Run<Held extends Lease> = (
   work: (lease: Held) => Promise<void>,
   options: AcquireOptions & { readonly release: "background"; readonly onReleaseError: (error: unknown) => void },
 ) => Promise<void>;
 
-/** A caller that holds by `run`, seen as one that acquires and releases. */
+/** Presents a caller that holds via `run` as one that acquires and releases. */
 export class BackgroundHold<Held extends Lease> {
   readonly #scene: Scene;
   readonly #run: Run<Held>;
@@ -78,7 +78,7 @@ export class BackgroundHold<Held extends Lease> {
     this.#run = run;
   }
 
-  /** Resolves when the work begins, which then goes on until the release. */
+  /** Resolves when the work begins. The work continues until `release`. */
   acquire(options: AcquireOptions): Promise<Held> {
     return new Promise((resolve, reject) => {
       const work = (lease: Held): Promise<void> =>
@@ -95,9 +95,10 @@ export class BackgroundHold<Held extends Lease> {
   }
 
   /**
-   * Ends the work. Checks that `run` settles at that instant and has asked for the release by then, unless the lease is over.
+   * Ends the work. Checks that `run` settles at that instant and has sent the release by then, unless the lease has
+   * ended.
    *
-   * @returns what became of the release, when that is known
+   * @returns the outcome of the release, when it is known
    */
   async release(lease: Held): Promise<ReleaseOutcome> {
     const { judge, world, member, session, lockName } = this.#scene;
@@ -118,7 +119,7 @@ export class BackgroundHold<Held extends Lease> {
     }
     const outcome = await world.releases.of(lease);
     if (outcome === "released" || outcome === "expired-unclaimed") return outcome;
-    // The callback comes after the event.
+    // The callback runs after the event.
     await process.sleep(1);
     if (this.#told !== undefined) throw this.#told.error;
     judge.violated(

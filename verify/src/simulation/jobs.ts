@@ -1,16 +1,16 @@
-/** Seeds shared out among several processes, each with a range of its own. */
+/** Distributes seeds over several processes, each with its own range. */
 import { fork } from "node:child_process";
 import { argv } from "node:process";
 import { addTotal, emptyTotal, type Total } from "./report.js";
 
-/** What a process that plays a range tells the one that started it. */
+/** The messages of a process that plays a range. */
 export type Word = { readonly total: Total } | { readonly text: string };
 
 /**
- * Plays the seeds in `jobs` processes of this same program.
+ * Plays the seeds in `jobs` processes of this program.
  *
  * @param forwarded  the other arguments of the command
- * @param onTotal  called with the sum so far, whenever a process has said something new
+ * @param onTotal  called with the sum so far whenever a process reports
  * @throws Error  a process ended without its result
  */
 export async function playInJobs(
@@ -46,7 +46,7 @@ export async function playInJobs(
           }
         });
         child.on("exit", (code, signal) => {
-          // 1 says that seeds have failed, which its total says too.
+          // Exit code 1 means that seeds have failed, which the totals report too.
           if (code === 0 || code === 1) resolve();
           else reject(new Error(`the process for seeds ${first}..${last} ended with ${signal ?? code}`));
         });

@@ -1,8 +1,8 @@
 /**
- * Watches a run from outside and decides the properties while it happens.
+ * Observes a run from outside and checks the properties as it happens.
  *
- * It follows calls to their ends and keeps what was found wrong; the leases themselves are watched in lease-watch.ts, and
- * the queues in queue-watch.ts.
+ * It follows calls until they end and collects violations. lease-watch.ts watches the leases, queue-watch.ts the
+ * queues.
  */
 import type { Lease } from "holdfast";
 import type { Arguments, Outcome, Refusal } from "../history/index.js";
@@ -20,20 +20,20 @@ import type { View, Violation } from "./view.js";
 
 const NOTED_MAX = 3;
 
-/** See the file header. */
+/** The judge of a run. */
 export class Judge {
   readonly violations: Violation[] = [];
-  /** What must not happen either, and ends no run, so that what follows from it is seen as well. */
+  /** Violations that do not end the run, so that their consequences are seen as well. */
   readonly noted: Violation[] = [];
-  /** What happened after the ground for it was gone: to be expected, and missed if it never happens. */
+  /** Violations after the guarantee had ended. They are expected, and a run set that never has one is suspicious. */
   readonly excused: Violation[] = [];
-  /** How many cases of each property were decided while they happened, for the properties that no history shows. */
+  /** How many cases of each property were decided during the run, for properties that are not visible in histories. */
   readonly cases: Map<string, number> = new Map();
   readonly network: Network;
   readonly recorder: Recorder;
   readonly queues: QueueWatch;
   readonly leases: LeaseWatch;
-  /** A lease begins or ends that may follow another within the same instant. */
+  /** Called when a lease begins or ends, because another lease may follow within the same instant. */
   readonly passMoment: () => void;
   readonly #now: () => number;
   readonly #attempts = new Set<Attempt>();
@@ -43,11 +43,11 @@ export class Judge {
 
   /** Called after each event. */
   readonly watches: (() => void)[] = [];
-  /** Calls that ended without a grant, and when. */
+  /** Calls that ended without a grant, with their times. */
   readonly gaveUp: { readonly session: Session; readonly atMs: number }[] = [];
-  /** Grants, for the summary. */
+  /** The number of grants, for the summary. */
   grantCount = 0;
-  /** When a caller last got what it had asked for. Liveness is measured by this; giving up is not progress. */
+  /** When a caller last got what it requested. Measures liveness; giving up is not progress. */
   lastEndMs = 0;
 
   constructor(now: () => number, network: Network, recorder: Recorder, plan: Plan, passMoment: () => void) {
@@ -60,7 +60,7 @@ export class Judge {
     this.queues = new QueueWatch(now, this);
   }
 
-  /** Calls that have not come to an end, of processes that live. */
+  /** Open calls of processes that are alive. */
   get open(): Attempt[] {
     return [...this.#attempts].filter(({ process }) => !process.isDead);
   }
@@ -69,7 +69,7 @@ export class Judge {
     this.#violated(property, text, this.violations);
   }
 
-  /** As `violated`, of the first few. */
+  /** Like `violated`, for the first few. */
   note(property: string, text: string): void {
     if (this.noted.length < NOTED_MAX) this.#violated(property, text, this.noted);
   }
@@ -82,17 +82,17 @@ export class Judge {
     else violations.push(violation);
   }
 
-  /** A case of this property was decided while it happened. */
+  /** Counts a case of this property that was decided during the run. */
   decided(property: string): void {
     this.cases.set(property, (this.cases.get(property) ?? 0) + 1);
   }
 
-  /** Nothing is promised on this ground from now on. */
+  /** Ends the guarantees that depend on this ground. */
   loseGround(ground: Ground): void {
     if (!this.#lostGround.has(ground)) this.#lostGround.set(ground, this.#now());
   }
 
-  /** A caller asks for a lock. */
+  /** Records that a caller requests a lock. */
   called(process: SimulatedProcess, session: Session, lockName: string, args?: Arguments): Attempt {
     this.#ids += 1;
     const owner = session.crowd === undefined ? `s${session.id}` : `c${session.crowd}.s${session.id}`;
@@ -104,7 +104,7 @@ export class Judge {
     return attempt;
   }
 
-  /** The call ended without a grant. */
+  /** Records that the call ended without a grant. */
   ended(attempt: Attempt, outcome: Outcome = "info", refusal?: Refusal): void {
     if (!this.#attempts.delete(attempt)) return;
     if (attempt.operation !== undefined) this.recorder.ended(attempt.operation, outcome, refusal);
@@ -114,7 +114,10 @@ export class Judge {
     this.gaveUp.push({ session: attempt.session, atMs: attempt.returnMs });
   }
 
-  /** The call ended with a lease, which counts `weight` of `limit`. Several for one call, if it takes several locks. */
+  /**
+   * Records that the call ended with a lease of `weight` out of `limit`. Called several times for a call that
+   * acquires several locks.
+   */
   granted(attempt: Attempt, lease: Lease, lockName: string, weight: number, limit: number, own: Lease): View {
     this.grantCount += 1;
     if (attempt.session.crowd !== undefined) this.passMoment();
@@ -143,23 +146,23 @@ export class Judge {
     return this.leases.add({ attempt, process, lease, own, lockName, weight, limit, operation, turn, isRenewed });
   }
 
-  /** When nothing was promised any more on this ground; Infinity if it was to the end. */
+  /** When the guarantees on this ground ended; Infinity if they held to the end. */
   lostAt(ground: Ground): number {
     return this.#lostGround.get(ground) ?? Infinity;
   }
 
-  /** A lease that goes on in another process, by the same grant. */
+  /** Records that a lease continues in another process, with the same grant. */
   adopted(process: SimulatedProcess, lease: Lease, from: View, calledMs: number): View {
     if (lease.token !== from.token) this.violated("F3", `adopted ${from.lockName} with another token`);
     const { lockName, weight, limit } = from;
     const { mode, ...asked } = from.operation.args;
-    // An extension may have changed its length, which the new owner id tells.
+    // An extension may have changed its length; the new owner id contains the new length.
     const longestMs = this.recorder.longestMs(from.operation);
     const others = { ...asked, leaseMs: Number(lease.owner.split("/")[2]), longestMs };
     const args = mode === undefined ? others : { ...others, mode: from.weight === 1 ? "read" : mode };
     const operation = this.recorder.called({ process, lockName, verb: "acquire", args, owner: lease.owner });
     operation.callMs = calledMs;
-    // The token is that of the first grant, and counts once.
+    // The token is that of the first grant and counts only once.
     this.recorder.granted(operation, lease.owner, null, 0);
     const grantId = from.grantId ?? from.operation.id;
     return this.leases.add({
@@ -177,7 +180,7 @@ export class Judge {
     });
   }
 
-  /** A token, granted now to a caller that called at `callMs`. */
+  /** Checks a token that was granted to a caller that called at `callMs`. */
   newToken(lockName: string, token: number, callMs: number): void {
     const tokens = this.#tokens.get(lockName) ?? new TokenOrder();
     this.#tokens.set(lockName, tokens);
@@ -194,11 +197,11 @@ export class Judge {
   }
 
   /**
-   * The record of a grant; a call for several locks has one for each of them, and none for all.
+   * The record of a grant. A call for several locks has one record per lock, and none for the whole.
    *
-   * A caller of several locks requests them one after the other. While it waits for the first, it does not wait for the
-   * second, which may be free all that time. So the record of each lock begins when the claim that was granted was first
-   * sent. The deadline stays that of the whole call.
+   * Such a caller requests the locks one after another: while it waits for the first, it does not wait for the
+   * second, which may be free. So the record of each lock begins when its granted claim was first sent. The deadline
+   * is that of the whole call.
    */
   #operationOf({ operation, callMs, lockName, process }: Attempt, granted: string, owner: string): Draft {
     if (operation === undefined) throw new Error(`nobody called for ${granted}`);

@@ -1,7 +1,7 @@
 /**
- * Runs in which processes are killed and nothing else goes wrong, so that what follows a kill is due to the trip.
+ * Runs in which processes are killed and nothing else goes wrong, so that all consequences are due to the kills.
  *
- * Among the faults of an ordinary run a kill is rare, and others forgive most of what would follow from it.
+ * In ordinary runs kills are rare, and other faults excuse most of their consequences.
  */
 import { FIRST_CROWD_ID } from "./crowds.js";
 import type { Plan } from "./plan.js";
@@ -12,7 +12,7 @@ const FIRST_MS = 50;
 const LAST_MS = 8_000;
 const BACK_IN_MS = 300;
 
-/** The same sessions, with kills for faults that the server notices immediately. */
+/** The same sessions, with kills instead of faults that the server notices immediately. */
 export function withOnlyKills(plan: Plan): Plan {
   const random = new Random(plan.seed + 0.75 * 4_294_967_296);
   const ids = plan.sessions.reduce((highest, { id }) => (id < FIRST_CROWD_ID ? Math.max(highest, id) : highest), 0);
@@ -27,7 +27,7 @@ export function withOnlyKills(plan: Plan): Plan {
   return { ...plan, faults: faults.sort((a, b) => a.atMs - b.atMs) };
 }
 
-/** Under which name the command plays it. */
+/** The name of the profile on the command line. */
 export function profileNameOf({ profile, faults, sessions }: Plan): string {
   if (sessions.some(({ way }) => way === "in-background")) return "background";
   if (sessions.some(({ way }) => way === "steal")) return "steals";

@@ -1,4 +1,4 @@
-/** What a caller does with anything that is leased: get it, hold it, end it in some way. */
+/** What a caller does with any kind of lease: acquires it, holds it, and ends it in one of several ways. */
 import type { Lease, ReleaseOutcome } from "holdfast";
 import { call, claimOf, type Options, optionsOf } from "./calling.js";
 import { extend, hasHeard, holdFor, release } from "./holding.js";
@@ -7,13 +7,13 @@ import { force, forceAgain, moveOn, type Whose } from "./moving.js";
 import type { Scene } from "./scene.js";
 import type { View } from "./view.js";
 
-/** One kind of lock, as the program uses it. */
+/** One kind of lock for the program. */
 export interface Leased<Held extends Lease> {
   acquire(options: Options & { readonly waitMs: number; readonly signal?: AbortSignal }): Promise<Held>;
   tryAcquire(options: Options): Promise<Held | null>;
-  /** Acquires, works and releases; absent for a kind that is not driven by it. */
+  /** Acquires, works and releases; absent for a kind that is not used via `run`. */
   readonly run?: Run<Held>;
-  /** What the lease holds: of each lock so much of so much. */
+  /** The locks of the lease, with their weights and limits. */
   holds(lease: Held): readonly {
     readonly lockName: string;
     readonly lease: Lease;
@@ -27,7 +27,7 @@ export interface Leased<Held extends Lease> {
   readonly canMove: boolean;
 }
 
-/** See the file header. */
+/** Runs the program of a session. */
 export async function leaseProgram<Held extends Lease>(scene: Scene, leased: Leased<Held>): Promise<void> {
   const { session } = scene;
   const { waitMs, ...options } = optionsOf(scene);
@@ -54,9 +54,9 @@ export async function leaseProgram<Held extends Lease>(scene: Scene, leased: Lea
 }
 
 /**
- * Holds what was granted, and ends it as the session says.
+ * Holds a grant, and ends it as the session specifies.
  *
- * @param giveBack  how it is released, if not by the lease itself
+ * @param giveBack  how to release it, if not via the lease itself
  */
 export async function holdProgram<Held extends Lease>(
   scene: Scene,
@@ -74,7 +74,7 @@ export async function holdProgram<Held extends Lease>(
   if (session.end === "drop") return;
   if (session.end === "force" && leased.forceRelease !== undefined) {
     const other = scene.world.members[session.other] ?? member;
-    // If the other process runs at all: until it does, the lease goes on as before.
+    // If the other process runs: until then, the lease continues here.
     other.process.enter(() => {
       for (const view of views) judge.leases.taken(view);
       void force(scene, other.process, lease, views, leased);
@@ -87,7 +87,8 @@ export async function holdProgram<Held extends Lease>(
   }
   const givenBackMs = scene.world.nowMs;
   const isOver = await release(scene, lease, views, giveBack);
-  // A late holder knows that no other was granted the lock. The server may still have to learn that the lease is over.
+  // A late holder knows that there was no other grant, but the server may not have processed the end of the lease
+  // yet.
   const isOnRecord = views.every((view) => hasHeard(scene, view, "given back", givenBackMs));
   if (session.way === "by-token" && isOver && isOnRecord) await forceAgain(scene, lease.token, leased);
 }

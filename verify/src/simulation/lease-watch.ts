@@ -1,9 +1,9 @@
 /**
- * Watches the leases of a run: who holds what now, and what each lease says of itself.
+ * Watches the leases of a run: the current holders, and what each lease reports about itself.
  *
- * It knows true time and asks every lease, at the instants that matter, what that lease thinks of itself. Since a
- * lease that was over is never valid again (checked too), it is enough to look when somebody is granted: two leases
- * that are ever valid at the same time are so at the instant at which the later one begins.
+ * It knows the true time and asks every lease about its validity at the relevant instants. An ended lease never
+ * becomes valid again, which is checked too. So it is enough to ask at each grant: if two leases are ever valid at
+ * the same time, they are valid when the later one begins.
  */
 
 import { historyName } from "./draft.js";
@@ -12,7 +12,7 @@ import type { SimulatedProcess } from "./process.js";
 import type { Recorder } from "./recorder.js";
 import type { View } from "./view.js";
 
-/** See the file header. */
+/** Watches all leases. */
 export class LeaseWatch {
   readonly #now: () => number;
   readonly #violated: (property: string, text: string) => void;
@@ -20,11 +20,14 @@ export class LeaseWatch {
   readonly losses: LossWatch;
   readonly #views = new Map<string, View[]>();
   readonly #extended: View[] = [];
-  /** Owners of leases that a forced release or a steal has begun to end, when, and the token below which all grants are over by then. */
+  /**
+   * Owners whose leases a forced release or a steal has begun to end, with the time, and the token below which all
+   * grants have ended by then.
+   */
   readonly #taken = new Map<string, { readonly atMs: number; readonly below: number }>();
   #mayBeForgotten = false;
 
-  /** @param isFair  whether nothing goes wrong between processes that live and the server */
+  /** @param isFair  whether there are no faults between live processes and the server */
   constructor(
     now: () => number,
     violated: (property: string, text: string) => void,
@@ -37,7 +40,7 @@ export class LeaseWatch {
     this.losses = new LossWatch(now, violated, recorder, isFair);
   }
 
-  /** A lease begins now. */
+  /** Records that a lease begins now. */
   add(
     facts: Pick<
       View,
@@ -76,7 +79,8 @@ export class LeaseWatch {
     }
     const told = (): void => {
       const { reason } = facts.lease.signal.reason as { readonly reason?: string };
-      // Those come before the lease is over, and of several locks for all that are not; from then on nobody relies on it.
+      // These reasons are reported before the lease ends, and for all members of a multi-lock; afterward the holder
+      // does not rely on it.
       if (reason === "max-hold" || reason === "closed" || facts.own !== facts.lease)
         this.#recorder.called({ process, lockName, verb: "release", owner: operation.owner, leaseId: operation.id });
       this.#recorder.add({
@@ -102,7 +106,8 @@ export class LeaseWatch {
   }
 
   /**
-   * A steal has ended the hold of that owner on the server, just now. Its claim may be granted again, with a higher token.
+   * Records that a steal has just ended the hold of that owner on the server. The claim may be granted again, with a
+   * higher token.
    *
    * @param by  the process that stole the lock, and its token
    */
@@ -118,15 +123,15 @@ export class LeaseWatch {
     this.#recorder.stolen(owner, by.process, by.lockName);
   }
 
-  /** The leases that this owner has had, and that are still watched. */
+  /** The leases of this owner that are still watched. */
   of(owner: string): View[] {
     return [...this.#views.values()].flat().filter((view) => view.own.owner === owner);
   }
 
   /**
-   * From now on servers may say of a lease that they do not know it, and be right.
+   * Records that servers may have lost leases, so that they may deny them from now on.
    *
-   * @param owner  of the lease; absent for all, those included that are yet to begin
+   * @param owner  the owner of the lost lease; absent for all current and future leases
    */
   forgotten(owner?: string): void {
     this.#mayBeForgotten ||= owner === undefined;
@@ -134,22 +139,22 @@ export class LeaseWatch {
       for (const view of views) if (owner === undefined || view.own.owner === owner) view.mayBeTaken = true;
   }
 
-  /** Whether somebody has. */
+  /** Whether the lock was taken from this lease. */
   isTaken({ own: { owner } }: View): boolean {
     return this.#taken.has(owner);
   }
 
-  /** Its holder ends it now. */
+  /** Records that the holder ends the lease now. */
   over(view: View): void {
     view.isOver = true;
   }
 
-  /** What the lease says of itself, in true ms at most; checked against all that is known. */
+  /** The remaining validity that the lease reports, in true ms at most; checked against everything that is known. */
   ask(view: View): number {
     return this.losses.ask(view);
   }
 
-  /** Looks for two who hold what only one may. */
+  /** Checks that an exclusive lock does not have two holders. */
   checkExclusion(lockName: string): void {
     let sum = 0;
     const valid = (this.#views.get(lockName) ?? []).filter((view) => {
@@ -168,7 +173,7 @@ export class LeaseWatch {
     for (const view of valid.slice(1)) view.isOver = true;
   }
 
-  /** Permits have numbers: each below the number of permits, and none that another holder has too. */
+  /** Permits have distinct numbers below the limit. */
   #checkSlots(lockName: string, valid: readonly View[], limit: number): void {
     const seen = new Set<number>();
     for (const { lease, process, weight, own } of valid) {
@@ -185,8 +190,8 @@ export class LeaseWatch {
   }
 
   /**
-   * A lease was extended: how long it is good for from now on is asked when its holder has taken note. Of several that
-   * count as one, one that is extended may put off the end of the whole, which each of their views asks.
+   * Records an extension; its new end is read after the holder has processed it. If several leases share a hold, an
+   * extension of one may postpone the end of all, so each view is asked.
    */
   extended(process: SimulatedProcess, owner: string): void {
     const all = [...this.#views.values()].flat().filter((view) => view.process === process);
@@ -194,7 +199,7 @@ export class LeaseWatch {
     this.#extended.push(...all.filter(({ lease }) => extended.has(lease)));
   }
 
-  /** Called after each event: no process may report a loss late. */
+  /** Called after each event: checks that no process reports a loss late. */
   afterEvent(): void {
     for (const view of this.#extended.splice(0)) if (isAlive(view)) this.ask(view);
     for (const [lockName, views] of this.#views) {

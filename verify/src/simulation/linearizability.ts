@@ -1,4 +1,4 @@
-/** S1: the operations on each lock name, put into some order that its sequential model allows. */
+/** S1: checks that the operations on each lock name have an order that its sequential model allows. */
 import { check, type Model } from "../checker/index.js";
 import { CAPS, groupBy, type History, type Operation } from "../history/index.js";
 import {
@@ -17,7 +17,7 @@ import { inTheirTurns } from "./queue-of-claims.js";
 
 type AnyModel = Model<unknown, JudgedOperation>;
 
-/** @param hasTokens  whether all tokens of the history count: then the order of grants is known, and the search is short */
+/** @param hasTokens  whether all tokens are meaningful: then the order of grants is known, and the search is short */
 function modelOf({ kind, slowClock, permits: limit }: Circumstances, hasTokens: boolean): AnyModel {
   const unbounded = slowClock.map((time) => ({ ...time, expiry: "late" as const }));
   const expiry = { ...EXPIRY, unbounded };
@@ -27,7 +27,7 @@ function modelOf({ kind, slowClock, permits: limit }: Circumstances, hasTokens: 
   return (hasTokens ? fenced(expiry) : ownerAware(expiry)) as AnyModel;
 }
 
-/** A count-down that answers zero may have found zero, which is then no refusal. */
+/** A count-down that returns zero may have found zero, which is not a refusal then. */
 function orZero(model: Model<Latch, Operation>): Model<Latch, Operation> {
   return {
     ...model,
@@ -42,20 +42,19 @@ function orZero(model: Model<Latch, Operation>): Model<Latch, Operation> {
 /** The operations that depend on the lock on the server. The sweeps judge the others. */
 function counts(operation: Operation, { isResized, exclusionUntilMs }: Circumstances): boolean {
   const { verb, outcome, refusal, deliveredMs } = operation;
-  // A grant that crossed the leaving of its caller has a record of its own, as has one that no call returned with.
-  // Nor is known how many permits there were for whom there were too few, if they were fewer for a while.
+  // A grant that crossed with the caller's leaving has its own record, as does one that no call returned with. If
+  // permits were reduced for a while, a refusal for lack of permits cannot be checked.
   if (verb === "acquire" && outcome === "no") return refusal === "busy" && !isResized;
-  // The history ends at this instant, and all that is known to have succeeded took effect before. A grant that the server made
-  // later cannot explain any of it. As an operation of unknown outcome it could only double the search.
+  // The history ends at this instant, and everything that is known to have succeeded took effect before. A later
+  // grant cannot explain any of it. As an operation with an unknown outcome it would only double the search.
   if (verb === "acquire" && outcome === "info" && deliveredMs !== undefined) return deliveredMs < exclusionUntilMs;
   if (verb === "acquire" || verb === "extend") return outcome !== "info" || deliveredMs !== undefined;
   return true;
 }
 
 /**
- * A claim that callers share may be granted, with the message lost, before the caller joins it whom it serves in the
- * end: then it is
- * the lock of nobody who has called so far, and keeps others out from the grant on.
+ * A shared claim may be granted, with the message lost, before the caller joins that it finally serves. Until then it
+ * holds the lock without belonging to any call, so it counts from the grant on.
  */
 function asGranted(operation: Operation): Operation {
   const { verb, outcome, callMs, deliveredMs = callMs } = operation;
@@ -64,35 +63,38 @@ function asGranted(operation: Operation): Operation {
     : operation;
 }
 
-/** A name with more of unknown outcome than a history should have is tried for so long, and left out if that is too short. */
+/**
+ * The time limit for names with more unknown outcomes than a history should have; they are left out if it is
+ * exceeded.
+ */
 const WORN_OUT_MS = 300;
 
-/** What the search says of all names. */
+/** The result for all names. */
 export interface Linearized {
   readonly violations: Finding[];
-  /** Names whose history could not be decided in time. */
+  /** Names that could not be decided in time. */
   readonly unknown: string[];
-  /** Names with so much of unknown outcome that no search can be expected to end; the sweeps judge them all the same. */
+  /** Names with so many unknown outcomes that no search is expected to finish; the sweeps still judge them. */
   readonly wornOut: string[];
-  /** Operations that took part. */
+  /** The number of operations included. */
   readonly checked: number;
 }
 
-/** Whether each name is linearizable. */
+/** Checks whether each name is linearizable. */
 export function linearizability(history: History, circumstances: Circumstances, timeoutMs: number): Linearized {
   const violations: Finding[] = [];
   const unknown: string[] = [];
   const wornOut: string[] = [];
   let checked = 0;
   if (circumstances.kind === "barrier") return { violations, unknown, wornOut, checked };
-  // They tell what a single request was answered, which may be for an older grant of the same owner.
+  // Observations show the reply to a single request, which may be for an older grant of the same owner.
   const observed = new Set(history.observations.map(({ operationId }) => operationId));
   for (const [name, all] of groupBy(history.operations, ({ lockName }) => lockName)) {
     if (name.includes(",")) continue;
     const operations = inTheirTurns(
       all.filter((operation) => counts(operation, circumstances) && !observed.has(operation.id)).map(asGranted),
     );
-    // A server that forgets its tokens does so at once, and for some names nothing came after.
+    // A server that loses its tokens does so immediately, and some names have no operations afterward.
     const hasTokens = operations.every(
       ({ token, returnMs, deliveredMs }) => token === null || (deliveredMs ?? returnMs) < circumstances.tokensUntilMs,
     );

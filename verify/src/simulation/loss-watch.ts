@@ -1,6 +1,6 @@
 /**
- * S4: a lease that is over reports it in time, and never becomes valid again. Also the parts of S1 and F3 that a single
- * lease shows.
+ * S4: an ended lease reports its loss in time, and never becomes valid again. Also the parts of S1 and F3 that a
+ * single lease shows.
  */
 
 import { historyName } from "./draft.js";
@@ -8,21 +8,24 @@ import { type SimulatedProcess, TIMER_LATE_MS } from "./process.js";
 import type { Recorder } from "./recorder.js";
 import type { View } from "./view.js";
 
-/** A timer counts whole milliseconds, of a clock that may be slow. */
+/** The tolerance for timers, which count whole milliseconds of a clock that may be slow. */
 const SLACK_MS = TIMER_LATE_MS + 1.1;
-/** Where its clocks came apart a lease finds its end by looking, so often by its own monotonic clock. */
+/** If the clocks of a process have diverged, a lease checks its end at this interval of its monotonic clock. */
 const LOOK_MS = 1_000;
 
-/** See the file header. */
+/** Watches for losses. */
 export class LossWatch {
   readonly #now: () => number;
   readonly #violated: (property: string, text: string) => void;
   readonly #recorder: Recorder;
   readonly #isFair: boolean;
-  /** Compares what a lease says of itself, in true ms at most, with the server; undefined where nobody reads that. */
+  /**
+   * Compares the validity that a lease reports, in true ms at most, with the server; undefined if the server is not
+   * read.
+   */
   compare: ((view: View, leftMs: number) => void) | undefined;
 
-  /** @param isFair  whether nothing goes wrong between processes that live and the server */
+  /** @param isFair  whether there are no faults between live processes and the server */
   constructor(
     now: () => number,
     violated: (property: string, text: string) => void,
@@ -35,7 +38,7 @@ export class LossWatch {
     this.#isFair = isFair;
   }
 
-  /** What the lease says of itself, in true ms at most; checked against all that is known. */
+  /** The validity that the lease reports, in true ms at most; checked against everything that is known. */
   ask(view: View): number {
     const { lease, process } = view;
     const wasLost = lease.signal.aborted;
@@ -66,7 +69,7 @@ export class LossWatch {
     return leftMs;
   }
 
-  /** Whether it should have told its loss by now, and has not been asked. */
+  /** Whether the lease should have reported its loss by now, and was not asked since. */
   isDue(view: View): boolean {
     const nowMs = this.#now();
     return nowMs > view.lossDueMs && nowMs > this.#toldBy(view) && !view.isOver && this.#runsFreely(view.process);
@@ -86,14 +89,14 @@ export class LossWatch {
     });
   }
 
-  /** When its holder has to know at the latest that it is over, if it runs. */
+  /** The latest time at which its holder must know the loss, if its process runs. */
   #toldBy({ process, lossDueMs, attempt, grantedMs }: View): number {
     const beganMs = attempt?.callMs ?? grantedMs;
     if (process.partedAtMs < beganMs) return lossDueMs;
     return Math.max(lossDueMs, process.resumedAtMs) + process.longestTrueMs(LOOK_MS) + SLACK_MS;
   }
 
-  /** The server may not forget a lease that runs, and with a network that works a renewed one does not end. */
+  /** The server must not forget a current lease, and without network faults a renewed lease does not end. */
   #checkReason({ lease, process, lockName, mayBeTaken, isRenewed }: View): void {
     const { reason } = lease.signal.reason as { readonly reason?: string };
     if (mayBeTaken) return;
@@ -108,7 +111,7 @@ export class LossWatch {
   }
 }
 
-/** Whether it has still to say what it is. */
+/** Whether the lease may still change its state. */
 export function isAlive(view: View): boolean {
   return !view.isOver && !view.wasFalse && !view.process.isDead;
 }

@@ -1,4 +1,4 @@
-/** The command: plays seeds, and shows what fails in the smallest form that still fails. */
+/** The command: plays seeds, and shows each failure in its smallest form. */
 import { writeFileSync } from "node:fs";
 import process, { argv, exit, stdout } from "node:process";
 import { parseArgs } from "node:util";
@@ -26,7 +26,7 @@ profiles: ${PROFILES.join(", ")}; by default one seed in eight has no faults, on
   one in eight only kills, one in eight only stalls, one in eight releases in the background, one in sixteen a server's clock that is set forward, and of read-write locks
   one in sixteen steals`;
 
-/** Seeds that have failed before it is enough. */
+/** The number of failed seeds after which it stops. */
 const FAILED_MAX = 10;
 const SEEDS_PER_WORD = 500;
 
@@ -64,7 +64,7 @@ async function play(first: number, last: number, choice: Choice, onTotal: (total
   return total;
 }
 
-/** Plays a seed on several servers. With "both" they take turns. */
+/** Plays a seed on several servers. With "both", the topologies alternate. */
 async function playOnSeveral(seed: number, choice: Choice, total: Total, isOnly: boolean): Promise<void> {
   const { topology, kind, grace, only, traces, files } = choice;
   const chosen = TOPOLOGIES.find((each) => each === topology) ?? TOPOLOGIES[seed % TOPOLOGIES.length];

@@ -1,4 +1,4 @@
-/** One process of a run, with a way to the server of its own. */
+/** A process of a run with its connection to the server. */
 
 import { type EmbeddedStore, embedded, type Keyspace } from "@holdfast/embedded";
 import type { Script, Store } from "holdfast";
@@ -13,20 +13,20 @@ import type { Tampering } from "./tampering.js";
 /** What the judge needs from a connection to the server. */
 export type Listening = Pick<NetworkStore, "isListening" | "earCount">;
 
-/** A process with its way to the server, whichever that is. */
+/** A process with its connection to any kind of server. */
 export interface Joined {
   readonly process: SimulatedProcess;
   readonly store: Listening;
   readonly holdfast: ReturnType<typeof createHoldfastOn>;
 }
 
-/** A process with its way to the one server. */
+/** A process with its connection to the single server. */
 export interface Member extends Joined {
   readonly store: NetworkStore;
   readonly link: EmbeddedStore;
 }
 
-/** What its processes need of a world. */
+/** What the processes need from a world. */
 export interface Home extends NetworkHost {
   readonly setup: Plan;
   readonly random: Random;
@@ -34,17 +34,17 @@ export interface Home extends NetworkHost {
   readonly tampering: Tampering;
   /** Scripts of processes of protocol 0. */
   readonly oldScripts: WeakSet<Script>;
-  /** Rates at which the clocks of a process go now, where they are not those with which it started. */
+  /** Current clock rates of processes whose rate was changed. */
   readonly rates: ReadonlyMap<number, number>;
 }
 
-/** The clocks of a process that no plan says more of differ from the server's in rate by at most this much (A1). */
+/** The largest difference in rate between the clocks of a process and the server, if no plan sets it (A1). */
 const RATE_MAX = 0.009;
 
-/** Starts one: the process of that place, as often as it has started before. */
+/** Starts an incarnation of the process with that index. */
 export function join(home: Home, index: number, incarnation: number): Member {
   const { random, setup, keyspace, tampering } = home;
-  // One host, one quartz: only steps part its two clocks.
+  // One host has one quartz, so only steps make its two clocks diverge.
   const drawnRate = 1 + random.between(-RATE_MAX, RATE_MAX);
   // Another incarnation runs on the same host.
   const rate = home.rates.get(index) ?? drawnRate;
@@ -67,7 +67,7 @@ export function join(home: Home, index: number, incarnation: number): Member {
   return { process, store, holdfast, link };
 }
 
-/** The same way to the server, with each script that goes there put down as one of old. */
+/** Wraps a store so that its scripts are recorded as those of protocol 0. */
 function remembering(store: Store, oldScripts: WeakSet<Script>): Store {
   return {
     kind: store.kind,

@@ -1,19 +1,19 @@
-/** How a lease ends in the hands of another process: taken by force, or adopted. */
+/** How a lease ends in another process: by a forced release, or by adoption. */
 import { type ExportedLease, type Lease, LockError, UnsupportedError } from "holdfast";
 import { holdFor, release, releasesOf } from "./holding.js";
 import type { SimulatedProcess } from "./process.js";
 import type { Scene } from "./scene.js";
 import type { View } from "./view.js";
 
-/** Whose hold is ended by force. */
+/** Identifies the hold to end. */
 export type Whose = { readonly owner: string } | { readonly token: number };
 
-/** A kind whose leases another process may end by force. */
+/** A kind whose leases another process can force-release. */
 interface Forced {
   forceRelease?(whose: Whose): Promise<boolean>;
 }
 
-/** Another process ends the lease, whichever process has it. */
+/** Another process force-releases the lease, whichever process holds it. */
 export async function force(
   { judge: { recorder }, session }: Scene,
   process: SimulatedProcess,
@@ -33,7 +33,7 @@ export async function force(
   }
 }
 
-/** S3: the token of a lease that is over never ends another lease, even if it was the last token. */
+/** S3: the token of an ended lease never ends another lease, even if it was the last token. */
 export async function forceAgain({ judge, lockName }: Scene, token: number, leased: Forced): Promise<void> {
   try {
     judge.decided("S3 by token");
@@ -44,7 +44,10 @@ export async function forceAgain({ judge, lockName }: Scene, token: number, leas
   }
 }
 
-/** What another process can go on with; undefined if this lease cannot say now what it is, as after a lost answer. */
+/**
+ * The data for another process to continue the lease; undefined if this lease cannot be exported now, for example
+ * after a lost reply.
+ */
 function exportOf(lease: Lease): ExportedLease | undefined {
   try {
     return lease.export();
@@ -54,7 +57,7 @@ function exportOf(lease: Lease): ExportedLease | undefined {
   }
 }
 
-/** Gives the lease to another process, which goes on with it. */
+/** Exports the lease to another process, which continues it. */
 export async function moveOn(scene: Scene, lease: Lease, views: readonly View[]): Promise<void> {
   const { judge, session, world, random } = scene;
   const exported = exportOf(lease);
@@ -63,7 +66,8 @@ export async function moveOn(scene: Scene, lease: Lease, views: readonly View[])
     return;
   }
   for (const view of views) judge.leases.over(view);
-  // From now on, this process does not rely on it. What the other process makes of it is an acquire of its own.
+  // From now on, this process does not rely on the lease. The adoption in the other process is recorded as an
+  // acquire.
   releasesOf(scene, views);
   const member = world.members[session.other] ?? scene.member;
   member.process.enter(() => {

@@ -1,6 +1,6 @@
 /**
- * Mistakes on purpose in the production scripts and in what the session uses, each of which the simulation must
- * find. A mutation that does not apply any more fails the test: then the code has moved on, and so must this list.
+ * Deliberate mistakes in the production scripts and in the session's dependencies, each of which the simulation must
+ * find. A mutation that no longer applies fails the test, because the code has changed and the list must follow.
  */
 import { CLIENTS } from "./mutations/clients.js";
 import { HAND_OFFS } from "./mutations/hand-offs.js";
@@ -8,5 +8,5 @@ import type { Mutation } from "./mutations/mutation.js";
 import { MUTEX_SCRIPTS } from "./mutations/mutex-scripts.js";
 import { OTHER_SCRIPTS } from "./mutations/other-scripts.js";
 
-/** All of them. */
+/** All mutations. */
 export const MUTATIONS: readonly Mutation[] = [...MUTEX_SCRIPTS, ...OTHER_SCRIPTS, ...HAND_OFFS, ...CLIENTS];

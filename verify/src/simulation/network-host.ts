@@ -1,36 +1,36 @@
-/** What travels, and what the network asks the world, and tells it. */
+/** The requests of the simulated network, and its interface to the world. */
 import type { Reply, Script } from "holdfast";
 import type { Host, SimulatedProcess } from "./process.js";
 import type { Weather } from "./weather.js";
 
-/** One request for a script. */
+/** One script request. */
 export interface Call {
   readonly id: number;
   readonly script: Script;
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
-  /** When its caller sent it. */
+  /** When the caller sent it. */
   readonly calledMs: number;
 }
 
 /** The world as the network sees it. */
 export interface NetworkHost extends Host {
-  /** Until when the server answers nothing; what arrives before waits, or is lost if it is down. */
+  /** Until when the server does not reply. Requests that arrive earlier wait, or are lost if the server is down. */
   readonly serverFrozenUntilMs: number;
   readonly isServerDown: boolean;
   weatherOf(process: SimulatedProcess): Weather;
-  /** The script as it is to be run, which is another one in a test of the simulation itself. */
+  /** The script to run, which a test of the simulation may replace. */
   scriptOf(script: Script): Script;
   /** A process has sent a request. */
   sent(process: SimulatedProcess, call: Call): void;
-  /** A request was carried out. */
+  /** A request was executed. */
   ran(process: SimulatedProcess, call: Call, reply: Reply): void;
-  /** A reply, or a message, has reached the process. */
+  /** A reply or a message has reached the process. */
   heard(process: SimulatedProcess, what: { readonly call: Call; readonly reply: Reply } | string): void;
   /** The server has sent a message to the process. */
   pushed(process: SimulatedProcess, message: string): void;
-  /** A process has another connection for its scripts: what has no answer is sent over it, again or for the first time. */
+  /** A process has a new command connection, on which it sends everything that has no reply yet. */
   cameBack(process: SimulatedProcess): void;
-  /** A process that listened did not for a while, or missed a message. */
+  /** A subscribed process was not reachable for a while, or missed a message. */
   deafened(process: SimulatedProcess): void;
 }

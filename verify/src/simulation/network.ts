@@ -1,9 +1,9 @@
 /**
- * The way of one process to the server: a Store whose requests, replies and messages travel through virtual time.
+ * The connections of one process to the server: a Store whose requests, replies and messages take virtual time.
  *
- * One connection sends scripts and another listens. What goes over one connection keeps its order, unless a fault
- * lets a request or its copy come late. The server is an embedded one, asked only at the instant at which a request
- * arrives, so the production scripts run, one at a time.
+ * One connection sends scripts, another one receives messages. Each connection keeps the order of its data, unless a
+ * fault delays or duplicates a request. The server is an embedded one that is called at the instant at which a
+ * request arrives, so it runs the production scripts one at a time.
  */
 import type { EmbeddedStore } from "@holdfast/embedded";
 import { type Inbox, type Reply, type Script, type Store, StoreError } from "holdfast";
@@ -18,10 +18,10 @@ export type { Call, NetworkHost } from "./network-host.js";
 
 type Connection = "commands" | "inbox";
 
-/** Between two tries to reach a server that is down, in ms. */
+/** The interval of attempts to reach a server that is down, in ms. */
 const TRY_AGAIN_MS = 20;
 
-/** See the file header. */
+/** The store of one simulated process. */
 export class NetworkStore implements Store {
   readonly kind = "simulated";
   readonly #host: NetworkHost;
@@ -40,12 +40,12 @@ export class NetworkStore implements Store {
     this.#ears = new Ears(this.#travel, server);
   }
 
-  /** Whether the server can reach it: what waits here may be taken for dead if not. */
+  /** Whether the server can reach the process. If not, its waiters may be considered dead. */
   get isListening(): boolean {
     return this.#ears.isListening;
   }
 
-  /** Subscriptions that were not closed. */
+  /** The number of open subscriptions. */
   get earCount(): number {
     return this.#ears.count;
   }
@@ -71,7 +71,7 @@ export class NetworkStore implements Store {
   }
 
   /**
-   * Cuts a connection, which comes back after `backInMs`.
+   * Cuts a connection, which is restored after `backInMs`.
    *
    * @param resends  whether the client resends unanswered requests, as client libraries do if configured to
    * @param goneInMs  when the server notices
@@ -84,27 +84,30 @@ export class NetworkStore implements Store {
     });
   }
 
-  /** From now on nothing gets through the command connection. @returns what to give `overtake`; undefined if it is cut */
+  /**
+   * Stops all data on the command connection. @returns the argument for `overtake`; undefined if the connection is
+   * cut
+   */
   stall(): Stalled | undefined {
     return this.#requests.stall();
   }
 
   /**
-   * Gives up the connection that stalled for another one, and lets what was sent over it arrive `lingersMs` later, as
-   * bytes do that a host on the way has kept.
+   * Replaces the stalled connection with a new one, and delivers its data `lingersMs` later, as if a host in between
+   * had buffered it.
    */
   overtake(stalled: Stalled, backInMs: number, resends: boolean, lingersMs: number): void {
-    // It may have been cut in the meantime: then another one has its place already.
+    // If it was cut in the meantime, it has been replaced already.
     if (this.#requests.isStalled(stalled)) this.cut("commands", backInMs, resends, 0);
     this.#requests.arriveLate(stalled, lingersMs);
   }
 
-  /** What the process sent in this instant never leaves it. */
+  /** Drops what the process has sent in this instant. */
   dropUnsent(): void {
     this.#requests.dropUnsent();
   }
 
-  /** The process is gone; the server notices after `goneInMs`. */
+  /** The process has ended; the server notices after `goneInMs`. */
   abandon(goneInMs: number): void {
     this.#requests.abandon();
     this.#ears.abandon(goneInMs);

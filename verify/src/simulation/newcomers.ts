@@ -1,18 +1,21 @@
 /**
- * Sessions that plans did not have from the beginning, each of which does something else besides: forces by a token, takes
- * several locks of which one is not a mutex, makes permits fewer or more.
+ * Sessions that were added to plans later, each with an additional operation: a forced release by token, a multi-lock
+ * with a member that is not a mutex, or a change of the number of permits.
  *
- * Drawn from a stream of their own and with ids of their own, for the same reason as in drawn-since.ts.
+ * They use their own random stream and ids, for the same reason as in drawn-since.ts.
  */
 import { Random } from "./random.js";
 import type { Session } from "./session.js";
 
-/** Ids from here on are of these. */
+/** Ids from here on belong to these sessions. */
 const FIRST_ID = 3_001;
-/** In the upper half of what a seed is made of, where nothing else is drawn from. */
+/** The random stream: in the upper half of the seed space, which nothing else uses. */
 const STREAM = 11 * 4_294_967_296;
 
-/** What they do in each kind. Of those that are a mutex on the server one is enough, and one of those that share claims. */
+/**
+ * The additional operations of each kind. One kind that is a mutex on the server, and one with shared claims, are
+ * enough.
+ */
 const WAYS: ReadonlyMap<string, readonly NonNullable<Session["way"]>[]> = new Map([
   ["reentrant-mutex", ["by-token"]],
   ["election", ["by-token"]],
@@ -24,15 +27,15 @@ const LEASES = [100, 250, 1_000, 2_000] as const;
 const WAITS = [300, 3_000, 8_000, Infinity] as const;
 const BEGINS_UNTIL_MS = 8_000;
 
-/** Those of a seed; none for a kind in which there is nothing else to do, and for most seeds of the others. */
+/** The sessions for a seed; none for a kind without additional operations, and for most seeds of other kinds. */
 export function newcomersOf(seed: number, kind: string, processCount: number, lockCount: number): Session[] {
   const random = new Random(seed + STREAM);
   const ways = WAYS.get(kind);
   if (ways === undefined || !random.chance(0.4)) return [];
-  // All of a seed do the same: whether anybody changes how many there are decides what can be judged.
+  // All sessions of a seed do the same, because whether the number of permits changes decides what can be judged.
   const way = random.pick(ways);
   const together = random.whole(0, BEGINS_UNTIL_MS - 2_000);
-  // A single try that fails halfway is rare.
+  // Many sessions, because a single attempt rarely fails halfway.
   const count = way === "with-permits" ? random.whole(4, 14) : random.whole(2, 6);
   return Array.from({ length: count }, (_, place) => {
     const leaseMs = random.pick(LEASES);

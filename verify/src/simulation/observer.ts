@@ -1,13 +1,13 @@
 /**
- * An observer that reads the server between any two scripts, and changes nothing.
+ * Reads the server's state between scripts, without changing it.
  *
- * The server carries out one script at a time, so what it holds after one is what it holds before the next, but for
- * what has expired by then. A reading costs no virtual time, and nothing can lie between it and the script.
+ * The server runs one script at a time, so its state after one script is its state before the next, except for keys
+ * that expire in between. Reading takes no virtual time, and nothing can happen between it and the script.
  */
 import type { Clock, DumpedKey, Keyspace } from "@holdfast/embedded";
 import type { Call } from "./network.js";
 
-/** What a key held, and until when, in ms of the server's clock; Infinity without expiry. */
+/** The value of a key and its expiry, in ms of the server's clock; Infinity without expiry. */
 export interface SeenKey {
   readonly value: string | readonly string[];
   readonly endsAtMs: number;
@@ -16,13 +16,13 @@ export interface SeenKey {
 /** All keys at one instant. */
 export type Seen = ReadonlyMap<string, SeenKey>;
 
-/** What an observer says of a lock: who holds it, and until when by the server's clock. */
+/** The holder of a lock, and when its lease ends on the server's clock. */
 export interface Reading {
   readonly owner: string | null;
   readonly endsAtMs: number | null;
 }
 
-/** See the file header. */
+/** Observes the server's keys. */
 export class Observer {
   readonly #keyspace: Keyspace;
   readonly #clock: Clock;
@@ -34,25 +34,25 @@ export class Observer {
     this.#clock = clock;
   }
 
-  /** What was there when the last script began. */
+  /** The state before the last script. */
   get before(): Seen {
     return this.#before;
   }
 
-  /** What it left. */
+  /** The state after the last script. */
   get after(): Seen {
     return this.#after;
   }
 
-  /** A script has run. */
+  /** Reads the state after a script. */
   look(): void {
     const nowMs = this.nowMs;
-    // A key lives to the end of its last millisecond.
+    // A key lives until the end of its last millisecond.
     this.#before = new Map([...this.#after].filter(([, { endsAtMs }]) => endsAtMs >= nowMs));
     this.#after = new Map(this.#keyspace.dump().map((key) => [key.key, seen(key, nowMs)]));
   }
 
-  /** The server's clock, in whole milliseconds as it counts what is left of a key. */
+  /** The server's clock, in the whole milliseconds in which it measures expiry. */
   get nowMs(): number {
     return Math.floor(this.#clock.nowUs() / 1_000);
   }
@@ -64,13 +64,13 @@ export class Observer {
     return holdersOf(keys, this.#after, this.#clock.nowUs()).has(owner);
   }
 
-  /** How many permits that owner holds of the semaphore, or read-write lock, of the call; undefined if it holds none. */
+  /** The number of permits of the call's semaphore or read-write lock that the owner holds; undefined if none. */
   permitsOf({ keys }: Call, owner: string): number | undefined {
     const record = holdersOf(keys, this.#after, this.#clock.nowUs()).get(owner);
     return record === undefined ? undefined : Number.parseInt(record, 10);
   }
 
-  /** What the server keeps of the lease of that owner on the lock of those keys, in ms; 0 if it keeps none. */
+  /** The remaining time of the owner's lease on the server, in ms; 0 if there is none. */
   restMs(keys: readonly string[], owner: string): number {
     const [lock = "", , holders = ""] = keys;
     if (/^hf:(?:mutex|election):/.test(lock)) {
@@ -81,26 +81,27 @@ export class Observer {
     return endsAtUs === undefined ? 0 : Math.max(0, (endsAtUs - this.#clock.nowUs()) / 1_000);
   }
 
-  /** Whether anybody does. */
+  /** Whether the lock has a holder. */
   isHeld({ script, keys }: Call): boolean {
     return this.#isThere(keys[script.name.startsWith("permits/") ? 2 : 0]);
   }
 
-  /** To ask for a key that is over removes it: a clock that is set back later does not bring it back. */
+  /** Accessing an expired key removes it, so a clock that is set back later does not restore it. */
   #isThere(key = ""): boolean {
     if (this.#keyspace.pttl(key) !== -2) return true;
     this.#after.delete(key);
     return false;
   }
 
-  /** Who held the lock of that call before and after it. */
+  /** The holder of the call's lock before and after the script. */
   readings({ script, keys }: Call): { readonly before: Reading; readonly after: Reading } {
     if (!script.name.startsWith("permits/"))
       return { before: holderOf(keys, this.#before), after: holderOf(keys, this.#after) };
     const before = holdersOf(keys, this.#before, this.#clock.nowUs());
     const after = holdersOf(keys, this.#after, this.#clock.nowUs());
     const waited = new Set(membersOf(this.#before, keys[4]).keys());
-    // A release finds out that the leases of others are over, and grants what they leave: that is the queue's doing.
+    // A release also reaps expired leases of others and grants their permits, which is an effect of the queue, not of
+    // this call.
     for (const owner of [...after.keys()]) if (!before.has(owner) && waited.has(owner)) after.delete(owner);
     return { before: together(before), after: together(after) };
   }
@@ -115,7 +116,7 @@ function holderOf([lock = ""]: readonly string[], all: Seen): Reading {
   return { owner: key === undefined ? null : String(key.value), endsAtMs: key?.endsAtMs ?? null };
 }
 
-/** Who holds permits by leases that are not over, with the record and the end of each. */
+/** The owners of permits whose leases have not ended, with the record and end of each. */
 function holdersOf([state = "", , holders]: readonly string[], all: Seen, nowUs: number): Map<string, string> {
   const records = pairs(all.get(state)?.value);
   const live = [...membersOf(all, holders)].filter(([owner, endsAtUs]) => records.has(owner) && endsAtUs > nowUs);

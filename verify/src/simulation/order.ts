@@ -1,14 +1,14 @@
 /**
- * X3: who knew that it stood in the queue before another called is granted before it.
+ * X3: a caller that knew that it was queued before another one called is granted before it.
  *
- * The order of grants is that of the tokens, since the server gives both in one step. Whoever may have missed a message
- * or a heartbeat is excused, as is who gave up, and who wanted more permits than there were for a while. Callers of one process that
- * share their claims need no server for their order, so none of them is excused.
+ * Tokens give the order of grants, because the server issues both in one step. Waiters are excused if they may have
+ * missed a message or a heartbeat, if they gave up, or if they wanted more permits than existed for a while. Callers
+ * of one process that share claims are ordered without the server, so they are never excused.
  */
 import type { Attempt } from "./attempt.js";
 import type { Network } from "./messages.js";
 
-/** Whoever has a place in the queue: one caller, or a claim that several share. */
+/** An entry in the queue: one caller, or a claim that several callers share. */
 export type Queued = Pick<Attempt, "process" | "lockName" | "callMs" | "operation"> & {
   readonly session: Pick<Attempt["session"], "id">;
 };
@@ -19,7 +19,7 @@ interface Waiter {
   isExcused: boolean;
 }
 
-/** See the file header. */
+/** Checks the order of grants. */
 export class FifoOrder {
   readonly #waiters = new Map<number, Waiter>();
   readonly #granted: { readonly attempt: Queued; readonly token: number }[] = [];
@@ -28,7 +28,7 @@ export class FifoOrder {
     this.#waiters.set(attempt.session.id, { attempt, enqueuedMs: Infinity, isExcused: false });
   }
 
-  /** Its process was told that it waits. @returns who, if it is the first time */
+  /** Records that a process was told that it waits. @returns the entry, the first time */
   enqueued(session: number, atMs: number): Queued | undefined {
     const waiter = this.#waiters.get(session);
     if (waiter === undefined || waiter.enqueuedMs <= atMs) return undefined;
@@ -41,9 +41,9 @@ export class FifoOrder {
   }
 
   /**
-   * The server may have taken these waiters out of the queue, or they may have missed their grants.
+   * Excuses waiters that the server may have removed from the queue, or that may have missed their grants.
    *
-   * @returns who was not excused before
+   * @returns the waiters that were not excused before
    */
   excuse(isMeant: (waiter: Queued) => boolean): Queued[] {
     const excused = [...this.#waiters.values()].filter(({ attempt, isExcused }) => !isExcused && isMeant(attempt));
@@ -51,7 +51,7 @@ export class FifoOrder {
     return excused.map(({ attempt }) => attempt);
   }
 
-  /** @returns who came later and was granted earlier, in words */
+  /** @returns descriptions of callers that came later and were granted earlier */
   granted(attempt: Queued, token: number, network: Network): string[] {
     const waiter = this.#waiters.get(attempt.session.id);
     this.#waiters.delete(attempt.session.id);
@@ -72,14 +72,15 @@ export class FifoOrder {
   }
 }
 
-/** X3 among the callers of a crowd, whichever claims they are served by. */
+/** X3 among the callers of a crowd, whatever claims serve them. */
 export class CrowdOrder {
   readonly #granted: Attempt[] = [];
 
-  /** @returns who called later and was granted earlier, in words */
+  /** @returns descriptions of callers that called later and were granted earlier */
   granted(attempt: Attempt): string[] {
     const { process, session, lockName, callMs } = attempt;
-    // What a session does later, such as to wait for a condition, stands in another line; and a single try in none.
+    // Later operations of a session, such as waiting for a condition, use another queue, and a single attempt uses
+    // none.
     if (session.isTry || this.#granted.some((other) => other.session === session)) return [];
     const passed = this.#granted.filter(
       (other) =>

@@ -1,11 +1,11 @@
 /**
- * L4 where requests were lost: a place in a queue goes with the wait that it was taken for.
+ * L4 with lost requests: a queue place is removed when its wait ends.
  *
- * Who gives up says so until it is answered, every 10 s at the latest, and for a minute at least. So no longer than that
- * after the last fault no place is left of a wait that has ended, but for one case that is documented: a request
- * that came after the last word of its caller took a place again. That one is passed on at its turn, or goes with
- * its queue. Who has its lease asks no more, and has nothing to say in the end if it exports the lease or lets it run out;
- * so what it had asked for before it had the lease came late as well.
+ * A caller that gives up resends its leave request until it gets a reply, at least every 10 s and for at least a
+ * minute. So soon after the last fault, no ended wait has a place any more. There is one documented exception: a
+ * request that arrives after the last leave request of its caller adds a place again, which is passed on at its turn
+ * or removed with its queue. A caller that has its lease sends no leave request, and if it exports the lease or lets
+ * it expire, nothing removes the places of its earlier requests, so these count as late as well.
  */
 import { labelOf } from "./crowds.js";
 import type { Call } from "./network.js";
@@ -13,34 +13,34 @@ import { labelIn } from "./owners.js";
 import type { SimulatedProcess } from "./process.js";
 import type { World } from "./world.js";
 
-/** The longest pause between two leave requests, by the slowest clock, plus the round trip of the last one. */
+/** The longest pause between two leave requests, with the slowest clock, plus the round trip of the last one. */
 const LEAVE_MS = 10_000 * 1.0092 + 100;
 
-/** How long a word to leave is under way where nothing is lost, and how often that is looked at. */
+/** How long a leave request takes without faults, and how often places are checked. */
 const TRIP_MS = 60;
 const LOOK_MS = 250;
 
 const ASKS = /\/acquire$/;
 const LEAVES = /\/(?:leave|release|resign)$/;
-/** The others end a lease, and take nobody out of a queue. */
+/** The scripts that remove a queue place. The others end a lease. */
 const TAKES_OUT = /\/leave$/;
 
 interface Claim {
-  /** Whether it was claimed after its caller had left; a server that was frozen does both at one instant. */
+  /** Whether the place was requested after its caller had left. A frozen server runs both requests at one instant. */
   isTakenLate: boolean;
-  /** When the acquire was sent that came last. */
+  /** When the last acquire that arrived was sent. */
   sentMs: number;
   leftMs: number;
 }
 
 const NEVER = { isTakenLate: false, sentMs: -Infinity, leftMs: -Infinity };
 
-/** See the file header. */
+/** Checks queue places. */
 export class Places {
   readonly #world: World;
   readonly #claims = new Map<string, Claim>();
 
-  /** Looks once, when nothing has gone wrong for long enough; and now and then, where nothing goes wrong at all. */
+  /** Checks once after a long enough time without faults, and periodically in runs without any faults. */
   constructor(world: World) {
     this.#world = world;
     const { calmFromMs, commandTimeoutMs, faults } = world.setup;
@@ -51,7 +51,7 @@ export class Places {
     world.plan(lastMs, "look for places left over", () => this.#look(0));
   }
 
-  /** A script has run. */
+  /** Records a script. */
   ran(_: SimulatedProcess, { script, args, calledMs }: Call): void {
     const place = script.args.findIndex((name) => name === "owner" || name === "owners");
     if (place < 0) return;
@@ -67,7 +67,7 @@ export class Places {
 
   #look(leewayMs: number): void {
     const { judge, keyspace, recorder, setup } = this.#world;
-    // A server that comes back with what it knew before may bring back a place that had been given up.
+    // A server that restarts with an older state may restore a removed place.
     if (setup.faults.some((fault) => fault.what === "restart-server" && fault.keeps !== "all")) return;
     const waiting = new Set(judge.open.map(({ session }) => labelOf(session)));
     const recentMs = this.#world.nowMs - leewayMs;

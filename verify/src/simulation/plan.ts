@@ -1,7 +1,7 @@
 /**
- * What a run is made of: a list of sessions and a list of faults, all drawn from the seed before it starts.
+ * The plan of a run: lists of sessions and faults, all drawn from the seed before it starts.
  *
- * Whatever is left out of the lists leaves the rest as it is, and that is how a failing run is made smaller.
+ * Removing an entry does not change the others, which is how failing runs are reduced.
  */
 import { crowdsOf } from "./crowds.js";
 import { drawnSince } from "./drawn-since.js";
@@ -19,15 +19,15 @@ export type { Session } from "./session.js";
 /**
  * Which faults may occur.
  *
- * - `none`: none at all
- * - `promised`: those under which everything is promised
- * - `forgets`: also a server that restarts with less than it knew (assumption A3)
+ * - `none`: no faults
+ * - `promised`: faults under which all guarantees hold
+ * - `forgets`: also a server that restarts with an older state or none (assumption A3)
  * - `clock-forward`: also a server clock that is set forward (assumption A2)
- * - `stalls`: only processes that stand still or are deaf, most of them when they have just been granted something
+ * - `stalls`: only processes that freeze or receive no messages, mostly right after a grant
  */
 export type Profile = "none" | "promised" | "forgets" | "clock-forward" | "stalls";
 
-/** One run. */
+/** The plan of a run. */
 export interface Plan {
   readonly seed: number;
   readonly kind: string;
@@ -36,15 +36,15 @@ export interface Plan {
   readonly commandTimeoutMs: number;
   /** How long a grant by message lasts until it is confirmed. */
   readonly handOffMs: number;
-  /** A process of protocol 0, which knows of no hand-off; absent where all are of today. */
+  /** The index of a process with protocol 0, which has no hand-off; absent if all use the present protocol. */
   readonly oldProcess?: number;
-  /** What processes set for requests of `holdfast/web-locks`, which take no such options; absent where there are none. */
+  /** Options for requests of `holdfast/web-locks`, which have no such options themselves; absent if there are none. */
   readonly requests?: { readonly leaseMs: number; readonly renew: boolean };
   readonly sessions: readonly Session[];
   readonly faults: readonly FaultEvent[];
-  /** From here on nothing goes wrong any more. */
+  /** When the fault-free phase begins. */
   readonly calmFromMs: number;
-  /** When all is over that goes wrong besides `faults`; absent if nothing does. */
+  /** When all faults other than `faults` have ended; absent if there are none. */
   readonly strikesEndMs?: number;
 }
 
@@ -54,7 +54,7 @@ const LATE_MS = 4_000;
 const LEASES = [100, 250, 500, 1_000, 1_000, 2_000, 3_000] as const;
 const WAITS = [50, 300, 1_000, 3_000, 8_000, Infinity] as const;
 
-/** The run of a seed. */
+/** The plan for a seed. */
 export function planOf(seed: number, kind: string, profile: Profile): Plan {
   const random = new Random(seed);
   const processCount = random.whole(2, 4);
@@ -83,7 +83,7 @@ export function planOf(seed: number, kind: string, profile: Profile): Plan {
   };
 }
 
-/** The same run with only those sessions and faults. */
+/** The same plan with only those sessions and faults. */
 export function reduced(plan: Plan, ids: ReadonlySet<number>): Plan {
   return {
     ...plan,
@@ -99,7 +99,7 @@ function drawSession(random: Random, ids: { next: number }, processCount: number
     id: ids.next,
     process: random.whole(0, processCount - 1),
     lock: random.whole(0, lockCount - 1),
-    // Half of them come at the same time, so that queues form.
+    // Half of the sessions begin at about the same time, so that queues form.
     atMs: random.chance(0.5) ? random.whole(0, 300) : random.whole(0, SESSIONS_END_MS),
     isTry: random.chance(0.2),
     waitMs: random.pick(WAITS),

@@ -1,31 +1,31 @@
-/** One simulated process: its clocks, its timers, its event loop, and whether it runs at all. */
+/** A simulated process: its clocks, timers and event loop, and whether it runs. */
 import type { Runtime, Timer } from "holdfast/simulation";
 import type { Event } from "./agenda.js";
 import type { Random } from "./random.js";
 
-/** What a process needs of the world. */
+/** What a process needs from the world. */
 export interface Host {
   readonly nowMs: number;
   plan(atMs: number, what: string, happen: () => void): Event;
   trace(text: string): void;
-  /** The process runs something. */
+  /** Called when the process runs something. */
   turned(process: SimulatedProcess): void;
 }
 
 /** How the clocks of a process run, relative to true time. */
 export interface Clocks {
-  /** Milliseconds of both clocks per true millisecond, to begin with. */
+  /** The initial rate of both clocks, in milliseconds per true millisecond. */
   readonly rate: number;
-  /** The slowest that they ever go. */
+  /** The slowest rate that they ever have. */
   readonly slowestRate: number;
   readonly wallStartMs: number;
   readonly monotonicStartMs: number;
 }
 
-/** How long past its time a timer may fire on a loop that is not busy, in ms. */
+/** How late a timer may fire on an idle event loop, in ms. */
 export const TIMER_LATE_MS = 3;
 
-/** See the file header. One object is one incarnation: who is killed does not come back, another one starts. */
+/** One incarnation of a process. After a kill, another object continues. */
 export class SimulatedProcess {
   readonly name: string;
   readonly incarnation: number;
@@ -44,16 +44,16 @@ export class SimulatedProcess {
   #clientCount = 0;
   #suspendedSinceMs: number | undefined;
 
-  /** It was killed. */
+  /** Whether it was killed. */
   isDead = false;
-  /** It stands still, and what comes for it waits. */
+  /** Whether it is frozen. Events for it wait. */
   isFrozen = false;
-  /** When its two clocks last came apart, by a step or because it was suspended. */
+  /** When its two clocks last diverged, by a step or a suspension. */
   partedAtMs: number = -Infinity;
   #suspendedAtMs = -Infinity;
   #steppedBackAtMs = -Infinity;
 
-  /** When it last ran on after it stood still. */
+  /** When it last resumed after a freeze. */
   resumedAtMs: number = -Infinity;
 
   constructor(host: Host, name: string, incarnation: number, clocks: Clocks, random: Random) {
@@ -72,23 +72,23 @@ export class SimulatedProcess {
     };
   }
 
-  /** How many timers are running. */
+  /** The number of active timers. */
   get timerCount(): number {
     return this.#timers.size;
   }
 
-  /** By its own monotonic clock. */
+  /** The time on its own monotonic clock. */
   monotonicMs(): number {
     const trueMs = this.#suspendedSinceMs ?? this.#host.nowMs;
     return this.#clocks.monotonicStartMs + (trueMs - this.#suspendedMs) * this.#rate + this.#gainedMs;
   }
 
-  /** True milliseconds that pass at most while the process sees so many pass. */
+  /** The most true milliseconds that may pass while the process measures `ms`. */
   longestTrueMs(ms: number): number {
     return ms / this.#clocks.slowestRate;
   }
 
-  /** Runs `task` in this process, at once or as soon as it runs on; never, if it is dead. */
+  /** Runs `task` in this process: immediately, or when it resumes; never if it is dead. */
   enter(task: () => void): void {
     if (this.isDead) return;
     if (this.isFrozen || this.#held.length > 0) this.#held.push(task);
@@ -98,7 +98,7 @@ export class SimulatedProcess {
     }
   }
 
-  /** As the timer of the runtime, with a name for the trace. */
+  /** Same as the timer of the runtime, with a name for the trace. */
   startTimer(callback: () => void, delayMs: number, what: string): Timer {
     const key = {};
     const dueMs = this.monotonicMs() + Math.max(1, Math.ceil(Math.min(delayMs, 1e12)));
@@ -128,12 +128,12 @@ export class SimulatedProcess {
     };
   }
 
-  /** Lets time pass in this process. Never resolves if it dies meanwhile. */
+  /** Waits in this process. Never resolves if it is killed in the meantime. */
   sleep(delayMs: number): Promise<void> {
     return new Promise((resolve) => this.startTimer(resolve, delayMs, "program"));
   }
 
-  /** It stands still. With `suspended` its monotonic clock does too. */
+  /** Freezes it. With `suspended`, its monotonic clock stops too. */
   freeze(suspended: boolean): void {
     if (this.isDead || this.isFrozen) return;
     this.isFrozen = true;
@@ -156,14 +156,14 @@ export class SimulatedProcess {
     this.#runHeld();
   }
 
-  /** It is gone, with its timers. */
+  /** Kills it and its timers. */
   kill(): void {
     this.isDead = true;
     this.#timers.clear();
     this.#held.length = 0;
   }
 
-  /** Both clocks go at another rate from now on. What they show does not jump. */
+  /** Changes the rate of both clocks, without a jump. */
   setRate(rate: number): void {
     const [monotonicMs, wallMs] = [this.monotonicMs(), this.#wallMs()];
     this.#rate = rate;
@@ -172,7 +172,7 @@ export class SimulatedProcess {
     for (const planAnew of [...this.#timers.values()]) planAnew();
   }
 
-  /** Sets its wall clock. */
+  /** Steps its wall clock. */
   stepWall(byMs: number): void {
     this.#wallStepMs += byMs;
     if (byMs < 0) this.#steppedBackAtMs = this.#host.nowMs;
@@ -180,9 +180,9 @@ export class SimulatedProcess {
   }
 
   /**
-   * Whether both clocks may be behind for one lease: one stood still and the other was set back within its time.
+   * Whether both clocks may be behind for one lease: one was stopped and the other was set back within its time.
    *
-   * @param withinMs  longest lease
+   * @param withinMs  the longest lease
    */
   mayLag(withinMs: number): boolean {
     const suspendedAtMs = this.#suspendedSinceMs === undefined ? this.#suspendedAtMs : this.#host.nowMs;

@@ -1,4 +1,4 @@
-/** Sessions that begin, and whether they come to an end once nothing goes wrong any more. */
+/** Starts sessions, and checks that they end in the fault-free phase. */
 import { kindOf } from "./kinds/table.js";
 import { RECHECK_MS } from "./kinds/told.js";
 import type { Session } from "./plan.js";
@@ -6,12 +6,12 @@ import type { Random } from "./random.js";
 import type { Kind, Scene } from "./scene.js";
 import type { World } from "./world.js";
 
-/** When a waiter of protocol 0 asks again. */
+/** The polling interval of a waiter of protocol 0. */
 const OLD_RECHECK_MS = 5_100;
-/** Longer than anything can take that ends by itself. */
+/** Longer than anything that ends by itself can take. */
 export const CALM_MS = 120_000;
 
-/** The session begins in its process, if that lives. */
+/** Starts the session if its process is alive. */
 export function begin(
   world: World,
   session: Session,
@@ -27,10 +27,10 @@ export function begin(
 }
 
 /**
- * L2 and L3: in calm weather somebody comes to an end within a lease (or the patience of those who wait for more to come) and a
- * re-check, as long as anybody waits.
+ * L2 and L3: in the fault-free phase, as long as there are waiters, some caller finishes within a lease (or the
+ * patience of a kind that waits for more callers) plus a polling interval.
  *
- * @param quietMs  how long servers may grant nothing, besides
+ * @param quietMs  how long servers may additionally make no grants
  */
 export function watchProgress(world: World, quietMs = 0): void {
   const longestMs = Math.max(

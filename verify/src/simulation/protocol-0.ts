@@ -1,9 +1,8 @@
 /**
- * The library as it was before grants by message had to be confirmed, for a process among others of today.
+ * The library from before grants by message had to be confirmed, for one process among others of the present version.
  *
- * The build that is kept in `verify/baseline`, with its own scripts and its own reckoning of leases. It shares the
- * errors of the present
- * build, which have not changed, so that whoever tells one from another need not know two.
+ * It is the build in `verify/baseline`, with its own scripts and lease computation. It shares the error classes of
+ * the present build, which have not changed, so that checks need only one set of classes.
  */
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -17,12 +16,12 @@ import { Random } from "./random.js";
 
 type Create = typeof createHoldfastOn;
 
-/** Where the old modules find the errors of this program, whichever way it was loaded. */
+/** Where the old modules find the error classes of this program, however it was loaded. */
 const ERRORS = Symbol.for("holdfast-verify.errors");
 const ARCHIVE = fileURLToPath(new URL("../../baseline/holdfast-protocol-0.tgz", import.meta.url));
-/** In the upper half of what a seed is made of, where nothing else is drawn from. */
+/** The random stream: in the upper half of the seed space, which nothing else uses. */
 const STREAM = 29 * 4_294_967_296;
-/** Kinds of locks that are handed over, and of which the judges need not know where the old scripts have their keys. */
+/** Kinds of locks with hand-over for which the judges need not know the old scripts' keys. */
 const KINDS: ReadonlySet<string> = new Set([
   "mutex",
   "reentrant-mutex",
@@ -35,27 +34,27 @@ const KINDS: ReadonlySet<string> = new Set([
 let loaded: Promise<Create> | undefined;
 let create: Create | undefined;
 
-/** Which process of a run is of old; undefined for most runs. */
+/** The index of the old process of a run; undefined for most runs. */
 export function oldProcessOf(seed: number, kind: string, processCount: number): number | undefined {
   const random = new Random(seed + STREAM);
   return KINDS.has(kind) && random.chance(0.12) ? random.whole(0, processCount - 1) : undefined;
 }
 
 /**
- * Whether that property is judged in a history with processes of both versions. The sweeps do not know how late an old
- * process asks.
+ * Whether a property is judged in a history with both versions. The sweeps do not know the polling interval of old
+ * processes.
  */
 export function isPromisedBeside(property: string): boolean {
   return !/^L[1236]$/.test(property);
 }
 
-/** Unpacks and loads it, once. */
+/** Unpacks and loads the build once. */
 export async function loadProtocol0(): Promise<void> {
   loaded ??= unpack();
   create = await loaded;
 }
 
-/** As `createHoldfastOn`, after `loadProtocol0`. */
+/** Same as `createHoldfastOn`. Call `loadProtocol0` first. */
 export function createProtocol0(...options: Parameters<Create>): ReturnType<Create> {
   if (create === undefined) throw new Error("the build of protocol 0 is not loaded");
   return create(options[0], options[1]);

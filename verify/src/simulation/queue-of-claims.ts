@@ -1,4 +1,7 @@
-/** A history as the queue of the server sees it, where callers share claims: a claim waits once, for all of them. */
+/**
+ * Converts a history with shared claims to the server's view of the queue: each claim waits once for all of its
+ * callers.
+ */
 import type { Enqueued, History, Missed, Operation } from "../history/index.js";
 import { claimOf, nameOfLease, turnOf } from "../history/lease-names.js";
 import { isOfCrowd } from "./crowds.js";
@@ -7,8 +10,9 @@ import type { SharedClaim } from "./shared-claims.js";
 type Shared = ReadonlyMap<string, SharedClaim>;
 
 /**
- * One acquire for each claim that was granted, called when the claim was sent, and the release that gave it back to the
- * server. Callers of a crowd that were not granted anything are left out: their claim waits on, or was taken back.
+ * Gives each granted claim one acquire, called when the claim was sent, and the release that returned it to the
+ * server. Callers of a crowd that were not granted anything are left out: their claim continues to wait, or was
+ * withdrawn.
  */
 export function claimsAsWaiters(history: History, shared: Shared): History {
   if (shared.size === 0) return history;
@@ -30,7 +34,7 @@ export function claimsAsWaiters(history: History, shared: Shared): History {
   return { ...history, operations, enqueued, missed };
 }
 
-/** With the length that the lease on the server may have at most, for each lease that was handed on. */
+/** Adds the longest possible lease on the server to each lease that was handed on. */
 export function withServerLeases(history: History, shared: Shared): History {
   if (shared.size === 0) return history;
   const operations = history.operations.map((operation) => {
@@ -40,7 +44,7 @@ export function withServerLeases(history: History, shared: Shared): History {
   return { ...history, operations };
 }
 
-/** Each handed-over lease counts as called no sooner than its predecessor began, so that the search can end. */
+/** Makes each handed-on lease start no earlier than its predecessor, so that the search finishes. */
 export function inTheirTurns(operations: readonly Operation[]): readonly Operation[] {
   const isLater = (operation: Operation): boolean => operation.verb === "acquire" && turnOf(operation) > 0;
   if (!operations.some(isLater)) return operations;
@@ -48,7 +52,7 @@ export function inTheirTurns(operations: readonly Operation[]): readonly Operati
   return operations.map((operation) => {
     if (!isLater(operation)) return operation;
     const beforeMs = begunMs.get(nameOfLease(claimOf(operation), turnOf(operation) - 1)) ?? operation.callMs;
-    // What was granted before a history is cut short may have no return in it.
+    // In a history that was cut, the release of an earlier lease may be missing.
     return Number.isFinite(beforeMs) ? { ...operation, callMs: Math.max(operation.callMs, beforeMs) } : operation;
   });
 }

@@ -1,4 +1,4 @@
-/** Tracks who waits in which queue, as callers see it, for the history, and checks X3 during the run. */
+/** Tracks the queues as callers see them, for the history, and checks X3 during the run. */
 import type { Attempt } from "./attempt.js";
 import { isOfCrowd } from "./crowds.js";
 import type { Network } from "./messages.js";
@@ -9,7 +9,7 @@ import type { SimulatedProcess } from "./process.js";
 import type { Recorder } from "./recorder.js";
 import { type Beginning, SharedClaims } from "./shared-claims.js";
 
-/** What it needs of the judge. */
+/** What it needs from the judge. */
 interface Bench {
   readonly network: Network;
   readonly recorder: Recorder;
@@ -17,7 +17,7 @@ interface Bench {
   decided(property: string): void;
 }
 
-/** See the file header. */
+/** Tracks queues. */
 export class QueueWatch {
   readonly shared: SharedClaims;
   readonly #bench: Bench;
@@ -34,30 +34,30 @@ export class QueueWatch {
     );
   }
 
-  /** Somebody calls. Of a crowd the claims have a place in the queue, and those who share them stand in a line of their own. */
+  /** Records a call. For a crowd, the claims are in the queue, and their callers have a separate order. */
   called(attempt: Attempt): void {
     if (attempt.session.crowd === undefined && attempt.session.way !== "steal") this.#order.called(attempt);
   }
 
-  /** A process sends a request. */
+  /** Records that a process sends a request. */
   sent(process: SimulatedProcess, call: Call): void {
     const claim = this.shared.sent(process, call, this.#now());
     if (claim !== undefined) this.#order.called(claim.queued);
   }
 
-  /** The call ended without a grant. */
+  /** Records that a call ended without a grant. */
   gaveUp(attempt: Attempt): void {
     this.#order.gaveUp(attempt);
   }
 
-  /** A call ended with a lease. @returns how many its claim had before */
+  /** Records that a call ended with a lease. @returns how many leases its claim had before */
   granted(attempt: Attempt, lease: Beginning, tokenOfCall: number): number {
     const turn = this.shared.began(lease);
     if (attempt.session.crowd !== undefined)
       for (const passed of this.#crowds.granted(attempt)) this.#bench.violated("X3", passed);
     const queued: Queued | undefined =
       attempt.session.crowd === undefined ? attempt : this.shared.all.get(lease.owner)?.queued;
-    // A steal waits for nobody, and passes everybody.
+    // A steal does not wait, and may overtake everyone.
     if (attempt.session.way === "steal") return turn;
     if (attempt.lockName !== lease.lockName || queued === undefined || turn > 0) return turn;
     for (const passed of this.#order.granted(queued, tokenOfCall, this.#bench.network))
@@ -65,7 +65,7 @@ export class QueueWatch {
     return turn;
   }
 
-  /** A request of this owner stands in the queue, and its process knows. @returns whether that is known of the owner */
+  /** Records that a request of this owner is queued and its process knows. @returns whether the owner is known */
   enqueued(owner: string): boolean {
     const { recorder } = this.#bench;
     const claim = this.shared.all.get(owner);
@@ -78,24 +78,24 @@ export class QueueWatch {
     const session = /^s(\d+)$/.exec(label)?.[1];
     if (session === undefined) return isOfCrowd(label);
     const operation = this.#order.enqueued(Number(session), this.#now())?.operation;
-    // A caller that asks for several locks together queues for one after the other.
+    // A caller of several locks queues for one after another.
     if (operation === undefined || operation.lockName.includes(",")) return true;
     const { lockName, id: operationId } = operation;
     recorder.add({ type: "enqueued", atMs: this.#now(), lockName, operationId });
     return true;
   }
 
-  /** What the process was to hear may not have reached it: its waiters may be passed. */
+  /** The process may have missed messages, so its waiters may be overtaken. */
   deafened(process: SimulatedProcess): void {
     this.#excuse((waiter) => waiter.process === process);
   }
 
-  /** The server has taken the claims of that process out of a queue, and told it: it queues again, behind others. */
+  /** The server has removed the claims of that process from a queue and told it; it queues again behind others. */
   lostPlaces(process: SimulatedProcess, lockName: string): void {
     this.#excuse((waiter) => waiter.process === process && waiter.lockName === lockName);
   }
 
-  /** A request was carried out. */
+  /** Records that a request was executed. */
   ran({ script, keys, args }: Call): void {
     if (script.name !== "permits/resize") return;
     const size = Number(args[script.args.indexOf("size")]);

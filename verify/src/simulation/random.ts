@@ -1,8 +1,8 @@
 /**
- * Chance from a seed: the same seed, the same run, on any machine and any version of Node.
+ * Pseudorandom numbers: the same seed gives the same run on every machine and version of Node.
  *
- * The generator is Marsaglia's xorshift with 128 bits of state, filled by a Weyl sequence that is mixed well, so
- * that neighboring seeds have nothing in common.
+ * The generator is Marsaglia's xorshift with 128 bits of state, initialized by a well-mixed Weyl sequence, so that
+ * neighboring seeds are unrelated.
  */
 export class Random {
   #a: number;
@@ -10,7 +10,7 @@ export class Random {
   #c: number;
   #d: number;
 
-  /** @param seed  any whole number; its lower 53 bits count */
+  /** @param seed  any whole number; only its lower 53 bits are used */
   constructor(seed: number) {
     let weyl = (seed >>> 0) ^ Math.imul(Math.floor(seed / 4_294_967_296), 0x85eb_ca6b);
     const next = (): number => {
@@ -25,7 +25,7 @@ export class Random {
     this.#d = next() | 1;
   }
 
-  /** From 0 up to, and without, 1. */
+  /** A number from 0 up to, but not including, 1. */
   next(): number {
     let mixed = this.#d;
     const front = this.#a;
@@ -43,24 +43,24 @@ export class Random {
     return min + Math.floor(this.next() * (max - min + 1));
   }
 
-  /** Any number from `min` to `max`. */
+  /** A number from `min` to `max`. */
   between(min: number, max: number): number {
     return min + this.next() * (max - min);
   }
 
-  /** True that often. */
+  /** True with that probability. */
   chance(probability: number): boolean {
     return this.next() < probability;
   }
 
-  /** One of them. @throws RangeError  there is none */
+  /** A random item. @throws RangeError  the list is empty */
   pick<Item>(items: readonly Item[]): Item {
     const item = items[this.whole(0, items.length - 1)];
     if (item === undefined) throw new RangeError("nothing to pick from");
     return item;
   }
 
-  /** A generator of its own, so that what one part draws does not change what another part gets. */
+  /** An independent generator, so that draws of one part do not affect those of another. */
   fork(): Random {
     return new Random(this.whole(0, 0x7fff_ffff) * 65_536 + this.whole(0, 65_535));
   }

@@ -1,8 +1,8 @@
 /**
- * Writes down what happens in a run, in the records that fault runs leave too, so that the same judges read them.
+ * Records a run in the same format as fault runs, so that the same judges read it.
  *
- * Calls are recorded where the program makes them; extensions where they are sent, since most are renewals that no
- * program asks for. True time is the only clock of the record.
+ * Calls are recorded where the program makes them; extensions where they are sent, because most are automatic
+ * renewals. All times are true time.
  */
 
 import type { Reply } from "holdfast";
@@ -18,26 +18,26 @@ import type { SimulatedProcess } from "./process.js";
 import { type ServerGrant, ServerTruth } from "./server-truth.js";
 import type { Witness } from "./witness.js";
 
-/** Kinds of the simulation whose locks are, on the server, of another kind. */
+/** Kinds of the simulation whose locks are of another kind on the server. */
 const KIND_OF: ReadonlyMap<string, Kind> = new Map([["condition", "mutex"]]);
 
 const EXTENDS: ReadonlySet<string> = new Set(["mutex/extend", "election/extend", "permits/extend", "permits/confirm"]);
 
-/** Whose leases a request extends, and for how long. */
+/** The owners whose leases a request extends, and the new length. */
 function extensionsOf({ script, args }: Call): { readonly owner: string; readonly leaseMs: number }[] {
   if (script.name !== "permits/confirm") return [{ owner: String(args[0]), leaseMs: Number(args[2]) }];
   const words = String(args[0]).split(" ");
   return words.flatMap((owner, at) => (at % 3 === 0 ? [{ owner, leaseMs: Number(words[at + 2]) }] : []));
 }
 
-/** Which of them an answer says were extended. */
+/** Which of these owners a reply reports as extended. */
 function extendedBy(outcome: string | undefined, reply: Reply): (place: number) => boolean {
   if (outcome !== "confirmed" || typeof reply === "number") return () => outcome === "extended";
   const refused = new Set(reply.slice(1).map(Number));
   return (place) => !refused.has(place + 1);
 }
 
-/** See the file header. */
+/** Records a run. */
 export class Recorder {
   readonly truth: ServerTruth = new ServerTruth();
   /** Reads the server around each script; undefined if it is not read. */
@@ -49,14 +49,14 @@ export class Recorder {
   readonly #operations: Draft[] = [];
   readonly #extensions = new Map<Call, Draft[]>();
   readonly #leaseOf = new Map<string, number>();
-  /** The first that an owner had. */
+  /** The first lease of each owner. */
   readonly #firstLeaseOf = new Map<string, number>();
   readonly #hadLeaseMs = new Map<string, number>();
-  /** Under which name the lease goes that an owner has now: see shared-claims.ts. */
+  /** The recorded name of each owner's current lease; see shared-claims.ts. */
   readonly #nameOf = new Map<string, string>();
-  /** What was given back, by whom, and how sure that is. */
+  /** Which claims were released, by which request, and how certain that is. */
   readonly #givingBack = new GivingBack();
-  /** Owners that go on with the grant of another. */
+  /** Owners that continue the grant of another owner. */
   readonly #adopted = new Set<string>();
   readonly #adoptedPermits = new Map<string, number>();
   #ids = 0;
@@ -68,7 +68,7 @@ export class Recorder {
     this.#now = now;
   }
 
-  /** A call begins. Until `ended` is called, its outcome is unknown. */
+  /** Records the start of a call. Its outcome is unknown until `ended`. */
   called({ process, lockName, verb, args = {}, owner, leaseId }: About): Draft {
     this.#ids += 1;
     const draft: Draft = {
@@ -92,14 +92,14 @@ export class Recorder {
     return draft;
   }
 
-  /** The call returned. */
+  /** Records the return of a call. */
   ended(draft: Draft, outcome: Outcome, refusal?: Refusal): void {
     draft.returnMs = this.#now();
     draft.outcome = outcome;
     if (refusal !== undefined) draft.refusal = refusal;
   }
 
-  /** One more operation like it, on one of the locks that it was about. */
+  /** Adds a similar operation on one of the locks of a call. */
   copied(draft: Draft, lockName: string): Draft {
     this.#ids += 1;
     const copy = { ...draft, id: this.#ids, leaseId: this.#ids, lockName };
@@ -108,9 +108,9 @@ export class Recorder {
   }
 
   /**
-   * The acquire returned with a lease.
+   * Records that an acquire returned with a lease.
    *
-   * @param token  null if it goes on with the grant of another
+   * @param token  null if it continues the grant of another owner
    * @param turn   how many leases its claim had before, if callers share it
    */
   granted(draft: Draft, owner: string, token: number | null, turn: number): void {
@@ -119,7 +119,7 @@ export class Recorder {
     draft.token = token;
     this.#nameOf.set(owner, draft.owner);
     if (turn > 0) {
-      // The lease on the server runs already.
+      // The lease already exists on the server.
       const { leaseMs: _, ...args } = draft.args;
       draft.args = args;
     }
@@ -129,13 +129,16 @@ export class Recorder {
     if (token === null) this.#adopted.add(owner);
   }
 
-  /** Its lease began although a forced release had begun, so no caller relies on it. */
+  /** Records that a lease began although a forced release had begun, so its caller does not rely on it. */
   taken({ lockName, owner, id }: Draft, process: SimulatedProcess, atMs: number): void {
     const force = this.called({ process, lockName, verb: "force-release", owner, leaseId: id });
     force.callMs = atMs;
   }
 
-  /** A steal by that process has ended the hold of that owner on the server, just now. A lease that begins later: see `taken`. */
+  /**
+   * Records that a steal by that process has just ended the owner's hold on the server. For a lease that begins
+   * later, see `taken`.
+   */
   stolen(owner: string, process: SimulatedProcess, lockName: string): void {
     const leaseId = this.#leaseOf.get(owner);
     if (leaseId === undefined) return;
@@ -149,9 +152,9 @@ export class Recorder {
     this.ended(force, "ok");
   }
 
-  /** How long the server may keep a lease from now on, at most. */
+  /** The longest time that the server may keep a lease from now on. */
   longestMs(draft: Draft): number {
-    // A lease that was passed on keeps the requests of the first lease of its claim and of all later ones.
+    // A lease that was handed on is affected by the requests for all leases of its claim.
     const asked = this.#operations.filter(
       (other) => (other.verb === "extend" || other.verb === "acquire") && claimOf(other) === claimOf(draft),
     );
@@ -163,19 +166,19 @@ export class Recorder {
     return this.#hadLeaseMs.get(owner);
   }
 
-  /** Anything else that happened. */
+  /** Adds any other record. */
   add(record: HistoryRecord): void {
     this.#records.push(record);
   }
 
-  /** Names of the processes that were killed. */
+  /** Names of the killed processes. */
   killed(): string[] {
     return this.#records.flatMap((record) =>
       record.type === "fault" && record.id.startsWith("kill-") ? [record.target] : [],
     );
   }
 
-  /** A process has sent a request. */
+  /** Records that a process has sent a request. */
   sent(process: SimulatedProcess, call: Call): void {
     this.truth.sent(process, call, this.#now());
     if (this.#givingBack.isFirst(call)) this.#givenBack(process, call);
@@ -193,12 +196,12 @@ export class Recorder {
     this.#extensions.set(call, drafts);
   }
 
-  /** Whether its process has sent a request that gives it back. */
+  /** Whether its process has sent a request to release it. */
   isGivenBack(owner: string): boolean {
     return this.#givingBack.wasSent(owner);
   }
 
-  /** The library gives a claim back by itself too, as when its lease was lost. */
+  /** Records releases that the library sends by itself, as after a loss. */
   #givenBack(process: SimulatedProcess, call: Call): void {
     const owner = ownerOf(call);
     // Not attributed to a lease, because callers rely on what the library reported, not on what it sent.
@@ -208,7 +211,7 @@ export class Recorder {
       this.#operations.pop();
   }
 
-  /** The server has carried it out, perhaps not for the first time. */
+  /** Records that the server has executed a request, possibly again. */
   ran(process: SimulatedProcess, call: Call, reply: Reply): void {
     const outcome = outcomeOf(call.script.replies, reply);
     this.witness?.ran(process, call, outcome);
@@ -226,13 +229,13 @@ export class Recorder {
   #extended(draft: Draft): void {
     if (draft.returnMs === Number.POSITIVE_INFINITY) {
       draft.deliveredMs = this.#now();
-      // Its claim may have been handed on since it was sent, and it is the lease of who has it now that goes on.
+      // Its claim may have been handed on since then, so the extension affects the current lease.
       const owner = claimOf(draft);
       draft.owner = this.#nameOf.get(owner) ?? draft.owner;
       draft.leaseId = this.#leaseOf.get(owner) ?? draft.leaseId;
       return;
     }
-    // A copy that arrives after the answer starts the lease again, unnoticed.
+    // A copy that arrives after the reply restarts the lease without the caller's knowledge.
     this.#ids += 1;
     const again = { ...draft, id: this.#ids, deliveredMs: this.#now(), outcome: "info" as const };
     again.returnMs = Number.POSITIVE_INFINITY;
@@ -240,19 +243,19 @@ export class Recorder {
     this.#operations.push(again);
   }
 
-  /** Its owner says what was asked for; a writer may have become a reader since. */
+  /** Records an adoption. Its owner id contains the original request; a writer may have become a reader since. */
   #adopts(call: Call): void {
     const owner = ownerOf(call);
     const permits = call.script.name === "permits/adopt" ? this.witness?.observer.permitsOf(call, owner) : undefined;
     if (permits !== undefined) this.#adoptedPermits.set(owner, permits);
   }
 
-  /** What has no answer is sent over another connection, and may have been sent over the one before. */
+  /** After a reconnect, unanswered requests are sent again, and may have been sent before. */
   cameBack(process: SimulatedProcess): void {
     this.#givingBack.cameBack(historyName(process), this.#now());
   }
 
-  /** The answer has reached the process. @returns the owners whose leases were extended by it */
+  /** Records that a reply has reached the process. @returns the owners whose leases it extends */
   heard(call: Call, reply: Reply): string[] {
     const isExtended = extendedBy(outcomeOf(call.script.replies, reply), reply);
     return (this.#extensions.get(call) ?? []).flatMap((draft, place) => {
@@ -262,24 +265,24 @@ export class Recorder {
     });
   }
 
-  /** All that was recorded, with what the server did that no caller heard of. */
+  /** All records, including grants of the server that no caller learned of. */
   finish(): HistoryRecord[] {
     for (const draft of this.#operations)
       if (draft.verb === "extend" && draft.leaseId === 0)
         draft.leaseId = this.#firstLeaseOf.get(draft.owner) ?? draft.id;
     for (const draft of this.#operations) if (this.#givingBack.isDoubtful(draft)) draft.outcome = "info";
-    // What is judged up to an instant knows a grant that was made before it and returned after it.
+    // A history that is cut at an instant must contain grants that were made before it and returned after it.
     const grants = new Map(this.truth.grants.map((grant) => [`${grant.claim.owner} ${grant.token}`, grant]));
     for (const draft of this.#operations) {
       const grant = draft.verb === "acquire" ? grants.get(`${draft.owner} ${draft.token}`) : undefined;
       if (grant === undefined) continue;
       draft.deliveredMs = grant.atMs;
-      // A second lease on the same hold came after what confirmed it.
+      // Further leases on the same hold come after its confirmation.
       grants.delete(`${draft.owner} ${draft.token}`);
       const isRepeated = this.truth.repeats.some(
         ({ claim, token, atMs }) => claim === grant.claim && token === grant.token && atMs <= draft.returnMs,
       );
-      // What confirms it is an extension, with a record of its own; unless that was the answer that the call returned with.
+      // The confirmation is an extension with its own record, unless it is the reply that the call returned with.
       if (grant.leaseMs !== grant.claim.leaseMs && !isRepeated)
         draft.args = { ...draft.args, ...this.#lengthOf(grant) };
     }
@@ -297,18 +300,18 @@ export class Recorder {
     return [...this.#operations, ...this.#records];
   }
 
-  /** How long it is at least, and at most where that is not known. */
+  /** The lease length, and the maximum length if the exact one is unknown. */
   #lengthOf({ claim, leaseMs }: ServerGrant): { readonly leaseMs: number; readonly longestMs?: number } {
     return this.#isMixed ? { leaseMs, longestMs: claim.leaseMs } : { leaseMs };
   }
 
-  /** A grant that no call returned with, which the server made then and no sooner, and what gave it back. */
+  /** Records a grant that no call returned with, and what released it. It was made at that time, not earlier. */
   #unheard(grant: ServerGrant): void {
     const { claim, atMs } = grant;
     const { process, lockName, owner } = claim;
     const length = this.#lengthOf(grant);
     const amount = this.#adoptedPermits.get(owner) ?? claim.amount;
-    // A process that stood still at its turn was served, and queues again when it notices.
+    // A process that was frozen at its turn was served, and queues again when it notices.
     const waiting = this.#operations.find((call) => call.verb === "acquire" && call.owner === labelIn(owner));
     if (waiting !== undefined) this.#records.push({ type: "missed", atMs, lockName, operationId: waiting.id });
     const args: Arguments = {

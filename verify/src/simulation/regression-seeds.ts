@@ -1,16 +1,16 @@
-/** Runs that once failed, and why; each is played again by the tests, so that it does not fail again. */
+/** Runs that once failed, with the reason. The tests play each of them again. */
 import type { Choice } from "./choose.js";
 
-/** One of them. */
+/** One such run. */
 export interface RegressionSeed {
   readonly seed: number;
   readonly kind: string;
   readonly profile: Choice;
-  /** What was wrong. */
+  /** The cause of the failure. */
   readonly was: string;
 }
 
-/** All of them; those of the library first, then those in which the simulation expected what is not promised. */
+/** First the failures of the library, then those in which the simulation expected more than is guaranteed. */
 export const REGRESSION_SEEDS: readonly RegressionSeed[] = [
   {
     seed: 117235,

@@ -1,11 +1,11 @@
 import type { Lease, ReleaseEvent } from "holdfast";
 
-/** What the releases of a run came to, by their events. */
+/** The outcomes of releases, from their events. */
 export class ReleaseEvents {
   readonly #seen = new Map<string, ReleaseEvent["outcome"]>();
   readonly #waiting = new Map<string, (outcome: ReleaseEvent["outcome"]) => void>();
 
-  /** Takes note of one. */
+  /** Records one event. */
   heard({ owner, token, outcome }: ReleaseEvent): void {
     const key = `${owner} ${token}`;
     const resolve = this.#waiting.get(key);
@@ -14,7 +14,7 @@ export class ReleaseEvents {
     else resolve(outcome);
   }
 
-  /** Resolves to what became of the release of that lease. To be asked once. */
+  /** Resolves to the outcome of the release of that lease. Call it once. */
   of({ owner, token }: Lease): Promise<ReleaseEvent["outcome"]> {
     const key = `${owner} ${token}`;
     const seen = this.#seen.get(key);

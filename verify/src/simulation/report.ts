@@ -1,4 +1,4 @@
-/** What many seeds came to: as numbers, and a failing one as a text that shows how to see it again. */
+/** The results of many seeds as numbers, and a failing seed as text with instructions to reproduce it. */
 import { writeFileSync } from "node:fs";
 import { writeHistory } from "../history/index.js";
 import { picture } from "../picture/index.js";
@@ -7,7 +7,7 @@ import type { Plan } from "./plan.js";
 import { describePlan, runPlan, type Verdict } from "./run.js";
 import { shrink } from "./shrink.js";
 
-/** What is counted; of several processes the sum. */
+/** The counts of one process, or the sum of several. */
 export interface Total {
   seeds: number;
   grants: number;
@@ -15,14 +15,14 @@ export interface Total {
   operations: number;
   failed: number;
   unknown: number;
-  /** What was not promised, and happened, in runs on several servers. */
+  /** Violations without a guarantee, in runs on several servers. */
   excused: number;
-  /** Cases that each property was decided in. */
+  /** The number of decided cases of each property. */
   readonly checked: Record<string, number>;
   readonly byKind: Record<string, { seeds: number; grants: number; failed: number }>;
 }
 
-/** Nothing counted yet. */
+/** A total of zero. */
 export function emptyTotal(): Total {
   return { seeds: 0, grants: 0, events: 0, operations: 0, failed: 0, unknown: 0, excused: 0, checked: {}, byKind: {} };
 }
@@ -70,7 +70,7 @@ export function describeViolations(verdict: Verdict): string {
     .join("");
 }
 
-/** The smallest form of a run that fails in the same way, step by step, and how to play it again. */
+/** The smallest form of a run that fails in the same way, step by step, with instructions to play it. */
 export async function describeSmallest(plan: Plan): Promise<string> {
   const small = await shrink(plan);
   const verdict = await runPlan(small, {}, true);
@@ -82,13 +82,13 @@ export async function describeSmallest(plan: Plan): Promise<string> {
   );
 }
 
-/** Where a run is to be written to. */
+/** The files for a run. */
 export interface Files {
   readonly history?: string | undefined;
   readonly picture?: string | undefined;
 }
 
-/** Writes what was recorded of a run, and draws the first violation that has records. */
+/** Writes the records of a run, and draws the first violation that has records. */
 export function writeRun(plan: Plan, { records, history, findings }: Verdict, files: Files): void {
   if (files.history !== undefined) writeFileSync(files.history, writeHistory(records));
   if (files.picture === undefined) return;

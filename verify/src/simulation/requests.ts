@@ -1,4 +1,4 @@
-/** The connection on which a process sends scripts, and is answered. */
+/** The connection on which a process sends scripts and receives replies. */
 import type { EmbeddedStore } from "@holdfast/embedded";
 import { type Reply, type Script, StoreError } from "holdfast";
 import type { Call, NetworkHost } from "./network-host.js";
@@ -8,17 +8,17 @@ import type { Travel } from "./travel.js";
 interface Pending extends Call {
   readonly settle: (end: Reply | StoreError) => void;
   isSent: boolean;
-  /** It was written to a socket, and the process ended before the socket sent it. */
+  /** It was written to a socket, but the process ended before the socket sent it. */
   isDropped: boolean;
 }
 
-/** As long as an instant takes. */
+/** The duration of an instant. */
 const INSTANT_MS = 0.01;
 
-/** Requests that were sent over a connection that lets nothing through. */
+/** Requests that were sent on a stalled connection. */
 export type Stalled = Pending[];
 
-/** See the file header. */
+/** A simulated command connection. */
 export class Requests {
   readonly #host: NetworkHost;
   readonly #process: SimulatedProcess;
@@ -37,7 +37,7 @@ export class Requests {
     this.#travel = travel;
   }
 
-  /** As `run` of a Store. */
+  /** Same as `run` of a Store. */
   run(script: Script, keys: readonly string[], args: readonly (string | number)[], timeoutMs: number): Promise<Reply> {
     return new Promise((resolve, reject) => {
       this.#calls += 1;
@@ -68,7 +68,7 @@ export class Requests {
     });
   }
 
-  /** The connection is lost. @returns false if it was so already */
+  /** Cuts the connection. @returns false if it was already cut */
   cut(resends: boolean): boolean {
     if (!this.#isUp) return false;
     this.#isUp = false;
@@ -88,19 +88,19 @@ export class Requests {
     for (const call of this.#pending.values()) this.#send(call);
   }
 
-  /** The connection lets nothing through from now on. @returns what is sent over it; undefined if there is none */
+  /** Stalls the connection. @returns the requests sent on it; undefined if there is no connection */
   stall(): Stalled | undefined {
     if (!this.#isUp) return undefined;
     this.#stalled ??= [];
     return this.#stalled;
   }
 
-  /** Whether this is the connection that is in use. */
+  /** Whether this is the current connection. */
   isStalled(stalled: Stalled): boolean {
     return this.#stalled === stalled;
   }
 
-  /** Requests that were sent over it arrive late, in their order. Their answers have no receiver. */
+  /** Delivers its requests late, in order. Their replies are dropped. */
   arriveLate(stalled: Stalled, afterMs: number): void {
     for (const call of stalled.splice(0))
       this.#travel.later(afterMs, `${this.#label(call)} arrives over the old connection`, () =>
@@ -108,13 +108,13 @@ export class Requests {
       );
   }
 
-  /** What was sent in this instant is still in the process. */
+  /** Drops what was sent in this instant. */
   dropUnsent(): void {
     const { nowMs } = this.#host;
     for (const call of this.#pending.values()) if (nowMs - call.calledMs <= INSTANT_MS) call.isDropped = true;
   }
 
-  /** There is no receiver for an answer any more. */
+  /** Drops all further replies. */
   abandon(): void {
     this.#generation += 1;
   }
@@ -148,7 +148,7 @@ export class Requests {
       return;
     }
     if (this.#host.isServerDown) return;
-    // A copy never comes before the first, unless the connection was lost in between.
+    // A copy never arrives before the original, unless the connection was lost in between.
     const { weather, random } = this.#travel;
     if (!isCopy && random.chance(weather.duplicate)) {
       const what = `${this.#label(call)} arrives again`;
@@ -178,7 +178,7 @@ export class Requests {
     this.#travel.inOrder("reply", weather, label, () => {
       if (generation !== this.#generation) return;
       this.#process.enter(() => {
-        // Read from a connection that was given up in the meantime, so it has no receiver.
+        // The connection was replaced in the meantime, so the reply is dropped.
         if (!this.#pending.has(call.id)) return;
         if (!(reply instanceof StoreError)) this.#host.heard(this.#process, { call, reply });
         call.settle(reply);

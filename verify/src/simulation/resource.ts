@@ -1,7 +1,8 @@
 /**
- * What the locks guard: letters that are accepted with a token, and refused with one that is lower than another before.
+ * The resource that the locks protect: it accepts letters with a token, and refuses a letter whose token is lower
+ * than an earlier one.
  *
- * A letter travels for a while, now and then for longer than its lease lasts, since that is what tokens are for.
+ * Letters take time to arrive, sometimes longer than the lease lasts, because that is the case that tokens are for.
  */
 
 import { historyName } from "./draft.js";
@@ -19,10 +20,10 @@ interface Post {
   };
 }
 
-/** A letter may be under way for so long. */
+/** The longest delay of a letter. */
 const SLOW_MS = 3_000;
 
-/** The thing that one lock guards. */
+/** The resource that one lock protects. */
 export class Resource {
   readonly #name: string;
   readonly #checksTokens: boolean;
@@ -37,7 +38,7 @@ export class Resource {
     this.#checksTokens = checksTokens;
   }
 
-  /** A holder that has looked at its lease writes a letter. It is not told when that arrives. */
+  /** A holder that has checked its lease sends a letter. It is not notified of the arrival. */
   write({ world, random }: Post, { process, lockName, operation, token, grantId = operation.id }: View): void {
     this.#sequence += 1;
     const letter = `${historyName(process)} ${operation.id} ${this.#sequence}`;
@@ -63,7 +64,7 @@ export class Resource {
     });
   }
 
-  /** What it holds when all is over. */
+  /** Records the final contents. */
   finish(recorder: Recorder): void {
     recorder.add({ type: "final-state", resource: this.#name, values: [...this.#letters] });
   }

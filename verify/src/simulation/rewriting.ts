@@ -1,21 +1,23 @@
-/** Changes in the text of production scripts, for mistakes on purpose. */
+/** Text changes in production scripts, for deliberate mistakes. */
 import { createHash } from "node:crypto";
 import type { Script } from "holdfast";
 
-/** A mistake on purpose could not be made; that says nothing about what is simulated, and ends the run. */
+/** A deliberate mistake could not be made. It says nothing about the simulated code, and ends the run. */
 export class TamperingError extends Error {
   override readonly name = "TamperingError";
 }
 
-/** A part of a script's text, and what stands there instead. */
+/** A part of a script's text, and its replacement. */
 export type Change = readonly [part: string, by: string];
 
-/** The script with parts of its text replaced, every occurrence. @throws TamperingError  a part is not in it */
+/**
+ * Replaces all occurrences of the parts in a script's text. @throws TamperingError  the text does not contain a part
+ */
 export function rewritten(script: Script, changes: readonly Change[]): Script {
   let { source } = script;
   for (const [part, by] of changes) {
     if (!source.includes(part)) throw new TamperingError(`${script.name} has no ${JSON.stringify(part)}`);
-    // As a function, since a text may have a "$" in it that means something else.
+    // A function, because a replacement text may contain a "$" with a special meaning.
     source = source.replaceAll(part, () => by);
   }
   return { ...script, source, sha1: createHash("sha1").update(source).digest("hex") };

@@ -1,4 +1,4 @@
-/** One run from its plan to its verdict. */
+/** Runs a plan and gives its verdict. */
 import { channel } from "node:diagnostics_channel";
 import { loadInterpreter } from "@holdfast/embedded";
 import type { ReleaseEvent } from "holdfast";
@@ -32,24 +32,24 @@ const RELEASES = channel("holdfast:release");
 /** How a run ended. */
 export interface Verdict {
   readonly violations: readonly Violation[];
-  /** What is not promised in this run, and happened. */
+  /** Violations that no guarantee forbids in this run. */
   readonly excused: readonly Violation[];
   readonly trace: readonly string[];
   readonly grantCount: number;
   readonly eventCount: number;
   readonly virtualMs: number;
-  /** All that was recorded. */
+  /** All records. */
   readonly records: readonly HistoryRecord[];
   readonly history: History;
-  /** What the record shows, with the records that show it. */
+  /** Violations that the records show, with those records. */
   readonly findings: readonly Finding[];
-  /** Names of locks for which no order was found in time. */
+  /** Names of locks that could not be decided in time. */
   readonly unknown: readonly string[];
-  /** How many cases each property was decided in. */
+  /** The number of decided cases of each property. */
   readonly checked: ReadonlyMap<string, number>;
 }
 
-/** Runs a plan. The same plan gives the same verdict, and the same trace. */
+/** Runs a plan. The same plan gives the same verdict and the same trace. */
 export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = false): Promise<Verdict> {
   await loadInterpreter();
   if (plan.oldProcess !== undefined) await loadProtocol0();
@@ -59,12 +59,12 @@ export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = fa
     world.judge.violated("L7", `a promise was rejected unseen: ${String(reason)}`);
   const released = (event: unknown): void => world.releases.heard(event as ReleaseEvent);
   process.on("unhandledRejection", rejected);
-  // Only where a caller needs it: without a subscriber nothing is published.
+  // Subscribes only if a session needs the events, because without a subscriber nothing is published.
   const isHeard = plan.sessions.some(({ way }) => way === "in-background");
   if (isHeard) RELEASES.subscribe(released);
   guard.start();
   const { stackTraceLimit } = Error;
-  // Most errors of a run are expected, and their stacks would take a tenth of its time; a trace shows them.
+  // Most errors of a run are expected, and their stack traces would take a tenth of its time. A trace shows them.
   if (!traces) Error.stackTraceLimit = 0;
   try {
     await play(world);
@@ -103,7 +103,7 @@ async function play(world: World<Member>): Promise<void> {
   const kind = kindOf(setup.kind);
   const observer = new Observer(world.keyspace, world.clock);
   world.recorder.witness = new Witness(observer, world.recorder, () => world.nowMs);
-  // Who waits for a signal stands in no queue of the mutex, and its answer does not tell which.
+  // A waiter for a signal is not in the mutex's queue, and replies do not tell the two apart.
   if (setup.kind === "condition") world.network.isOrderly = false;
   new FreeWatch(world).start();
   const places = new Places(world);
@@ -126,7 +126,7 @@ async function play(world: World<Member>): Promise<void> {
     const random = new Random(setup.seed * 4_096 + session.id);
     world.plan(session.atMs, `p${session.process} begins session ${session.id}`, () => begin(world, session, random));
   }
-  // The agenda may be empty long before.
+  // The agenda may become empty much earlier.
   world.plan(setup.calmFromMs, "calm", () => {});
   await world.runUntil(setup.calmFromMs);
   if (judge.violations.length > 0) return;
@@ -171,7 +171,7 @@ function checkEmpty({ judge }: World, { process: { name, timerCount }, store }: 
   if (store.earCount > 0) judge.violated("L7", `${name} has ${store.earCount} subscriptions left`);
 }
 
-/** A plan in words. */
+/** Describes a plan. */
 export function describePlan(plan: Plan): string {
   const { seed, kind, profile, processCount, commandTimeoutMs, handOffMs, oldProcess, sessions, faults } = plan;
   const old = oldProcess === undefined ? "" : `, p${oldProcess} of protocol 0`;

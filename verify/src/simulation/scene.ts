@@ -1,4 +1,4 @@
-/** What a caller in a simulated process works with. */
+/** The environment of a caller in a simulated process. */
 import type { Reply } from "holdfast";
 import type { Judge } from "./judge.js";
 import type { Joined } from "./member.js";
@@ -8,29 +8,29 @@ import type { SimulatedProcess } from "./process.js";
 import type { Random } from "./random.js";
 import type { World } from "./world.js";
 
-/** One session on its stage. */
+/** A session with its environment. */
 export interface Scene {
   readonly world: World;
   readonly judge: Judge;
   readonly session: Session;
   readonly member: Joined;
   readonly random: Random;
-  /** Name of the lock that the session is about. */
+  /** The name of the session's lock. */
   readonly lockName: string;
 }
 
-/** How one kind is driven. A new kind is one more file that exports one, and a line in kinds/table.ts. */
+/**
+ * How the simulation uses one kind of lock. A new kind needs one more file that exports one, and a line in
+ * kinds/table.ts.
+ */
 export interface Kind {
   readonly name: string;
-  /**
-   * Whoever waits here may wait for somebody who never comes: it gives up after so long at most. Absent: somebody
-   * always comes.
-   */
+  /** How long a caller may wait for others that never arrive before it gives up. Absent: others always arrive. */
   readonly patienceMs?: number;
-  /** Does what the session says, in its process. */
+  /** Runs the session in its process. */
   run(scene: Scene): Promise<void>;
   /** Called after a script has run, with its reply. */
   ran?(world: World, process: SimulatedProcess, call: Call, outcome: string | undefined, reply: Reply): void;
-  /** What is left to judge when all is over. */
+  /** Checks at the end of the run. */
   finish?(world: World): void;
 }

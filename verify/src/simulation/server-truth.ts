@@ -1,4 +1,4 @@
-/** What the server has granted, whether or not anybody heard of it. */
+/** The grants of the server, whether or not a caller learned of them. */
 import type { Reply } from "holdfast";
 import type { Operation } from "../history/index.js";
 import { historyName } from "./draft.js";
@@ -15,7 +15,7 @@ export interface SentClaim {
   readonly callMs: number;
   readonly leaseMs: number;
   readonly amount: number;
-  /** Of the lock that it is about. */
+  /** The keys of its lock. */
   readonly keys: readonly string[];
 }
 
@@ -25,7 +25,7 @@ export interface ServerGrant {
   readonly token: number;
   /** When the server made it. */
   readonly atMs: number;
-  /** For how long; a grant by message is short until it is confirmed. */
+  /** The lease length; a grant by message is short until it is confirmed. */
   readonly leaseMs: number;
 }
 
@@ -41,44 +41,46 @@ const CLAIMING: ReadonlyMap<string, string> = new Map([
 
 const LEAVES = /\/leave$/;
 
-/** See the file header. */
+/** Records the grants of the server. */
 export class ServerTruth {
   readonly #claims = new Map<string, SentClaim>();
   readonly #keys = new Map<string, readonly string[]>();
   readonly #grants = new Map<string, ServerGrant>();
-  /** Tokens that a holder was given while it held, as to write what it had read. */
+  /** Tokens that a holder got while it held, for example through an upgrade. */
   readonly #newTokens = new Set<string>();
   readonly #repeats: ServerGrant[] = [];
   readonly #lastMs = new Map<string, number>();
-  /** When the server first carried out a request of that owner to leave. */
+  /** When the server first executed a leave request of that owner. */
   readonly #leftMs = new Map<string, number>();
 
-  /** Grants that were repeated to their holder, which starts the lease again. */
+  /** Grants that were repeated to their holder, which restarts the lease. */
   get repeats(): readonly ServerGrant[] {
     return this.#repeats;
   }
 
-  /** In the order in which the server made them. */
+  /** The grants, in the order in which the server made them. */
   get grants(): ServerGrant[] {
     return [...this.#grants.values()];
   }
 
-  /** When it last made a grant to that owner, made it again, or confirmed that it stands; undefined if it never did. */
+  /** When it last made, repeated or confirmed a grant to that owner; undefined if never. */
   grantedMs(owner: string): number | undefined {
     return this.#lastMs.get(owner);
   }
 
-  /** The server has started the lease of that owner again, so no other was granted it since. */
+  /** Records that the server has restarted the owner's lease, so there was no other grant since. */
   extended(owner: string, atMs: number): void {
     if (this.#lastMs.has(owner)) this.#lastMs.set(owner, atMs);
   }
 
-  /** What the claim of that process with that number was sent as; undefined if it never was. */
+  /** The claim of that process with that number; undefined if it was never sent. */
   claimOf(process: SimulatedProcess, number: string | undefined): SentClaim | undefined {
     return this.#claims.get(keyOf(process, number));
   }
 
-  /** When the server had carried out a request to leave for each claim of this wait; Infinity if one of them has not left. */
+  /**
+   * When the server had executed a leave request for each claim of this wait; Infinity if one of them has not left.
+   */
   leftMs({ process, lockName, owner, callMs }: Operation): number {
     const claims = [...this.#claims.values()].filter(
       (claim) =>
@@ -96,7 +98,7 @@ export class ServerTruth {
     return this.#keys.get(owner) ?? [];
   }
 
-  /** A process has sent a request. */
+  /** Records that a process has sent a request. */
   sent(process: SimulatedProcess, call: Call, nowMs: number): void {
     const { script, keys, args } = call;
     const field = CLAIMING.get(script.name);
@@ -116,7 +118,7 @@ export class ServerTruth {
     });
   }
 
-  /** A script has run. */
+  /** Records that a script has run. */
   ran(
     process: SimulatedProcess,
     { script, args }: Call,
@@ -142,7 +144,7 @@ export class ServerTruth {
     });
   }
 
-  /** The server has pushed a grant. */
+  /** Records that the server has pushed a grant. */
   pushed(process: SimulatedProcess, message: string, nowMs: number): void {
     const [, number, token] = /^\+(\d+) (\d+)/.exec(message) ?? [];
     if (number === undefined) return;

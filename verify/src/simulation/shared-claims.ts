@@ -1,9 +1,9 @@
 /**
- * Claims that several callers of one process share, and the leases that they get of them one after the other.
+ * Claims that several callers of one process share, and the consecutive leases of such a claim.
  *
- * For the server there is one holder. For everybody else each lease is one by itself, with a token of its own; so what is
- * recorded of it goes by a name of its own, which is the owner id for the first. In the queue the claim stands for all of
- * them, so it is claims that are served in their order.
+ * The server sees one holder. For everyone else, each lease is separate and has its own token, so it is recorded
+ * under its own name; the first one uses the owner id. In the queue, the claim represents all of its callers, so
+ * claims are served in order.
  */
 import { isOfCrowd } from "./crowds.js";
 import { lockOf } from "./lock-of.js";
@@ -12,43 +12,43 @@ import type { Queued } from "./order.js";
 import { labelIn } from "./owners.js";
 import type { SimulatedProcess } from "./process.js";
 
-/** How long after its grant was heard a claim goes on from one caller to the next, by the clock of its process, in ms. */
+/** How long after its grant arrived a claim is handed on between callers, on the clock of its process, in ms. */
 export const BATCH_MS = 20;
 
 /** A claim of a crowd. */
 export interface SharedClaim {
   readonly owner: string;
   readonly leaseMs: number;
-  /** As it appears in the order of the queue. */
+  /** Its entry in the order of the queue. */
   readonly queued: Queued;
   enqueuedMs: number;
-  /** When the server may have taken it for dead; Infinity if never. */
+  /** When the server may have considered it dead; Infinity if never. */
   missedMs: number;
   firstToken: number;
-  /** When its first lease began, by the clock of the process. */
+  /** When its first lease began, on the clock of the process. */
   beganMs: number;
   leases: number;
 }
 
-/** A lease of one of them that begins. */
+/** A lease of such a claim that begins. */
 export interface Beginning {
   readonly process: SimulatedProcess;
   readonly owner: string;
   readonly token: number;
   readonly lockName: string;
-  /** When its caller called, and when the server made the grant; in true time. */
+  /** When its caller called, and when the server made the grant, in true time. */
   readonly callMs: number;
   readonly grantedMs: number | undefined;
-  /** What it says of itself. */
+  /** The validity that the lease reports. */
   readonly validForMs: number;
 }
 
-/** See the file header. */
+/** Tracks shared claims. */
 export class SharedClaims {
   readonly #claims = new Map<string, SharedClaim>();
   readonly #violated: (property: string, text: string) => void;
   readonly #decided: (property: string) => void;
-  /** Leases that were given back without a word to the server: whether another began is known when the event is over. */
+  /** Leases that ended without a request. Whether the next one began is known after the event. */
   #handedOn: { readonly claim: SharedClaim; readonly nth: number; readonly who: string }[] = [];
 
   constructor(violated: (property: string, text: string) => void, decided: (property: string) => void) {
@@ -56,12 +56,12 @@ export class SharedClaims {
     this.#decided = decided;
   }
 
-  /** By owner id. */
+  /** The claims, by owner id. */
   get all(): ReadonlyMap<string, SharedClaim> {
     return this.#claims;
   }
 
-  /** A process has sent a request. @returns a claim of a crowd that was not known */
+  /** Records that a process has sent a request. @returns a new claim of a crowd */
   sent(process: SimulatedProcess, call: Call, nowMs: number): SharedClaim | undefined {
     if (call.script.name !== "mutex/acquire") return undefined;
     const owner = String(call.args[0]);
@@ -88,13 +88,13 @@ export class SharedClaims {
     return claim;
   }
 
-  /** A claim may have lost its place. */
+  /** Records that a claim may have lost its place. */
   missed(queued: Queued, nowMs: number): void {
     for (const claim of this.#claims.values())
       if (claim.queued === queued) claim.missedMs = Math.min(claim.missedMs, nowMs);
   }
 
-  /** A lease begins. @returns how many the claim had before; 0 for a claim that is not shared */
+  /** Records that a lease begins. @returns how many the claim had before; 0 for a claim that is not shared */
   began(lease: Beginning): number {
     const claim = this.#claims.get(lease.owner);
     if (claim === undefined) return 0;
@@ -109,7 +109,7 @@ export class SharedClaims {
     return nth;
   }
 
-  /** F1, L6, and S2, of what goes on without the server. */
+  /** F1, L6 and S2, for hand-overs without the server. */
   #checkTurn(
     { owner, firstToken, beganMs }: SharedClaim,
     nth: number,
@@ -120,12 +120,12 @@ export class SharedClaims {
     if (token !== firstToken + nth) this.#violated("F1", `${who} has token ${token}, and the first had ${firstToken}`);
     if (nth >= reservedBy(owner)) this.#violated("L6", `${who} is one more than a grant is good for`);
     const tookMs = process.monotonicMs() - beganMs;
-    // Each lease before it has been recorded a moment after the one before.
+    // Tolerates rounding: each earlier lease was recorded a moment after its predecessor.
     if (tookMs >= BATCH_MS + 0.001) this.#violated("L6", `${who} began ${tookMs.toFixed(1)} ms after the first`);
     if (validForMs <= 0) this.#violated("S2", `${who} began when the claim was over`);
   }
 
-  /** F2: who calls when the server has made a grant may have heard of another one that came after it. */
+  /** F2: a caller that calls after the server made a grant may already know of a later grant. */
   #checkCame({ process, owner, lockName, token, callMs, grantedMs }: Beginning): void {
     if (grantedMs === undefined) return;
     this.#decided("F2 of batches");
@@ -137,7 +137,7 @@ export class SharedClaims {
       );
   }
 
-  /** S5: the nth lease was given back, and no answer had come. @returns false if its claim is not shared */
+  /** S5: the nth lease was released without a reply. @returns false if its claim is not shared */
   handedOn(owner: string, nth: number, who: string): boolean {
     const claim = this.#claims.get(owner);
     if (claim === undefined) return false;
@@ -145,7 +145,7 @@ export class SharedClaims {
     return true;
   }
 
-  /** Called after each event, when all has happened that needs no time. */
+  /** Called after each event, when everything that takes no time has happened. */
   afterEvent(): void {
     if (this.#handedOn.length === 0) return;
     for (const { claim, nth, who } of this.#handedOn)
@@ -154,10 +154,10 @@ export class SharedClaims {
   }
 }
 
-/** How many tokens a claim reserves, as its owner id tells the server. */
+/** The number of tokens that a claim reserves, from its owner id. */
 function reservedBy(owner: string): number {
   const amount = Number(owner.split("/")[3]);
-  // Others are promised no more; and that not every claim reserves 128 is for the unit tests.
+  // Only these sizes are guaranteed; unit tests check that not every claim reserves 128.
   if (amount !== 32 && amount !== 128) throw new Error(`${owner} reserves ${amount} tokens`);
   return amount;
 }

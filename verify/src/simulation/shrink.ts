@@ -1,16 +1,17 @@
-/** Makes a failing run smaller: leaves out what it does not need to fail in the same way. */
+/** Reduces a failing run to the parts that it needs to fail in the same way. */
 import { type Plan, reduced } from "./plan.js";
 import { runPlan } from "./run.js";
 import type { Tampering } from "./tampering.js";
 import type { Violation } from "./view.js";
 
-/** Longest search, in runs. */
+/** The longest search, in runs. */
 const RUNS_MAX = 400;
 
 /**
- * Delta debugging on the sessions and faults of a plan: halves first, then smaller parts, down to single ones.
+ * Delta debugging on the sessions and faults of a plan: first halves, then smaller parts, down to single ones.
  *
- * @returns the smallest plan found that still violates a property that the whole one violates; the same if it violates none
+ * @returns the smallest plan found that violates a property that the whole plan violates; the same plan if it
+ * violates none
  */
 export function shrink(plan: Plan, tampering: Tampering = {}): Promise<Plan> {
   const ids = [...plan.sessions, ...plan.faults].map(({ id }) => id);
@@ -18,11 +19,11 @@ export function shrink(plan: Plan, tampering: Tampering = {}): Promise<Plan> {
 }
 
 /**
- * The same for any plan that is made of parts.
+ * The same for any plan that consists of parts.
  *
  * @param all  the ids of its parts
- * @param reduce  the plan with only those parts
- * @param play  what a plan violates
+ * @param reduce  returns the plan with only those parts
+ * @param play  returns the properties that a plan violates
  */
 export async function shrunk<Whole>(
   plan: Whole,

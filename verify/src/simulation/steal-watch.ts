@@ -1,9 +1,9 @@
 /**
- * What a steal does on the server, looked at after each script, and whether those who lost the lock by it learn of that.
+ * Checks the effects of steals on the server after each script, and whether former holders learn of their loss.
  *
- * X2: the steal leaves its claim as the only holder. S3: it ends the holds of others once, however often its request
- * arrives. F2: its token is above all before. X3: it grants nothing to a waiter, and takes no place from one. S4: each
- * former holder that can be reached is sent a message, and whoever hears it has lost its lease by then.
+ * X2: the thief's claim is the only holder. S3: a steal ends other holds once, however often its request arrives. F2:
+ * its token is higher than all before. X3: it grants nothing to waiters and removes no queue place. S4: each
+ * reachable former holder gets a message, and has lost its lease when the message arrives.
  */
 import type { Reply } from "holdfast";
 import { lockOf } from "./lock-of.js";
@@ -15,9 +15,9 @@ import type { World } from "./world.js";
 
 const OWNER = /^([^/]+)\/(\d+)\/(\d+)\/\d+/;
 const UNCONFIRMED = /\/!$/;
-/** A message, or a request and its reply, and a timer that is late. */
+/** The time for a message, or for a request and its reply, plus a late timer. */
 const TRIP_MS = 80;
-/** How slow the clock of a process may be. */
+/** The factor of the slowest clock of a process. */
 const SLOWEST = 1.0101;
 
 interface Ran {
@@ -33,11 +33,11 @@ interface Message {
   readonly number: string;
 }
 
-/** See the file header. */
+/** Watches steals. */
 export class StealWatch {
   readonly #world: World<Member>;
   readonly #observer: Observer;
-  /** Whether nothing goes wrong but that messages are lost. */
+  /** Whether the only faults are lost messages. */
   readonly #isFair: boolean;
   /** Owners that have stolen a lock. */
   readonly #thieves = new Set<string>();
@@ -58,14 +58,14 @@ export class StealWatch {
     world.judge.watches.push(() => this.#afterEvent());
   }
 
-  /** A script has run. */
+  /** Records that a script has run. */
   ran(process: SimulatedProcess, call: Call, outcome: string | undefined, reply: Reply): void {
     this.#ran.push({ process, call, outcome, reply });
   }
 
   #afterEvent(): void {
     const steals = this.#ran.filter(({ call }) => call.script.name === "web-locks/steal");
-    // What several scripts did at one instant is not seen one by one.
+    // If several scripts run at one instant, their effects cannot be told apart.
     const isAlone = this.#ran.length === 1;
     for (const steal of steals) {
       if (steal.outcome === "granted") this.#granted(steal, isAlone);
@@ -84,7 +84,7 @@ export class StealWatch {
     const token = Number(reply);
     const had = this.#holders(call, before);
     const has = this.#holders(call, after);
-    // The reply was lost, and is given again.
+    // The reply was lost, and the request is repeated.
     if (isAlone ? had.has(thief) : this.#thieves.has(thief)) return;
     if (this.#thieves.has(thief))
       judge.violated("S3", `${thief} stole ${lockOf(call)} before, and a late copy of its request did so again`);
@@ -104,7 +104,7 @@ export class StealWatch {
     for (const owner of robbed) this.#checkLearns(owner, lockName, token);
   }
 
-  /** X3: the waiters stay where they are, but for those of clients whose last lease ended unconfirmed. */
+  /** X3: the waiters keep their places, except those of clients whose last lease ended unconfirmed. */
   #checkQueue(thief: string, call: Call): void {
     const { judge, clock } = this.#world;
     const { before, after } = this.#observer;
@@ -125,8 +125,8 @@ export class StealWatch {
   }
 
   /**
-   * S4: a former holder that can be reached is sent a message. Without other faults it has lost its lease when that
-   * has arrived, or, if it cannot be reached, by its next renewal.
+   * S4: a reachable former holder gets a message. Without other faults it has lost its lease when the message
+   * arrives, or, if it is not reachable, by its next renewal.
    */
   #checkLearns(owner: string, lockName: string, token: number): void {
     const { judge, members, nowMs } = this.#world;
@@ -157,7 +157,7 @@ export class StealWatch {
     });
   }
 
-  /** The longest time until it renews its lease, which an extension may have made longer. */
+  /** The longest time until it renews its lease, which an extension may have lengthened. */
   #renewalMs(owner: string, leaseMs: number): number {
     const { judge, recorder } = this.#world;
     const asked = judge.leases.of(owner).map(({ operation }) => recorder.longestMs(operation));
@@ -176,7 +176,7 @@ export class StealWatch {
       if (!has.has(owner)) judge.violated("S3", `a late copy of the steal of ${thief} ended the hold of ${owner}`);
   }
 
-  /** S4: the message has been heard. */
+  /** S4: the message has arrived. */
   #told({ process, number }: Message): void {
     const { judge, recorder } = this.#world;
     const claim = recorder.truth.claimOf(process, number);
@@ -189,7 +189,7 @@ export class StealWatch {
     }
   }
 
-  /** Who holds by leases that are not over. */
+  /** The holders whose leases have not ended. */
   #holders({ keys }: Call, all: Seen): ReadonlyMap<string, string> {
     const nowUs = this.#world.clock.nowUs();
     const endsUs = membersOf(all, keys[2]);

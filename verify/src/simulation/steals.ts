@@ -1,8 +1,8 @@
 /**
- * Runs in which some callers steal a read-write lock, by a request of `holdfast/web-locks` with `steal` (docs/adr/145).
+ * Runs in which some callers steal a read-write lock with a `holdfast/web-locks` request with `steal` (docs/adr/145).
  *
- * They are made of the runs of the profile "promised", so a steal meets every fault of those, and every way to hold and to
- * wait. The steals are drawn from a stream of their own, for the same reason as in drawn-since.ts.
+ * They are derived from the runs of the profile "promised", so a steal meets all of those faults and all ways to hold
+ * and wait. Steals use their own random stream, for the same reason as in drawn-since.ts.
  */
 import { type Lease, LeaseLostError, type ReleaseOutcome, StoreError } from "holdfast";
 import { lockManager } from "holdfast/web-locks";
@@ -15,20 +15,20 @@ import { Random } from "./random.js";
 import type { Scene } from "./scene.js";
 import type { Session } from "./session.js";
 
-/** Ids from here on are of steals. */
+/** Ids from here on belong to steals. */
 const FIRST_ID = 7_001;
-/** Ids from here on are of lost messages. */
+/** Ids from here on belong to lost messages. */
 const FIRST_CUT_ID = 7_101;
-/** In the upper half of what a seed is made of, where nothing else is drawn from. */
+/** The random stream: in the upper half of the seed space, which nothing else uses. */
 const STREAM = 31 * 4_294_967_296;
-/** The server remembers the last steals of a lock, about ten of them. */
+/** Fewer than the steals that the server remembers per lock, which are about ten. */
 const MOST = 7;
 const LEASES = [250, 500, 1_000, 2_000] as const;
 const BEGINS_UNTIL_MS = 8_000;
-/** Everything within one instant happens within this time. */
+/** Upper bound for the duration of everything within one instant. */
 const INSTANT_MS = 0.01;
 
-/** The same run with some steals more; unchanged for any kind but the read-write lock. */
+/** The same plan with additional steals; unchanged for any kind but the read-write lock. */
 export function withSteals(plan: Plan): Plan {
   if (plan.kind !== "read-write-lock") return plan;
   const random = new Random(plan.seed + STREAM);
@@ -62,7 +62,10 @@ export function withSteals(plan: Plan): Plan {
   return random.chance(0.2) ? withOnlyCuts(stolen, random) : stolen;
 }
 
-/** The same run, in which only messages are lost, so that a former holder has to find out by its next renewal. */
+/**
+ * The same plan with lost messages as the only faults, so that a former holder learns of the loss with its next
+ * renewal.
+ */
 function withOnlyCuts(plan: Plan, random: Random): Plan {
   const cuts = Array.from(
     { length: random.whole(2, 6) },
@@ -78,7 +81,7 @@ function withOnlyCuts(plan: Plan, random: Random): Plan {
   return { ...plan, faults: cuts.sort((a, b) => a.atMs - b.atMs) };
 }
 
-/** Steals the lock, and holds it in the callback of the request. @param all  what a writer takes */
+/** Steals the lock, and holds it in the callback of the request. @param all  the weight of a writer */
 export async function stealProgram(
   scene: Scene,
   all: number,
@@ -92,7 +95,7 @@ export async function stealProgram(
   await holdProgram(scene, lease, [view], { forceRelease, canMove: false }, () => request.release(lease));
 }
 
-/** A request with `steal`, seen as a caller that acquires and releases. */
+/** Presents a request with `steal` as a caller that acquires and releases. */
 class StealRequest {
   readonly #scene: Scene;
   #request: Promise<void> = Promise.resolve();
@@ -104,13 +107,13 @@ class StealRequest {
     this.#scene = scene;
   }
 
-  /** Resolves when the callback begins, which then goes on until the release. */
+  /** Resolves when the callback begins. The callback continues until `release`. */
   acquire(): Promise<Lease> {
     const { member, lockName, world } = this.#scene;
     return new Promise((resolve, reject) => {
       const work = (_: unknown, lease: Lease | null): Promise<void> =>
         new Promise((end) => {
-          // Null is only for requests with `ifAvailable`.
+          // Only requests with `ifAvailable` may get null.
           if (lease === null) throw new Error(`a steal of ${lockName} got no lock`);
           this.#endWork = end;
           const lost = (): void => {
@@ -128,10 +131,10 @@ class StealRequest {
   }
 
   /**
-   * Ends the callback. Checks that the request has rejected if its lock was lost before, at that instant and as the
-   * specification says, and that it resolves only if the lock was not lost.
+   * Ends the callback. If the lock was lost before, checks that the request has rejected at that instant as the
+   * specification says; otherwise, that it resolves.
    *
-   * @returns what became of the release, when that is known
+   * @returns the outcome of the release, when it is known
    */
   async release(lease: Lease): Promise<ReleaseOutcome> {
     const { judge, world, member, lockName } = this.#scene;
@@ -160,7 +163,8 @@ class StealRequest {
       judge.violated("S4", `${name}: the request of a lock that was lost, ${lockName}, rejected with ${String(error)}`);
       throw error;
     }
-    // A lease that ends by the clock of its process may still run on the server, which is told, and not waited for.
+    // A lease that ended on the clock of its process may still exist on the server, which is notified without waiting
+    // for the reply.
     if (cause.reason === "expired" && !isHeard)
       throw new StoreError(lockName, { mayHaveRun: true, transient: true, cause });
     throw cause;

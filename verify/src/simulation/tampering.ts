@@ -1,16 +1,16 @@
-/** What is wrong on purpose, to see whether the simulation finds out. */
+/** Deliberate mistakes, to check that the simulation finds them. */
 
 import type { Script, Store } from "holdfast";
 import type { Runtime } from "holdfast/simulation";
 
-/** See the file header. Whatever is absent is as it is in production. */
+/** The mistakes of a run. Absent parts are those of production. */
 export interface Tampering {
-  /** True for guarded things that accept any token. */
+  /** True for resources that accept any token. */
   readonly unguarded?: boolean;
-  /** The script to run in place of another. */
+  /** Replaces scripts. */
   readonly script?: (script: Script) => Script;
-  /** The clocks and timers that a process gets in place of its own. */
+  /** Replaces the clocks and timers of a process. */
   readonly runtime?: (runtime: Runtime) => Runtime;
-  /** The way to the server that a process gets in place of its own. */
+  /** Replaces the connection of a process to the server. */
   readonly store?: (store: Store) => Store;
 }

@@ -1,10 +1,10 @@
 /** F1 and F2 for the tokens of one lock name. */
 export class TokenOrder {
   readonly #seen = new Set<number>();
-  /** Highest token that had been returned at each instant, oldest first. */
+  /** The highest token that had been returned at each instant, oldest first. */
   readonly #highest: { readonly atMs: number; readonly token: number }[] = [];
 
-  /** @returns what is wrong with a token that was got at `returnMs` by who called at `callMs` */
+  /** @returns what is wrong with a token that was returned at `returnMs` to a caller that called at `callMs` */
   granted(token: number, callMs: number, returnMs: number): { readonly property: string; readonly text: string }[] {
     const wrong: { readonly property: string; readonly text: string }[] = [];
     if (!Number.isSafeInteger(token)) wrong.push({ property: "F4", text: `token ${token} is no safe integer` });

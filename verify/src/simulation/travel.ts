@@ -1,10 +1,10 @@
-/** How long it takes from a process to the server and back, and in which order things arrive. */
+/** Delays and order of data between a process and the server. */
 import type { NetworkHost } from "./network-host.js";
 import type { SimulatedProcess } from "./process.js";
 import type { Random } from "./random.js";
 import type { Weather } from "./weather.js";
 
-/** See the file header. Everything of one process and one direction that is not late keeps its order. */
+/** Schedules arrivals. Data of one process and direction keeps its order unless it is delayed by a fault. */
 export class Travel {
   readonly host: NetworkHost;
   readonly process: SimulatedProcess;
@@ -17,7 +17,7 @@ export class Travel {
     this.random = random;
   }
 
-  /** What the network does to it now. */
+  /** The current network conditions. */
   get weather(): Weather {
     return this.host.weatherOf(this.process);
   }
@@ -32,7 +32,7 @@ export class Travel {
     this.host.plan(atMs, what, happen);
   }
 
-  /** Arrives when its time has come, whatever else is under way. */
+  /** Arrives after that delay, independent of other data. */
   later(delayMs: number, what: string, happen: () => void): void {
     this.host.plan(this.host.nowMs + delayMs, what, happen);
   }

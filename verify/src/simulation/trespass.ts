@@ -1,8 +1,7 @@
 /**
- * S3: somebody says again what an owner once said, when that owner holds no longer: by a handle that is over, or that
- * is another's.
+ * S3: repeats earlier requests of an owner that no longer holds, as an outdated handle or a foreign client would.
  *
- * It asks the server directly, past the network and in no time, so that a refusal changes nothing of the run.
+ * It calls the server directly, without the network and in no time, so a refused request does not change the run.
  */
 import type { Reply } from "holdfast";
 import { lockOf } from "./lock-of.js";
@@ -14,9 +13,9 @@ import { Random } from "./random.js";
 import { OF_THE_OWNER } from "./witness.js";
 import type { World } from "./world.js";
 
-/** So often in a run. */
+/** The number of attempts per run. */
 const TIMES = 5;
-/** Older calls are forgotten. */
+/** The number of recent calls to choose from. */
 const KEPT = 12;
 
 interface Said {
@@ -24,13 +23,13 @@ interface Said {
   readonly call: Call;
 }
 
-/** See the file header. */
+/** Repeats requests of former holders. */
 export class Trespasser {
   readonly #world: World<Member>;
   readonly #random: Random;
   readonly #said: Said[] = [];
 
-  /** Plans what it does until `endMs`. */
+  /** Schedules its attempts until `endMs`. */
   constructor(world: World<Member>, endMs: number) {
     this.#world = world;
     this.#random = new Random(world.setup.seed + 0.25 * 4_294_967_296);
@@ -39,7 +38,7 @@ export class Trespasser {
     }
   }
 
-  /** A script has run. */
+  /** Records a script. */
   ran(process: SimulatedProcess, call: Call): void {
     if (!OF_THE_OWNER.has(call.script.name)) return;
     this.#said.push({ process, call });

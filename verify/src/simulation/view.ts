@@ -4,47 +4,47 @@ import type { Attempt } from "./attempt.js";
 import type { Draft } from "./draft.js";
 import type { SimulatedProcess } from "./process.js";
 
-/** Something that must not happen. */
+/** A violated property. */
 export interface Violation {
-  /** Id of the property, as the reference names it. */
+  /** The id of the property in the reference. */
   readonly property: string;
   readonly atMs: number;
   readonly text: string;
 }
 
-/** A present or past lease. */
+/** A current or past lease. */
 export interface View {
   readonly attempt: Attempt | undefined;
   readonly process: SimulatedProcess;
   readonly lease: Lease;
-  /** Of the acquire whose grant it goes on with, if it was adopted. */
+  /** For an adopted lease, the id of the acquire whose grant it continues. */
   readonly grantId?: number;
-  /** The record of the acquire that it comes from. */
+  /** The record of its acquire. */
   readonly operation: Draft;
-  /** How many leases its claim had before: more than none if several callers share it. */
+  /** How many leases its claim had before; above 0 if callers share the claim. */
   readonly turn: number;
-  /** When something gave it back that is not the release of this lease, such as that of another that shares its hold. */
+  /** When it was released other than through this lease, for example through another lease of the same hold. */
   givenBackMs?: number;
-  /** The lease itself; of several that count as one, the one of this lock. */
+  /** The lease itself; for a multi-lock, the lease of this member. */
   readonly own: Lease;
   readonly lockName: string;
   token: number;
   readonly limit: number;
   weight: number;
-  /** Whether it goes on by itself for as long as it is held. */
+  /** Whether it is renewed automatically while it is held. */
   readonly isRenewed: boolean;
-  /** Its holder has ended it. From then on others may hold, and it says nothing of itself any more. */
+  /** Whether its holder has ended it. From then on others may hold, and its validity is not checked. */
   isOver: boolean;
   /**
-   * Somebody has begun to end it by force. From then on others may hold; but the request may come late, or find nothing, so the
-   * lease goes on to say what it is.
+   * Whether a forced release has begun. From then on others may hold. But the request may be late, or may find
+   * nothing, so the validity of the lease is still checked.
    */
   isTaken: boolean;
-  /** Somebody has tried to end it by force, or a server may have forgotten it, so it may be told that it is gone. */
+  /** Whether a forced release was attempted, or a server may have lost the lease, so that its loss may be reported. */
   mayBeTaken: boolean;
   readonly grantedMs: number;
-  /** It said that it was over. */
+  /** Whether it has reported that it has ended. */
   wasFalse: boolean;
-  /** If it says nothing else before, it must have told its loss by then. */
+  /** The time by which it must have reported its loss, unless its state changes before. */
   lossDueMs: number;
 }

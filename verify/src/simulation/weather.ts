@@ -1,11 +1,11 @@
-/** What the network does to whatever travels; each number but those in ms is a probability. */
+/** Network conditions. Every number without a unit is a probability. */
 export interface Weather {
   readonly requestLoss: number;
   readonly replyLoss: number;
   readonly messageLoss: number;
-  /** A copy arrives as well, at any time within `lateMs`. */
+  /** A copy arrives too, at any time within `lateMs`. */
   readonly duplicate: number;
-  /** It arrives, out of order, at any time within `lateMs`. */
+  /** It arrives out of order, at any time within `lateMs`. */
   readonly late: number;
   readonly lateMs: number;
   /** It takes up to `slowMs` instead of up to 2 ms. */

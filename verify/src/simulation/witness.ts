@@ -1,4 +1,4 @@
-/** What an observer that reads the server around each script can check: S3, and what a waiter may rely on. */
+/** Checks that need the server's state around each script: S3, and what a waiter may rely on. */
 import type { HistoryRecord, Outcome, Refusal, Verb } from "../history/index.js";
 import { Asks } from "./asks.js";
 import { lockOf } from "./lock-of.js";
@@ -6,7 +6,7 @@ import type { Call } from "./network.js";
 import type { Observer } from "./observer.js";
 import type { SimulatedProcess } from "./process.js";
 
-/** What only the holder may do; who hears that it may not must have changed nothing. */
+/** Operations that only the holder may perform. If one is refused, it must have changed nothing. */
 export const OF_THE_OWNER: ReadonlyMap<string, Verb> = new Map([
   ["mutex/extend", "extend"],
   ["mutex/release", "release"],
@@ -18,10 +18,10 @@ export const OF_THE_OWNER: ReadonlyMap<string, Verb> = new Map([
 
 const ASKS: ReadonlySet<string> = new Set(["mutex/acquire"]);
 
-/** What a script answers to who does not hold. */
+/** The replies of a script to a client that does not hold. */
 const REFUSALS: ReadonlySet<string | undefined> = new Set(["unclaimed", "claimed", "forgotten"]);
 
-/** Where it records what it observed. */
+/** Where it records its observations. */
 interface Book<Draft> {
   called(about: {
     readonly process: SimulatedProcess;
@@ -33,35 +33,38 @@ interface Book<Draft> {
   add(record: HistoryRecord): void;
 }
 
-/** See the file header. */
+/** Reads the server's state around each script. */
 export class Witness<Draft extends { readonly id: number }> {
   readonly asks: Asks = new Asks();
   readonly observer: Observer;
   readonly #book: Book<Draft>;
   readonly #now: () => number;
 
-  /** @param now  true time */
+  /** @param now  the true time */
   constructor(observer: Observer, book: Book<Draft>, now: () => number) {
     this.observer = observer;
     this.#book = book;
     this.#now = now;
   }
 
-  /** A script has run. */
+  /** Records that a script has run. */
   ran(process: SimulatedProcess, call: Call, outcome: string | undefined): void {
     this.observer.look();
     if (outcome === "waiting" && ASKS.has(call.script.name)) this.#waits(call);
     if (REFUSALS.has(outcome)) this.#refused(process, call);
   }
 
-  /** A waiter has asked. What it may count on is what the lease before it has left, whatever the answer said. */
+  /** Handles a poll of a waiter. What it may rely on is the remaining lease of the holder, whatever the reply says. */
   #waits(call: Call): void {
     const { observer } = this;
     const { endsAtMs } = observer.readings(call).after;
     this.asks.told(String(call.args[0]), this.#now(), endsAtMs === null ? 0 : endsAtMs - observer.nowMs);
   }
 
-  /** S3: what an observer read before and after a call that the server refused, whichever client sent it and however late. */
+  /**
+   * S3: records the state before and after a request that the server refused, whichever client sent it and however
+   * late.
+   */
   #refused(process: SimulatedProcess, call: Call): void {
     const { observer } = this;
     const verb = OF_THE_OWNER.get(call.script.name);

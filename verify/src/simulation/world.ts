@@ -1,4 +1,4 @@
-/** One server, several processes, the network between them, and the only clock that is true. */
+/** The world of a run: one server, several processes, the network between them, and true time. */
 import { Keyspace, type Scheduler } from "@holdfast/embedded";
 import type { Reply, Script } from "holdfast";
 import { Agenda, type Event } from "./agenda.js";
@@ -21,22 +21,22 @@ import { TamperingError } from "./rewriting.js";
 import type { Tampering } from "./tampering.js";
 import { FAIR, type Weather } from "./weather.js";
 
-/** Far shorter than anything takes that is planned. */
+/** Much shorter than any planned duration. */
 const MOMENT_MS = 1e-6;
 
 type Stall = FaultEvent & { readonly what: "stall" };
 type Crash = FaultEvent & { readonly what: "crash-after-run" };
 
-/** What differs if there are several servers. */
+/** The differences of a world with several servers. */
 export interface Layout<One extends Joined> {
   readonly network?: Network;
   /** Starts a process: see member.ts. */
   join(world: World<One>, index: number, incarnation: number): One;
-  /** Whose turn it is from now on; undefined until that is known. */
+  /** Called when the turn of a process begins; undefined while that is unknown. */
   turn?(process: SimulatedProcess | undefined): void;
 }
 
-/** See the file header. */
+/** The world of a run. */
 export class World<One extends Joined = Joined> implements Home {
   readonly setup: Plan;
   readonly tampering: Tampering;
@@ -50,7 +50,7 @@ export class World<One extends Joined = Joined> implements Home {
   readonly members: One[] = [];
   readonly resources: Map<string, Resource> = new Map();
   readonly lines: string[] = [];
-  /** Rates at which the clocks of a process go now, where they are not those with which it started. */
+  /** Current clock rates of processes whose rate was changed. */
   readonly rates: Map<number, number> = new Map();
   readonly weathers: { readonly process: number; readonly weather: Weather }[] = [];
   readonly disk: Disk;
@@ -61,19 +61,19 @@ export class World<One extends Joined = Joined> implements Home {
   readonly #running = new Map<object, One | undefined>();
   readonly #layout: Layout<One>;
   readonly #onServer: (() => void)[] = [];
-  /** Of all servers: what they send is under way at once. */
+  /** The scheduler of all servers: their messages are sent immediately. */
   readonly scheduler: Scheduler = { schedule: (task) => this.#onServer.push(task) };
   #nowMs = 0;
 
-  /** Called for each script that has run. */
+  /** Called after each script. */
   onRan: ((process: SimulatedProcess, call: Call, reply: Reply) => void) | undefined;
-  /** Each is called for every message, when the server has sent it and when the process hears it. */
+  /** Called for every message, when the server sends it and when the process receives it. */
   readonly onMessage: ((process: SimulatedProcess, message: string, when: "pushed" | "heard") => void)[] = [];
-  /** Which processes stall at their next grant by message, and how. */
+  /** Processes that stall at their next grant by message. */
   readonly stalls: Map<SimulatedProcess, Stall> = new Map();
-  /** Which processes crash after their next release in the background, and how. */
+  /** Processes that crash after their next background release. */
   readonly crashes: Map<SimulatedProcess, Crash> = new Map();
-  /** Called when a `run` has settled that released in the background. */
+  /** Called when a `run` with a background release has settled. */
   onRunSettled: ((process: SimulatedProcess) => void) | undefined;
   readonly releases: ReleaseEvents = new ReleaseEvents();
   isServerDown = false;
@@ -181,7 +181,7 @@ export class World<One extends Joined = Joined> implements Home {
     this.judge.queues.deafened(process);
   }
 
-  /** What that lock guards. */
+  /** The resource that a lock protects. */
   resourceOf(lockName: string): Resource {
     const known = this.resources.get(lockName) ?? new Resource(lockName, this.tampering.unguarded !== true);
     this.resources.set(lockName, known);

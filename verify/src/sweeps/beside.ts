@@ -1,23 +1,24 @@
-/** Who may hold a lock beside others, as far as a history tells: for kinds that several hold at once. */
+/** Which other clients may hold a lock at the same time, according to a history, for kinds with several holders. */
 import { groupBy, type History } from "../history/history.js";
 import type { Kind, Operation } from "../history/records.js";
 import { killsOf } from "./faults.js";
 
-/** Whether several hold it at once, each for itself, so that the end of one need not let anybody in. */
+/** Whether there may be several independent holders, so that the end of one hold need not make room for a waiter. */
 export function isShared(kind: Kind): boolean {
   return kind === "semaphore" || kind === "read-write-lock";
 }
 
-/** Until when the server may keep anything of a lock but for two acquires; -Infinity if it never does. */
+/** Until when the server may keep anything of a lock besides two given acquires; -Infinity if never. */
 export type Beside = (lease: Operation, waiter: Operation) => number;
 
 /**
- * For each pair of an acquire that ends and another one that waits: from when on nobody else may hold that lock.
+ * For each pair of a hold that ends and a waiter: from when on there can be no other holder of that lock.
  *
- * Counts whoever had returned when the waiter did: who was granted, up to a release that succeeded or the end of its
- * longest lease; who was refused or is unknown, as if it had been granted as it left, since its leaving may have crossed that.
+ * It counts every caller that had called before the waiter returned. A granted caller counts until a successful
+ * release or the end of its longest lease. A caller that was refused, or whose outcome is unknown, counts as if it
+ * had been granted when it left, because the grant may have crossed with its leaving.
  *
- * @param rho  largest difference of two clocks' rates
+ * @param rho  the largest difference in rate between two clocks
  */
 export function besides(history: History, rho: number): Beside {
   const acquires = groupBy(
@@ -28,7 +29,7 @@ export function besides(history: History, rho: number): Beside {
     history.operations.filter(({ verb }) => verb !== "acquire"),
     ({ leaseId }) => leaseId,
   );
-  // A request of a process that is gone may still be carried out, but none that it had not sent.
+  // A request of a killed process may still be executed, but only if it was sent before.
   const diedMs = new Map(killsOf(history).map(({ process, atMs }) => [process, atMs]));
   const leftMs = ({ returnMs, process }: Operation): number =>
     Math.min(returnMs, diedMs.get(process) ?? Number.POSITIVE_INFINITY);
@@ -36,7 +37,7 @@ export function besides(history: History, rho: number): Beside {
     const own = later.get(acquire.id) ?? [];
     const released = own.find(({ verb, outcome }) => verb === "release" && outcome === "ok");
     if (released !== undefined) return released.returnMs;
-    // Busy is an answer, and one that grants nothing.
+    // "busy" is a reply without a grant.
     if (acquire.outcome === "no" && acquire.refusal !== "gave-up") return Number.NEGATIVE_INFINITY;
     const begun = [acquire, ...own.filter(({ verb, outcome }) => verb === "extend" && outcome !== "no")];
     return Math.max(...begun.map((each) => leftMs(each) + (each.args.leaseMs ?? 0) * (1 + rho)));

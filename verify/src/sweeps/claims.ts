@@ -2,10 +2,10 @@ import { groupBy, type History } from "../history/history.js";
 import { type Claim, type Lease, leasesOf } from "../history/leases.js";
 import type { Kind } from "../history/records.js";
 
-/** Kinds of which one owner at a time holds the whole. */
+/** Kinds with one owner at a time. */
 export const EXCLUSIVE: ReadonlySet<Kind> = new Set(["mutex", "reentrant-mutex", "multi-lock", "election", "redlock"]);
 
-/** A claim together with the lease it belongs to. */
+/** A claim with its lease. */
 export interface LeaseClaim extends Claim {
   readonly lease: Lease;
 }
@@ -19,16 +19,17 @@ export function claimsByLock(history: History, kinds: ReadonlySet<Kind>): Map<st
   return groupBy(claims, ({ lease }) => lease.acquire.lockName);
 }
 
-/** Whether both belong to one holder, for whom holding twice is no conflict. */
+/** Whether both belong to the same holder, for whom holding twice is no conflict. */
 export function isSameHolder(a: LeaseClaim, b: LeaseClaim): boolean {
   if (a.lease === b.lease) return true;
   return a.lease.acquire.kind === "reentrant-mutex" && a.lease.acquire.owner === b.lease.acquire.owner;
 }
 
 /**
- * Calls `visit` with each claim and those that began no later and are not over when it begins.
+ * Calls `visit` with each claim and the earlier claims that overlap with it.
  *
- * Touching is no overlap: what ends in the instant in which another begins is over. Costs n log n and the overlaps.
+ * A claim that ends at the instant at which another begins does not overlap. Takes n log n steps plus the number of
+ * overlaps.
  */
 export function sweepOverlaps<Item extends Claim>(
   claims: readonly Item[],

@@ -5,37 +5,36 @@ import { besides, isShared } from "./beside.js";
 import { dueAt, isCalm, killsOf, lastInstant } from "./faults.js";
 import { Findings, type SweepResult, showMs } from "./result.js";
 
-/** How L1 is judged. */
+/** The options for L1. */
 export interface CrashedHolderOptions {
-  /** Longest time between two looks of a waiter that hears nothing. */
+  /** The longest time between two polls of a waiter that gets no message. */
   readonly pollMs: number;
   readonly epsMs: number;
   /** Ids of faults under which no grant can be expected. */
   readonly forbidding: ReadonlySet<string>;
   /**
-   * When at the latest somebody is granted what is free from `freeMs` on, because this waiter asks for it, if no fault
-   * strikes in its wait. Without it only the bound of lease + poll + eps is judged.
+   * The latest time at which some waiter is granted a lock that is free from `freeMs` on, because this waiter polls,
+   * if no fault strikes during its wait. Without it, only the bound lease + poll + eps is checked.
    */
   readonly servedBy?: (waiter: Operation, freeMs: number) => number;
   /**
-   * Whether locks that several hold at once are judged too, with this difference of clocks' rates: somebody is due when
-   * nobody may hold beside the dead any more.
+   * Checks locks with several holders too, with this difference in clock rates. A grant is then due when no other
+   * holder can remain besides the dead one.
    */
   readonly sharedRho?: number;
 }
 
 /**
- * L1: when a holder is killed, a waiter has the lock no later than lease + poll + eps after the last renewal.
+ * L1: when a holder is killed, a waiter gets the lock no later than lease + poll + eps after the last renewal.
  *
- * A kill is judged if its process held the lock then and somebody else waited when the grant was due. Whoever came
- * after the lease had ended is due a poll after it came. Exclusive locks only,
- * unless it is said how to judge others.
+ * A kill is checked if its process held the lock and another caller was waiting when the grant was due. A waiter that
+ * arrived after the lease had ended is due one poll later. Checks only exclusive locks, unless `sharedRho` is set.
  *
- * Where nothing but kills has struck since the waiter and the holder called, the tighter bound of the waiter's own next
- * question counts, from the end of the lease on the server.
+ * If nothing but kills has struck since the calls of holder and waiter, the tighter bound of the waiter's next poll
+ * applies, from the end of the lease on the server.
  *
- * Figures: `slowestMs`, the longest time from the last renewal to the next grant; `prompt`, how many waiters were judged by
- * the tighter bound; `latestMs`, the longest time from the end of the lease to the next grant among those.
+ * Figures: `slowestMs`, the longest time from the last renewal to the next grant; `prompt`, the number of waiters
+ * checked with the tighter bound; `latestMs`, their longest time from the end of the lease to the next grant.
  */
 export function crashedHolder(history: History, options: CrashedHolderOptions): SweepResult {
   const { pollMs, epsMs, forbidding, servedBy, sharedRho } = options;
@@ -87,8 +86,8 @@ export function crashedHolder(history: History, options: CrashedHolderOptions): 
 }
 
 /**
- * Renewals by other processes, begun after `acquire` had its grant. A caller that wants several locks reports them when it has
- * all of them; before that, its renewals show that it was granted this one.
+ * Renewals by other processes that began after the grant of `acquire`. A caller of several locks reports them when it
+ * has all; until then, its renewals show that it was granted this one.
  */
 function extensions(history: History, { lockName, process, returnMs }: Operation): Operation[] {
   return history.operations.filter(
@@ -111,7 +110,7 @@ function isHeldAt({ acquire, releasedMs, validUntilMs }: Lease, atMs: number): b
   return acquire.returnMs <= atMs && atMs < Math.min(releasedMs, validUntilMs);
 }
 
-/** Until when the server keeps the lease, by when each of its beginnings was carried out; a lease is never shortened. */
+/** Until when the server keeps the lease, given the time of each renewal. A renewal never shortens a lease. */
 function endOnServer({ acquire, later }: Lease, atMs: number): number {
   const begun = [acquire, ...later.filter(({ verb, outcome }) => verb === "extend" && outcome !== "no")];
   return begun

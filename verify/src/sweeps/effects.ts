@@ -2,7 +2,7 @@ import { groupBy, type History } from "../history/history.js";
 import type { Effect } from "../history/records.js";
 import { Findings, type SweepResult } from "./result.js";
 
-/** F5: after a token was accepted, the guarded thing accepts no lower one. */
+/** F5: after accepting a token, the protected resource accepts no lower one. */
 export function guardedTokens(history: History): SweepResult {
   const findings = new Findings("F5");
   for (const [resource, effects] of acceptedByResource(history)) {
@@ -20,9 +20,10 @@ export function guardedTokens(history: History): SweepResult {
 }
 
 /**
- * E1: accepted effects of different holders never interleave, and none that was acknowledged is missing at the end.
+ * E1: accepted effects of different holders never interleave, and no acknowledged effect is missing at the end.
  *
- * Holders are told apart by lease, not by token, so the same check judges a run without tokens, which is its control.
+ * Holders are distinguished by lease, not by token, so the same check judges a run without tokens, which is its
+ * control.
  */
 export function untornEffects(history: History): SweepResult {
   const findings = new Findings("E1");

@@ -2,20 +2,20 @@ import { groupBy, type History } from "../history/history.js";
 import type { Operation } from "../history/records.js";
 import { Findings, type SweepResult } from "./result.js";
 
-/** A waiter whose place in the queue was acknowledged and that stayed alive until its grant, or the end. */
+/** A waiter whose queue place was acknowledged, and whose process stayed alive until its grant or the end. */
 interface Waiter {
   readonly operation: Operation;
   readonly enqueuedMs: number;
 }
 
 /**
- * X3: who was told that it stands in the queue is granted before everybody who asked later.
+ * X3: a caller that was told that it is queued is granted before all callers that asked later.
  *
- * Grants are put in order by token where both have one, since the message of the earlier can arrive later; else by
- * return, for a waiter that was granted, which needs a lock of one holder. Waiters that gave up, died, were taken for
- * dead, or whose outcome is unknown are excluded, and listed.
+ * Grants are ordered by token if both have one, because the message of the earlier one may arrive later; otherwise by
+ * return, which needs an exclusive lock. Waiters that gave up, died or were considered dead, or whose outcome is
+ * unknown, are excluded and listed.
  *
- * Figure `inversions`: how many grants passed another waiter.
+ * Figure `inversions`: how many grants overtook another waiter.
  */
 export function fairOrder(history: History): SweepResult {
   const findings = new Findings("X3");
@@ -62,7 +62,7 @@ export function fairOrder(history: History): SweepResult {
   return findings.result();
 }
 
-/** Undefined for those that count. A wait still open at the end is `info` only if its process is gone. */
+/** Undefined for waiters that count. A wait still open at the end is `info` only if its process has ended. */
 function whyExcluded({ outcome, refusal }: Operation): string | undefined {
   if (outcome === "ok") return undefined;
   if (outcome === "info") return "its outcome is unknown";

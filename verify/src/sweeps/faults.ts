@@ -1,7 +1,7 @@
 import type { History } from "../history/history.js";
 import type { Fault } from "../history/records.js";
 
-/** When a process was killed for good. */
+/** When a process was killed. */
 export interface Kill {
   readonly process: string;
   readonly atMs: number;
@@ -9,8 +9,8 @@ export interface Kill {
 }
 
 /**
- * The kills of clients that the history knows of: faults without an end, whose target is a process with operations. Each process
- * dies once: what strikes it afterwards, before it is there again under another name, strikes nobody.
+ * The kills of clients in a history: faults without an end whose target is a process with operations. Each
+ * incarnation dies once; later faults of the same target have no effect.
  */
 export function killsOf(history: History): Kill[] {
   const processes = new Set(history.operations.map(({ process }) => process));
@@ -22,8 +22,8 @@ export function killsOf(history: History): Kill[] {
 }
 
 /**
- * The instant by which something is due `withinMs` from `fromMs`: a fault that forbids it starts the time anew when it
- * ends. Infinity if a fault has no end.
+ * The instant by which something is due within `withinMs` from `fromMs`. A fault that forbids it restarts the time at
+ * its end. Infinity if a fault has no end.
  */
 export function dueAt(history: History, forbidding: ReadonlySet<string>, fromMs: number, withinMs: number): number {
   let dueMs = fromMs + withinMs;
@@ -33,14 +33,14 @@ export function dueAt(history: History, forbidding: ReadonlySet<string>, fromMs:
   return dueMs;
 }
 
-/** Whether none of those faults strikes in that time, or is still under way in it. */
+/** Whether none of those faults strikes, or is still active, in that time. */
 export function isCalm(history: History, forbidding: ReadonlySet<string>, fromMs: number, untilMs: number): boolean {
   return !history.faults.some(
     ({ id, beganMs, endedMs }) => forbidding.has(id) && beganMs <= untilMs && endedMs >= fromMs,
   );
 }
 
-/** The last instant of which the history says anything about an operation; a wait still open then proves nothing later. */
+/** The last instant that the history covers; a wait that is still open then proves nothing later. */
 export function lastInstant({ operations, turns, keyScans }: History): number {
   let lastMs = Number.NEGATIVE_INFINITY;
   for (const { callMs, returnMs } of operations)

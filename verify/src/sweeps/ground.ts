@@ -1,13 +1,16 @@
-/** What a property stands on, and so which faults take the promise of it away: the same rule for every sort of run. */
+/** The grounds of guarantees, and so which faults suspend them; the same for all types of runs. */
 
-/** Exclusion needs the server's memory and its clock; tokens need its counter or its clock; effects need a resource that looks at tokens. */
+/**
+ * Exclusion depends on the server's memory and clock, tokens on its counter or clock, effects on a resource that
+ * checks tokens.
+ */
 export type Ground = "exclusion" | "tokens" | "effects";
 
 /**
- * What has to be given for that property to be promised; undefined for one that no fault excuses.
+ * The ground that a property depends on; undefined if no fault excuses a violation.
  *
- * That a loss is told (S4), that no success is made up (S5) and that a handle keeps its token (F3) are the client's own
- * doing. Liveness has no ground here: each sweep knows what hinders it, and until when.
+ * Reporting losses (S4), basing successes on replies (S5) and keeping a handle's token (F3) depend only on the
+ * client. Liveness has no ground here, because each sweep knows what delays it and until when.
  */
 export function groundOf(property: string): Ground | undefined {
   if (property === "S4" || property === "S5" || property === "F3") return undefined;

@@ -1,4 +1,4 @@
-/** Checks of one property each over a whole history, in time that grows with its length and not with its width. */
+/** Checks of single properties over a whole history, in time that depends on its length and not on its concurrency. */
 export { type CrashedHolderOptions, crashedHolder } from "./crashed-holder.js";
 export { guardedTokens, untornEffects } from "./effects.js";
 export { fairOrder } from "./fair-order.js";

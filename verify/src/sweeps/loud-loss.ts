@@ -4,20 +4,19 @@ import type { Held, Lost, Turn } from "../history/records.js";
 import { lastInstant } from "./faults.js";
 import { Findings, type SweepResult, showMs } from "./result.js";
 
-/** How S4 is judged. */
+/** The options for S4. */
 export interface LoudLossOptions {
-  /** Time the library keeps for the holder to stop: the signal is due so long before `validUntilMs`. */
+  /** The time that the library reserves for the holder to stop: the signal is due this long before `validUntilMs`. */
   readonly marginMs: number;
   readonly epsMs: number;
 }
 
 /**
- * S4: a lease that is over says so at once, and never again the contrary.
+ * S4: an ended lease reports its end in time, and never becomes valid again.
  *
- * (a) no sample is true at or after what was known as `validUntilMs`; (b) the samples of a lease are true, then false;
- * (c) the signal comes no later than the end of the first turn that began past its mark and was not interrupted; (d)
- * after a pause, or a turn,
- * longer than the lease the first sample is false.
+ * (a) No sample is true at or after the known `validUntilMs`. (b) The samples of a lease are true, then false. (c)
+ * The signal comes no later than the end of the first uninterrupted turn that began after it was due. (d) After a
+ * pause, or a turn, longer than the lease, the first sample is false.
  */
 export function loudLoss(history: History, options: LoudLossOptions): SweepResult {
   const findings = new Findings("S4");
@@ -41,7 +40,7 @@ export function loudLoss(history: History, options: LoudLossOptions): SweepResul
 
 function samplesAgree(findings: Findings, { acquire, later, samples }: Lease): void {
   let over: Held | undefined;
-  // What the holder knew at the sample: words that came later must not excuse it.
+  // What the holder knew at the sample; later reports must not excuse it.
   const words = later.filter(
     ({ verb, outcome, validUntilMs }) => verb !== "release" && outcome === "ok" && validUntilMs !== null,
   );
@@ -77,9 +76,9 @@ function signalIsDue(
   const markMs = validUntilMs - marginMs;
   if (acquire.validUntilMs === null || releasedMs <= markMs) return;
   const turn = firstFrom(turns, markMs);
-  // A process that never ran again, or released in that very turn, had no moment to be told in.
+  // A process that never ran again, or released in that turn, had no time to be notified.
   if (turn === undefined || releasedMs <= turn.endedMs + epsMs) return;
-  // Nor does a record that ends before show whether it was told.
+  // A record that ends before that does not show whether it was notified.
   if (lost === undefined && endMs < turn.endedMs + epsMs) return;
   const isLate = lost === undefined || lost.atMs > turn.endedMs + epsMs;
   const came = lost === undefined ? "never came" : `came at ${showMs(lost.atMs)}`;
@@ -90,7 +89,7 @@ function signalIsDue(
   );
 }
 
-/** The first turn that began at the mark or later, by halving: a long run has many turns. */
+/** The first turn that began at or after the mark, with a binary search because a long run has many turns. */
 function firstFrom(turns: readonly Turn[], markMs: number): Turn | undefined {
   let low = 0;
   let high = turns.length;
@@ -123,7 +122,7 @@ function pausesShow(
   const leaseMs = Math.max(...lengths);
   for (const { pause, turn } of pauses) {
     const { beganMs, endedMs } = pause;
-    // Answers are heard in turns, so an extend that returned within means that turns are missing from the record.
+    // Replies are received in turns, so an extend that returned within it means that turns are missing in the record.
     const ran = extended.some(({ returnMs }) => returnMs > beganMs && returnMs < endedMs);
     if (endedMs - beganMs <= leaseMs || beganMs < acquire.returnMs || ran) continue;
     const first = samples.find(({ atMs }) => atMs >= endedMs);

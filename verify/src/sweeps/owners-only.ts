@@ -3,19 +3,19 @@ import type { Observation, Operation } from "../history/records.js";
 import { claimsByLock, EXCLUSIVE, type LeaseClaim } from "./claims.js";
 import { Findings, type SweepResult, showMs } from "./result.js";
 
-/** How S3 is judged. */
+/** The options for S3. */
 export interface OwnersOnlyOptions {
   /** The largest difference between two readings of the same expiry. */
   readonly epsMs: number;
-  /** Whether the observer read right before and right after the server's step, so that nothing else lies between. */
+  /** Whether the observer read directly before and after the server's step, with nothing in between. */
   readonly isOneStep?: boolean;
 }
 
 /**
- * S3: only the owner's release or extend changes anything; everybody else's is refused and leaves no trace.
+ * S3: only the owner's release or extend has an effect; those of others are refused and change nothing.
  *
- * Three cases are decided: a success without a lease behind it; a success while another holder relied on the lock all
- * the time; and what an observer read before and after a refusal, unless somebody else's operation was under way.
+ * Decides three cases: a success without a lease; a success while another holder relied on the lock the whole time;
+ * and the state before and after a refusal, unless another operation was in progress.
  */
 export function ownersOnly(history: History, { epsMs, isOneStep = false }: OwnersOnlyOptions): SweepResult {
   const findings = new Findings("S3");
@@ -51,7 +51,7 @@ function isChange({ verb, outcome }: Operation): boolean {
   return (verb === "release" || verb === "extend") && outcome === "ok";
 }
 
-/** Each change with another owner who relied on the lock from before its call until after its return, if there is one. */
+/** Each change, with another owner that relied on the lock from before its call until after its return, if any. */
 function withHolder(
   changes: readonly Operation[],
   claims: readonly LeaseClaim[],
@@ -77,7 +77,7 @@ function withoutRight(
 ): string | undefined {
   const begun = own.filter((other) => other.verb === "acquire" && other.outcome !== "no" && other.callMs <= returnMs);
   if (begun.length === 0) return `${verb} of "${lockName}" succeeded for ${owner}, which never had it`;
-  // Permits may be given back in parts, so the number of releases says nothing there; the permits model counts them.
+  // Permits may be released in parts, so the number of releases means nothing; the permits model counts them.
   if (kind === "semaphore") return undefined;
   const ended = own.filter((other) => other.verb === "release" && other.outcome === "ok" && other.returnMs < callMs);
   if (begun.length > ended.length) return undefined;

@@ -4,14 +4,14 @@ import { claimsByLock, type LeaseClaim, sweepOverlaps } from "./claims.js";
 import { Findings, type SweepResult } from "./result.js";
 
 /**
- * X1: the permits relied upon at one instant are never more than the limit.
+ * X1: the permits relied upon at one instant never exceed the limit.
  *
- * They can pass it only where a lease begins. There the largest limit counts that may have been in force while that
- * lease was asked for: a smaller one takes no permit back from whoever has it.
+ * They can exceed it only when a lease begins. The limit is the largest one that may have been in force while that
+ * lease was requested, because a smaller limit takes no permits away.
  *
- * Figure `most`: the most permits that were seen at once.
+ * Figure `most`: the most permits seen at one instant.
  *
- * @param limits  limit of each lock at the begin; a lock that is not named is not judged
+ * @param limits  the initial limit of each lock; other locks are not checked
  */
 export function permitsWithinLimit(history: History, limits: ReadonlyMap<string, number>): SweepResult {
   const findings = new Findings("X1");
@@ -51,7 +51,7 @@ interface LimitSpan {
   readonly untilMs: number;
 }
 
-/** When each limit may have been in force: from the call that set it to the return of the next that took effect. */
+/** When each limit may have been in force: from the call that set it to the return of the next effective change. */
 function limitsOf(initial: number, resizes: readonly Operation[]): LimitSpan[] {
   const untilMs = (fromMs: number): number =>
     resizes
@@ -63,7 +63,7 @@ function limitsOf(initial: number, resizes: readonly Operation[]): LimitSpan[] {
     ...resizes.map(({ args, callMs, returnMs, outcome }) => ({
       limit: args.permits ?? initial,
       fromMs: callMs,
-      // Until it has surely taken effect itself, no later one can have replaced it.
+      // A later limit cannot have replaced it before it has certainly taken effect.
       untilMs: untilMs(outcome === "ok" ? returnMs : Number.POSITIVE_INFINITY),
     })),
   ];

@@ -1,6 +1,6 @@
 import type { HistoryRecord } from "../history/records.js";
 
-/** A property of the reference that a sweep decides. */
+/** A property of the reference that a sweep checks. */
 export type Property =
   | "S2"
   | "S3"
@@ -18,32 +18,32 @@ export type Property =
   | "L4"
   | "L6";
 
-/** Something that may not happen, and the records that show it. */
+/** A violation, with the records that show it. */
 export interface Violation {
   readonly message: string;
-  /** The lock, or for the guarded thing its name. */
+  /** The name of the lock or the protected resource. */
   readonly name: string;
   readonly records: readonly HistoryRecord[];
 }
 
-/** Something that was left out of the judgement, and why. */
+/** A record that was excluded from the check, with the reason. */
 export interface Exclusion {
   readonly reason: string;
   readonly record: HistoryRecord;
 }
 
-/** What a sweep found in one history. */
+/** The result of a sweep over one history. */
 export interface SweepResult {
   readonly property: Property;
-  /** `empty`: the history has nothing in it to which the property applies, so it shows nothing. */
+  /** `empty`: the property applies to nothing in the history, so it shows nothing. */
   readonly verdict: "ok" | "violation" | "empty";
   readonly violations: readonly Violation[];
   readonly exclusions: readonly Exclusion[];
-  /** `checked` is how many cases were decided; the others are named by the sweep. */
+  /** `checked` is the number of decided cases; each sweep defines the others. */
   readonly figures: Readonly<Record<string, number>>;
 }
 
-/** Collects what a sweep finds. */
+/** Collects the findings of a sweep. */
 export class Findings {
   readonly #property: Property;
   readonly #violations: Violation[] = [];
@@ -54,28 +54,28 @@ export class Findings {
     this.#property = property;
   }
 
-  /** A case was decided; a message means that it violates. */
+  /** Records a decided case; a message means a violation. */
   decide(name: string, records: readonly HistoryRecord[], message: string | undefined): void {
     this.#figures.checked = (this.#figures.checked ?? 0) + 1;
     if (message !== undefined) this.#violations.push({ message, name, records });
   }
 
-  /** A case cannot be judged. */
+  /** Records a case that cannot be judged. */
   exclude(record: HistoryRecord, reason: string): void {
     this.#exclusions.push({ reason, record });
   }
 
-  /** One more of what is counted under this name. */
+  /** Increments a figure. */
   count(figure: string): void {
     this.#figures[figure] = (this.#figures[figure] ?? 0) + 1;
   }
 
-  /** Keeps the smallest of what is reported under this name. */
+  /** Keeps the smallest value of a figure. */
   least(figure: string, value: number): void {
     this.#figures[figure] = Math.min(this.#figures[figure] ?? Number.POSITIVE_INFINITY, value);
   }
 
-  /** Keeps the largest of what is reported under this name. */
+  /** Keeps the largest value of a figure. */
   most(figure: string, value: number): void {
     this.#figures[figure] = Math.max(this.#figures[figure] ?? Number.NEGATIVE_INFINITY, value);
   }
@@ -92,7 +92,7 @@ export class Findings {
   }
 }
 
-/** An instant or a length as messages show it. */
+/** Formats a time for messages. */
 export function showMs(ms: number): string {
   return `${Number(ms.toFixed(3))} ms`;
 }

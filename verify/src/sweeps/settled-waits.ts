@@ -3,22 +3,22 @@ import type { KeyScan, Operation } from "../history/records.js";
 import { dueAt, killsOf, lastInstant } from "./faults.js";
 import { Findings, type SweepResult, showMs } from "./result.js";
 
-/** How L4 is judged. */
+/** The options for L4. */
 export interface SettledWaitsOptions {
   readonly epsMs: number;
-  /** Largest difference of two clocks' rates, by which a key may outlive its lease. */
+  /** The largest difference in rate between two clocks, by which a key may outlive its lease. */
   readonly rho: number;
-  /** Ids of faults during which a request may lie about, and be carried out at their end. */
+  /** Ids of faults during which requests may be held back and executed at their end. */
   readonly forbidding?: ReadonlySet<string>;
 }
 
 /**
- * L4: an acquire with a time to wait or an abort settles by then, not before it for want of patience, and leaves no key.
+ * L4: an acquire with a wait limit or an abort settles by then, does not time out early, and leaves no key.
  *
- * After one that was not granted its owner is in no key once its lease would have ended; at once, if every server could
- * be reached and it was definitely refused.
+ * If it was not granted, no key contains its owner after its lease would have ended; or immediately, if every server
+ * was reachable and it was definitely refused.
  *
- * Figure `latestMs`: by how much the slowest settled past its deadline; negative if all were early.
+ * Figure `latestMs`: by how much the slowest one settled after its deadline; negative if all were early.
  */
 export function settledWaits(history: History, options: SettledWaitsOptions): SweepResult {
   const findings = new Findings("L4");
@@ -27,7 +27,7 @@ export function settledWaits(history: History, options: SettledWaitsOptions): Sw
   const killed = new Set(killsOf(history).map(({ process }) => process));
   for (const operation of history.operations) {
     if (operation.verb !== "acquire") continue;
-    // A process that is gone settles nothing and gives nothing back; that it is skipped is another property's business.
+    // A process that has ended settles and releases nothing; another property checks that it is skipped.
     const isGone = Number.isFinite(operation.returnMs) ? false : killed.has(operation.process);
     if (isGone) {
       findings.exclude(operation, "its process was killed");

@@ -3,19 +3,18 @@ import type { Operation } from "../history/records.js";
 import { dueAt, isCalm, killsOf, lastInstant } from "./faults.js";
 import { Findings, type SweepResult, showMs } from "./result.js";
 
-/** How L6 is judged. */
+/** The options for L6. */
 export interface StarvationOptions {
   /** How long a dead waiter may delay the next one. */
   readonly waiterMs: number;
   readonly epsMs: number;
-  /** More grants than this to callers that asked later are starvation. */
+  /** More grants than this to callers that asked later count as starvation. */
   readonly mostPassed: number;
-  /** The same as `waiterMs`, where nothing but kills has struck in the waits; `waiterMs` if absent. */
+  /** The limit used instead of `waiterMs` if only kills struck during the waits; `waiterMs` if absent. */
   readonly promptMs?: number;
   /**
-   * When a waiter whose time was over had left the queue; Infinity if it had not. Absent if nobody saw it: then a
-   * waiter counts as
-   * waiting until its call returns.
+   * When a waiter that timed out had left the queue; Infinity if it had not. Absent if this was not observed: then a
+   * waiter counts as waiting until its call returns.
    */
   readonly leftMs?: (waiter: Operation) => number;
   readonly forbidding: ReadonlySet<string>;
@@ -24,19 +23,16 @@ export interface StarvationOptions {
 /**
  * L6: no waiter waits while any number of others are served, and a dead waiter is skipped in time.
  *
- * A dead waiter is judged at the first release after its kill: if somebody else waits, the next grant is due within
- * `waiterMs`. Whether the dead one was the head does not matter, since the bound holds for all.
+ * A dead waiter is checked at the first release after its kill: if another caller waits, the next grant is due within
+ * `waiterMs`. It does not matter whether the dead one was first in the queue. A hand-over skips dead waiters in the
+ * same step of the server, so only `promptMs` is allowed if nothing but kills has struck since the first relevant
+ * call.
  *
- * A hand-over passes the dead in the same step of the server, so that only `promptMs` is due where no fault but kills
- * strikes from the first call on that matters.
+ * A waiter that was never granted, and that was considered dead or was frozen at its turn, is not checked. A refused
+ * waiter is checked until it left the queue; its process may freeze after that, so that its call returns much later.
  *
- * A waiter that got nothing in the end, and was taken for dead or stood still at its turn, is not judged by the others.
- *
- * A waiter that was refused is judged until it left the queue. Its process may stand still after that, so that its call returns
- * much later, and whoever is granted meanwhile has not passed it.
- *
- * Figures: `excused`, those; `prompt`, the dead waiters judged by that; `mostPassed`, the most grants of later callers
- * that one wait saw; `longestWaitMs`.
+ * Figures: `excused`, the number of waiters not checked; `prompt`, the dead waiters checked with `promptMs`;
+ * `mostPassed`, the most grants of later callers during one wait; `longestWaitMs`.
  */
 export function noStarvation(history: History, options: StarvationOptions): SweepResult {
   const findings = new Findings("L6");
@@ -78,11 +74,11 @@ interface Passed {
 /**
  * For each waiter, the number of later waiters that were granted during its wait.
  *
- * Its turn is its grant, whose token shows when the server made it. A waiter that froze meanwhile was served, and must
- * queue again if its lease ended before it noticed. Without tokens, the returns show the order.
+ * Its turn is its grant, whose token shows when the server made it. A waiter that froze was served, and must queue
+ * again if its lease ended before it noticed. Without tokens, the returns give the order.
  *
- * If a queue works, there are few waiters compared with grants, and each waiter looks only at the grants that were
- * called during its wait.
+ * If a queue works, there are few waiters compared with grants, and each waiter looks only at the grants called
+ * during its wait.
  */
 function passedBy(
   waiters: readonly Operation[],

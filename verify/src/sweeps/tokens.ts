@@ -1,15 +1,15 @@
 /**
- * F1 to F4: what must be true of fencing tokens.
+ * F1 to F4: properties of fencing tokens.
  *
- * A grant is an acquire, or an upgrade, which gets a token of its own. Of a re-entrant lock only the first hold is a
- * grant; the further ones show the same token. Grants of unknown outcome take no part: their token is unknown.
+ * A grant is an acquire, or an upgrade, which gets its own token. For a reentrant lock, only the first hold is a
+ * grant; later ones have the same token. Grants with an unknown outcome are ignored, because their token is unknown.
  */
 import { groupBy, type History } from "../history/history.js";
 import { type Lease, leasesOf } from "../history/leases.js";
 import type { HistoryRecord, Operation } from "../history/records.js";
 import { Findings, type SweepResult } from "./result.js";
 
-/** A grant that is known to have happened, with a token that is known. */
+/** A certain grant with a known token. */
 interface Grant {
   readonly operation: Operation;
   readonly token: number;
@@ -54,7 +54,7 @@ export function risingTokens(history: History): SweepResult {
   return findings.result();
 }
 
-/** F3: extend, a sample and a further hold show the token of the grant they belong to. */
+/** F3: extends, samples and further holds show the token of their grant. */
 export function steadyTokens(history: History): SweepResult {
   const findings = new Findings("F3");
   const compare = (grant: Operation, other: HistoryRecord, expected: number | null, token: number | null): void => {
@@ -71,7 +71,7 @@ export function steadyTokens(history: History): SweepResult {
       const startMs = record.type === "operation" ? record.callMs : record.atMs;
       const endMs = record.type === "operation" ? record.returnMs : record.atMs;
       if (isDoubtfulFromMs !== undefined && endMs >= isDoubtfulFromMs) continue;
-      // Across an upgrade either token may be shown, so only what lies clear of each is compared.
+      // Around an upgrade either token may be shown, so only records clearly before or after it are compared.
       if (upgrades.some(({ callMs, returnMs }) => callMs <= endMs && startMs <= returnMs)) continue;
       const grant = upgrades.findLast(({ returnMs }) => returnMs < startMs) ?? acquire;
       compare(grant, record, grant.token, record.token);
@@ -81,7 +81,7 @@ export function steadyTokens(history: History): SweepResult {
   return findings.result();
 }
 
-/** F4: every token is a whole number that a double keeps exactly. */
+/** F4: every token is a whole number that a double represents exactly. */
 export function exactTokens(history: History): SweepResult {
   const findings = new Findings("F4");
   for (const record of [...history.operations, ...history.held, ...history.effects]) {
@@ -104,8 +104,8 @@ function grantsByLock(history: History): Map<string, Grant[]> {
 }
 
 /**
- * Acquires of a re-entrant lock by an owner that held it when it called, with the acquire that was first. Its lease may
- * end before it hears of that: it was let in all the same, and never granted anew.
+ * Acquires of a reentrant lock by an owner that already held it, with the first acquire. If its lease ends before the
+ * owner notices, the call still succeeds without a new grant.
  */
 function furtherHolds(leases: readonly Lease[]): { readonly hold: Operation; readonly first: Operation }[] {
   const reentrant = leases.filter(({ acquire }) => acquire.kind === "reentrant-mutex");

@@ -3,9 +3,9 @@ import { claimsByLock, sweepOverlaps } from "./claims.js";
 import { Findings, type SweepResult, showMs } from "./result.js";
 
 /**
- * X2: while a writer relies on its lease, no other caller relies on one, to read or to write.
+ * X2: while a writer relies on its lease, no other reader or writer does.
  *
- * Figure `readersAtOnce`: the most readers that were seen together, without which the sweep has seen a mutex.
+ * Figure `readersAtOnce`: the most concurrent readers. Without several, the sweep has only seen a mutex.
  */
 export function writersAlone(history: History): SweepResult {
   const findings = new Findings("X2");

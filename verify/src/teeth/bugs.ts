@@ -1,15 +1,15 @@
-/** The historical bugs of the reference, and where each was seen; a tooth restates one or more of them. */
+/** Historical bugs in the reference, with their sources. A tooth reproduces one or more of them. */
 
-/** One bug of another library. */
+/** A bug of another library. */
 export interface Bug {
   readonly id: string;
-  /** Where it was read: package and place, or the issue. */
+  /** Its source: package and location, or the issue. */
   readonly ancestor: string;
-  /** With what the code comes in which it could be made; undefined if it can be made now. */
+  /** The future feature in which it could be made; undefined if it can be made now. */
   readonly later?: string;
 }
 
-/** All of the reference, in its order. */
+/** All bugs of the reference, in its order. */
 export const BUGS: readonly Bug[] = [
   { id: "B01", ancestor: "go-redsync/redsync#37; SPSCommerce/redlock-py#3" },
   { id: "B02", ancestor: "node-redlock#169, #296, #299" },

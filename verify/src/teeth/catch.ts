@@ -1,26 +1,26 @@
-/** Makes a mistake in a workbench, and sees whether the one who must notice does, and for the right reason. */
+/** Makes a mistake in a workbench, and checks that its catcher notices it for the right reason. */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { SearchTask, Sighting, SimulationTask } from "./probe.js";
 import type { BySearch, BySimulation, ByTest, Tooth } from "./tooth.js";
 import type { Ended, Workbench } from "./workbench.js";
 
-/** How far a simulation goes before a mistake counts as unnoticed. */
+/** The number of seeds after which a mistake counts as unnoticed. */
 export const SEEDS = 600;
-/** A broken library may well never come to an end. */
+/** A time limit, because a broken library may run forever. */
 const LIMIT_MS = 120_000;
 const TESTS = "packages/holdfast/tests/";
 
-/** What became of a mistake. */
+/** The result for a mistake. */
 export interface Result {
   readonly isCaught: boolean;
-  /** By what it was caught, in a few words; or why not. */
+  /** What caught it, in a few words; or why it was not caught. */
   readonly how: string;
-  /** The seed or the steps that it took; 0 where neither is. */
+  /** The number of seeds or steps; 0 for tests. */
   readonly count: number;
 }
 
-/** Makes the mistake, looks, and undoes it. Never rejects. */
+/** Makes the mistake, runs the catcher, and undoes the mistake. Never rejects. */
 export async function bite(workbench: Workbench, tooth: Tooth): Promise<Result> {
   try {
     await workbench.apply(tooth.patches);
@@ -64,7 +64,7 @@ async function byTest(workbench: Workbench, catcher: ByTest): Promise<Result> {
   if (ran === undefined) return missed("the test did not run");
   if (ran.status !== "failed") return missed("the test passes");
   const [message = ""] = (ran.failureMessages[0] ?? "").split("\n");
-  // A copy that cannot be loaded fails every test, and shows nothing.
+  // A copy that cannot be loaded fails every test, which shows nothing.
   if (/SyntaxError|ReferenceError|Failed to (resolve|load)/.test(message)) return missed(message);
   return { isCaught: true, how: message, count: 0 };
 }
@@ -73,21 +73,21 @@ function missed(how: string): Result {
   return { isCaught: false, how, count: 0 };
 }
 
-/** Runs a simulation or a search in the copy. @returns what it saw, or what went wrong */
+/** Runs a simulation or a search in the copy. @returns what it found, or what went wrong */
 export async function probe(workbench: Workbench, task: SimulationTask | SearchTask): Promise<Sighting | string> {
   const ended = await workbench.node(["verify/dist/teeth/probe.js", JSON.stringify(task)], LIMIT_MS);
   if (ended.code !== 0) return whyNot("the probe", ended);
   return JSON.parse(ended.stdout.trim().split("\n").at(-1) ?? "") as Sighting;
 }
 
-/** How a test ended, as the runner reports it. */
+/** How a test ended, as reported by the runner. */
 export interface TestEnd {
   readonly fullName: string;
   readonly status: string;
   readonly failureMessages: readonly string[];
 }
 
-/** Runs these tests in the copy, and no others. @returns how they ended, or what went wrong */
+/** Runs only these tests in the copy. @returns how they ended, or what went wrong */
 export async function runTests(
   workbench: Workbench,
   catchers: readonly ByTest[],

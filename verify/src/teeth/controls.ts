@@ -1,25 +1,25 @@
 /**
- * The same catchers on the library as it is: who complains there too catches nothing.
+ * Runs the same catchers on the unchanged library: a catcher that fails there catches nothing.
  *
- * Simulations play every seed that a tooth took, searches keep the rule, tests run as they are.
+ * Simulations play every seed that a tooth needed, searches keep the rule, tests run unchanged.
  */
 import { probe, runTests } from "./catch.js";
 import type { BySearch, BySimulation, ByTest, Catcher } from "./tooth.js";
 import type { Workbench } from "./workbench.js";
 
-/** One thing to look at, and what is wrong with it; empty if nothing is. */
+/** A control, with a description of its failure; empty if it passes. */
 export interface Control {
   readonly what: string;
   run(workbench: Workbench): Promise<string>;
 }
 
-/** A catcher, and the seed at which it bit where it has one. */
+/** A catcher, with the seed at which it caught the mistake, if it has one. */
 export interface Bite {
   readonly catcher: Catcher;
   readonly count: number;
 }
 
-/** The controls of all catchers, each thing once. */
+/** The controls of all catchers, without duplicates. */
 export function controlsOf(bites: readonly Bite[]): Control[] {
   return [...simulations(bites), ...searches(bites), ...tests(bites)];
 }

@@ -1,9 +1,9 @@
 /**
- * Makes the mistakes of others in a copy of our code, and sees that each is caught.
+ * Makes known mistakes of other libraries in a copy of Holdfast, and checks that each is caught.
  *
  *     node verify/dist/teeth/main.js [--only B17,shared-owner] [--quick] [--jobs 2] [--write-docs] [--json FILE]
  *
- * Afterwards the same catchers look at the code as it is, and must find nothing: who always complains catches nothing.
+ * Afterward the same catchers run on the unchanged code and must find nothing.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import process, { exit, stdout } from "node:process";
@@ -27,7 +27,7 @@ const { values } = parseArgs({
   },
 });
 
-/** For every change: what the first few seeds notice. */
+/** The teeth for every change: those that the first few seeds catch. */
 const QUICK: ReadonlySet<string> = new Set([
   "drift-added",
   "no-attempts-is-success",
@@ -51,7 +51,7 @@ function isWanted({ id, bugs }: Tooth): boolean {
   return names.includes(id) || bugs.some((bug) => names.includes(bug));
 }
 
-/** Does all work on as many workbenches as there are jobs, each piece on one that is free. */
+/** Distributes the work over one workbench per job. */
 async function share<Piece>(
   benches: readonly Workbench[],
   pieces: readonly Piece[],

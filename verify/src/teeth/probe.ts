@@ -1,7 +1,7 @@
 /**
- * What runs in a workbench: the simulation or the search of the copy, on the library of the copy.
+ * Runs in a workbench: the copied simulation or search, on the copied library.
  *
- * Takes its task as JSON in its only argument, and gives what it found as JSON on its last line.
+ * Takes its task as JSON in its only argument, and prints the result as JSON on its last line.
  */
 import { argv, exit, stdout } from "node:process";
 import { searchWith, searchWithout } from "../search/judge.js";
@@ -11,7 +11,7 @@ import { runPlan } from "../simulation/run.js";
 import { tamperingOf } from "./tampering.js";
 import type { BySearch, BySimulation } from "./tooth.js";
 
-/** Runs to look at. */
+/** A simulation task. */
 export interface SimulationTask {
   readonly catcher: BySimulation;
   readonly tampering?: string | undefined;
@@ -19,23 +19,23 @@ export interface SimulationTask {
   readonly seeds: number;
 }
 
-/** A world to search, with its rule or without. */
+/** A world to search, with or without its rule. */
 export interface SearchTask {
   readonly catcher: BySearch;
   readonly isControl: boolean;
 }
 
-/** What it saw. */
+/** The result. */
 export interface Sighting {
   /** Empty if nothing was violated. */
   readonly property: string;
   readonly text: string;
-  /** The seed, or the steps of the counter-example. */
+  /** The seed, or the number of steps of the counterexample. */
   readonly count: number;
 }
 
 const NOTHING: Sighting = { property: "", text: "", count: 0 };
-/** How far the world of a rule is searched with the rule. */
+/** How many states of a rule's world are searched with the rule. */
 const CONTROL_STATES = 100_000;
 
 async function simulate({ catcher, tampering, seeds }: SimulationTask): Promise<Sighting> {
@@ -58,5 +58,5 @@ async function search({ catcher, isControl }: SearchTask): Promise<Sighting> {
 const task = JSON.parse(argv[2] ?? "") as SimulationTask | SearchTask;
 const seen = "isControl" in task ? await search(task) : await simulate(task);
 stdout.write(`\n${JSON.stringify(seen)}\n`);
-// What a broken library has left running must not keep the probe.
+// Exits explicitly, because a broken library may leave timers or sockets open.
 exit(0);

@@ -1,7 +1,4 @@
-/**
- * Mistakes that are made around the library, and not in its text: in the simulation's scripts, clocks, and way to the
- * server.
- */
+/** Mistakes that are made outside the library's source: in the simulation's scripts, clocks and connections. */
 import { createHash } from "node:crypto";
 import type { Script, Store } from "holdfast";
 import type { Runtime } from "holdfast/simulation";
@@ -40,7 +37,7 @@ function extendInTwo(): Tampering {
 
 const SERVER_TIME = "local now = time[1] * 1000000 + time[2]";
 
-/** Permits end by the wall clock of the client that asks, which it sends along. */
+/** Permits end by the wall clock of the requesting client, which sends it along. */
 function clientClocks(): Tampering {
   let latest: Runtime | undefined;
   const isOfPermits = ({ name }: Script): boolean => name.startsWith("permits/");
@@ -52,7 +49,7 @@ function clientClocks(): Tampering {
     script: (script) =>
       isOfPermits(script) ? rewritten(script, [[SERVER_TIME, "local now = tonumber(ARGV[#ARGV])"]]) : script,
     store(store) {
-      // The world makes the clocks of a process just before its way to the server.
+      // The world creates a process's clocks just before its connection to the server.
       const own = latest;
       return withRun(store, (script, keys, args, timeoutMs) => {
         const nowUs = Math.round((own?.wallMs() ?? 0) * 1_000);
@@ -72,7 +69,7 @@ export function isKnown(name: string): boolean {
   return name in OWN || MUTATIONS.some((mutation) => mutation.name === name);
 }
 
-/** The tampering of that name, of the simulation or of this file. @throws Error  there is none */
+/** The tampering of that name, from the simulation or from this file. @throws Error  unknown name */
 export function tamperingOf(name: string): Tampering {
   const tampering = OWN[name]?.() ?? MUTATIONS.find((mutation) => mutation.name === name)?.tampering;
   if (tampering === undefined) throw new Error(`there is no tampering ${JSON.stringify(name)}`);

@@ -1,4 +1,6 @@
-/** All teeth. A new one is an entry in a file of mistakes/; what cannot be caught yet does not belong here. */
+/**
+ * All teeth. To add one, add an entry to a file in mistakes/; mistakes that cannot be caught yet do not belong here.
+ */
 import { ACQUIRING } from "./mistakes/acquiring.js";
 import { CLIENTS } from "./mistakes/clients.js";
 import { COUNTING } from "./mistakes/counting.js";
@@ -13,7 +15,7 @@ import { TOKENS } from "./mistakes/tokens.js";
 import { WAITING } from "./mistakes/waiting.js";
 import type { Tooth } from "./tooth.js";
 
-/** In the order of what a caller does. */
+/** In the order of a caller's operations. */
 export const TEETH: readonly Tooth[] = [
   ...ACQUIRING,
   ...WAITING,

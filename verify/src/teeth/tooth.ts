@@ -1,63 +1,63 @@
-/** A tooth: a mistake that another library has made, repeated in our code, and the check that must notice it. */
+/** A tooth: a mistake of another library, reproduced in Holdfast's code, and the check that must catch it. */
 import type { Choice } from "../simulation/choose.js";
 
-/** A change of one source file of the library, in the copy that a workbench has. */
+/** A change of one source file in a workbench's copy. */
 export interface Patch {
-  /** From the root of the repository. After a change of a `.lua` file, the scripts are built again. */
+  /** Path from the root of the repository. Scripts are rebuilt after a change of a `.lua` file. */
   readonly file: string;
-  /** Stands exactly once in the file. */
+  /** Text that occurs exactly once in the file. */
   readonly from: string;
   readonly to: string;
 }
 
-/** Simulated runs, one seed after the other, until one of the properties is violated. */
+/** Simulated runs of consecutive seeds, until one of the properties is violated. */
 export interface BySimulation {
   readonly by: "simulation";
   readonly kind: string;
   readonly profile: Choice;
-  /** Ids of properties of which one must be violated. */
+  /** Ids of properties, of which one must be violated. */
   readonly finds: readonly string[];
 }
 
-/** The search of the world in which a rule of the protocol is missed. */
+/** A search of the world of a rule, without the rule. */
 export interface BySearch {
   readonly by: "search";
-  /** Id of the rule, which is what is switched off. */
+  /** The id of the rule to switch off. */
   readonly rule: string;
-  /** How what is found begins. */
+  /** The beginning of the expected finding. */
   readonly finds: string;
 }
 
-/** A test of the library, which must fail. */
+/** A test of the library that must fail. */
 export interface ByTest {
   readonly by: "test";
-  /** From `packages/holdfast/tests`. */
+  /** Path from `packages/holdfast/tests`. */
   readonly file: string;
-  /** Its full name, or the end of it. */
+  /** The full name of the test, or the end of it. */
   readonly test: string;
 }
 
-/** Who must notice. */
+/** The check that must catch the mistake. */
 export type Catcher = BySimulation | BySearch | ByTest;
 
 /** One mistake. */
 export interface Tooth {
-  /** Unique, in kebab-case: what is lacking. */
+  /** A unique kebab-case id for what is missing. */
   readonly id: string;
-  /** Bugs of the reference that it restates; empty for a mistake without a public ancestor. */
+  /** Bugs of the reference that it reproduces; empty for a mistake without a public source. */
   readonly bugs: readonly string[];
-  /** What is wrong, in one clause. */
+  /** The mistake, in one clause. */
   readonly mistake: string;
-  /** Changes of the source; none where the mistake is a tampering of that name, or the rule of a search. */
+  /** Changes of the source; empty if the mistake is a tampering or the rule of a search. */
   readonly patches: readonly Patch[];
-  /** Name of a mistake on purpose that the simulation itself, or tampering.ts, can make. */
+  /** The name of a deliberate mistake in the simulation or in tampering.ts. */
   readonly tampering?: string;
   readonly catcher: Catcher;
 }
 
 const LIBRARY = "packages/holdfast/src/";
 
-/** A change of a file of the library. */
+/** Creates a change of a library file. */
 export function patch(file: string, from: string, to: string): Patch {
   return { file: LIBRARY + file, from, to };
 }
@@ -67,7 +67,7 @@ export function simulation(kind: string, ...finds: readonly string[]): BySimulat
   return { by: "simulation", kind, profile: "promised", finds };
 }
 
-/** The test of that name, or of that end of a name, in a file of `packages/holdfast/tests`. */
+/** A test in `packages/holdfast/tests`, by its full name or the end of it. */
 export function test(file: string, name: string): ByTest {
   return { by: "test", file, test: name };
 }

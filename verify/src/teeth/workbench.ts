@@ -1,9 +1,9 @@
 /**
- * A copy of the repository in a folder of its own, in which mistakes can be made.
+ * A copy of the repository in a separate folder, in which mistakes can be made.
  *
- * Dependencies are linked, sources are copied and stripped of their types file by file, so that a change costs
- * milliseconds and nothing of what is tested is the checkout. A change that does not fit throws: then the code has moved
- * on, and so must the tooth.
+ * Dependencies are linked; sources are copied and stripped of their types file by file, so that a change takes
+ * milliseconds and the checkout is not affected. A change that does not fit throws, because the code has changed and
+ * the tooth must follow.
  */
 import { spawn } from "node:child_process";
 import {
@@ -27,7 +27,7 @@ import type { Patch } from "./tooth.js";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const PROJECTS = ["packages/holdfast", "packages/embedded", "verify"] as const;
-/** Packages whose scripts share fragments with the library, so that the scripts cannot be built without them. */
+/** Packages whose scripts share fragments with the library, so that building the scripts needs them. */
 const WITH_SCRIPTS = ["packages/recipes", "packages/interop", "packages/redlock-compat"] as const;
 const COPIED = [
   ...[...PROJECTS, ...WITH_SCRIPTS].flatMap((project) => [`${project}/package.json`, `${project}/src`]),
@@ -44,13 +44,13 @@ const GENERATED = "packages/holdfast/src/generated";
 
 /** How a program ended. */
 export interface Ended {
-  /** Undefined if it was ended because it took too long. */
+  /** Undefined if it was killed after the time limit. */
   readonly code: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** `text` with one change. @throws Error  what is to be changed does not stand exactly once in it */
+/** `text` with one change. @throws Error  it does not contain the text exactly once */
 export function patched(text: string, { file, from, to }: Patch): string {
   const parts = text.split(from);
   if (parts.length !== 2) throw new Error(`${JSON.stringify(from)} stands ${parts.length - 1} times in ${file}`);
@@ -62,15 +62,15 @@ export function sourceOf(file: string): string {
   return readFileSync(join(ROOT, file), "utf8");
 }
 
-/** See the file header. Call `dispose` at the end, whatever happened. */
+/** A workbench. Always call `dispose` at the end. */
 export class Workbench {
   readonly folder: string;
-  /** What files of the copy said before they were changed. */
+  /** The original text of changed files. */
   readonly #before = new Map<string, string>();
-  /** Ends what runs in the copy. */
+  /** Ends the programs that run in the copy. */
   #end = (): void => {};
 
-  /** @param like  one that has not been changed, which is quicker to copy than the checkout */
+  /** @param like  an unchanged workbench, which is faster to copy than the checkout */
   constructor(like?: Workbench) {
     this.folder = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-teeth-")));
     const copied = like === undefined ? COPIED : [...COPIED, ...PROJECTS.map((project) => `${project}/dist`)];
@@ -87,7 +87,7 @@ export class Workbench {
     }
   }
 
-  /** Makes the changes, all or none. @throws Error  one of them does not fit, or the scripts cannot be built of them */
+  /** Applies all changes or none. @throws Error  one does not fit, or the scripts cannot be built */
   async apply(patches: readonly Patch[]): Promise<void> {
     const texts = new Map<string, string>();
     for (const change of patches)
@@ -126,7 +126,7 @@ export class Workbench {
         try {
           if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
         } catch {
-          // Everything of it is gone already.
+          // All of its processes have already ended.
         }
       };
       this.#end = endAll;
@@ -138,14 +138,14 @@ export class Workbench {
       child.on("close", (code) => {
         clearTimeout(timer);
         this.#end = () => {};
-        // What a broken program has started may outlive it.
+        // Processes started by a broken program may outlive it.
         endAll();
         resolve({ code: isLate ? undefined : (code ?? 1), stdout, stderr });
       });
     });
   }
 
-  /** Removes the copy, and ends what runs in it. */
+  /** Removes the copy, and ends the programs that run in it. */
   dispose(): void {
     this.#end();
     rmSync(this.folder, { recursive: true, force: true });
@@ -165,7 +165,7 @@ export class Workbench {
     const [, project, path] = /^(.+?)\/src\/(.+)\.ts$/.exec(file) ?? [];
     if (project === undefined || path === undefined) return;
     const { outputText } = ts.transpileModule(this.#read(file), {
-      // Without a name the compiler takes every file for `module.ts`, and remembers what that one was.
+      // Without a name, the compiler treats every file as `module.ts` and caches the first one.
       fileName: file,
       compilerOptions: {
         target: ts.ScriptTarget.ES2023,
@@ -184,12 +184,12 @@ export class Workbench {
   }
 }
 
-/** Links what stands in a folder of dependencies, without what the copy has itself. */
+/** Links the contents of a dependency folder, except for the copy's own packages. */
 function linkAll(path: string, folder: string, isOwn: (name: string) => boolean): void {
   if (!existsSync(join(ROOT, path))) return;
   mkdirSync(join(folder, path), { recursive: true });
   for (const name of readdirSync(join(ROOT, path))) {
-    // Caches are written to, and each copy has its own.
+    // Caches are written to, so each copy has its own.
     if (!isOwn(name) && !name.startsWith("."))
       symlinkSync(realpathSync(join(ROOT, path, name)), join(folder, path, name));
   }

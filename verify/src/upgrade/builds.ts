@@ -1,4 +1,4 @@
-/** The two builds of the library that meet on one server. */
+/** The two builds of the library that share a server. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 
-/** Which of them a worker runs: the one in `verify/baseline`, or the one in this tree. */
+/** The build that a worker runs: the one in `verify/baseline`, or the one in this tree. */
 export type Build = "old" | "new";
 
-/** Where each of them is, as the URL of its entry point. */
+/** The URL of each build's entry point. */
 export interface Builds {
   readonly entries: Readonly<Record<Build, string>>;
   remove(): Promise<void>;

@@ -5,24 +5,24 @@ import { fileURLToPath } from "node:url";
 import type { Build } from "./builds.js";
 import type { Orders } from "./worker.js";
 
-/** Compiled, also where tests load this file as it is. */
+/** Always the compiled file, also when tests load this file as source. */
 const WORKER: string = fileURLToPath(new URL("../../dist/upgrade/worker.js", import.meta.url));
-/** A guard against a process that does not end by itself. */
+/** A timeout for a process that does not end by itself. */
 const END_MS = 60_000;
 
-/** A worker that runs. */
+/** A running worker. */
 export interface Member {
   readonly number: number;
   readonly build: Build;
   readonly longShare: number;
 }
 
-/** See the file header. */
+/** The workers of a phase. */
 export class Crew {
   readonly #orders: Pick<Orders, "port" | "seed" | "mistake"> & { readonly entries: Readonly<Record<Build, string>> };
   readonly #running = new Map<number, { readonly member: Member; readonly child: ChildProcess }>();
   #lastNumber = 0;
-  /** Processes that ended by themselves. */
+  /** Processes that ended unexpectedly. */
   readonly crashes: string[] = [];
   kills = 0;
 
@@ -36,7 +36,7 @@ export class Crew {
     return [...this.#running.values()].map(({ member }) => member);
   }
 
-  /** Starts one, and waits until it works. */
+  /** Starts a worker, and waits until it is working. */
   async add(build: Build, longShare: number): Promise<void> {
     this.#lastNumber += 1;
     const number = this.#lastNumber;
@@ -55,18 +55,18 @@ export class Crew {
     await Promise.race([once(child, "message"), once(child, "exit")]);
   }
 
-  /** Has one end with what it holds, and waits for its end. */
+  /** Makes a worker crash while it holds locks, and waits until it has ended. */
   async kill(number: number): Promise<void> {
     await this.#end(number, "die");
     this.kills += 1;
   }
 
-  /** Has one end in order. */
+  /** Stops a worker normally. */
   async stop(number: number): Promise<void> {
     await this.#end(number, "stop");
   }
 
-  /** Ends all of them in order. */
+  /** Stops all workers normally. */
   async stopAll(): Promise<void> {
     await Promise.all([...this.#running.keys()].map((number) => this.stop(number)));
   }

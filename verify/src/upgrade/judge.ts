@@ -1,39 +1,39 @@
-/** What the log of a phase comes to. */
+/** Evaluates the log of a phase. */
 import { groupBy } from "../history/index.js";
 import type { Build } from "./builds.js";
 import { LANES, LONGEST_KILLED_MS, PERMITS } from "./lanes.js";
 import type { Entry, LogEntry } from "./log.js";
 
-/** How callers fared at one name. */
+/** The results of callers for one name. */
 export interface Fare {
   grants: number;
-  /** The longest that anybody waited, granted or not, who did not give up by a time limit of its own. */
+  /** The longest wait, granted or not, of callers that did not time out. */
   longestMs: number;
-  /** Of those that were granted. */
+  /** The waits of granted callers. */
   waitsMs: number[];
 }
 
-/** See the file header. */
+/** The verdict on a phase. */
 export interface Verdict {
-  /** What broke a promise, in words. */
+  /** Descriptions of violated guarantees. */
   readonly violations: readonly string[];
   /** By name, and by build. */
   readonly fares: ReadonlyMap<string, Readonly<Record<Build, Fare>>>;
   readonly grants: number;
   readonly timeouts: number;
   readonly lost: Readonly<Record<string, number>>;
-  /** Grants of exclusive locks that followed on one of the other build to somebody who was waiting by then. */
+  /** Grants of exclusive locks from one build to a caller of the other build that was already waiting. */
   readonly handedOver: { readonly oldToNew: number; readonly newToOld: number };
 }
 
-/** A section as its holder could rely on it. */
+/** The time in which a holder could rely on its lease. */
 interface Section {
   readonly entry: Entry;
   endMs: number;
   untilMs: number;
 }
 
-/** Judges the entries in the order in which the server had them. */
+/** Judges the entries, in the server's order. */
 export function judge(log: readonly LogEntry[]): Verdict {
   const violations: string[] = [];
   const sections = new Map<string, Section>();
@@ -64,7 +64,7 @@ export function judge(log: readonly LogEntry[]): Verdict {
       sections.set(word.id, section);
       const there = inside.get(word.name) ?? new Set();
       inside.set(word.name, there);
-      // A worker that left wrote so before it released, and no other was granted the lock before that.
+      // A worker writes its exit before it releases, so no other holder can enter before that.
       violations.push(
         ...clashes(
           section,
@@ -105,7 +105,7 @@ export function judge(log: readonly LogEntry[]): Verdict {
   return { violations, fares, grants: sections.size, timeouts, lost, handedOver };
 }
 
-/** Whether the resource excludes simultaneous use. */
+/** Whether two entries exclude each other. */
 function excludes(one: Entry, other: Entry): boolean {
   return one.kind !== "semaphore" && (one.mode === "write" || other.mode === "write");
 }
@@ -122,7 +122,10 @@ function clashes(section: Section, others: readonly Section[], how: string): str
   return found;
 }
 
-/** The same by the clocks of the holders: from the grant to the exit, or to the end of the lease if there was none. */
+/**
+ * The same check by the clocks of the holders: from the grant to the exit, or to the end of the lease if there is
+ * none.
+ */
 function overlaps(sections: readonly Section[]): string[] {
   const found: string[] = [];
   let running: Section[] = [];
@@ -134,7 +137,7 @@ function overlaps(sections: readonly Section[]): string[] {
   return found;
 }
 
-/** If one acquire had returned before another was called, the later one has the higher token; and no token comes twice. */
+/** If one acquire returned before another was called, the later one has the higher token; and tokens are unique. */
 function tokens(entries: readonly Entry[]): string[] {
   const found: string[] = [];
   const seen = new Map<number, Entry>();
@@ -163,20 +166,22 @@ function who({ worker, build, token, grantedMs }: Entry): string {
   return `worker ${worker} (${build}, token ${token}, granted at ${Math.round(grantedMs)})`;
 }
 
-/** A wait that is read off a busy machine may be longer by this much in one run than in another. */
+/** How much longer a measured wait may be in one run than in another, on a busy machine. */
 const NOISE_MS = 3_000;
 
-/** Which build has less than this part of what each of its workers would get of a fair share is starved. */
+/** A build starves if its workers get less than this part of a fair share. */
 const LEAST_SHARE = 1 / 3;
-/** Below this many grants of a name a share says nothing. */
+/** With fewer grants of a name, shares are not meaningful. */
 const FEW = 60;
 
 /**
- * Whether anybody waited longer with both versions than with one, or got less than a share.
+ * Compares a mixed phase with phases of one version: no caller may wait longer, and no build may get less than its
+ * share.
  *
- * @param alone    of the phases with one version
- * @param workers   how many of each build were at work, on average; undefined if their shares need not be alike
- * @param hadKills  whether workers were killed: whoever waits for a killed holder waits for its lease, by chance once or twice
+ * @param alone    the phases with one version
+ * @param workers   the average number of workers of each build; undefined if their shares need not be equal
+ * @param hadKills  whether workers were killed: a caller that waits for a killed holder waits for its lease, possibly
+ * twice
  */
 export function compare(
   mixed: Verdict,
@@ -210,7 +215,7 @@ export function compare(
   return found;
 }
 
-/** The longest wait for a name, by whichever build. */
+/** The longest wait for a name, for either build. */
 export function longestMs({ fares }: Verdict, name: string): number {
   const fare = fares.get(name);
   return fare === undefined ? 0 : Math.max(fare.old.longestMs, fare.new.longestMs);

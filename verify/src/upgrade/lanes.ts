@@ -1,21 +1,24 @@
-/** What the workers contend for. */
+/** The locks that the workers contend for. */
 
-/** A way to contend for a lock; two lanes may meet at one name. */
+/** One way to contend for a lock; two lanes may use the same name. */
 export interface Lane {
   readonly kind: "mutex" | "semaphore" | "read-write-lock" | "election";
   readonly name: string;
   readonly leaseMs: number;
   readonly fairness: "cohort" | "strict";
-  /** Callers in each worker. */
+  /** The number of callers in each worker. */
   readonly callers: number;
-  /** Some of its sections last so long, in ms: longer than an unconfirmed grant lasts. */
+  /** The duration of its slow sections in ms, longer than an unconfirmed grant lasts. */
   readonly slowMs?: readonly [least: number, most: number];
 }
 
-/** Of the semaphore. */
+/** The permits of the semaphore. */
 export const PERMITS = 2;
 
-/** A killed worker holds nothing with a lease that is longer: its name would be out of use for most of a short run. */
+/**
+ * The longest lease that a worker holds when it is killed. With a longer one, its name would be blocked for most of a
+ * short run.
+ */
 export const LONGEST_KILLED_MS = 5_000;
 
 export const LANES: readonly Lane[] = [

@@ -1,13 +1,13 @@
 /**
- * What the guarded resource keeps: one list on the server, in the order in which entries arrived there.
+ * The log of the protected resource: a list on the server, in order of arrival.
  *
- * Instants are ms of the machine's monotonic clock, the same for all processes.
+ * Times are in ms of the machine's monotonic clock, which all processes share.
  */
 import { hrtime } from "node:process";
 import type { Build } from "./builds.js";
 import type { Lane } from "./lanes.js";
 
-/** Key of the list. */
+/** The key of the list. */
 export const LOG_KEY = "upgrade:log";
 
 /** A worker begins to use the resource under a lease. */
@@ -20,17 +20,17 @@ export interface Entry {
   readonly worker: number;
   readonly build: Build;
   readonly token: number;
-  /** What it takes of the lock; the resource is shared by readers, and by holders of few permits. */
+  /** The amount of the lock that it holds; readers, and holders of few permits, share the resource. */
   readonly amount: number;
   readonly mode: "read" | "write";
   /** When `acquire` was called, and when it resolved. */
   readonly callMs: number;
   readonly grantedMs: number;
-  /** How long the lease was good for then, as it said. */
+  /** Until when the lease was valid then, as it reported. */
   readonly untilMs: number;
 }
 
-/** The lease was found to be good for longer. */
+/** The lease was found to be valid for longer. */
 export interface Renewed {
   readonly type: "still";
   readonly id: string;
@@ -42,7 +42,7 @@ export interface Exit {
   readonly type: "out";
   readonly id: string;
   readonly atMs: number;
-  /** Why the lease was lost, if it was. */
+  /** The reason of a loss, if the lease was lost. */
   readonly lost: string | null;
 }
 
@@ -54,11 +54,11 @@ export interface Ungranted {
   readonly build: Build;
   readonly callMs: number;
   readonly endMs: number;
-  /** `timeout` of a caller with a short timeout, or `stopped` at the end of the run. Everything else is a failure. */
+  /** `timeout` for a caller with a short wait limit, `stopped` at the end of the run. Everything else is a failure. */
   readonly why: "timeout" | "stopped" | "starved";
 }
 
-/** An error that no caller should see. */
+/** An unexpected error. */
 export interface Failed {
   readonly type: "failed";
   readonly worker: number;

@@ -1,4 +1,4 @@
-/** npm run verify:upgrade: two versions of the library on one server. See options.ts for what it takes. */
+/** npm run verify:upgrade: two versions of the library on one server. For its options, see options.ts. */
 import { writeFileSync } from "node:fs";
 import { argv, exit } from "node:process";
 import { unpackBuilds } from "./builds.js";
@@ -6,12 +6,12 @@ import { compare, longestMs, type Verdict } from "./judge.js";
 import { HELP, type Options, optionsOf } from "./options.js";
 import { PHASES, type Phase, type Played, play } from "./phase.js";
 
-/** Violations of one phase that are shown. */
+/** The most violations shown per phase. */
 const SHOWN = 10;
-/** Grants in one direction below which a phase with both builds shows nothing. */
+/** A phase with both builds needs at least this many grants in each direction to be meaningful. */
 const FEWEST = 5;
 
-/** What is wrong with a phase, in words. */
+/** Descriptions of the failures of a phase. */
 function complaints(phase: Phase, { verdict, crashes, kills, workers }: Played, alone: readonly Verdict[]): string[] {
   const found = [...verdict.violations, ...crashes];
   if (verdict.grants === 0) found.push("nothing was granted: the phase shows nothing");
@@ -22,7 +22,7 @@ function complaints(phase: Phase, { verdict, crashes, kills, workers }: Played, 
       `too few hand-overs between the builds to show anything: ${oldToNew} to the new one, ${newToOld} to the old one`,
     );
   }
-  // A worker of long sections takes fewer of them, and one that is replaced has no share to speak of.
+  // A worker with long sections gets fewer of them, and a replaced worker has no comparable share.
   const isEven = !phase.isRolling && phase.crew.every(({ longShare }) => longShare === phase.crew[0]?.longShare);
   return [...found, ...compare(verdict, alone, isEven ? workers : undefined, kills > 0)];
 }

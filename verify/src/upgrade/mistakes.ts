@@ -1,12 +1,14 @@
-/** A build that does something wrong on purpose, so that a run can be seen to find it. */
+/** A build with a deliberate mistake, to check that a run finds it. */
 import { createHash } from "node:crypto";
 import type { Script, Store } from "holdfast";
 
-/** How long the lease is, in ms, that a hand-over grants to every waiter, also to those that count on their full one. */
+/**
+ * The wrong lease length of hand-overs, in ms, which all waiters get, including those that rely on their full lease.
+ */
 const SHORT_MS = {
-  /** As long as an unconfirmed grant, so it fails under sections that are longer. */
+  /** The length of an unconfirmed grant, so it fails for longer sections. */
   "short-hand-off": 3_000,
-  /** Shows under most long sections. */
+  /** Fails for most long sections. */
   "brief-hand-off": 250,
 };
 
@@ -16,7 +18,7 @@ export const MISTAKES: readonly Mistake[] = ["short-hand-off", "brief-hand-off"]
 
 const GRANT = /(redis\.call\('SET', KEYS\[1\], waiter, 'PX', )([^\n]+)\)\n/g;
 
-/** The same store, whose scripts have the mistake. */
+/** Wraps a store so that its scripts have the mistake. */
 export function withMistake(store: Store, mistake: Mistake): Store {
   const known = new Map<string, Script>();
   const mistaken = (script: Script): Script => {

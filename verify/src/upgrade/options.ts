@@ -1,10 +1,10 @@
-/** What a run of mixed versions is told. */
+/** The options of a mixed-version run. */
 import { parseArgs } from "node:util";
 import { MISTAKES, type Mistake } from "./mistakes.js";
 
 /** See `HELP`. */
 export interface Options {
-  /** Of each phase. */
+  /** The duration of each phase. */
   readonly seconds: number;
   readonly seed: number;
   readonly mistake: Mistake | undefined;
@@ -22,7 +22,7 @@ as holder and the other as waiter, both ways, all mixed, and while they are upgr
   --json FILE       also writes the sums there
 `;
 
-/** @throws RangeError, TypeError  a wrong option */
+/** @throws RangeError, TypeError  invalid option */
 export function optionsOf(words: readonly string[]): Options | "help" {
   const { values } = parseArgs({
     args: [...words],

@@ -1,4 +1,4 @@
-/** One phase: workers of some builds on a server of their own, and the log that they leave. */
+/** One phase: workers of some builds on their own server, and their log. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { chanceOf } from "../failovers/chance.js";
@@ -9,13 +9,13 @@ import { judge, type Verdict } from "./judge.js";
 import { LOG_KEY, type LogEntry } from "./log.js";
 import type { Options } from "./options.js";
 
-/** Which part of the sections is long: of a worker that mostly holds, and of the others. */
+/** The share of long sections: of a worker that mostly holds, and of the others. */
 const HOLDS = 0.3;
 const MIXED = 0.03;
 const WORKERS = 4;
 const KILL_EVERY_MS = 4_000;
 
-/** Who is at work at first, and whether the old ones are replaced one after the other. */
+/** The initial workers, and whether the old ones are replaced one by one. */
 export interface Phase {
   readonly name: string;
   readonly crew: readonly Omit<Member, "number">[];
@@ -26,9 +26,9 @@ function workers(build: Build, count: number, longShare = MIXED): Omit<Member, "
   return Array.from({ length: count }, () => ({ build, longShare }));
 }
 
-/** Each alone comes first: the others are compared with them. */
+/** Phases with a single build come first, because the others are compared with them. */
 export const PHASES: readonly Phase[] = [
-  // With a holder of long sections as well, as two of the others have.
+  // Includes a holder of long sections, like two of the mixed phases.
   { name: "old alone", crew: [...workers("old", 1, HOLDS), ...workers("old", WORKERS - 1)], isRolling: false },
   { name: "new alone", crew: [...workers("new", 1, HOLDS), ...workers("new", WORKERS - 1)], isRolling: false },
   {
@@ -45,17 +45,17 @@ export const PHASES: readonly Phase[] = [
   { name: "upgraded one by one", crew: workers("old", WORKERS), isRolling: true },
 ];
 
-/** What a phase came to. */
+/** The result of a phase. */
 export interface Played {
   readonly verdict: Verdict;
-  /** Processes that ended by themselves. */
+  /** Processes that ended unexpectedly. */
   readonly crashes: readonly string[];
   readonly kills: number;
-  /** How many of each build were at work, on average. */
+  /** The average number of workers of each build. */
   readonly workers: Readonly<Record<Build, number>>;
 }
 
-/** Plays one phase. */
+/** Runs one phase. */
 export async function play(phase: Phase, number: number, builds: Builds, options: Options): Promise<Played> {
   const { seed, mistake, seconds } = options;
   const server = await startRedis();

@@ -13,7 +13,7 @@ import { LANES, type Lane, LONGEST_KILLED_MS, PERMITS } from "./lanes.js";
 import { type Entry, LOG_KEY, type LogEntry, nowMs } from "./log.js";
 import { type Mistake, withMistake } from "./mistakes.js";
 
-/** What a worker is told. */
+/** The settings of a worker. */
 export interface Orders {
   readonly number: number;
   readonly build: Build;
@@ -21,17 +21,17 @@ export interface Orders {
   readonly entry: string;
   readonly port: number;
   readonly seed: number;
-  /** Which part of its sections is long. */
+  /** The share of its sections that are long. */
   readonly longShare: number;
-  /** In the build of this tree only. */
+  /** Only for the build of this tree. */
   readonly mistake: Mistake | undefined;
 }
 
 const PATIENT_MS = 120_000;
-/** Which part of the callers is not patient. */
+/** The share of callers with a short wait limit. */
 const IMPATIENT_SHARE = 0.15;
 const LOOK_EVERY_MS = 50;
-/** Which part of the sections is slow, where some are. */
+/** The share of slow sections, in lanes that have them. */
 const SLOW_SHARE = 0.3;
 
 const orders = JSON.parse(argv[2] ?? "{}") as Orders;
@@ -39,7 +39,7 @@ const { number, build } = orders;
 const chance = chanceOf(orders.seed * 1_000 + number);
 const log = new Redis({ port: orders.port });
 log.on("error", () => {});
-/** Aborts the waits of all lanes, and of those that a killed worker must not hold. */
+/** Aborts the waits of all lanes, and those of lanes that a killed worker must not hold. */
 const over = new AbortController();
 const dying = new AbortController();
 let lastId = 0;
@@ -50,7 +50,7 @@ function note(entry: LogEntry): Promise<unknown> {
 
 async function connect(): Promise<{ holdfast: Holdfast; close: () => unknown }> {
   const { createHoldfast } = (await import(orders.entry)) as typeof import("holdfast");
-  // One library re-sends what a lost connection has not answered, the other does not.
+  // ioredis resends requests that a lost connection left without a reply; node-redis does not.
   const redis = number % 2 === 0 ? new Redis({ port: orders.port }) : createClient({ socket: { port: orders.port } });
   redis.on("error", () => {});
   if (!(redis instanceof Redis)) await redis.connect();
@@ -71,7 +71,7 @@ interface Taken {
 
 async function take({ kind, name }: Lane, options: AcquireOptions): Promise<Taken> {
   if (kind === "mutex") return { lease: await holdfast.mutex(name).acquire(options), amount: 1, mode: "write" };
-  // Only a mutex has callers that share a claim.
+  // Only the callers of a mutex share claims.
   const { fairness: _, ...rest } = options;
   if (kind === "semaphore") {
     const permits = chance.between(0, 1) < 0.3 ? PERMITS : 1;
@@ -95,7 +95,7 @@ async function turn(lane: Lane, signal: AbortSignal): Promise<void> {
     taken = await take(lane, { leaseMs, fairness, waitMs, signal });
   } catch (error) {
     const { code } = error as { readonly code?: string };
-    // On a busy machine, a caller with a short timeout may get no answer in time. The others ask again.
+    // On a busy machine, a caller with a short wait limit may get no reply in time. The others retry.
     const isTimeout = code === "ERR_LOCK_ACQUIRE_TIMEOUT" || (!isPatient && code === "ERR_LOCK_STORE");
     if (!signal.aborted && !isTimeout) {
       await note({ type: "failed", worker: number, build, text: `acquire of ${name}: ${String(error)}` });
@@ -130,7 +130,7 @@ async function turn(lane: Lane, signal: AbortSignal): Promise<void> {
     await note({ type: "out", id, atMs: nowMs(), lost: reason === undefined ? null : lossOf(reason) });
   }
   await lease.release().catch(async (error: unknown) => {
-    // What was lost meanwhile was still in use when it was written out.
+    // A lease that was lost in the meantime was still in use when the exit was written.
     await note({ type: "out", id, atMs: nowMs(), lost: lossOf(error) });
   });
 }

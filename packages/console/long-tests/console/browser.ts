@@ -1,7 +1,8 @@
 /**
- * A real Chromium without a window, and pages of it that keep account of everything that must not happen.
+ * Starts a real headless Chromium whose pages record everything that must not happen.
  *
- * The binary is that of HOLDFAST_CHROMIUM or of PATH. Where there is none the start fails in one line; no test is skipped for it.
+ * The binary comes from HOLDFAST_CHROMIUM or from PATH. Without one, the start fails with a one-line error and no
+ * test is skipped.
  */
 import { accessSync, constants, mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -11,34 +12,34 @@ import { fileURLToPath } from "node:url";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 
-/** Pictures of a run, for people; git ignores the folder. */
+/** The folder for screenshots of a run. Git ignores it. */
 export const PICTURES: string = fileURLToPath(new URL("../../../../.cache/console-screenshots", import.meta.url));
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-/** Guards against what never comes, not measures of speed. */
+/** A timeout for events that never come; it does not measure speed. */
 const PATIENCE_MS = 60_000;
 
-/** How a page is looked at. */
+/** The settings with which a page is viewed, such as theme and size. */
 export interface Look {
   readonly width?: number;
   readonly height?: number;
   readonly theme?: "light" | "dark";
 }
 
-/** A page that notes what goes wrong in it. */
+/** A page that records what goes wrong in it. */
 export interface WatchedPage {
   readonly page: Page;
-  /** Errors and warnings of its console, refusals by its policy, requests to elsewhere. */
+  /** Console errors and warnings, requests blocked by the content security policy, and requests to other origins. */
   readonly trouble: readonly string[];
 }
 
-/** A browser for a file of tests. */
+/** The browser that a test file uses. */
 export interface BrowserScene {
-  /** A page of its own, as another visitor has it. `origin`: all that it may ask. */
+  /** Opens a page with separate cookies, like another visitor. `origin` is the only origin that it may request. */
   open(origin: string, look?: Look): Promise<WatchedPage>;
 }
 
-/** Starts one for the file; its pages end with each test. */
+/** Starts a browser for the test file. Its pages are closed after each test. */
 export function browserScene(): BrowserScene {
   let browser: Browser;
   const opened: Page[] = [];
@@ -78,7 +79,7 @@ export function browserScene(): BrowserScene {
   };
 }
 
-/** What axe finds serious in what is shown now, as `rule: element`; an empty list if nothing. */
+/** The serious findings of axe for the current view, as `rule: element`. */
 export async function seriousFindings(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
   interface Violation {
@@ -94,13 +95,13 @@ export async function seriousFindings(page: Page): Promise<string[]> {
     );
 }
 
-/** Nothing is wider than the window: no page scrolls sideways. */
+/** Expects that no element is wider than the window, so the page does not scroll sideways. */
 export async function expectNoSidewaysScroll(page: Page): Promise<void> {
   const [needs, has] = await page.evaluate<[number, number]>("[document.documentElement.scrollWidth, innerWidth]");
   expect(needs, "the page is wider than the window").toBeLessThanOrEqual(has);
 }
 
-/** Keeps a picture among the artefacts of the run. */
+/** Saves a screenshot among the artifacts of the run. */
 export async function picture(page: Page, name: string): Promise<void> {
   mkdirSync(PICTURES, { recursive: true });
   await page.screenshot({ path: join(PICTURES, `${name}.png`) });
@@ -114,7 +115,7 @@ function chromiumPath(): string {
         accessSync(join(folder, name), constants.X_OK);
         return join(folder, name);
       } catch {
-        // not here
+        // Not in this directory of PATH; try the next.
       }
   throw new Error("chromium is missing; install it (apt-get install chromium), or set HOLDFAST_CHROMIUM to a binary");
 }

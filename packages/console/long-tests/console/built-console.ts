@@ -1,4 +1,4 @@
-/** A console with the pages as the build makes them, before a real Redis, for a browser. */
+/** A console with the built pages in front of a real Redis, for browser tests. */
 import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
 import type { Page } from "playwright-core";
@@ -11,14 +11,14 @@ import { type ConsoleScene, type RedisScene, serveConsole, TOKEN } from "../../t
 
 const BUILT = fileURLToPath(new URL("../../dist/ui", import.meta.url));
 
-/** Builds the pages, if a source is newer than they are. */
+/** Builds the pages if a source file is newer than the build. */
 export function builtPages(): void {
   beforeAll(async () => {
     await buildPages();
   });
 }
 
-/** Types into the filter of a list, by the keyboard alone. The page listens to keys from when it is drawn, and not before. */
+/** Types into the filter of a list with the keyboard only. The page handles keys only after it is drawn. */
 export async function filterBy(page: Page, text: string): Promise<void> {
   const filter = page.locator("[data-filter]");
   await filter.waitFor();
@@ -29,7 +29,7 @@ export async function filterBy(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text);
 }
 
-/** Starts a console on that Redis; it looks often, since somebody waits for it. */
+/** Starts a console on this Redis. It polls often so that tests do not wait long. */
 export function builtConsole(redis: RedisScene, options: Partial<ConsoleOptions> = {}): Promise<ConsoleScene> {
   const audit: AuditLine[] = [];
   const handler = createConsole({
@@ -61,7 +61,7 @@ function clientOf({ server }: RedisScene): Redis {
   return client;
 }
 
-/** Signs in by the address, and goes to that page: `#/locks`. */
+/** Signs in via the URL and opens a page, such as `#/locks`. */
 export async function enter(page: Page, console: ConsoleScene, hash = "#/locks"): Promise<void> {
   await page.goto(`${console.origin}/#token=${TOKEN}`);
   await page.getByRole("navigation", { name: "Pages" }).waitFor();

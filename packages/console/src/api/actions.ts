@@ -1,64 +1,67 @@
-/** What may be done, and what is to be said for it: `api/actions/…`. Every body says why. */
+/** The actions: `api/actions/…`. Every request body gives a reason. */
 import type { KindName, Stamped } from "./document.js";
 import type { LockAnswer } from "./locks.js";
 
-/** What every action says why: 1 to 256 bytes. It goes to the audit line, and to the holder's error. */
+/** The reason for an action, 1 to 256 bytes. It goes into the audit line and into the holder's error. */
 interface Reasoned {
   readonly reason: string;
 }
 
-/** Which lock, as its row says. */
+/** Identifies a lock, with the values from its row. */
 export interface LockId {
   readonly kind: KindName;
   readonly name: string;
-  /** Of a mutex that has one. */
+  /** The `key` option of a mutex that has one. */
   readonly key?: string | null;
 }
 
-/** Both facts as the page showed them; `token` null only for a holder that has none. 409 `stale` when it has another holder. */
+/**
+ * Owner and token as the page showed them; `token` is null only for a holder without a token. 409 `stale` if the lock
+ * has another holder.
+ */
 export interface ReleaseBody extends Reasoned, LockId {
   readonly owner: string;
   readonly token: number | null;
 }
 
-/** All that a dead client holds. 409 `stale` if it lives. */
+/** Releases all locks of a dead client. 409 `stale` if the client is alive. */
 export interface ReleaseClientBody extends Reasoned {
   readonly clientId: string;
 }
 
-/** `untilAtMs` null: until somebody resumes it. 409 `already-paused` if it is. */
+/** `untilAtMs` null: until it is resumed. 409 `already-paused` if the lock is paused. */
 export interface PauseBody extends Reasoned, LockId {
   readonly untilAtMs: number | null;
 }
 
-/** 409 `stale` if another pause is in force, 409 `not-paused` if none is. */
+/** 409 `stale` if another pause is in force, 409 `not-paused` if there is none. */
 export interface ExtendPauseBody extends PauseBody {
   readonly pauseId: string;
 }
 
-/** As above. */
+/** Errors as for `ExtendPauseBody`. */
 export interface ResumeBody extends Reasoned, LockId {
   readonly pauseId: string;
 }
 
-/** `from`: the number that the page showed; 409 `stale` when it is another. */
+/** `from` is the number that the page showed; 409 `stale` if the current number differs. */
 export interface ResizeBody extends Reasoned {
   readonly name: string;
   readonly from: number;
   readonly permits: number;
 }
 
-/** 409 `stale` when the term is over. */
+/** 409 `stale` if the term is over. */
 export interface ResignBody extends Reasoned {
   readonly name: string;
   readonly term: number;
 }
 
-/** What an action did. */
+/** The response to an action. */
 export interface ActionAnswer extends Stamped {
   readonly action: string;
-  /** One sentence: what was done, to whom, and who is next. */
+  /** One sentence: what was done, to which holder, and who is next. */
   readonly message: string;
-  /** The state after it, if it could be read; null otherwise and for `release-client`. */
+  /** The state after the action; null if it could not be read, and for `release-client`. */
   readonly lock: LockAnswer | null;
 }

@@ -1,27 +1,30 @@
-/** Processes, and what they hold: `api/clients`. */
+/** Client processes and the locks they hold: `api/clients`. */
 import type { KindName, Stamped } from "./document.js";
 
-/** One process. */
+/** One client process. */
 export interface ClientView {
   readonly clientId: string;
   readonly host: string | null;
   readonly pid: number | null;
   readonly app: string | null;
   readonly version: string | null;
-  /** Version of the protocol that it speaks; null if its record is gone. */
+  /** The protocol version that it uses; null if its record is gone. */
   readonly protocol: number | null;
-  /** Since when it is there; null if its record is gone. */
+  /** When the client started; null if its record is gone. */
   readonly sinceAtMs: number | null;
   readonly seenAtMs: number | null;
-  /** True if it has been silent for a minute although it holds or waits: what it holds ends with its leases. Null: cannot be told. */
+  /**
+   * True if the client holds or waits but has been silent for a minute: its locks end with their leases. Null:
+   * unknown.
+   */
   readonly isDead: boolean | null;
-  /** What it holds, at most 100; `heldCount` says how many. */
+  /** The first 100 locks that it holds; `heldCount` is the total. */
   readonly holds: readonly HoldView[];
   readonly heldCount: number;
   readonly waitCount: number;
 }
 
-/** A hold, as seen from its client. */
+/** One hold in the list of its client. */
 export interface HoldView {
   readonly kind: KindName;
   readonly name: string;
@@ -32,7 +35,7 @@ export interface HoldView {
   readonly expiresAtMs: number | null;
 }
 
-/** GET api/clients */
+/** Response of GET api/clients. */
 export interface ClientsAnswer extends Stamped {
   readonly clients: readonly ClientView[];
 }

@@ -2,7 +2,7 @@
 import type { KindName, Stamped } from "./document.js";
 import type { HolderView } from "./locks.js";
 
-/** A hold or a wait of a possible deadlock. */
+/** A hold or a wait that is part of a possible deadlock. */
 export interface DeadlockClaimView {
   readonly kind: KindName;
   readonly name: string;
@@ -13,22 +13,28 @@ export interface DeadlockClaimView {
   readonly label: string | null;
 }
 
-/** A client that holds a lock and waits for the lock of the next one; the last waits for the lock of the first. */
+/**
+ * A client that holds one lock and waits for the lock of the next member. The last member waits for the lock of the
+ * first.
+ */
 export interface DeadlockMemberView extends Pick<HolderView, "host" | "pid" | "app"> {
   readonly clientId: string;
   readonly holds: DeadlockClaimView;
   readonly waits: DeadlockClaimView;
 }
 
-/** A possible deadlock. To release the lock that its first member holds loses the least work. */
+/** A possible deadlock. Releasing the lock of its first member loses the least work. */
 export interface DeadlockView {
   readonly sinceAtMs: number | null;
   readonly members: readonly DeadlockMemberView[];
 }
 
-/** GET api/deadlocks: those whose locks may all be seen. Searched at most once in 10 s, whatever the number of viewers. */
+/**
+ * Response of GET api/deadlocks: deadlocks whose locks the viewer may all see. Searched at most every 10 s, for all
+ * viewers together.
+ */
 export interface DeadlocksAnswer extends Stamped {
   readonly deadlocks: readonly DeadlockView[];
-  /** False if there are more locks than were read, or servers that did not reply. */
+  /** False if there were more locks than the search reads, or if a server did not reply. */
   readonly isComplete: boolean;
 }

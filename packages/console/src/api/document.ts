@@ -1,6 +1,6 @@
-/** What every answer has. */
+/** The fields that all responses share. */
 
-/** What every JSON document begins with. */
+/** The first fields of every JSON document. */
 export interface Stamped {
   readonly v: 1;
   readonly atMs: number;

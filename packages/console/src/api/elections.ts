@@ -8,15 +8,15 @@ export interface ElectionView {
   readonly leader: LeaderView | null;
   readonly candidates: readonly WaiterView[];
   readonly candidateCount: number;
-  /** Changes of the leader in the last day, as far as this process saw them: see `watchedSinceAtMs`. */
+  /** Leader changes in the last day that this process has seen; see `watchedSinceAtMs`. */
   readonly transitionsLastDay: number | null;
-  /** Since when this process sees them; null: it has seen no leader yet, so that it knows of no changes. */
+  /** When this process started to record leader changes; null if it has not seen a leader yet. */
   readonly watchedSinceAtMs: number | null;
-  /** More than 6 changes in the last hour that were seen. */
+  /** More than 6 changes seen in the last hour. */
   readonly isFlapping: boolean;
 }
 
-/** GET api/elections */
+/** Response of GET api/elections. */
 export interface ElectionsAnswer extends Stamped {
   readonly elections: readonly ElectionView[];
 }

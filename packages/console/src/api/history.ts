@@ -1,7 +1,7 @@
-/** What has happened: `api/history`, `api/history.csv`. */
+/** The history: `api/history`, `api/history.csv`. */
 import type { KindName, Stamped } from "./document.js";
 
-/** How a hold, or an attempt, ended; `held` has not ended. */
+/** How a hold or an attempt ended; `held` has not ended. */
 export type HistoryOutcome =
   | "held"
   | "ending"
@@ -13,10 +13,10 @@ export type HistoryOutcome =
   | "paused"
   | "resumed";
 
-/** One line of history. */
+/** One history entry. */
 export interface HistoryRow {
   readonly id: string;
-  /** When it was written: at the end of a hold. */
+  /** When the entry was written, which is at the end of a hold. */
   readonly writtenAtMs: number;
   readonly kind: KindName | null;
   readonly name: string;
@@ -28,19 +28,19 @@ export interface HistoryRow {
   readonly token: number | null;
   readonly waitedMs: number | null;
   readonly heldMs: number | null;
-  /** Begin of the hold, for the timeline. */
+  /** Start of the hold, for the timeline. */
   readonly sinceAtMs: number | null;
   readonly label: string | null;
-  /** Of a forced release, a pause or a skipped run: why, and who did it. */
+  /** The reason for a forced release, a pause or a skipped run, and who gave it. */
   readonly reason: string | null;
   readonly by: string | null;
 }
 
-/** GET api/history, newest first. */
+/** Response of GET api/history, newest first. */
 export interface HistoryAnswer extends Stamped {
   readonly rows: readonly HistoryRow[];
-  /** True if there are more than the limit. */
+  /** True if there are more entries than the limit. */
   readonly isCut: boolean;
-  /** False: nobody has kept a history, or it cannot be read here. */
+  /** False if no history is recorded, or if it cannot be read here. */
   readonly isKept: boolean;
 }

@@ -1,41 +1,47 @@
-/** Locks, listed and one by one: `api/locks`, `api/lock`. Other pages show their rows too. */
+/** The list of locks and single locks: `api/locks`, `api/lock`. Other pages also show their rows. */
 import type { KindName, Stamped } from "./document.js";
 import type { HistoryRow } from "./history.js";
 import type { ActionName } from "./session.js";
 
 /**
- * `awaited`: nobody holds it and somebody waits, as for a moment, or in a failover grace. `counting`: a latch above zero.
- * `gathering`: a barrier at which somebody has arrived. `broken`: a barrier whose last generation broke;
- * or a lock that cannot be read, since a key of it is of another type than ours.
+ * `awaited`: no holder, but waiters, as during a hand-over or a failover grace. `counting`: a latch above zero.
+ * `gathering`: a barrier at which parties wait. `broken`: a barrier whose last generation broke, or a lock that
+ * cannot be read because one of its keys has a foreign type.
  */
 export type LockState = "held" | "awaited" | "paused" | "counting" | "gathering" | "broken" | "free";
 
-/** One hold. */
+/** One holder of a lock. */
 export interface HolderView {
-  /** Id of the claim, as `holdfast release --owner` takes it; without its label if labels are hidden. */
+  /**
+   * The owner id of the claim, in the form that `holdfast release --owner` takes; without its label if labels are
+   * hidden.
+   */
   readonly owner: string;
   readonly clientId: string | null;
   readonly host: string | null;
   readonly pid: number | null;
-  /** The `clientName` option. */
+  /** The `clientName` option of the client. */
   readonly app: string | null;
   readonly token: number | null;
   readonly sinceAtMs: number | null;
-  /** Null: no end (a foreign key without an expiry). */
+  /** Null: the hold does not end by itself (a foreign key without an expiry). */
   readonly expiresAtMs: number | null;
   readonly label: string | null;
-  /** When its client was last heard of, if that is more than a minute ago: it has crashed or is cut off. Null: it is alive, or not known. */
+  /**
+   * When the client was last seen, if that is more than a minute ago: it has crashed or is cut off. Null: alive or
+   * unknown.
+   */
   readonly goneSinceAtMs: number | null;
-  /** Together with others of the same mode (a reader, a semaphore's holder), or alone. */
+  /** Whether others can hold the lock at the same time (readers, semaphore holders). */
   readonly mode: "shared" | "exclusive";
-  /** How many permits of a semaphore, and which numbers; 1 and none for other kinds. */
+  /** The number of semaphore permits held, and their ids; 1 and an empty list for other kinds. */
   readonly permits: number;
   readonly slots: readonly number[];
 }
 
-/** One claim in the queue. */
+/** One waiter in the queue. */
 export interface WaiterView {
-  /** Its place, from 1. */
+  /** Position in the queue, starting at 1. */
   readonly place: number;
   readonly owner: string;
   readonly clientId: string | null;
@@ -45,101 +51,104 @@ export interface WaiterView {
   readonly label: string | null;
   readonly mode: "shared" | "exclusive";
   readonly permits: number;
-  /** It waits at least since then: when it was first seen. Null before it was seen. */
+  /** When the waiter was first seen; it may have waited longer. Null if it was not seen yet. */
   readonly sinceAtMs: number | null;
-  /** As of a holder. */
+  /** As `HolderView.goneSinceAtMs`. */
   readonly goneSinceAtMs: number | null;
 }
 
-/** Permits of a semaphore. */
+/** The permits of a semaphore. */
 export interface PermitsView {
   readonly used: number;
-  /** Null: none is on record. */
+  /** Null: no limit is recorded. */
   readonly limit: number | null;
-  /** True after a resize to fewer than are out; it lasts until enough came back. */
+  /** True after a resize to fewer permits than are held, until enough are released. */
   readonly isOver: boolean;
 }
 
-/** Who keeps a name shut. */
+/** A pause of a lock. */
 export interface PauseView {
   readonly by: string | null;
   readonly reason: string | null;
   readonly sinceAtMs: number | null;
-  /** Null: until somebody resumes it. */
+  /** Null: until it is resumed. */
   readonly untilAtMs: number | null;
-  /** Compared by resume and extend-pause, so that a stale page hits no other pause. */
+  /** Sent back with resume and extend-pause, so that an outdated page does not change another pause. */
   readonly id: string;
 }
 
-/** One line of the list. */
+/** One row of the list. */
 export interface LockRow {
-  /** Stable key of the row. */
+  /** Stable id of the row. */
   readonly id: string;
   readonly kind: KindName;
   readonly name: string;
-  /** The `key` option of a mutex that has one; it then stands in `name` too. To be given back wherever `name` is. */
+  /** The `key` option of a mutex that has one; `name` then contains it too. Send it together with `name`. */
   readonly key: string | null;
   readonly state: LockState;
-  /** The first 3; `holderCount` says how many. */
+  /** The first 3 holders; `holderCount` is the total. */
   readonly holders: readonly HolderView[];
   readonly holderCount: number;
-  /** How many of all holders are gone, see `HolderView.goneSinceAtMs`. */
+  /** How many of all holders are gone; see `HolderView.goneSinceAtMs`. */
   readonly goneCount: number;
   readonly waiterCount: number;
-  /** Of the oldest hold, or of the pause. */
+  /** Start of the oldest hold, or of the pause. */
   readonly sinceAtMs: number | null;
-  /** Of the first holder, if there is one; null as well when it has no end. */
+  /** When the first holder's lease ends; null if there is no holder or no end. */
   readonly expiresAtMs: number | null;
   readonly token: number | null;
   readonly permits: PermitsView | null;
-  /** Of a latch: how far it has counted. */
+  /** The count of a latch. */
   readonly count: { readonly left: number; readonly initial: number } | null;
   readonly label: string | null;
   readonly pause: PauseView | null;
   /**
-   * Null for nearly all. `redlock`: a Redlock of several servers, of which this console sees one. `single-server`: a lock on one
-   * server of a group, without the others. Either is shown as far as it is seen, and can be changed only from a console with the
-   * right servers.
+   * The topology that changing this lock needs; null for nearly all locks. `redlock`: a Redlock across several
+   * servers, of which this console sees one. `single-server`: a lock on one server of a group. Both are shown as far
+   * as this console can see them, and can be changed only from a console with the right servers.
    */
   readonly needsTopology: "redlock" | "single-server" | null;
-  /** Contention, see `Samples`; empty when nobody waited in the last 5 minutes. */
+  /** Contention, see `Samples`; empty if there were no waiters in the last 5 minutes. */
   readonly waiterSamples: Samples;
 }
 
 /**
- * At most 30 numbers, one each 10 s, oldest first: the most that were seen in those 10 s. The last is the present span.
- * Kept in memory since the first viewer; nothing is invented for the time before.
+ * At most 30 numbers, one per 10 s, oldest first: the maximum seen in each interval. The last one is the current
+ * interval. Recorded in memory since the first viewer; there are no values for earlier times.
  */
 export type Samples = readonly number[];
 
-/** How far 30 samples reach back, in ms. */
+/** Length of one sample interval, in ms. */
 export const SAMPLE_SPAN_MS = 10_000;
 
-/** GET api/locks */
+/** Response of GET api/locks. */
 export interface LocksAnswer extends Stamped {
   readonly rows: readonly LockRow[];
-  /** Give it back as `cursor` for the next page; null: that was the last. */
+  /** Send it as `cursor` to get the next page; null: this is the last page. */
   readonly nextCursor: string | null;
 }
 
-/** GET api/lock/:kind/:name. A name that nobody uses is `free`, never 404. */
+/** Response of GET api/lock/:kind/:name. An unused name is `free`, never 404. */
 export interface LockAnswer extends Stamped {
   readonly row: LockRow;
-  /** All. */
+  /** All holders. */
   readonly holders: readonly HolderView[];
-  /** The first 100, next one first; `row.waiterCount` says how many. */
+  /** The first 100 waiters, next one first; `row.waiterCount` is the total. */
   readonly waiters: readonly WaiterView[];
   readonly explain: ExplainView;
-  /** Newest first, at most 200; also what the timeline is drawn from. Empty without history. */
+  /** At most 200 entries, newest first; the timeline uses them too. Empty if no history is recorded. */
   readonly history: readonly HistoryRow[];
-  /** Other kinds that are in use under the same name: they do not exclude each other. */
+  /** Other kinds of lock in use under the same name. They do not exclude each other. */
   readonly otherKinds: readonly KindName[];
-  /** What this viewer may do to it now: of `session.allow`, what fits the kind and what `authorize` lets through. */
+  /**
+   * The actions available to this viewer now: those in `session.allow` that fit the kind and that `authorize`
+   * permits.
+   */
   readonly actions: readonly ActionName[];
   readonly leader: LeaderView | null;
 }
 
-/** Why the next waiter is not running, in one sentence. */
+/** Why the next waiter does not hold the lock yet, in one sentence. */
 export interface ExplainView {
   readonly code:
     | "free"
@@ -153,11 +162,11 @@ export interface ExplainView {
     | "unreadable"
     | "hand-over";
   readonly text: string;
-  /** When it ends by itself, if nobody does anything; null if it does not. */
+  /** When this state ends without intervention; null if it does not. */
   readonly untilAtMs: number | null;
 }
 
-/** Who leads. */
+/** The current leader. */
 export interface LeaderView extends HolderView {
   /** Null if values are hidden. */
   readonly value: string | null;

@@ -1,50 +1,55 @@
 /**
- * What the page of calls that are done once says and hears; by the rules of ../api.ts.
+ * The page about calls made with `once`.
  *
- * What a call has returned, and what it has saved, is not told to anybody: no page needs it, and it may be anything.
+ * Results and saved progress of a call are never sent: no page needs them, and they may contain anything.
  */
 import type { Stamped } from "./document.js";
 import type { HolderView } from "./locks.js";
 
-/** As `inspectOnce` of `@holdfast/recipes` tells it. */
+/** The state names of `inspectOnce` in `@holdfast/recipes`. */
 export type OnceStateName = "running" | "abandoned" | "done" | "failed" | "bare" | "blocked" | "released";
 
 /** One call. */
 export interface OnceRow {
-  /** Stable key of the row. */
+  /** Stable id of the row. */
   readonly id: string;
   readonly key: string;
   readonly scope: string | null;
   readonly state: OnceStateName;
   readonly attempt: number;
-  /** Of the last attempt. */
+  /** Token of the last attempt. */
   readonly token: number;
-  /** When the first attempt began, and the last one. */
+  /** When the first attempt began, and when the last one did. */
   readonly firstAtMs: number;
   readonly sinceAtMs: number;
   readonly endedAtMs: number | null;
-  /** Who runs it, while somebody does. */
+  /** The client that runs the call; null if none does. */
   readonly holder: Pick<HolderView, "host" | "pid" | "app" | "clientId"> | null;
 }
 
-/** GET api/once, in no order. Not a part of the stream: there may be very many. */
+/** Response of GET api/once, in no order. Not part of the stream, because there may be very many. */
 export interface OnceAnswer extends Stamped {
   readonly rows: readonly OnceRow[];
-  /** Give it back as `cursor` for the next page; null: that was the last. */
+  /** Send it as `cursor` to get the next page; null: this is the last page. */
   readonly nextCursor: string | null;
-  /** False where nothing can be done once, on several independent servers. */
+  /** False with several independent servers, where `once` is not available. */
   readonly isKept: boolean;
 }
 
-/** How a blocked call ended. 409 `stale` if it is not blocked, or was begun anew since the page was made. */
+/**
+ * Resolves a blocked call. 409 `stale` if it is not blocked, or if a new attempt has begun since the page was read.
+ */
 export interface ResolveOnceBody {
   readonly reason: string;
   readonly key: string;
   readonly scope: string | null;
-  /** Of the row, so that a page out of date hits no later attempt. */
+  /** The token from the row, so that an outdated page does not change a later attempt. */
   readonly token: number;
-  /** `release`: its effect has not happened, and the next caller runs it. `done`: it has, and `value` is what callers get. */
+  /**
+   * `release`: the effect has not happened, and the next caller runs the call. `done`: the effect has happened, and
+   * callers get `value`.
+   */
   readonly how: "release" | "done";
-  /** With `done`: JSON. */
+  /** The result as JSON, with `done`. */
   readonly value?: string;
 }

@@ -1,13 +1,13 @@
-/** Every error. */
+/** The format of errors. */
 import type { HolderView, PermitsView } from "./locks.js";
 import type { StoreView } from "./redis.js";
 
-/** An error, as RFC 9457 has it. */
+/** An error in the format of RFC 9457. */
 export interface Problem {
   readonly type: "about:blank";
   readonly title: string;
   readonly status: number;
-  /** One or two sentences for the person who reads it. */
+  /** One or two sentences for the user. */
   readonly detail: string;
   readonly code:
     | "bad-request"
@@ -30,10 +30,10 @@ export interface Problem {
     | "closed"
     | "unsupported"
     | "failed";
-  /** With `stale`: who holds it now; absent or null if nobody does. The page asks again, with these facts. */
+  /** With `stale`: the current holder; absent or null if there is none. The page shows it and asks the user again. */
   readonly holder?: HolderView | null;
-  /** With `stale` of a resize: the present number of permits. */
+  /** With `stale` of a resize: the current number of permits. */
   readonly permits?: PermitsView | null;
-  /** With `redis-down`. */
+  /** With `redis-down`: the state of the connection. */
   readonly store?: StoreView;
 }

@@ -1,7 +1,7 @@
-/** The servers, and what the doctor finds on them: `api/redis`, `api/doctor`. */
+/** The Redis servers and the doctor's findings: `api/redis`, `api/doctor`. */
 import type { Stamped } from "./document.js";
 
-/** Whether Redis answers. It is part of every stream, whatever the topics. */
+/** Whether Redis replies. Part of every stream, whatever its topics. */
 export type StoreView =
   | { readonly state: "up"; readonly address: string; readonly sinceAtMs: number }
   | { readonly state: "connecting"; readonly address: string }
@@ -9,17 +9,17 @@ export type StoreView =
       readonly state: "down";
       /** Without user and password. */
       readonly address: string;
-      /** In plain words, without secrets. */
+      /** The error in plain words, without secrets. */
       readonly error: string;
       readonly sinceAtMs: number;
-      /** How many tries since then. */
+      /** The number of attempts since then. */
       readonly attempt: number;
       readonly nextTryAtMs: number;
-      /** What the doctor says to that. */
+      /** The doctor's hint for this error. */
       readonly hint: string;
     };
 
-/** One server. */
+/** One Redis server. */
 export interface NodeView {
   readonly address: string;
   readonly role: "primary" | "replica" | "unknown";
@@ -30,24 +30,24 @@ export interface NodeView {
   readonly policy: string | null;
   readonly connectedClients: number | null;
   readonly replicas: readonly { readonly address: string; readonly state: string; readonly lagMs: number | null }[];
-  /** Its clock less the console's. */
+  /** The server's clock minus the console's clock. */
   readonly clockSkewMs: number | null;
 }
 
-/** A failover grace: nothing new is granted until it ends. */
+/** A failover grace: the server makes no new grants until it ends. */
 export interface GraceView {
   readonly sinceAtMs: number | null;
   readonly untilAtMs: number;
   readonly cause: string;
 }
 
-/** Round trips of the poller: at most 300, one each poll, oldest first. */
+/** Round trips of the poller: at most 300, one per poll, oldest first. */
 export interface LatencySample {
   readonly atMs: number;
   readonly ms: number;
 }
 
-/** GET api/redis */
+/** Response of GET api/redis. */
 export interface RedisAnswer extends Stamped {
   readonly store: StoreView;
   readonly topology: "single" | "sentinel" | "cluster" | "redlock" | "unknown";
@@ -55,26 +55,26 @@ export interface RedisAnswer extends Stamped {
   readonly nodes: readonly NodeView[];
   readonly grace: GraceView | null;
   readonly latency: readonly LatencySample[];
-  /** False: this console was mounted without a way to ask the server about itself. */
+  /** False if the console was mounted without clients that can query the servers themselves. */
   readonly hasServerFacts: boolean;
   readonly hasDoctor: boolean;
 }
 
-/** One finding. */
+/** One finding of the doctor. */
 export interface FindingView {
   readonly id: string;
   readonly node: string;
   readonly severity: "critical" | "warning" | "info";
   readonly status: "ok" | "finding" | "unknown" | "skipped";
   readonly measured: string;
-  /** Null where nothing was found, or there is nothing to do. */
+  /** Null if there is no finding, or nothing to do about it. */
   readonly risk: string | null;
   readonly fix: string | null;
 }
 
-/** GET and POST api/doctor */
+/** Response of GET and POST api/doctor. */
 export interface DoctorAnswer extends Stamped {
-  /** Null: not run since the console started. */
+  /** Null: the doctor has not run since the console started. */
   readonly ranAtMs: number | null;
   readonly isRunning: boolean;
   readonly checks: readonly FindingView[];

@@ -6,11 +6,11 @@ import type { HolderView, LockRow, PermitsView } from "./locks.js";
 export interface SemaphoreView {
   readonly row: LockRow;
   readonly permits: PermitsView | null;
-  /** All, at most 1000. */
+  /** At most 1000 holders. */
   readonly holders: readonly HolderView[];
 }
 
-/** GET api/semaphores */
+/** Response of GET api/semaphores. */
 export interface SemaphoresAnswer extends Stamped {
   readonly semaphores: readonly SemaphoreView[];
 }

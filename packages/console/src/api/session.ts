@@ -1,40 +1,40 @@
-/** Signing in, and what a page may know of the console: `api/session`, `api/login`, `api/logout`. */
+/** Sessions, and the console's settings that a page needs: `api/session`, `api/login`, `api/logout`. */
 import type { Stamped } from "./document.js";
 
-/** What a console may be allowed to do. A console that is allowed nothing only shows. */
+/** An action that a console may allow. A console that allows none is read-only. */
 export type ActionName = "release" | "pause" | "resume" | "resize" | "resign" | "resolve";
 
-/** All of them, in the order of the help. */
+/** All actions, in the order of the help. */
 export const ACTIONS: readonly ActionName[] = ["release", "pause", "resume", "resize", "resign", "resolve"];
 
 /** GET api/session */
 export interface SessionAnswer extends Stamped {
   readonly isSignedIn: boolean;
-  /** `token`: show the sign-in form; `mounted`: the application around decides, there is no form. */
+  /** `token`: show the sign-in form; `mounted`: the surrounding application authorizes, there is no form. */
   readonly login: "token" | "mounted";
-  /** Who the audit line will name; null when signed out. */
+  /** The visitor's name for audit lines; null when signed out. */
   readonly who: string | null;
-  /** To be sent as X-Holdfast-CSRF with every POST; null when signed out. */
+  /** The value of X-Holdfast-CSRF for every POST; null when signed out. */
   readonly csrf: string | null;
-  /** What is routed; empty: read-only. */
+  /** The allowed actions; empty: read-only. */
   readonly allow: readonly ActionName[];
   readonly env: EnvironmentView | null;
-  /** What is hidden from everybody. */
+  /** The fields that are hidden from all visitors. */
   readonly redacted: readonly ("label" | "value")[];
-  /** How often the server looks, in ms. */
+  /** The server's polling interval, in ms. */
   readonly pollMs: number;
-  /** False if this Redis user or topology offers no history; the page then says so. */
+  /** False if this Redis user or topology has no history; the page then says so. */
   readonly hasHistory: boolean;
   readonly version: string;
 }
 
-/** POST api/login. `name` goes into the audit lines; at most 64 characters. */
+/** Body of POST api/login. `name` goes into the audit lines; at most 64 characters. */
 export interface LoginBody {
   readonly token: string;
   readonly name?: string;
 }
 
-/** `--env`. The word is shown, not only the colour. */
+/** The `--env` badge. The word is always shown, not only its color. */
 export interface EnvironmentView {
   readonly name: string;
   /** `danger` for names like prod, production, live; `caution` for staging and the like; `calm` for the rest. */

@@ -1,4 +1,4 @@
-/** What a page follows: `api/events`. */
+/** The event stream of a page: `api/events`. */
 import type { ClientView } from "./clients.js";
 import type { Stamped } from "./document.js";
 import type { ElectionView } from "./elections.js";
@@ -6,21 +6,22 @@ import type { LockAnswer, LockRow } from "./locks.js";
 import type { RedisAnswer, StoreView } from "./redis.js";
 import type { SemaphoreView } from "./semaphores.js";
 
-/** What a page may follow. `store` comes always. `lock` needs `kind` and `name` in the query. */
+/** A topic that a page may subscribe to. `store` is always included. `lock` needs `kind` and `name` in the query. */
 export type Topic = "locks" | "lock" | "clients" | "semaphores" | "elections" | "redis";
 
 /**
- * The stream. Each event has an id; EventSource sends the last one back after a lost connection (a page that opens a new one
- * may put it into the query as `lastEventId`), and gets what it missed, or `state` if that is too long ago.
+ * The stream. Each event has an id. After a lost connection, EventSource sends back the last id (a page that opens a
+ * new stream may send it as `lastEventId` in the query). It gets the events that it missed, or `state` if they are no
+ * longer available.
  *
  * | event | data | |
  * |---|---|---|
- * | `state` | StreamState | the whole of all topics: replace everything |
- * | `change` | StreamChange | what is different since the event before |
- * | `beat` | {} | every 15 s, without an id: the stream is still there |
- * | `end` | {} | signed out, or the console is closing: do not reconnect before api/session answers |
+ * | `state` | StreamState | the complete state of all topics: replace everything |
+ * | `change` | StreamChange | the difference from the previous event |
+ * | `beat` | {} | every 15 s, without an id: the stream is still alive |
+ * | `end` | {} | signed out, or the console is closing: do not reconnect before api/session replies |
  *
- * A page to which nothing has come for longer than two beats is no longer live.
+ * A page that has received nothing for longer than two beats is no longer live.
  */
 export interface StreamEvents {
   readonly state: StreamState;
@@ -29,7 +30,9 @@ export interface StreamEvents {
   readonly end: Record<string, never>;
 }
 
-/** Event `state`. A topic that was not asked for is absent; one that was not read yet, or cannot be read now, is null. */
+/**
+ * Event `state`. A topic that was not requested is absent; one that was not read yet, or cannot be read now, is null.
+ */
 export interface StreamState extends Stamped {
   readonly store: StoreView;
   readonly locks?: LocksState | null;
@@ -40,16 +43,16 @@ export interface StreamState extends Stamped {
   readonly redis?: RedisAnswer | null;
 }
 
-/** All locks, as far as the console follows them. */
+/** All locks that the console follows. */
 export interface LocksState {
   readonly rows: readonly LockRow[];
-  /** True if there are more than it follows (10,000): use api/locks with a filter and a cursor. */
+  /** True if there are more locks than the console follows (10,000): use api/locks with a filter and a cursor. */
   readonly isCut: boolean;
-  /** Present if these are the first locks that were read, and all of them come next, as another `state`. */
+  /** Present if these are only the first locks; another `state` with all of them follows. */
   readonly isPartial?: true;
 }
 
-/** Event `change`. What is absent has not changed; other topics than `locks` come whole. */
+/** Event `change`. Absent topics have not changed; topics other than `locks` are sent completely. */
 export interface StreamChange extends Stamped {
   readonly store?: StoreView;
   readonly locks?: {

@@ -1,6 +1,6 @@
 /**
- * The dialogues that change something. Each sends what the page showed, so that the server can tell a page that is out of date, and
- * then says who has it now and asks again.
+ * The dialogs for actions. Each sends the values that the page showed, so the server can detect an outdated page. The
+ * dialog then shows the current holder and asks again.
  */
 import type { ComponentChildren, JSX } from "preact";
 import { useId, useState } from "preact/hooks";
@@ -13,41 +13,41 @@ import { act, RequestError, session } from "./requests.js";
 import { Store, useStore } from "./store.js";
 import { isNameTyped } from "./summary.js";
 
-/** The dialogue that is open; undefined for none. */
+/** The open dialog; undefined for none. */
 export const openDialog: Store<(() => JSX.Element) | undefined> = new Store<(() => JSX.Element) | undefined>(undefined);
 
-/** Opens one in place of another. */
+/** Opens a dialog, replacing the current one. */
 export function open(dialog: () => JSX.Element): void {
   openDialog.set(dialog);
 }
 
-/** Closes what is open. */
+/** Closes the current dialog. */
 export function close(): void {
   openDialog.set(undefined);
 }
 
-/** As the server takes it. */
+/** The server's limit. */
 const REASON_MAX_BYTES = 256;
 
-/** What every such dialogue has. */
+/** The props that all action dialogs share. */
 export interface ActionFormProps {
   readonly title: string;
-  /** The verb on the button: `Release`. */
+  /** The label of the button: `Release`. */
   readonly verb: string;
-  /** Of the route: `release`. */
+  /** The name of the route: `release`. */
   readonly action: string;
-  /** The body without the reason; undefined while the form is not complete. */
+  /** The request body without the reason; undefined while the form is incomplete. */
   readonly body: () => object | undefined;
-  /** To be typed before the button works; absent: nothing has to. */
+  /** Text that the user must type to enable the button; absent: none. */
   readonly confirm?: string;
-  /** Takes something away from somebody. */
+  /** Whether the action takes a lock away from its holder. */
   readonly isGrave?: boolean;
   readonly children: ComponentChildren;
-  /** The server says that the page is out of date. What is returned stands above the form; the form stays open. */
+  /** Called if the server says that the page is out of date. The result is shown above the form, which stays open. */
   readonly onStale?: (problem: Problem) => void;
 }
 
-/** The form: what will happen, a reason, the name to type where it matters, and what the server answered. */
+/** The form: the effect, a reason, the name to type if required, and the server's response. */
 export function ActionForm(props: ActionFormProps): JSX.Element {
   const { title, verb, action, body, confirm, isGrave = false, children, onStale } = props;
   const environment = useStore(session)?.env;

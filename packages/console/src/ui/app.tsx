@@ -1,4 +1,4 @@
-/** The frame around every page: where one is, how fresh it is, and which environment it is. */
+/** The frame around every page: navigation, freshness of the data, and environment. */
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { SessionAnswer, StoreView } from "../api.js";
@@ -44,7 +44,7 @@ const PAGES: Readonly<Record<PageName, Page>> = {
   redis: { title: "Redis", Content: RedisPage, isInMenu: true },
 };
 
-/** Everything. `trouble`: why signing in by the address failed. */
+/** The root component. `trouble`: why signing in via the URL failed. */
 export function App({ trouble }: { readonly trouble?: string | undefined }): JSX.Element {
   const who = useStore(session);
   if (who === undefined) return <Unreachable />;
@@ -56,7 +56,7 @@ export function App({ trouble }: { readonly trouble?: string | undefined }): JSX
   return <Frame session={who} />;
 }
 
-/** The console itself did not answer the first question. */
+/** Shown if the console's server did not reply to the first request. */
 function Unreachable(): JSX.Element {
   useEffect(() => {
     const timer = setInterval(() => void refreshSession().catch(() => undefined), 2_000);
@@ -147,7 +147,7 @@ function LiveMark(): JSX.Element {
   );
 }
 
-/** What is wanted seldom. The browser closes it, with Esc or a click elsewhere. */
+/** The menu with rarely used entries. The browser closes it with Esc or a click elsewhere. */
 function More({ session: { login, who, version } }: { readonly session: SessionAnswer }): JSX.Element {
   return (
     <>
@@ -219,7 +219,10 @@ function useFollowing(here: Route): void {
   useEffect(() => disconnect, []);
 }
 
-/** History and calls are asked for by their pages: their stream only tells whether Redis answers. */
+/**
+ * What the page's stream follows. The history and `once` pages load their own data and use the stream only to know
+ * whether Redis replies.
+ */
 function subjectOf({ page, params: { kind, name, key } }: Route): Subject {
   if (page === "history" || page === "once") return { topics: [] };
   return page === "lock" ? { topics: ["lock"], kind, name, key } : { topics: [page] };
@@ -249,7 +252,7 @@ function useTitle(title: string, { page, params }: Route, environment: string | 
   }, [what, environment]);
 }
 
-/** While Redis is down the page below is hidden and the document short; afterwards it is where it was. */
+/** Restores the scroll position after Redis was down, because the hidden page makes the document shorter. */
 function useScrollKept(isDown: boolean): void {
   const kept = useRef(0);
   const wasDown = useRef(false);

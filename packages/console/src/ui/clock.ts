@@ -1,26 +1,29 @@
 /**
  * The server's time, in the browser.
  *
- * Leases end by the server's clock, and the visitor's may be wrong by hours. So every answer says what time it is there, and
- * from then on the browser's monotonic clock counts. An answer that was quick on its way is the better witness: of several, the
- * one that says the latest time counts, unless the server's clock itself was set back.
+ * Leases end on the server's clock, and the visitor's clock may be hours off. Every response contains the server's
+ * time, and from then on the browser's monotonic clock counts. Responses with less delay are more accurate, so the
+ * one that gives the latest time wins, unless the server's clock itself was set back.
  */
 import { useEffect, useState } from "preact/hooks";
 
-/** Beyond this a clock was set back, or this computer slept; below, an answer merely was slow. */
+/**
+ * A larger difference means that a clock was set back or this computer slept; a smaller one, that a response was
+ * slow.
+ */
 const SLOW_ANSWER_MS = 5_000;
 
 let baseAtMs = Date.now();
 let basePerformanceMs = performance.now();
 
-/** What time it is at the server, in ms since 1970. */
+/** The current time on the server's clock, in ms since 1970. */
 export function nowAtMs(): number {
   return baseAtMs + performance.now() - basePerformanceMs;
 }
 
 let isSet = false;
 
-/** The server has just said what time it is. */
+/** Updates the clock with the server's time from a response. */
 export function setServerTime(serverAtMs: number): void {
   const correctionMs = nowAtMs() - serverAtMs;
   if (isSet && correctionMs >= 0 && correctionMs < SLOW_ANSWER_MS) return;
@@ -32,7 +35,7 @@ export function setServerTime(serverAtMs: number): void {
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** The server's time, in a component that is drawn again every second while it is seen. */
+/** The server's time, for a component that rerenders every second while visible. */
 export function useNow(): number {
   const [now, setNow] = useState(nowAtMs);
   useEffect(() => {

@@ -1,8 +1,8 @@
-/** Lengths of time as people type them, the same as on the command line. */
+/** Parses durations as users type them, in the same format as the CLI. */
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** `250ms 30s 5m 1h 2d 1h30m`, a bare number is seconds; undefined if it is none of these. */
+/** Parses `250ms 30s 5m 1h 2d 1h30m`; a bare number means seconds. Undefined if invalid. */
 export function durationMs(text: string): number | undefined {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1_000;
   if (!/^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(text)) return undefined;

@@ -1,11 +1,11 @@
-/** How numbers, times and sizes are written. One place, so that every page says them alike. */
+/** Formats numbers, times and sizes for all pages. */
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** A length of time as an operator says it: `850ms`, `24s`, `3m12s`, `1h04m`, `2d03h`. Negative counts as 0. */
+/** A duration: `850ms`, `24s`, `3m12s`, `1h04m`, `2d03h`. Negative counts as 0. */
 export function duration(ms: number): string {
   if (ms < SECOND) return `${Math.max(0, Math.round(ms))}ms`;
   if (ms < MINUTE) return `${Math.floor(ms / SECOND)}s`;
@@ -19,12 +19,12 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / large)}${big}${String(rest).padStart(2, "0")}${little}`;
 }
 
-/** As `duration`, in whole seconds: for what counts every second, where milliseconds would only flicker. */
+/** Like `duration`, in whole seconds: for values that change every second, where milliseconds would only flicker. */
 export function seconds(ms: number): string {
   return ms < SECOND ? "0s" : duration(ms);
 }
 
-/** The instant by the reader's clock: `03:00:02`, with the day before it unless it is today. */
+/** An instant in the visitor's time zone: `03:00:02`, with the date unless it is today. */
 export function clockTime(atMs: number, nowAtMs: number): string {
   const date = new Date(atMs);
   const time = date.toLocaleTimeString("en-GB");
@@ -32,7 +32,7 @@ export function clockTime(atMs: number, nowAtMs: number): string {
   return isToday ? time : `${date.toLocaleDateString("en-CA")} ${time}`;
 }
 
-/** The instant without doubt: ISO 8601 in UTC, for tooltips and files; empty for what is no instant. */
+/** An instant as ISO 8601 in UTC, for tooltips and files; empty if invalid. */
 export function iso(atMs: number): string {
   const date = new Date(atMs);
   return Number.isNaN(date.getTime()) ? "" : date.toISOString();
@@ -43,7 +43,7 @@ export function count(n: number, noun: string, plural: string = `${noun}s`): str
   return `${whole(n)} ${n === 1 ? noun : plural}`;
 }
 
-/** A whole number with its thousands apart: `10 000`, by a space that does not break. */
+/** A whole number with non-breaking spaces between thousands: `10 000`. */
 export function whole(n: number): string {
   return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }

@@ -1,20 +1,18 @@
-/**
- * Keys that do something anywhere. Nothing that destroys has one: those ways all lead through a dialogue.
- */
+/** Global keyboard shortcuts. None of them changes a lock: all actions go through a dialog. */
 import { go, type PageName } from "./route.js";
 
-/** What the keys call. */
+/** The functions that the keys call. */
 export interface KeyActions {
   focusFilter(): void;
-  /** 1 for the next row, -1 for the one before. */
+  /** Moves to the next row (1) or the previous one (-1). */
   moveRow(step: 1 | -1): void;
   togglePause(): void;
   showHelp(): void;
-  /** Leaves what has the focus. */
+  /** Removes the focus from the current element. */
   escape(): void;
 }
 
-/** For the help, in the order in which they stand there. */
+/** The shortcuts for the help dialog, in its order. */
 export const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ["/", "Filter"],
   ["j k", "Next row, previous row"],
@@ -40,10 +38,10 @@ const AFTER_G: Readonly<Record<string, PageName>> = {
   h: "history",
   r: "redis",
 };
-/** `g` waits this long for its second letter. */
+/** How long `g` waits for its second key. */
 const SECOND_KEY_MS = 1_500;
 
-/** Listens from now on. @returns a function that ends it */
+/** Starts to handle keys. @returns a function that stops it */
 export function listenToKeys(actions: KeyActions): () => void {
   let gAtMs = Number.NEGATIVE_INFINITY;
   const onKey = (event: KeyboardEvent): void => {

@@ -1,4 +1,7 @@
-/** What the pages know, what news make of it, and whether that may be called live. Pure, so that it can be tested without a browser. */
+/**
+ * The data of the pages: how updates are merged, and whether the data counts as live. The functions are pure, so
+ * tests need no browser.
+ */
 import type {
   ClientView,
   ElectionView,
@@ -13,7 +16,7 @@ import type {
   Topic,
 } from "../api.js";
 
-/** All that is known now; undefined until it came. A `lock` that is null may no longer be seen. */
+/** The current data; undefined if not received yet. A `lock` of null means that the visitor may no longer see it. */
 export interface Known {
   readonly store?: StoreView | undefined;
   readonly locks?: { readonly rows: ReadonlyMap<string, LockRow>; readonly isCut: boolean } | undefined;
@@ -25,25 +28,29 @@ export interface Known {
 }
 
 /**
- * How it is kept up to date. `live`: by the stream, and all of the page has come; `loading`: by the stream, and some of it is still
- * being read; `down`: the console answers and Redis does not; `polling`: by asking; `offline`: the console itself does not answer;
- * `stopped`: not at all, because the visitor wants to read in peace.
+ * How the data is kept up to date.
+ * - `live`: by the stream, and all of the page's data has arrived
+ * - `loading`: by the stream, and some data is still being read
+ * - `down`: the console replies, but Redis does not
+ * - `polling`: by requests, because there is no stream
+ * - `offline`: the console itself does not reply
+ * - `stopped`: not at all, because the visitor has paused updates
  */
 export type Liveness = "connecting" | "loading" | "live" | "down" | "polling" | "offline" | "stopped";
 
-/** What is known after that. In a whole state, null means that it was not read yet: what was shown last stays. */
+/** Merges an update. In a complete state, null means that the topic was not read yet, so the previous data stays. */
 export function merged(known: Known, news: StreamState | StreamChange, isWhole: boolean): Known {
   const { locks, v: _v, atMs: _atMs, ...others } = news as StreamChange & Stamped;
   const read = isWhole ? Object.fromEntries(Object.entries(others).filter(([, value]) => value !== null)) : others;
   return { ...known, ...read, ...(locks == null ? {} : { locks: mergedRows(known.locks, locks, isWhole) }) };
 }
 
-/** Whether a state has all topics of a page; until then it is being read. */
+/** Whether a state has all topics of a page; until then the page is loading. */
 export function hasAll(topics: readonly Topic[], state: StreamState): boolean {
   return topics.every((topic) => state[topic] != null) && state.locks?.isPartial === undefined;
 }
 
-/** What the mark says of a stream that is open. */
+/** The liveness to show while the stream is open. */
 export function livenessOf(store: StoreView | undefined, isComplete: boolean): "down" | "live" | "loading" {
   if (store?.state === "down") return "down";
   return isComplete ? "live" : "loading";

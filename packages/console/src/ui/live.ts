@@ -1,8 +1,9 @@
 /**
- * What the pages show, kept up to date by the server's stream; by asking every 5 s where no stream gets through.
+ * Keeps the pages' data up to date with the server's stream, or with a request every 5 s where a stream is not
+ * possible.
  *
- * A stream follows the topics of one page. What other pages showed last stays here, so that going back to a list finds it at once,
- * as long as it was, and the new state replaces it when it comes.
+ * A stream has the topics of one page. The data of other pages is kept, so a page that is opened again shows its last
+ * data immediately until the new state arrives.
  */
 import type { LockAnswer, StreamChange, StreamState } from "../api.js";
 import { setServerTime } from "./clock.js";
@@ -11,18 +12,18 @@ import { poll, type Subject } from "./polling.js";
 import { refreshSession } from "./requests.js";
 import { Store } from "./store.js";
 
-/** What the pages show. */
+/** The data of the pages. */
 export const known: Store<Known> = new Store<Known>({});
-/** How it is kept up to date. */
+/** How the data is kept up to date. */
 export const liveness: Store<Liveness> = new Store<Liveness>("connecting");
 
-/** A stream that is not open by then is replaced by asking. */
+/** If the stream is not open after this time, polling replaces it. */
 const PATIENCE_MS = 5_000;
-/** How often it is asked instead. */
+/** The polling interval. */
 const POLL_MS = 5_000;
-/** The server says something at least every 15 s. A stream that is silent for so long has broken without a word. */
+/** The server sends something at least every 15 s. A stream that is silent for this long is broken. */
 const SILENCE_MS = 35_000;
-/** While it is asked, the stream is tried again so often. */
+/** While polling, the stream is tried again at this interval. */
 const RETRY_STREAM_MS = 20_000;
 
 let subject: Subject | undefined;
@@ -30,18 +31,18 @@ let stream: EventSource | undefined;
 let patience: ReturnType<typeof setTimeout> | undefined;
 let retry: ReturnType<typeof setTimeout> | undefined;
 let silence: ReturnType<typeof setTimeout> | undefined;
-/** Whether this stream has brought all topics of the page. */
+/** Whether this stream has delivered all topics of the page. */
 let isComplete = false;
 let polling: ReturnType<typeof setInterval> | undefined;
 
-/** Follows this from now on, in place of what was followed before. */
+/** Follows a subject, replacing the previous one. */
 export function follow(next: Subject): void {
   subject = next;
   if (liveness.value !== "stopped") {
     connect();
     return;
   }
-  // Stopped means that nothing moves; a page that was not seen yet has to come from somewhere all the same.
+  // While updates are stopped, a page that has no data yet still needs to load once.
   poll(next).then(
     (state) => {
       if (next === subject && liveness.value === "stopped") apply(state, true);
@@ -50,7 +51,7 @@ export function follow(next: Subject): void {
   );
 }
 
-/** Stops, or goes on with the whole state. */
+/** Stops the updates, or resumes them with a complete state. */
 export function toggleStopped(): void {
   if (liveness.value === "stopped") {
     liveness.set("connecting");
@@ -61,7 +62,7 @@ export function toggleStopped(): void {
   }
 }
 
-/** Ends everything, as when nobody is signed in. */
+/** Ends stream and polling, as after signing out. */
 export function disconnect(): void {
   stream?.close();
   stream = undefined;
@@ -72,7 +73,7 @@ export function disconnect(): void {
   polling = undefined;
 }
 
-/** Something that an action has answered: it counts before the stream says the same. */
+/** Shows the lock from an action's response before the stream delivers the change. */
 export function learn(lock: LockAnswer): void {
   setServerTime(lock.atMs);
   apply({ v: 1, atMs: lock.atMs, lock });
@@ -97,13 +98,13 @@ function connect(): void {
       if (stream !== source) return;
       isOpen();
       use(JSON.parse(data));
-      // After `end` nothing more comes.
+      // Ignores a stream that has been replaced after `end`.
       if (stream === source) liveness.set(livenessOf(known.value.store, isComplete));
     });
   source.addEventListener("open", () => {
     if (stream !== source) return;
     isOpen();
-    // A stream that is open again goes on where it was, and may have nothing to say.
+    // A reopened stream continues where it was and may have no changes to send.
     if (isComplete) liveness.set(livenessOf(known.value.store, isComplete));
   });
   hear("state", (data) => {
@@ -120,7 +121,7 @@ function connect(): void {
   });
   source.addEventListener("error", () => {
     if (stream !== source) return;
-    // It tries again by itself, unless it was refused.
+    // EventSource reconnects by itself, unless the request was refused.
     if (source.readyState === EventSource.CLOSED) startPolling();
     else {
       liveness.set("connecting");
@@ -138,7 +139,7 @@ function isOpen(): void {
   silence = setTimeout(startPolling, SILENCE_MS);
 }
 
-/** From the first failure on, and not anew with each further one. */
+/** Starts with the first failure; further failures do not restart the timer. */
 function waitForStream(): void {
   patience ??= setTimeout(startPolling, PATIENCE_MS);
 }

@@ -1,4 +1,4 @@
-/** Begins: signs in by the address if it carries a token, asks who is here, and draws. */
+/** The entry point: signs in if the URL contains a token, loads the session and renders the app. */
 import "./styles/base.css";
 import "./styles/parts.css";
 import "./styles/pages.css";
@@ -8,7 +8,7 @@ import { signIn } from "./pages/sign-in.js";
 import { refreshSession } from "./requests.js";
 import { listenToHistory, parseRoute, route } from "./route.js";
 
-/** A token in the address is exchanged at once, and taken out of it whatever comes of that, so that no history keeps it. */
+/** Exchanges a token in the URL for a cookie and always removes it from the URL, so that it stays in no history. */
 async function signInByAddress(): Promise<string | undefined> {
   const [, token] = /^#token=(.+)$/.exec(location.hash) ?? [];
   if (token === undefined) return undefined;
@@ -27,7 +27,7 @@ async function begin(root: HTMLElement): Promise<void> {
   const trouble = await signInByAddress();
   await refreshSession().catch(() => undefined);
   render(<App trouble={trouble} />, root);
-  // Pasted into a tab that is open already, an address with a token loads nothing anew.
+  // A URL pasted into an open tab changes only the fragment and does not reload the page.
   const again = async (): Promise<void> => {
     const problem = await signInByAddress();
     if (problem !== undefined) render(<App key={problem} trouble={problem} />, root);

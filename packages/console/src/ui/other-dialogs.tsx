@@ -1,4 +1,4 @@
-/** Pausing and going on, other numbers of permits, leaders that step down, and what a dead process left behind. */
+/** The dialogs to pause, resume, resize, resign, and release the locks of a dead client. */
 import type { JSX } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { ClientView, ElectionView, LockRow, PauseView, PermitsView } from "../api.js";
@@ -8,7 +8,7 @@ import { durationMs } from "./durations.js";
 import { count } from "./format.js";
 import { Maybe, Outside, Since, Who } from "./parts/words.js";
 
-/** Nothing new is granted from now on; who holds it goes on. */
+/** Pauses a lock: no new grants, while the current holder continues. */
 export function PauseDialog({
   row: { kind, name, key, holderCount },
   pause,
@@ -49,7 +49,7 @@ export function PauseDialog({
   );
 }
 
-/** The pause is over. */
+/** Ends a pause. */
 export function ResumeDialog({ row, pause }: { readonly row: LockRow; readonly pause: PauseView }): JSX.Element {
   const { kind, name, key, waiterCount } = row;
   return (
@@ -78,7 +78,7 @@ export function ResumeDialog({ row, pause }: { readonly row: LockRow; readonly p
 
 const PERMITS_AT_MOST = 1_000_000;
 
-/** Another number of permits. */
+/** Changes the number of permits. */
 export function ResizeDialog({ name, permits }: { readonly name: string; readonly permits: PermitsView }): JSX.Element {
   const [from, setFrom] = useState(permits.limit ?? 0);
   const [typed, setTyped] = useState(String(from));
@@ -117,7 +117,7 @@ export function ResizeDialog({ name, permits }: { readonly name: string; readonl
   );
 }
 
-/** The leader steps down, and the next candidate leads. */
+/** Makes the leader step down, so that the next candidate leads. */
 export function ResignDialog({ election }: { readonly election: ElectionView }): JSX.Element {
   const { row, leader, candidateCount } = election;
   return (
@@ -144,7 +144,7 @@ export function ResignDialog({ election }: { readonly election: ElectionView }):
   );
 }
 
-/** Everything that a process left behind which is gone. */
+/** Releases all locks of a client that is gone. */
 export function ReleaseClientDialog({ client }: { readonly client: ClientView }): JSX.Element {
   return (
     <ActionForm

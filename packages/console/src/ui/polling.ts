@@ -1,4 +1,4 @@
-/** The state of a page by single questions, for where no stream gets through. */
+/** Loads a page's state with single requests where a stream is not possible. */
 import type {
   ClientsAnswer,
   ElectionsAnswer,
@@ -17,19 +17,21 @@ import { get, RequestError } from "./requests.js";
 /** What a page follows. */
 export interface Subject {
   readonly topics: readonly Topic[];
-  /** Of the topic `lock`. */
+  /** For the topic `lock`. */
   readonly kind?: string | undefined;
-  /** Of the topic `lock`. */
+  /** For the topic `lock`. */
   readonly name?: string | undefined;
-  /** Of the topic `lock`, if it has one. */
+  /** For the topic `lock`, if the lock has a key. */
   readonly key?: string | undefined;
 }
 
-/** As many as the stream follows. */
+/** The same limit as for the stream. */
 const ROWS_AT_MOST = 10_000;
 const ROWS_AT_ONCE = 1_000;
 
-/** Asks for the topics of a page. While Redis is down, that is the answer. @throws RequestError  the console does not answer */
+/**
+ * Loads the topics of a page. If Redis is down, the result says so. @throws RequestError  the console does not reply
+ */
 export async function poll(subject: Subject): Promise<StreamState> {
   try {
     const topics = await Promise.all(subject.topics.map((topic) => ask(topic, subject)));

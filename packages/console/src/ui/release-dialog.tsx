@@ -1,4 +1,7 @@
-/** Force release: the one action that can make two programs believe that they are alone, so it says what it takes from whom. */
+/**
+ * Force release. The dialog says which holder loses the lock, because afterwards two programs may both believe that
+ * they hold it.
+ */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { HolderView, LockRow } from "../api.js";
@@ -6,13 +9,13 @@ import { ActionForm } from "./actions.js";
 import { count } from "./format.js";
 import { Maybe, Outside, Since, Who } from "./parts/words.js";
 
-/** What it is about, as the page showed it. */
+/** The lock and the holder as the page showed them. */
 export interface ReleaseDialogProps {
   readonly row: LockRow;
   readonly holder: HolderView;
 }
 
-/** The dialogue. When the page was out of date it shows the present holder, and asks for the name again. */
+/** The dialog. If the page was out of date, it shows the current holder and asks for the name again. */
 export function ReleaseDialog({ row, holder: shown }: ReleaseDialogProps): JSX.Element {
   const [holder, setHolder] = useState<HolderView | undefined>(shown);
   const { kind, name, key, waiterCount } = row;

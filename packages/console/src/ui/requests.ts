@@ -1,12 +1,12 @@
-/** Questions to the console's server and orders to it. */
+/** Requests to the console's server. */
 import { type ActionAnswer, CSRF_HEADER, type Problem, type SessionAnswer, type Stamped } from "../api.js";
 import { setServerTime } from "./clock.js";
 import { Store } from "./store.js";
 
-/** Who is signed in, and what may be done; undefined until the server has said so. */
+/** The session; undefined until the server has sent it. */
 export const session: Store<SessionAnswer | undefined> = new Store<SessionAnswer | undefined>(undefined);
 
-/** The server said no, and why; or nothing at all came back, and then `problem` is undefined. */
+/** A failed request. `problem` is the server's error; undefined if there was no response. */
 export class RequestError extends Error {
   readonly problem: Problem | undefined;
 
@@ -26,7 +26,7 @@ export function get<Answer extends Stamped>(
   return send(query.size === 0 ? path : `${path}?${query.toString()}`, { method: "GET" });
 }
 
-/** @throws RequestError  409 `stale` among them: the page showed what is no longer so */
+/** @throws RequestError  also 409 `stale`: the page was out of date */
 export function post<Answer extends Stamped>(path: string, body: object): Promise<Answer> {
   const headers: Record<string, string> = { "content-type": "application/json" };
   const csrf = session.value?.csrf;
@@ -34,12 +34,12 @@ export function post<Answer extends Stamped>(path: string, body: object): Promis
   return send(path, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
-/** One of the actions: `release`, `pause` and so on. @throws RequestError */
+/** Runs an action: `release`, `pause` and so on. @throws RequestError */
 export function act(action: string, body: object): Promise<ActionAnswer> {
   return post<ActionAnswer>(`api/actions/${action}`, body);
 }
 
-/** Asks who is signed in. @throws RequestError */
+/** Loads the session. @throws RequestError */
 export async function refreshSession(): Promise<void> {
   session.set(await get<SessionAnswer>("api/session"));
 }
@@ -47,7 +47,7 @@ export async function refreshSession(): Promise<void> {
 async function send<Answer extends Stamped>(path: string, init: RequestInit): Promise<Answer> {
   let response: Response;
   try {
-    // Relative to the document, which is the base path.
+    // Relative to the document, whose path is the base path.
     response = await fetch(path, { ...init, credentials: "same-origin", cache: "no-store", redirect: "error" });
   } catch {
     throw new RequestError("The console does not answer. It was stopped, or the network is interrupted.");
@@ -59,7 +59,7 @@ async function send<Answer extends Stamped>(path: string, init: RequestInit): Pr
     return answer as Answer;
   }
   const problem = answer as Problem | undefined;
-  // The login's own 401 says that the token was wrong, and is for the form.
+  // The 401 of the login itself means a wrong token, which the form reports.
   if (response.status === 401 && path !== "api/login") refreshSession().catch(() => undefined);
   throw new RequestError(problem?.detail ?? `The console answered with status ${response.status}.`, problem);
 }

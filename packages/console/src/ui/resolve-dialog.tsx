@@ -1,4 +1,4 @@
-/** A call of which nobody knows how it ended: somebody has found out, and says so. */
+/** The dialog to resolve a `once` call whose outcome is unknown to Holdfast. */
 import type { JSX } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { OnceRow } from "../api/once.js";

@@ -1,11 +1,11 @@
-/** Where a line of samples is interrupted: while nobody watched, nothing is known, and nothing is drawn. */
+/** Splits a line of samples at gaps: while there were no viewers, there is no data to draw. */
 
-/** Shorter gaps are slow looks, and not the absence of any. */
+/** Shorter gaps are slow reads. */
 const SHORTEST_GAP_MS = 15_000;
-/** How much longer than usual a gap is. */
+/** A gap is at least this many times the usual interval. */
 const LONGER_THAN_USUAL = 4;
 
-/** The samples, oldest first, as runs without a gap between them. */
+/** The samples, oldest first, split into runs without gaps. */
 export function runsOf<Sample extends { readonly atMs: number }>(samples: readonly Sample[]): readonly Sample[][] {
   const steps = samples.slice(1).map(({ atMs }, i) => atMs - (samples[i]?.atMs ?? atMs));
   const usualMs = steps.toSorted((a, b) => a - b)[Math.floor(steps.length / 2)] ?? 0;

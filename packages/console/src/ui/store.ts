@@ -1,7 +1,7 @@
-/** A value that pages watch. */
+/** An observable value for components. */
 import { useEffect, useState } from "preact/hooks";
 
-/** One value and who wants to know of the next. */
+/** A value and its subscribers. */
 export class Store<Value> {
   #value: Value;
   readonly #listeners = new Set<() => void>();
@@ -14,21 +14,21 @@ export class Store<Value> {
     return this.#value;
   }
 
-  /** Tells everybody, unless it is the same. */
+  /** Sets the value and notifies subscribers if it has changed. */
   set(value: Value): void {
     if (Object.is(value, this.#value)) return;
     this.#value = value;
     for (const listener of [...this.#listeners]) listener();
   }
 
-  /** @returns a function that ends it */
+  /** @returns a function that unsubscribes */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 }
 
-/** The value of a store, in a component that is drawn again with each new one. */
+/** The value of a store, in a component that rerenders when it changes. */
 export function useStore<Value>(store: Store<Value>): Value {
   const [, redraw] = useState({});
   const [seen] = useState({ value: store.value });

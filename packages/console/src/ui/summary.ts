@@ -1,16 +1,19 @@
-/** What the first page says at a glance: how many locks are held, waited for, paused and held by clients that are gone, each with the filter that lists them. */
+/**
+ * The summary of the first page: how many locks are held, awaited, paused and held by gone clients, each with its
+ * filter.
+ */
 import type { LockRow } from "../api.js";
 import { plain } from "../plain.js";
 import { shellWord } from "../shell-word.js";
 
-/** One number, and the filter that lists what it counts. */
+/** A number, and the filter that lists the locks that it counts. */
 export interface Tally {
   readonly word: string;
   readonly n: number;
   readonly q: string;
 }
 
-/** In the order in which they are shown. */
+/** The tallies, in display order. */
 export function talliesOf(rows: readonly LockRow[]): readonly Tally[] {
   const count = (fits: (row: LockRow) => boolean): number => rows.filter(fits).length;
   return [
@@ -21,20 +24,23 @@ export function talliesOf(rows: readonly LockRow[]): readonly Tally[] {
   ];
 }
 
-/** Whether a deadlock is possible at all: somebody holds a lock for which somebody waits. */
+/** Whether a deadlock is possible: some lock is held and has waiters. */
 export function mayDeadlock(rows: readonly LockRow[]): boolean {
   return rows.some(({ holderCount, waiterCount }) => holderCount > 0 && waiterCount > 0);
 }
 
-/** Whether that is the name as it is, or as it is shown: control characters can be read and copied, but not typed. */
+/**
+ * Whether the typed text is the name, either unchanged or as displayed: control characters can be copied, but not
+ * typed.
+ */
 export function isNameTyped(typed: string, name: string): boolean {
   return typed === name || typed === plain(name);
 }
 
-/** The command that releases this hold and no other; undefined if the command line cannot name it. */
+/** The command that releases exactly this hold; undefined if the CLI cannot name it. */
 export function releaseCommand({ name, key }: Pick<LockRow, "name" | "key">, token: number | null): string | undefined {
   if (token === null || key !== null) return undefined;
-  // A name that begins with a dash would be read as a flag.
+  // A name that starts with a dash would be parsed as a flag.
   if (name.startsWith("-") || plain(name) !== name) return undefined;
   return `holdfast release ${shellWord(name)} --token ${token} -m 'WHY'`;
 }

@@ -1,11 +1,14 @@
-/** System, light or dark: kept in this browser. `public/theme.js` sets it before the first paint, so that nothing flashes. */
+/**
+ * The theme (system, light or dark), stored in this browser. `public/theme.js` applies it before the first paint to
+ * avoid a flash.
+ */
 
-/** What can be chosen. */
+/** The available themes. */
 export type Theme = "system" | "light" | "dark";
 
 const KEY = "holdfast-console-theme";
 
-/** The theme that was chosen here before; `system` if none, or if the browser keeps nothing. */
+/** The stored theme; `system` if there is none, or if storage is not available. */
 export function chosenTheme(): Theme {
   try {
     const kept = localStorage.getItem(KEY);
@@ -15,13 +18,13 @@ export function chosenTheme(): Theme {
   }
 }
 
-/** Shows it from now on, and keeps it where the browser allows that. */
+/** Applies a theme, and stores it if possible. */
 export function chooseTheme(theme: Theme): void {
   if (theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
   try {
     localStorage.setItem(KEY, theme);
   } catch {
-    // Private windows may refuse; it then lasts as long as the page.
+    // Private windows may refuse storage; the theme then lasts until the page is closed.
   }
 }

@@ -1,7 +1,7 @@
-/** How wide the window is: columns come and go with it. */
+/** The width of the window, on which the visible columns depend. */
 import { useEffect, useState } from "preact/hooks";
 
-/** The inner width in px, in a component that is drawn again when it changes. */
+/** The inner width in px, in a component that rerenders when it changes. */
 export function useViewportWidth(): number {
   const [width, setWidth] = useState(innerWidth);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** What a visitor has to load before the first lock is seen. */
+/** The size of the files that a visitor loads before the first lock is shown. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,4 +1,4 @@
-/** The stream of a page that breaks without a word: the page notices, asks instead, and goes back to the stream. */
+/** A page's stream that breaks silently: the page notices, polls, and returns to the stream. */
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 interface Live {
@@ -7,7 +7,8 @@ interface Live {
   readonly liveness: { readonly value: string };
 }
 
-// By an address that the compiler does not follow: the types of a browser contradict those of Node in other tests.
+// A dynamic path that the compiler does not follow, because browser types conflict with the Node types of other
+// tests.
 const LIVE = new URL("../../src/ui/live.ts", import.meta.url).pathname;
 const { disconnect, follow, liveness }: Live = await import(LIVE);
 
@@ -16,7 +17,7 @@ const SILENCE_MS = 35_000;
 const RETRY_STREAM_MS = 20_000;
 const POLL_MS = 5_000;
 
-/** The browser's, without a server. */
+/** A fake EventSource without a server. */
 class Source extends EventTarget {
   static readonly CLOSED = 2;
   static readonly opened: Source[] = [];
@@ -61,7 +62,7 @@ it("a stream that is silent for 35 s is replaced by asking, and tried again", as
   first.hear("state", STATE);
   expect(liveness.value).toBe("live");
 
-  // A beat counts as a word.
+  // A beat also shows that the stream is alive.
   await vi.advanceTimersByTimeAsync(SILENCE_MS - 1);
   first.hear("beat");
   await vi.advanceTimersByTimeAsync(SILENCE_MS - 1);

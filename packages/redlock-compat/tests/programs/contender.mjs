@@ -1,9 +1,10 @@
 // @ts-check
 /**
- * Locks resources in a loop, with the original or the drop-in, and raises an unguarded counter while it holds one.
+ * Locks resources in a loop, with the original or the drop-in, and increments an unguarded counter while it holds the
+ * lock.
  *
- * A referee, a server that is never killed, records who is inside. The counter is read on entering and written on leaving, so a
- * second holder would lose an update.
+ * A referee, which is a server that is never killed, records the current holder. The counter is read on entering and
+ * written on leaving, so a second holder would lose an update.
  */
 import { randomUUID } from "node:crypto";
 import { argv } from "node:process";
@@ -14,11 +15,11 @@ import { Redis } from "ioredis";
 const { library, ports, refereePort, names, id } = JSON.parse(argv[2] ?? "");
 const { default: Redlock } = await import(library);
 
-/** How long a lock lasts, in ms. Waiters of a killed holder wait for its end. */
+/** How long a lock lasts, in ms. After a holder is killed, waiters wait this long. */
 const LOCK_MS = 2_000;
 /**
- * Enters until the end of the lock's validity, by the clock that all processes of a machine share. Complains about another holder
- * that is inside and was not killed. Replies with the counter, or nothing if the validity is over.
+ * Enters until the lock's validity ends, on the clock that all processes of a machine share. Reports another holder
+ * that has entered and was not killed. Replies with the counter, or nothing if the validity has ended.
  */
 const ENTER = `
 local time = redis.call('TIME')
@@ -30,7 +31,7 @@ if other and redis.call('SISMEMBER', 'killed', string.match(other, '^%S+')) == 0
 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', restMs)
 return redis.call('GET', KEYS[2]) or '0'`;
-/** Leaves and writes the counter, unless the referee has forgotten this holder, which is then too late. */
+/** Writes the counter and leaves, unless the referee no longer knows this holder because it is too late. */
 const LEAVE = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('DEL', KEYS[1])
@@ -47,8 +48,8 @@ const clients = ports.map((port) => {
 });
 await Promise.all(clients.map((client) => new Promise((resolve) => client.once("ready", resolve))));
 const redlock = new Redlock(clients, { retryCount: 0, retryDelay: 20, retryJitter: 10 });
-// The original keeps its vote on a minority while it retries, so on several servers its contenders could block each other for a lock's
-// length. One attempt at a time releases it.
+// While it retries, the original keeps its vote on a minority of servers, so its contenders could block each other
+// for the duration of a lock. With a single attempt it releases the vote.
 const retryCount = library === "redlock" ? 0 : 20;
 
 while ((await referee.exists("stop")) === 0) {

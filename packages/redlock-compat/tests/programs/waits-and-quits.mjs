@@ -1,5 +1,5 @@
 // @ts-check
-/** Waits for a lock, so that it opens a subscriber connection, then calls `quit`. It must end by itself. */
+/** Waits for a lock, so that it opens a subscriber connection, then calls `quit`. The process must end by itself. */
 import { argv } from "node:process";
 import Redlock from "@holdfast/redlock-compat";
 import { Redis } from "ioredis";

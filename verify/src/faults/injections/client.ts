@@ -1,4 +1,4 @@
-/** J01 to J06: what happens to the processes that lock. */
+/** J01 to J06: faults of client processes. */
 
 import type { Injection } from "../injection.js";
 import { PATIENCE_MS } from "../judging/grounds.js";
@@ -6,7 +6,7 @@ import type { Client, Stage, Work } from "../stage.js";
 import { letGo, takeAll, tryAfter, twoClients } from "./directed.js";
 import { contention, freezeFor, happens, isAbout, keysOf, pauseMs, strikeOver, untilGivenUp } from "./striking.js";
 
-/** Freezes the client as soon as a request of it about that name is on its way. */
+/** Freezes the client as soon as it has sent a matching request about that lock. */
 async function freezeAt(stage: Stage, client: Client, lockName: string, verb: string, forMs: number): Promise<void> {
   const armed = untilGivenUp(isAbout(stage, lockName, verb));
   const isMet = await happens(stage, stage.topology.proxy.meet(armed.matches), 2 * stage.leaseMs);
@@ -17,7 +17,9 @@ async function freezeAt(stage: Stage, client: Client, lockName: string, verb: st
   strikeOver(stage, "J01", client.name, beganMs, isMet && proof !== null ? `${proof} ${where}` : proof);
 }
 
-/** In an acquire or extend, between sending and receiving, while another client wants the same lock. */
+/**
+ * Freezes a client between sending an acquire or extend and receiving the reply, while another client wants the lock.
+ */
 async function freezeWithin(stage: Stage, verb: "acquire" | "extend"): Promise<void> {
   const lockName = stage.newName();
   const [client, rival] = twoClients(stage);
@@ -25,7 +27,7 @@ async function freezeWithin(stage: Stage, verb: "acquire" | "extend"): Promise<v
   const forMs = pauseMs(stage);
   if (verb === "acquire") {
     const frozen = freezeAt(stage, client, lockName, verb, forMs);
-    // It may come back to a lock that the other one has meanwhile, and is not to wait for long then.
+    // After the freeze, another client may hold the lock, so the wait must be short.
     const waitMs = stage.topology.servers.length === 1 ? leaseMs : undefined;
     const asked = takeAll(stage, client, lockName, leaseMs, undefined, waitMs).catch(() => undefined);
     await frozen;
@@ -43,7 +45,7 @@ async function freezeWithin(stage: Stage, verb: "acquire" | "extend"): Promise<v
   await letGo(grip, after);
 }
 
-/** Right after the grant, so that the first line that it runs comes after its lease. */
+/** Freezes a holder right after the grant, so that its code continues only after the lease has ended. */
 async function freezeHolder(stage: Stage): Promise<void> {
   const lockName = stage.newName();
   const [client, rival] = twoClients(stage);
@@ -55,7 +57,7 @@ async function freezeHolder(stage: Stage): Promise<void> {
   await letGo(grip, after);
 }
 
-/** J01: a holder stands still for 0.5 to 3 leases, at random and at the worst moments. */
+/** J01: a holder freezes for 0.5 to 3 leases, at random and at critical moments. */
 export const frozenHolder: Injection = {
   row: "J01",
   work: contention,
@@ -74,7 +76,7 @@ export async function freezeAnywhere(stage: Stage): Promise<void> {
   strikeOver(stage, "J01", client.name, beganMs, await freezeFor(stage, client, pauseMs(stage)));
 }
 
-/** J02: a waiter stands still in the queue, across its own grant. */
+/** J02: a waiter freezes in the queue until after its own grant. */
 export const frozenWaiter: Injection = {
   row: "J02",
   work: contention,
@@ -93,8 +95,7 @@ export const frozenWaiter: Injection = {
     const waiting = client.take({ lockName, leaseMs, renew: stage.cell.letter === "a", waitMs: 6 * leaseMs });
     const isMet = await asked;
     armed.giveUp();
-    // Peers have no queue on the server: who has asked for what another holds waits.
-    // Nor is there one on independent servers.
+    // Peers and quorums have no queue on the server, so a client that has requested a held lock counts as waiting.
     const isQueued =
       stage.peer === undefined && stage.topology.quorum === undefined
         ? await sees(stage, async () => (await keysOf(stage, lockName)).some((key) => key.endsWith(":queue")))
@@ -112,7 +113,7 @@ export const frozenWaiter: Injection = {
   },
 };
 
-/** Asks until it is so, for two leases. */
+/** Polls for two leases until `ask` is true. */
 async function sees(stage: Stage, ask: () => Promise<boolean>): Promise<boolean> {
   const endMs = stage.nowMs() + 2 * stage.leaseMs;
   while (stage.nowMs() < endMs) {
@@ -122,7 +123,7 @@ async function sees(stage: Stage, ask: () => Promise<boolean>): Promise<boolean>
   return false;
 }
 
-/** A holder disappears, and another client must be granted the lock when the lease is over. */
+/** A holder disappears, and another client must be granted the lock after the lease ends. */
 async function leaveBehind(stage: Stage, go: (client: Client) => Promise<void>): Promise<string | null> {
   const [client, rival] = twoClients(stage);
   const { pid } = client;
@@ -135,7 +136,7 @@ async function leaveBehind(stage: Stage, go: (client: Client) => Promise<void>):
   await takeAll(stage, client, lockName, stage.leaseMs);
   await go(client);
   const left = await keysOf(stage, lockName);
-  // So patient that the end of its patience is no answer: it looks again by then whatever it was told.
+  // The wait is long enough that it cannot time out before the next poll, even if no notification arrives.
   await letGo(await tryAfter(stage, rival, lockName, stage.leaseMs, 2 * (stage.leaseMs + PATIENCE_MS)));
   await again(stage, client);
   return left.length > 0 ? `process ${pid} gone, ${left.length} keys left behind` : null;
@@ -157,14 +158,14 @@ export const killedHolder: Injection = {
   },
 };
 
-/** One name that everybody wants, several callers in each process. */
+/** A workload in which all processes want one name, with several callers each. */
 function hotName(stage: Stage): Work {
   return { ...contention(stage), names: 1, sessions: 3 };
 }
 
 /**
- * J03-background: processes are killed at any moment, one or two at the same time, and as soon as the proxy of the server has a
- * release that they sent, whose `run` has settled by then. Others wait for that lock.
+ * J03-background: processes are killed at random moments, one or two at a time, and when the server's proxy receives
+ * a release whose `run` has already settled. Others wait for that lock.
  */
 export const killsOnAHotName: Injection = {
   row: "J03-background",
@@ -209,7 +210,7 @@ async function backOnHotName(stage: Stage, client: Client, beganMs: number, proo
   await client.work(hotName(stage));
 }
 
-/** J04: a process ends without giving anything back. */
+/** J04: a process ends without releasing. */
 export const vanishedHolder: Injection = {
   row: "J04",
   work: contention,
@@ -221,7 +222,7 @@ export const vanishedHolder: Injection = {
   },
 };
 
-/** J05: the event loop stands still for longer than a lease. */
+/** J05: the event loop is blocked for longer than a lease. */
 export const blockedLoop: Injection = {
   row: "J05",
   work: contention,
@@ -242,8 +243,8 @@ export const blockedLoop: Injection = {
 };
 
 /**
- * J06: the wall clock of a client jumps forward or back. The validity that it reports for its lease may become shorter,
- * never longer.
+ * J06: the wall clock of a client jumps. The validity that it reports for its lease may become shorter, but never
+ * longer.
  */
 export const steppedClient: Injection = {
   row: "J06",

@@ -1,17 +1,19 @@
-/** J28 to J30: the server's wall clock, by which leases end. */
+/** J28 to J30: faults of the server's wall clock, which determines when leases end. */
 
 import type { Injection } from "../injection.js";
 import type { ServerHandle, Stage, Work } from "../stage.js";
 import { twoHolders } from "./directed.js";
 import { aheadOf, contention, keysOf, pauseMs, serverOf, strikeOver } from "./striking.js";
 
-/** How far each server's clock is off by now. It goes on from there, since a jump back to true time is a jump too. */
+/**
+ * The current offset of each server's clock. It is kept, because a jump back to the true time would be another fault.
+ */
 const offsets = new WeakMap<ServerHandle, number>();
 
-/** What the clocks of two hosts may drift apart between two readings. */
+/** How far the clocks of two hosts may drift apart between two readings. */
 const SLACK_MS = 0.5;
 
-/** Steps by so much from where the clock is. Says how far TIME moved, or null unless it moved so far and not by nothing. */
+/** Steps the clock by `byMs`. @returns how far TIME moved, or null if it did not move by that much */
 export async function stepBy(stage: Stage, byMs: number): Promise<string | null> {
   const server = serverOf(stage);
   const before = await aheadOf(server);
@@ -25,17 +27,17 @@ export async function stepBy(stage: Stage, byMs: number): Promise<string | null>
   return isMoved ? `TIME moved by ${leastMs.toFixed(1)} to ${mostMs.toFixed(1)} ms against this host` : null;
 }
 
-/** The allowance that a holder of such a lease makes for clocks: a step forward may be no larger. */
+/** The clock allowance of a holder for such a lease. A forward step may not be larger. */
 function allowanceMs(leaseMs: number): number {
   return leaseMs / 100 + 2;
 }
 
-/** Leases that are kept to their end, where a clock that is a little off shows. */
+/** Leases that are held until they end, where a small clock error matters. */
 function toTheEnd(stage: Stage): Work {
   return { ...contention(stage), holdMs: stage.leaseMs };
 }
 
-/** J28: forward by no more than holders allow for, at most once in a lease; or back by up to five minutes. */
+/** J28: steps forward within the holders' allowance, at most once per lease; or back by up to five minutes. */
 export const smallStep: Injection = {
   row: "J28",
   needsClockShim: true,
@@ -46,13 +48,13 @@ export const smallStep: Injection = {
     const byMs = isForward ? random.between(4, allowanceMs(leaseMs)) : -random.pick([5, 100, leaseMs, 300_000]);
     const beganMs = stage.nowMs();
     const proof = await stepBy(stage, byMs);
-    // Until the leases that saw this step are over, so that no lease sees two.
+    // Waits until all leases that saw this step have ended, so that no lease sees two.
     await stage.sleep(1.1 * leaseMs);
     strikeOver(stage, "J28", serverOf(stage).name, beganMs, proof);
   },
 };
 
-/** J29: forward by more than the lease, in one step or several, so that the server ends it before its holder does. */
+/** J29: steps forward by more than the lease, so that the server ends it before its holder does. */
 export const forwardStep: Injection = {
   row: "J29",
   needsClockShim: true,
@@ -68,7 +70,7 @@ export const forwardStep: Injection = {
     }),
 };
 
-/** J30: the clock stands still, so no lease ends; then it goes on from there. */
+/** J30: the clock stops, so that no lease ends, and later continues from there. */
 export const frozenClock: Injection = {
   row: "J30",
   needsClockShim: true,
@@ -81,7 +83,7 @@ export const frozenClock: Injection = {
     await stage.sleep(pauseMs(stage));
     const last = JSON.stringify(await server.command("TIME"));
     const stoodMs = stage.nowMs() - beganMs;
-    // On from where it stood: with a jump to true time it would end leases early.
+    // Continues from where it stopped: a jump to the true time would end leases early.
     const offsetMs = (offsets.get(server) ?? 0) - stoodMs;
     offsets.set(server, offsetMs);
     server.stepClock(offsetMs);

@@ -1,4 +1,4 @@
-/** J34 and J35: what an operator does to a cluster while it is at work. */
+/** J34 and J35: operations on a cluster that is in use. */
 
 import type { Injection } from "../injection.js";
 import type { ServerHandle, Stage } from "../stage.js";
@@ -10,7 +10,7 @@ async function epochOf(server: ServerHandle): Promise<number> {
   return Number(/^cluster_current_epoch:(\d+)/m.exec(info)?.[1] ?? 0);
 }
 
-/** J34: a replica takes over in agreement with its master, so that nothing is lost. */
+/** J34: a coordinated failover, which loses nothing. */
 export const agreedFailover: Injection = {
   row: "J34",
   work: contention,
@@ -36,7 +36,7 @@ async function redirections(stage: Stage): Promise<number[]> {
   return Promise.all(TELLING.map(of));
 }
 
-/** The names of locks that are in use now. */
+/** The names of locks in use. */
 async function namesInUse(stage: Stage): Promise<string[]> {
   const masters = await replicasOf(stage).masters();
   const keys = await Promise.all(masters.map((master) => master.command("KEYS", "hf:*{*}*") as Promise<string[]>));
@@ -51,7 +51,7 @@ export const movedSlot: Injection = {
   async strike(stage) {
     const controls = replicasOf(stage);
     if (controls.moveSlot === undefined) throw new Error("there are no slots here");
-    // Until there are some: the sessions have just begun.
+    // Waits for the first locks, because the sessions have just begun.
     let names: readonly string[] = [];
     for (let tries = 0; names.length === 0 && tries < 20; tries += 1) {
       names = await namesInUse(stage);

@@ -1,4 +1,4 @@
-/** Rows about tokens and effects: the same fault with what protects against it, and without. */
+/** Rows about tokens and effects: the same fault with and without the protection against it. */
 
 import type { Injection } from "../injection.js";
 import type { Stage } from "../stage.js";
@@ -7,7 +7,7 @@ import { allForget, FORGETFUL } from "./durability.js";
 import { repeatToken } from "./operator.js";
 import { contention, freezeFor, strikeOver } from "./striking.js";
 
-/** J25 on tokens, as a control: with a counter that begins at 1 again. */
+/** J25 on tokens, as a control: the counter restarts at 1. */
 export const plainCounterForgotten: Injection = {
   row: "J25-plain",
   servers: FORGETFUL,
@@ -15,7 +15,7 @@ export const plainCounterForgotten: Injection = {
   strike: (stage) => repeatToken(stage, () => allForget(stage)),
 };
 
-/** J25 on tokens: leases may overlap after it, tokens rise all the same. */
+/** J25 on tokens: leases may overlap, but tokens must still rise. */
 export const seededCounterForgotten: Injection = {
   row: "J25-seeded",
   servers: FORGETFUL,
@@ -27,8 +27,8 @@ export const seededCounterForgotten: Injection = {
 };
 
 /**
- * Holds, writes, stands still for longer than the lease, and writes again without looking; meanwhile another one
- * is granted the lock and writes.
+ * A client holds and writes, freezes for longer than its lease, and writes again without a check; meanwhile another
+ * client is granted the lock and writes.
  */
 async function staleWrite(stage: Stage, isFenced: boolean): Promise<void> {
   const { leaseMs } = stage;
@@ -48,13 +48,13 @@ async function staleWrite(stage: Stage, isFenced: boolean): Promise<void> {
   await letGo(stale, after);
 }
 
-/** J01 on effects, as a control: the resource takes every write. */
+/** J01 on effects, as a control: the resource accepts every write. */
 export const unfencedEffects: Injection = {
   row: "J01-unfenced",
   strike: (stage) => staleWrite(stage, false),
 };
 
-/** J01 on effects: the resource looks at the token. */
+/** J01 on effects: the resource checks tokens. */
 export const fencedEffects: Injection = {
   row: "J01-fenced",
   work: (stage) => ({ ...contention(stage), effects: "fenced" }),

@@ -1,4 +1,4 @@
-/** J08: more waiters of one name than anybody has in earnest, in one process and over fifty. */
+/** J08: an unrealistically large number of waiters for one name, in one process and across fifty. */
 
 import type { Injection } from "../injection.js";
 import type { Client, Stage } from "../stage.js";
@@ -6,30 +6,30 @@ import { type Grip, letGo, takeAll, twoClients } from "./directed.js";
 import { waitAtALatch } from "./latch-crowd.js";
 import { serverOf, strikeOver } from "./striking.js";
 
-/** Each is a process of node with connections of its own. */
+/** Each is a Node process with its own connections. */
 const PROCESSES = 50;
 const WAITERS_IN_ONE = 1_000;
 const WAITERS_IN_EACH = 20;
-/** All of them have asked by then; asking at the same instant, they would be a stampede and not a queue. */
+/** The calls are spread over this time. At the same instant they would be a stampede, not a queue. */
 const GATHER_LEASES = 10;
 const HELD_LEASES = 20;
-/** Long enough for most of them to be served one after the other on a busy machine. */
+/** Long enough for a busy machine to serve most of them sequentially. */
 const PATIENCE_LEASES = 50;
-/** Lease lengths until the queue counts as no longer growing. */
+/** After this many leases, the queue is considered complete. */
 const GROWN_LEASES = 20;
 
-/** Fifty processes on a few cores answer late, and a request that is given up and sent again makes that worse. */
+/** Fifty processes on a few cores reply late, and retries after timeouts would make that worse. */
 const COMMAND_TIMEOUT_MS = 5_000;
 
 interface Crowd {
   readonly lockName: string;
-  /** How many calls are open. */
+  /** The number of open calls. */
   waiting: number;
   granted: number;
   gaveUp: number;
 }
 
-/** Waits and gives back what it is granted; every fourth is aborted at some time, in the queue or as its turn comes. */
+/** Waits and releases what it is granted. Every fourth call is aborted, in the queue or just as it is granted. */
 async function wait(stage: Stage, crowd: Crowd, client: Client): Promise<void> {
   const { leaseMs, random } = stage;
   const mode = random.chance(0.5) ? ("read" as const) : ("write" as const);
@@ -50,11 +50,11 @@ async function wait(stage: Stage, crowd: Crowd, client: Client): Promise<void> {
     return;
   }
   crowd.granted += 1;
-  // Its lease may be over by then, on a machine that is busy enough.
+  // On a busy machine the lease may have ended by then.
   await client.release(taken.leaseId).catch(() => {});
 }
 
-/** Keeps the lock until so many wait for it, as the server sees it, or it has been long enough. @returns the most seen */
+/** Holds the lock until enough callers wait, as seen by the server, or time is up. @returns the largest number seen */
 async function gather(stage: Stage, grip: Grip, crowd: Crowd, wanted: number): Promise<number> {
   const { leaseMs, peer } = stage;
   const server = serverOf(stage);
@@ -63,7 +63,7 @@ async function gather(stage: Stage, grip: Grip, crowd: Crowd, wanted: number): P
   let most = 0;
   for (let count = 0; most < wanted && stage.nowMs() < endMs; count += 1) {
     await stage.sleep(leaseMs / 2);
-    // Of a peer, and of a quorum, there is no queue to look at, only calls that have not come back.
+    // For peers and quorums there is no queue to inspect, only open calls.
     const hasQueue = peer === undefined && stage.topology.quorum === undefined;
     most = Math.max(most, hasQueue ? Number(await server.command("ZCARD", queue)) : crowd.waiting);
     if (count % 4 === 3)
@@ -72,18 +72,18 @@ async function gather(stage: Stage, grip: Grip, crowd: Crowd, wanted: number): P
   return most;
 }
 
-/** How many requests of locks the server has carried out. */
+/** How many lock requests the server has executed. */
 async function requestCount(stage: Stage): Promise<number> {
   const info = String(await serverOf(stage).command("INFO", "commandstats"));
   return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(info)?.[1] ?? 0);
 }
 
 /**
- * A thousand waiters in one process, and another thousand over fifty, of one name, which somebody holds until they all
- * stand in the queue; then each is granted, is aborted, or is told that it waited too long.
+ * A thousand waiters in one process, and another thousand across fifty, for a name that is held until all are queued.
+ * Then each call is granted, aborted, or times out.
  *
- * What they leave behind is looked for at the end, as in every cell: in the keys, in the server's subscriptions, and in
- * the processes themselves. A legal order is not searched for: no search ends among so many.
+ * As in every cell, leftovers are searched in the keys, the server's subscriptions and the processes. There is no
+ * linearizability search, because it would not finish with so many operations.
  */
 export const manyWaiters: Injection = {
   row: "J08",
@@ -107,7 +107,7 @@ export const manyWaiters: Injection = {
     const before = await requestCount(stage);
     const crowd: Crowd = { lockName, waiting: 0, granted: 0, gaveUp: 0 };
     const all = callers.map((client) => wait(stage, crowd, client));
-    // Some have given up when the last has come.
+    // Some have timed out when the last one arrives.
     const wanted = 0.95 * callers.length;
     const most = await gather(stage, grip, crowd, wanted);
     await letGo(grip);

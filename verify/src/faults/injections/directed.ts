@@ -1,20 +1,20 @@
 /**
- * The shortest way to two holders: one client holds, the server forgets it by the fault, another one asks.
+ * The shortest way to two holders: one client holds, the fault makes the server forget it, another client acquires.
  *
- * What is not promised has to be seen to go wrong, or the suite has no teeth; so nothing here is left to chance.
+ * If a guarantee does not exist, the run must show a violation, so nothing here is left to chance.
  */
 
 import { PATIENCE_MS } from "../judging/grounds.js";
 import type { Client, Stage, Taken } from "../stage.js";
 import { isAbout, untilGivenUp } from "./striking.js";
 
-/** Two different clients, drawn at random. @throws Error  there are not two */
+/** Two different clients, drawn at random. @throws Error  there are fewer than two */
 export function twoClients(stage: Stage): readonly [Client, Client] {
   const first = stage.random.pick(stage.clients);
   return [first, stage.random.pick(stage.clients.filter((client) => client !== first))];
 }
 
-/** Everything that a client holds of one name. */
+/** All leases of a client on one name. */
 export interface Grip {
   readonly client: Client;
   readonly lockName: string;
@@ -24,9 +24,9 @@ export interface Grip {
 const MOST_PERMITS = 16;
 
 /**
- * Takes all that there is to take of the name: the lock, or every permit.
+ * Acquires the whole lock, or every permit.
  *
- * @throws Error  there was nothing to take, so the strike cannot show anything
+ * @throws Error  nothing could be acquired, so the fault cannot show anything
  */
 export async function takeAll(
   stage: Stage,
@@ -49,14 +49,14 @@ export async function takeAll(
 }
 
 /**
- * The wait for a name that no other client uses. It is longer than a machine may stand still, however short the lease is.
- * A client that finds no majority in time, or the wrong server, tries again at the next poll.
+ * The wait limit for a new name. It is longer than a machine may stall, however short the lease is. A client that
+ * does not reach a majority in time, or reaches the wrong server, tries again at the next poll.
  */
 function newNameWaitMs({ topology }: Stage, leaseMs: number): number {
   return topology.servers.length === 1 ? Math.max(leaseMs, 2 * PATIENCE_MS) : 2 * PATIENCE_MS;
 }
 
-/** What the second one gets, who waits for as long as its lease, if nothing else is said. */
+/** Acquires for the second client, which waits for the length of its lease by default. */
 export async function tryAfter(
   stage: Stage,
   client: Client,
@@ -65,13 +65,13 @@ export async function tryAfter(
   waitMs: number = leaseMs,
 ): Promise<Grip> {
   const renew = stage.cell.letter === "a";
-  // Of a read-write lock now and then a reader: it may not be beside a writer either.
+  // For a read-write lock sometimes a reader, which may not hold at the same time as a writer either.
   const mode = stage.random.chance(0.5) ? ("read" as const) : ("write" as const);
   const taken = await client.take({ lockName, leaseMs, renew, mode, waitMs });
   return { client, lockName, taken: taken === undefined ? [] : [taken] };
 }
 
-/** Asks each what it says of itself, so that the history shows who believed to hold, and gives all of it back. */
+/** Asks each lease whether it is held, so that the history shows who believed to hold, and releases everything. */
 export async function letGo(...grips: readonly Grip[]): Promise<void> {
   for (const { client, taken } of grips) {
     for (const { leaseId } of taken) await client.sample(leaseId);
@@ -81,12 +81,12 @@ export async function letGo(...grips: readonly Grip[]): Promise<void> {
   );
 }
 
-/** An attempt asks each server once, and more attempts may follow. */
+/** The number of requests to refuse: an attempt sends one to each server, and attempts may be repeated. */
 const REFUSALS = 40;
 
 /**
- * Acquires a lock on exactly a majority of a quorum: the other servers refuse for now. The fault strikes one server of
- * that majority, so a single server decides. Without a quorum, this is `take`.
+ * Acquires a lock on exactly a majority of a quorum, because the other servers refuse for now. The fault then hits
+ * one server of that majority, so this server decides. Without a quorum, this is the same as `take`.
  */
 export async function takeByMajority(stage: Stage, take: () => Promise<Grip>, lockName: string): Promise<Grip> {
   const { quorum, servers } = stage.topology;
@@ -104,15 +104,15 @@ export async function takeByMajority(stage: Stage, take: () => Promise<Grip>, lo
   return grip;
 }
 
-/** How long the leases of `twoHolders` are. */
+/** The lease length in `twoHolders`. */
 export function leaseOfTwo({ cell, leaseMs }: Stage): number {
   return (cell.expectation === "kept" ? 3 : 10) * leaseMs;
 }
 
 /**
- * A holds, `forget` makes the server forget it, B asks while A still counts on its lease.
+ * A holds, `forget` makes the server forget it, and B acquires while A's lease is still valid.
  *
- * The leases are long, so that nothing of this is decided by how fast the machine is.
+ * The leases are long, so that the speed of the machine has no influence.
  */
 export async function twoHolders(
   stage: Stage,
@@ -121,7 +121,7 @@ export async function twoHolders(
 ): Promise<void> {
   before();
   const lockName = stage.newName();
-  // Where it is kept, the second one waits until it can be granted.
+  // If the guarantee holds, the second client waits until it can be granted.
   const isKept = stage.cell.expectation === "kept";
   const leaseMs = leaseOfTwo(stage);
   const [first, second] = twoClients(stage);

@@ -7,16 +7,16 @@ import type { ServerHandle, Stage } from "../stage.js";
 import { leaseOfTwo, letGo, takeAll, twoClients, twoHolders } from "./directed.js";
 import { contention, PROBE, runIdOf, serverOf, strikeOver } from "./striking.js";
 
-/** A key of ours that shows what a restart has kept. It is no lock's, and it has no end. */
+/** A key that shows what a restart has kept. It belongs to no lock and does not expire. */
 const MARK = `${PROBE}mark`;
 
-/** Whatever the column keeps: what is to be forgotten is not on the disk. */
+/** Overrides the column's persistence, because data that must be forgotten must not be on disk. */
 export const FORGETFUL: ServerChoices = { durability: "1n" };
 
 /**
- * Takes the server down and up by `how`, and writes down what it remembers.
+ * Restarts the server with `how`, and records what it remembers.
  *
- * @param isKept  whether the mark has to be there afterwards, for it to be the fault that was meant
+ * @param isKept  whether the mark must exist afterward for the fault to be the intended one
  */
 async function restartBy(
   stage: Stage,
@@ -41,7 +41,7 @@ async function killAndRestart(server: ServerHandle): Promise<void> {
   await server.restart();
 }
 
-/** J23: SHUTDOWN as configured, and a start on the same files. */
+/** J23: SHUTDOWN as configured, and a restart with the same files. */
 export const cleanRestart: Injection = {
   row: "J23",
   work: contention,
@@ -56,19 +56,19 @@ export const cleanRestart: Injection = {
   },
 };
 
-/** J24: SIGKILL, and a start on the same files. */
+/** J24: SIGKILL, and a restart with the same files. */
 export const killedServer: Injection = {
   row: "J24",
   work: contention,
   strike: (stage) => restartBy(stage, "J24", killAndRestart, true),
 };
 
-/** A restart with nothing in memory, put on record as J25. */
+/** A restart with empty memory, recorded as J25. */
 export function emptyRestart(stage: Stage): Promise<void> {
   return restartBy(stage, "J25", killAndRestart, false);
 }
 
-/** The same, of one server after the other where there are several that know nothing of each other. */
+/** The same, for one server after another if there are several independent ones. */
 export async function allForget(stage: Stage): Promise<void> {
   const { quorum, servers } = stage.topology;
   if (quorum === undefined) return emptyRestart(stage);
@@ -85,7 +85,7 @@ export const forgetfulRestart: Injection = {
   strike: (stage) => twoHolders(stage, () => emptyRestart(stage)),
 };
 
-/** J25q: the same, but the server stays out until every lease is over. */
+/** J25q: the same, but the server stays out until every lease has ended. */
 export const quietRestart: Injection = {
   row: "J25q",
   servers: FORGETFUL,
@@ -100,16 +100,16 @@ export const quietRestart: Injection = {
   },
 };
 
-/** J26: a restart on a file that was saved before the lock was taken. */
+/** J26: a restart with a file that was saved before the lock was acquired. */
 export const staleRestart: Injection = {
   row: "J26",
   servers: FORGETFUL,
   async strike(stage) {
-    // The one that `twoHolders` needs for its majority.
+    // The server that completes the majority of `twoHolders`.
     stage.topology.quorum?.aim(stage.topology.quorum.majority - 1);
     const server = serverOf(stage);
     const file = join(server.directory, "dump.rdb");
-    // A file from before the first lock says nothing of locks: to them it is an empty memory, which is another row.
+    // A file from before the first lock has no lock data, which would be an empty memory and thus another row.
     const [first] = twoClients(stage);
     await letGo(await takeAll(stage, first, stage.newName(), leaseOfTwo(stage)));
     const before = Number(await server.command("INCR", MARK));
@@ -128,13 +128,13 @@ export const staleRestart: Injection = {
   },
 };
 
-/** The file is synced each second, by the server's own timer. */
+/** The server's timer syncs the file every second. */
 const SYNCED_WITHIN_MS = 2_500;
 
-/** A sync that takes so long is not over when the power goes. */
+/** A sync that is so slow that it has not finished when the power fails. */
 const NEVER_MS = 60_000;
 
-/** J27: the power goes, and what was not synced with it. */
+/** J27: a power failure, which loses everything that was not synced. */
 export const powerLoss: Injection = {
   row: "J27",
   needsSyncShim: true,
@@ -146,16 +146,16 @@ function isSynced({ cell }: Stage): boolean {
   return cell.column !== "1e";
 }
 
-/** So long that a kill hits the server between a write and its sync; meanwhile it answers no client. */
+/** Slow enough that a kill hits the server between a write and its sync; until then it does not reply to clients. */
 const SLOW_MS = 300;
 
-/** Everything that was answered was synced, and what was not answered may be gone. */
+/** Everything with a reply was synced; writes without a reply may be lost. */
 async function lossAtWork(stage: Stage): Promise<void> {
   const server = serverOf(stage);
   const before = await runIdOf(server);
   await server.command("SET", MARK, before);
   server.slowSyncs(SLOW_MS);
-  // At least this one is lost, with whatever else came in with it or waits behind it.
+  // At least this write is lost, together with others that arrived with it or wait behind it.
   const unanswered = server.command("SET", `${PROBE}unanswered`, before).catch(() => {});
   await stage.sleep(stage.random.between(0.3, 0.9) * SLOW_MS);
   const beganMs = stage.nowMs();
@@ -168,11 +168,11 @@ async function lossAtWork(stage: Stage): Promise<void> {
   strikeOver(stage, "J27", server.name, beganMs, cutBytes > 0 ? proof : null);
 }
 
-/** A client was granted the lock, and the file does not contain the grant. */
+/** A client was granted the lock, but the file does not contain the grant. */
 async function lossOfUnsynced(stage: Stage): Promise<void> {
   const server = serverOf(stage);
   await server.command("SET", MARK, "1");
-  // What clients tell a server before they take anything is old by then.
+  // Lets the data that clients write before their first acquire become old enough to be synced.
   const [any] = stage.clients;
   const told = await any?.take({ lockName: stage.newName(), leaseMs: leaseOfTwo(stage), waitMs: stage.leaseMs });
   if (told !== undefined) await any?.release(told.leaseId);

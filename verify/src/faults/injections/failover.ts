@@ -1,32 +1,34 @@
-/** J31 to J34, and what they do to tokens and effects: another server takes over, with or without all that was granted. */
+/**
+ * J31 to J34, and their consequences for tokens and effects: another server is promoted, with or without all grants.
+ */
 
 import type { Injection } from "../injection.js";
 import type { Client, ReplicaControls, ServerHandle, Stage } from "../stage.js";
 import { letGo, takeAll, tryAfter, twoClients } from "./directed.js";
 import { contention, infoNumber, strikeOver } from "./striking.js";
 
-/** @throws Error  no server here is a replica of another */
+/** @throws Error  there are no replicas */
 export function replicasOf({ topology: { replicas } }: Stage): ReplicaControls {
   if (replicas === undefined) throw new Error("there are no replicas here");
   return replicas;
 }
 
 /**
- * From now on, no replica gets what this master writes. Freezing a replica would not do: what lies in its socket is applied
- * when it goes on. It ends with the process of the master.
+ * Stops replication of this master's writes. Freezing a replica would not be enough, because it would apply data in
+ * its socket after it continues. Ends with the master's process.
  */
 export async function cutReplication(master: ServerHandle): Promise<void> {
   await master.command("ACL", "SETUSER", "default", "-psync", "-sync");
   await master.command("CLIENT", "KILL", "TYPE", "replica");
 }
 
-/** How much the master has written that none of the replicas has. */
+/** How many bytes of the master's writes no replica has. */
 async function behind(master: ServerHandle, replicas: readonly ServerHandle[]): Promise<number> {
   const there = await Promise.all(replicas.map((replica) => infoNumber(replica, "replication", "slave_repl_offset")));
   return (await infoNumber(master, "replication", "master_repl_offset")) - Math.max(...there);
 }
 
-/** Kills the master, of which the replicas lack the last writes, and has one of them take over. */
+/** Kills the master, whose replicas lack the last writes, and promotes one of them. */
 async function promote(stage: Stage, old: ServerHandle): Promise<void> {
   const controls = replicasOf(stage);
   const beganMs = stage.nowMs();
@@ -39,12 +41,12 @@ async function promote(stage: Stage, old: ServerHandle): Promise<void> {
   strikeOver(stage, "J31", old.name, beganMs, proof);
 }
 
-/** Long enough that no promotion outlives it where two are to hold; and where one is, as short as its waiter can wait. */
+/** Long enough to outlast every promotion if two holders are expected; otherwise as short as its waiter can wait. */
 function leaseOf({ cell, leaseMs }: Stage): number {
   return (cell.expectation === "kept" ? 5 : 30) * leaseMs;
 }
 
-/** A holds by a grant that the next master has not got, and B asks that one. */
+/** A holds with a grant that the promoted server lacks, and B asks that server. */
 async function lostGrant(stage: Stage): Promise<void> {
   const controls = replicasOf(stage);
   const lockName = stage.newName();
@@ -60,7 +62,7 @@ async function lostGrant(stage: Stage): Promise<void> {
   await controls.rejoin(old);
 }
 
-/** So that the servers, and those that come after them, know how long leases are before one is lost. */
+/** Makes all servers, and their successors, learn the lease length before a lease is lost. */
 async function settleLeases(stage: Stage, leaseMs: number): Promise<void> {
   for (const client of stage.clients) {
     const taken = await client.take({ lockName: stage.newName(), leaseMs, waitMs: 2 * leaseMs });
@@ -69,7 +71,7 @@ async function settleLeases(stage: Stage, leaseMs: number): Promise<void> {
   await replicasOf(stage).settled();
 }
 
-/** The same where the next master is quiet: A keeps what it has, and B is granted it after A. */
+/** The same with a quiet time on the promoted server: A keeps its lease, and B is granted after A. */
 async function keptGrant(stage: Stage): Promise<void> {
   const controls = replicasOf(stage);
   const lockName = stage.newName();
@@ -81,7 +83,7 @@ async function keptGrant(stage: Stage): Promise<void> {
   const grip = await takeAll(stage, first, lockName, leaseMs, true);
   await promote(stage, old);
   const waiting = tryAfter(stage, second, lockName, leaseMs, 5 * leaseMs);
-  // Until the quiet time would be over, and each holder has restored its lease or lost it.
+  // Waits until the quiet time would have ended, and each holder has restored its lease or lost it.
   await stage.sleep(1.5 * leaseMs);
   const isKept = await keeps(
     first,
@@ -109,7 +111,7 @@ async function keeps(client: Client, leaseIds: readonly number[]): Promise<boole
   return true;
 }
 
-/** In the middle of everything: whatever the sessions were granted in the last moments is gone. */
+/** A failover under load: the last grants of the sessions are lost. */
 async function lostAtWork(stage: Stage): Promise<void> {
   const controls = replicasOf(stage);
   const old = await controls.master();
@@ -120,7 +122,7 @@ async function lostAtWork(stage: Stage): Promise<void> {
   await controls.rejoin(old);
 }
 
-/** J31: a master dies with grants that no replica has. */
+/** J31: a master is killed with grants that no replica has. */
 export const lostPromotion: Injection = {
   row: "J31",
   work: (stage) => ({ ...contention(stage), sessions: stage.cell.expectation === "kept" ? 2 : 0 }),
@@ -131,10 +133,10 @@ export const lostPromotion: Injection = {
   },
 };
 
-/** How soon sentinels take a silent master for dead, in the row that leaves it to them. */
+/** How soon sentinels consider a silent master dead, in the row that relies on them. */
 const FAILS_OVER_AFTER_MS = 1_000;
 
-/** J32: the sentinels choose another master, whether the old one is dead, silent, or alive; all replicas follow it. */
+/** J32: sentinels elect another master while the old one is dead, silent or alive; all replicas follow the new one. */
 export const failover: Injection = {
   row: "J32",
   work: contention,
@@ -165,7 +167,7 @@ export const failover: Injection = {
   },
 };
 
-/** J32 with the grace on: of an old master that goes on serving nothing is promised, so it is dead. */
+/** J32 with the grace on. The old master is dead, because nothing is guaranteed if it keeps serving. */
 export const guardedFailover: Injection = {
   row: "J32-grace",
   work: contention,
@@ -181,7 +183,7 @@ export const guardedFailover: Injection = {
   },
 };
 
-/** J31 on effects: two hold, and the resource takes only what the later one writes. */
+/** J31 on effects: there are two holders, and the resource accepts only writes of the later one. */
 export const fencedPromotion: Injection = {
   row: "J31-fenced",
   async strike(stage) {

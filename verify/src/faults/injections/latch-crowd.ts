@@ -1,15 +1,15 @@
-/** J08 for a latch, which has no holder: all wait for the same event, and it occurs once for all of them. */
+/** J08 for a latch, which has no holder: all callers wait for the same event, which happens once for all of them. */
 import type { Client, Stage } from "../stage.js";
 import { strikeOver } from "./striking.js";
 
-/** How many calls there are by now, and how they ended. */
+/** The number of calls so far, and how they ended. */
 interface Crowd {
   waiting: number;
   passed: number;
   gaveUp: number;
 }
 
-/** How long they take to come, how long they wait at most, and until when the count stays where it is. */
+/** The time over which calls arrive, their wait limit, and how long the count stays unchanged. */
 export interface CrowdTimes {
   readonly gatherMs: number;
   readonly patienceMs: number;
@@ -17,7 +17,8 @@ export interface CrowdTimes {
 }
 
 /**
- * Each caller waits for the latch, a fourth of them with less patience; when nearly all do, the last count goes down.
+ * Each caller waits for the latch, a fourth of them with a shorter limit. When nearly all wait, the count reaches
+ * zero.
  *
  * @param callers  the client of each call
  */

@@ -1,10 +1,12 @@
-/** J14: a client whose network is gone, by the kernel: no reset, no answer, and packets sent again when it is back. */
+/**
+ * J14: a client whose network the kernel cuts: no reset, no replies, and packets are retransmitted when it is back.
+ */
 
 import type { Injection } from "../injection.js";
 import { makeNamespace, whyNoNamespace } from "../topology/namespace.js";
 import { contention, pauseMs } from "./striking.js";
 
-/** See the file header. The first client is the one that is cut off; the others go on. */
+/** The fault. The first client is cut off; the others continue. */
 export const cutOffClient: Injection = {
   row: "J14",
   work: contention,

@@ -1,4 +1,4 @@
-/** J09 to J13 and J15 to J17: what happens on the line between clients and the server. */
+/** J09 to J13 and J15 to J17: faults of the connection between clients and server. */
 
 import type { Letter } from "../cell.js";
 import type { Injection } from "../injection.js";
@@ -8,21 +8,21 @@ import { contention, happens, isOfALock, pauseMs, serverOf, strikeOver, untilGiv
 
 const VERBS = ["acquire", "acquire", "release", "release", "extend", "leave", "count-down", "await", "set-count"];
 
-/** What these kinds ask for besides. */
+/** Additional verbs of these kinds. */
 const OWN_VERBS: Partial<Record<Letter, readonly string[]>> = {
   e: ["resign", "proclaim"],
   b: ["arrive", "leave", "reset"],
   c: ["wait", "signal"],
 };
 
-/** Requests of a lock with a verb that is drawn now; or of any, since not every lock has every verb. */
+/** Matches requests of a lock with a randomly drawn verb, or any request, because not every lock has every verb. */
 function drawn(stage: Stage): Matches {
   if (stage.peer !== undefined || stage.random.chance(0.4)) return isOfALock;
   const verb = stage.random.pick([...VERBS, ...(OWN_VERBS[stage.cell.letter] ?? [])]);
   return (words) => isOfALock(words) && words[1]?.endsWith(`/${verb}`) === true;
 }
 
-/** Arms a fault of the proxy and waits until it has struck; of no request of that sort came, for any. */
+/** Arms a fault of the proxy and waits until it strikes. If no matching request comes, matches any request. */
 async function armed(
   stage: Stage,
   id: string,
@@ -49,14 +49,14 @@ export const lostRequest: Injection = {
   strike: (stage) => armed(stage, "J09", (proxy, matches) => proxy.loseRequest(matches), "lostRequests"),
 };
 
-/** J10: the script has run, and its reply does not reach the client. */
+/** J10: the script has run, but its reply does not reach the client. */
 export const lostReply: Injection = {
   row: "J10",
   work: contention,
   strike: (stage) => armed(stage, "J10", (proxy, matches) => proxy.loseReply(matches), "lostReplies"),
 };
 
-/** J11: nothing gets through in one direction or both, and neither side is notified. */
+/** J11: no data passes in one or both directions, and neither side is notified. */
 export const stalledLine: Injection = {
   row: "J11",
   work: contention,
@@ -87,13 +87,14 @@ export const stalledLine: Injection = {
   },
 };
 
-/** J12: a request arrives after its client has given it up, or twice. */
+/** J12: a request arrives after its client has given up, or twice. */
 export const lateRequest: Injection = {
   row: "J12",
   work: contention,
   async strike(stage) {
     if (stage.random.chance(0.5)) {
-      // TCP brings nothing twice: on one connection a second answer cannot be all that a client gets.
+      // TCP never delivers twice, so the second reply must not be the only reply that the client gets on a
+      // connection.
       await armed(stage, "J12", (proxy, matches) => proxy.duplicate(matches, "first"), "duplicated");
       return;
     }
@@ -102,7 +103,7 @@ export const lateRequest: Injection = {
   },
 };
 
-/** J13: every request and reply takes its time, now and then more than a lease. */
+/** J13: every request and reply is delayed, sometimes by more than a lease. */
 export const delays: Injection = {
   row: "J13",
   work: contention,
@@ -127,7 +128,7 @@ export const delays: Injection = {
   },
 };
 
-/** J15: the server ends the connections that send commands. */
+/** J15: the server closes the command connections. */
 export const killedCommands: Injection = {
   row: "J15",
   work: contention,
@@ -144,7 +145,7 @@ export const killedSubscribers: Injection = {
 async function killConnections(stage: Stage, id: string, type: "normal" | "pubsub"): Promise<void> {
   const beganMs = stage.nowMs();
   let killed = 0;
-  // Also again and again, so that it meets connections that are being made.
+  // Sometimes repeatedly, so that it hits connections that are being opened.
   const rounds = stage.random.pick([1, 1, 5]);
   for (let round = 0; round < rounds; round += 1) {
     killed += Number(await serverOf(stage).command("CLIENT", "KILL", "TYPE", type));
@@ -155,7 +156,7 @@ async function killConnections(stage: Stage, id: string, type: "normal" | "pubsu
 
 const RUBBISH = ["", "~", "1", "0/0/0", "9007199254740993", "!".repeat(4_096), "granted", "1 1 1 1", "\u0000"];
 
-/** J17: words of the server to waiters are lost, come again, or are not the server's. */
+/** J17: messages from the server to waiters are lost, repeated or forged. */
 export const bentMessages: Injection = {
   row: "J17",
   work: contention,
@@ -177,7 +178,7 @@ export const bentMessages: Injection = {
         if (channels.length === 0) continue;
         heard += Number(await server.command(publish, random.pick(channels), random.pick(RUBBISH)));
         const last = topology.proxy.lastMessage();
-        // The server's own words, a second time.
+        // Publishes the server's own message a second time.
         if (last !== undefined) heard += Number(await server.command(publish, last.channel, last.text).catch(() => 0));
       }
     } finally {

@@ -1,4 +1,4 @@
-/** J36 to J38: what an operator or a stranger does to the server's memory. */
+/** J36 to J38: changes of the server's memory by an operator or a stranger. */
 
 import type { Injection } from "../injection.js";
 import type { ServerHandle, Stage } from "../stage.js";
@@ -6,7 +6,7 @@ import { twoHolders } from "./directed.js";
 import { allOf, infoNumber, keysOf, PROBE, serverOf, strikeOver } from "./striking.js";
 
 const POLICIES = ["volatile-ttl", "volatile-lru", "allkeys-lru"] as const;
-/** Room for noise before the first key has to go. */
+/** Memory for other keys before the first key is evicted. */
 const ROOM_BYTES = 300_000;
 const MOST_ROUNDS = 400;
 const NOISE = `for n = 1, 50 do
@@ -72,17 +72,17 @@ export const foreignDelete: Injection = {
     }),
 };
 
-/** Deletes every fence counter that the pattern finds. Says how many there were, or null if none was. */
+/** Deletes every fence counter that matches the pattern. @returns how many there were, or null if none */
 async function deleteFences(server: ServerHandle, pattern: string): Promise<string | null> {
   const fences = (await server.command("KEYS", pattern)) as string[];
   if (fences.length === 0) return null;
   let deleted = 0;
-  // One by one, since those of a cluster are in several slots.
+  // One by one, because a cluster stores them in different slots.
   for (const fence of fences) deleted += Number(await server.command("DEL", fence));
   return deleted > 0 ? `${deleted} counters deleted` : null;
 }
 
-/** The shortest way to a token that is not above an earlier one: grant, forget the counter, grant. */
+/** The shortest way to a token that does not rise: grant, delete the counter, grant. */
 export async function repeatToken(stage: Stage, forget: (lockName: string) => Promise<void>): Promise<void> {
   const lockName = stage.newName();
   const { leaseMs } = stage;
@@ -94,7 +94,7 @@ export async function repeatToken(stage: Stage, forget: (lockName: string) => Pr
   }
 }
 
-/** J38, as a control: with a counter that begins at 1 again. */
+/** J38, as a control: the counter restarts at 1. */
 export const plainCounterDeleted: Injection = {
   row: "J38-plain",
   mutations: ["plain-counter"],
@@ -108,7 +108,7 @@ async function deleteOne(stage: Stage, lockName: string): Promise<void> {
   }
 }
 
-/** J38: the counters of all locks that are at work are deleted, again and again. */
+/** J38: the counters of all locks in use are deleted repeatedly. */
 export const seededCounterDeleted: Injection = {
   row: "J38-seeded",
   work: (stage) => ({

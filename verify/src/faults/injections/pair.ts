@@ -1,4 +1,4 @@
-/** Two kept faults at the same time, of those that can strike together without one hiding the other's proof. */
+/** Two faults with guarantees at the same time, from those whose proofs do not interfere. */
 
 import type { Injection } from "../injection.js";
 import { blockedLoop, freezeAnywhere } from "./client.js";
@@ -15,7 +15,7 @@ import {
 import { flushedScripts, frozenServer, pausedClients } from "./server.js";
 import { contention } from "./striking.js";
 
-/** A directed freeze needs a grant first, which the other fault may well keep away. */
+/** A directed freeze needs a grant first, which the other fault may prevent. */
 const frozen: Injection = { row: "J01", work: contention, strike: freezeAnywhere };
 const OF_CLIENTS = [frozen, blockedLoop];
 const OF_SERVERS = [frozenServer, pausedClients, flushedScripts];
@@ -27,7 +27,7 @@ const PAIRS: readonly (readonly [Injection, Injection])[] = [
   ...OF_CLIENTS.map((other) => [killedCommands, other] as const),
 ];
 
-/** Which two is drawn again at each strike. */
+/** The two faults are drawn again for each strike. */
 export const pairs: Injection = {
   row: "pair",
   work: contention,

@@ -1,4 +1,4 @@
-/** What only happens where a majority of independent servers decides: rules of Redlock, and what was said against it. */
+/** Faults that only exist with a majority of independent servers: rules of Redlock, and objections to it. */
 
 import { COMMAND_TIMEOUT_MS } from "../clients.js";
 import type { Injection } from "../injection.js";
@@ -14,7 +14,7 @@ function quorumOf({ topology: { quorum } }: Stage): QuorumControls {
   return quorum;
 }
 
-/** That many of the servers, drawn at random. */
+/** That many random servers. */
 function some(stage: Stage, count: number): ServerHandle[] {
   const left = [...stage.topology.servers];
   return Array.from({ length: count }, () => {
@@ -24,17 +24,17 @@ function some(stage: Stage, count: number): ServerHandle[] {
   });
 }
 
-/** As many as can be missed. */
+/** The largest number of servers that may fail. */
 function minority(stage: Stage): ServerHandle[] {
   return some(stage, stage.topology.servers.length - quorumOf(stage).majority);
 }
 
-/** A longer one would keep servers that come back away for longer. */
+/** The longest lease of new clients. A longer one would keep returning servers out for longer. */
 const NEW_LEASES = 2;
-/** A lock that is new takes two rounds, since the servers' clocks differ. */
+/** The longest time to acquire a new lock: two rounds, because the servers' clocks differ. */
 const MOST_TAKEN_MS = 2 * COMMAND_TIMEOUT_MS + EPS_MS;
 
-/** L5: a new client is granted a free lock without waiting for the servers that do not answer, once or for each. */
+/** L5: a new client is granted a free lock without waiting for unreachable servers. */
 async function isServed(stage: Stage): Promise<void> {
   const client = stage.random.pick(stage.clients);
   const lockName = stage.newName();
@@ -47,7 +47,7 @@ async function isServed(stage: Stage): Promise<void> {
   stage.decide("L5", lockName, isInTime ? undefined : `"${lockName}" is new, most servers answer, and it ${what}`);
 }
 
-/** R3: a minority hangs; no client waits for these servers longer than for one answer. */
+/** R3: a minority hangs; clients wait at most one command timeout for these servers. */
 export const hungMinority: Injection = {
   row: "R3",
   work: contention,
@@ -68,7 +68,7 @@ export const hungMinority: Injection = {
   },
 };
 
-/** R11: a minority dies, and comes back with what it knew. */
+/** R11: a minority is killed and returns with its data. */
 export const killedMinority: Injection = {
   row: "R11",
   work: contention,
@@ -84,7 +84,7 @@ export const killedMinority: Injection = {
       await Promise.all(dead.map((server) => server.restart()));
     }
     const after = await Promise.all(dead.map(runIdOf));
-    // They do not vote for as long as the longest lease lasts, and no other server may be missing during that time.
+    // They do not vote for the length of the longest lease, and no other server may be missing during that time.
     await stage.sleep(2 * NEW_LEASES * stage.leaseMs + EPS_MS);
     const isNew = after.every((id, index) => id !== before[index]);
     const names = dead.map(({ name }) => name).join(" and ");
@@ -94,7 +94,7 @@ export const killedMinority: Injection = {
 
 type Away = (servers: readonly ServerHandle[], stage: Stage) => Promise<() => Promise<void>>;
 
-/** Ways to be away; each gives its way back. */
+/** Ways to make a server unreachable; each returns the way back. */
 const AWAY: Readonly<Record<"killed" | "hung" | "cut off", Away>> = {
   async killed(servers) {
     await Promise.all(servers.map((server) => server.kill()));
@@ -118,10 +118,10 @@ const AWAY: Readonly<Record<"killed" | "hung" | "cut off", Away>> = {
   },
 };
 
-/** An acquire without a majority is told so; it makes a last attempt and gives back what it has. */
+/** An acquire without a majority makes a last attempt, releases its votes, and fails. */
 const LAST_WORD_MS = 3 * COMMAND_TIMEOUT_MS;
 
-/** R13: no majority for a while. Each time costs a lease of availability at most, and nothing is left locked. */
+/** R13: no majority for a while. Each outage costs at most one lease of availability, and nothing stays locked. */
 export const lostMajority: Injection = {
   row: "R13",
   work: contention,
@@ -149,7 +149,7 @@ export const lostMajority: Injection = {
     const lockName = stage.newName();
     const mostMs = leaseMs + PATIENCE_MS + EPS_MS;
     let taken: Taken | undefined;
-    // Who hears of no majority for a whole lease gives up, however patient it is.
+    // A caller that gets no majority for a whole lease gives up, whatever its wait limit is.
     while (taken === undefined && stage.nowMs() < backMs + mostMs)
       taken = await client.take({ lockName, leaseMs, waitMs: PATIENCE_MS });
     const costMs = stage.nowMs() - backMs;
@@ -162,7 +162,7 @@ export const lostMajority: Injection = {
   },
 };
 
-/** R8: more processes want one lock than servers can serve at the same time. Its judge is judging/contenders.ts. */
+/** R8: more processes want one lock than the servers can serve at the same time. judging/contenders.ts judges it. */
 export const contenders: Injection = {
   row: "R8",
   clientCount: 20,
@@ -171,7 +171,7 @@ export const contenders: Injection = {
     ...contention(stage),
     names: 1,
     sessions: 1,
-    // A server has a sixth of it to answer, and so many processes keep this machine busy.
+    // A server must reply within a sixth of the lease, and so many processes keep this machine busy.
     leaseMs: 5 * stage.leaseMs,
     holdMs: 10,
     waitMs: 50 * stage.leaseMs,
@@ -191,13 +191,13 @@ export const contenders: Injection = {
   },
 };
 
-/** K3: five servers, of which a holder reaches three, and the clock of one of these jumps. */
+/** K3: five servers, of which a holder reaches three, and the clock of one of them jumps. */
 export const jumpingVoter: Injection = { ...forwardStep, row: "K3" };
 
-/** K4: a voter forgets, and votes again immediately. */
+/** K4: a voter loses its memory, and votes again immediately. */
 export const forgetfulVoter: Injection = { ...forgetfulRestart, row: "K4" };
 
-/** K5: a voter forgets and is kept out for the longest lease, by a clock that then jumps over it. */
+/** K5: a voter loses its memory and is kept out for the longest lease, but its clock jumps over that time. */
 export const jumpingQuiet: Injection = {
   row: "K5",
   servers: FORGETFUL,
@@ -210,27 +210,30 @@ export const jumpingQuiet: Injection = {
       const before = await runIdOf(server);
       await server.kill();
       await server.restart();
-      // The first client that asks records since when the server is quiet, and relies on that itself.
+      // The first client that asks records since when the server is kept out, and relies on that itself.
       await holder.take({ lockName: stage.newName(), leaseMs, waitMs: 0 });
       const stepped = await stepBy(stage, 1.5 * leaseMs);
       const isNew = (await runIdOf(server)) !== before;
       strikeOver(stage, "K5", server.name, beganMs, isNew && stepped !== null ? `restarted empty; ${stepped}` : null);
-      // It still believes so, and would have no majority for what comes next.
+      // It still believes so, and would have no majority for the next acquire.
       forgotten = stage.sleep(leaseMs);
     });
     await forgotten;
   },
 };
 
-/** How much longer a long lease is than those of the others. */
+/** How many times longer a long lease is than the others. */
 const LONGER = 20;
-/** A server counts its uptime in whole seconds, so what it is kept out for may begin up to two of them late. */
+/**
+ * A server reports its uptime in whole seconds, so the time for which it is kept out may begin up to two seconds
+ * late.
+ */
 const UPTIME_MS = 2_000;
 /** More requests than one acquire sends. */
 const MOST_REFUSED = 200;
 const MARKER = "hf:lineage";
 
-/** Every server may grant: whatever it has to wait for is over. */
+/** Waits until every server may grant. */
 async function untilAllMayGrant(stage: Stage, client: Client, mostMs: number): Promise<void> {
   const mayGrant = async (server: ServerHandle): Promise<boolean> => {
     const [run, pending] = (await server.command("HMGET", MARKER, "run", "pending")) as (string | null)[];
@@ -246,13 +249,13 @@ async function untilAllMayGrant(stage: Stage, client: Client, mostMs: number): P
   throw new Error("not every server grants, so nothing can be shown");
 }
 
-/** The longest lease that any server has been told of, in ms. */
+/** The longest lease that any server knows, in ms. */
 async function longestKnown({ topology: { servers } }: Stage): Promise<number> {
   const known = await Promise.all(servers.map((server) => server.command("HGET", MARKER, "longestMs")));
   return Math.max(...known.map(Number));
 }
 
-/** The servers that are no part of the first majority answer nothing of what decides that lock, as long as `during` lasts. */
+/** During `during`, servers outside the first majority do not reply to requests that decide that lock. */
 async function withoutTheRest<Result>(stage: Stage, lockName: string, during: () => Promise<Result>): Promise<Result> {
   const { majority, proxies } = quorumOf(stage);
   const isOfLock = isAbout(stage, lockName, "acquire");
@@ -269,8 +272,8 @@ async function withoutTheRest<Result>(stage: Stage, lockName: string, during: ()
 }
 
 /**
- * K8: a lease that is much longer than those of all others was granted by just a majority. One of these forgets, the others
- * cannot be reached, and those that can have never heard of such a lease.
+ * K8: a much longer lease than all others was granted by a bare majority. One of those servers loses its memory, the
+ * others are unreachable, and the reachable ones do not know such a long lease.
  */
 export const forgottenLength: Injection = {
   row: "K8",
@@ -279,7 +282,7 @@ export const forgottenLength: Injection = {
     const { majority, proxies, aim } = quorumOf(stage);
     const [holder, rival] = twoClients(stage);
     const knownMs = await longestKnown(stage);
-    // Longer than any server knows of yet.
+    // Longer than any server knows so far.
     const longMs = Math.max(LONGER * stage.leaseMs, 2 * knownMs);
     await untilAllMayGrant(stage, rival, knownMs + LONGER * stage.leaseMs);
     const lockName = stage.newName();

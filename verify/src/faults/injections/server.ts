@@ -1,4 +1,4 @@
-/** J18 to J22: a server that stands still, is slow, pauses, forgets scripts, or answers errors. */
+/** J18 to J22: a server that freezes, is slow, pauses, loses its scripts, or replies with errors. */
 
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ import {
   untilGivenUp,
 } from "./striking.js";
 
-/** J18: the server's process stands still; the kernel still accepts connections for it. */
+/** J18: the server's process is frozen; the kernel still accepts connections for it. */
 export const frozenServer: Injection = {
   row: "J18",
   work: contention,
@@ -45,7 +45,7 @@ export const frozenServer: Injection = {
 
 const LOOP = "local n = 0 while true do n = n + 1 end";
 
-/** J19: the server is busy with one command, with a script until it says so, or with nothing at all. */
+/** J19: the server is busy with one command, with a script, or with nothing at all. */
 export const slowServer: Injection = {
   row: "J19",
   work: contention,
@@ -84,7 +84,7 @@ export const slowServer: Injection = {
   },
 };
 
-/** J20: CLIENT PAUSE of writes or of everything, around a lease long; expiry waits too. */
+/** J20: CLIENT PAUSE of writes or of everything, for about a lease; expiry waits too. */
 export const pausedClients: Injection = {
   row: "J20",
   work: contention,
@@ -102,10 +102,10 @@ export const pausedClients: Injection = {
   },
 };
 
-/** A busy host may have no client ask in three leases, and then no script was missed. */
+/** On a busy host, no client may send a request within three leases, and then no script was missed. */
 const MOST_LEASES_OF_FLUSHES = 20;
 
-/** J21: the script cache is emptied again and again, also while scripts are being taught, until one was missed. */
+/** J21: the script cache is emptied repeatedly, also while scripts are being loaded, until one was missed. */
 export const flushedScripts: Injection = {
   row: "J21",
   work: contention,
@@ -140,13 +140,13 @@ const FORGED = [
   "ERR something that nobody has heard of",
 ];
 
-/** J22: the server replies with errors, real and made up, to scripts that it does not run. */
+/** J22: the server replies with errors, real and forged, to scripts that it does not run. */
 export const errorReplies: Injection = {
   row: "J22",
   work: contention,
   async strike(stage) {
     const drawn = stage.random.pick(["forged", "forged", "OOM", "MISCONF", "READONLY", "LOADING"] as const);
-    // A node of a cluster is told whom to follow in another way, and then does not come back by itself.
+    // A cluster node gets its master in another way, and then does not recover by itself.
     const how = stage.cell.column === "C" && drawn === "READONLY" ? "forged" : drawn;
     const beganMs = stage.nowMs();
     const server = serverOf(stage);
@@ -176,7 +176,7 @@ async function forged(stage: Stage): Promise<string | null> {
 
 type Real = (server: ServerHandle, stage: Stage) => Promise<void>;
 
-/** Errors that the server itself comes to, and back from. */
+/** Errors that can really be caused, with the way back. */
 const REAL: Readonly<Record<"OOM" | "MISCONF" | "READONLY" | "LOADING", Real>> = {
   async OOM(server, stage) {
     await server.command("CONFIG", "SET", "maxmemory", 1, "maxmemory-policy", "noeviction");
@@ -184,9 +184,9 @@ const REAL: Readonly<Record<"OOM" | "MISCONF" | "READONLY" | "LOADING", Real>> =
     await server.command("CONFIG", "SET", "maxmemory", 0);
   },
   async MISCONF(server, stage) {
-    // No file can take the place of a folder, whichever user the server runs as.
+    // A folder in place of the file makes saving fail, whichever user runs the server.
     const inTheWay = join(server.directory, "dump.rdb");
-    // A server that was restarted with its data has left one.
+    // A server that was restarted with its data has created the file.
     await rm(inTheWay, { recursive: true, force: true });
     await mkdir(inTheWay);
     await server.command("CONFIG", "SET", "save", "86400 1000000");
@@ -202,7 +202,7 @@ const REAL: Readonly<Record<"OOM" | "MISCONF" | "READONLY" | "LOADING", Real>> =
     await server.command("REPLICAOF", "NO", "ONE");
   },
   async LOADING(server, stage) {
-    // Something to load, slowly, with a look at the clients after each piece.
+    // Data that loads slowly; the server handles clients after each piece.
     for (let count = 0; count < 30; count += 1) {
       await server.command("SET", `${PROBE}load:${count}`, "x".repeat(4_096), "PX", 10_000);
     }

@@ -7,7 +7,7 @@ import { letGo, takeAll, tryAfter } from "./directed.js";
 import { replicasOf } from "./failover.js";
 import { strikeOver } from "./striking.js";
 
-/** The two clients on either side of a split: those of even places stay with the old master. */
+/** Two clients, one on each side of a split. Clients with even indexes stay with the old master. */
 function onBothSides(stage: Stage): readonly [Client, Client] {
   const [old, next] = [stage.clients[0], stage.clients[1]];
   if (old === undefined || next === undefined) throw new Error("a split needs two clients");
@@ -18,7 +18,7 @@ async function written(server: ServerHandle, lockKey: string): Promise<boolean> 
   return Number(await server.command("EXISTS", lockKey)) > 0;
 }
 
-/** There is one master again, and all who were at the other have been told so by the time they wait for anything. */
+/** Ends the split, and waits until all clients of the other master have been disconnected. */
 async function healed(stage: Stage): Promise<void> {
   await replicasOf(stage).heal();
   await Promise.all(
@@ -29,10 +29,10 @@ async function healed(stage: Stage): Promise<void> {
   );
 }
 
-/** A split and its end take ten seconds, and now and then the second client does not find its master in time. */
+/** A split and its end take ten seconds, and sometimes the second client does not find its master in time. */
 const SPLITS_FOR_MS = 25_000;
 
-/** J33: two masters, and each has clients of its own. */
+/** J33: two masters with separate clients. */
 export const twoMasters: Injection = {
   row: "J33",
   leastMs: SPLITS_FOR_MS,
@@ -40,7 +40,8 @@ export const twoMasters: Injection = {
   async strike(stage) {
     const controls = replicasOf(stage);
     const lockName = stage.newName();
-    // With the grace on the second one waits until the new master is quiet no more, and the first one renews meanwhile.
+    // With the grace on, the second client waits until the new master's quiet time ends, and the first one renews
+    // meanwhile.
     const leaseMs = 3 * stage.leaseMs;
     const [first, second] = onBothSides(stage);
     const beganMs = stage.nowMs();
@@ -58,7 +59,7 @@ export const twoMasters: Injection = {
 
 const AHEAD_MS = 10_000;
 
-/** J33 and J29 on tokens: the old master mints higher ones, by a clock that is ahead. */
+/** J33 and J29 on tokens: the old master issues higher tokens, because its clock is ahead. */
 export const twoMastersAhead: Injection = {
   row: "J33-ahead",
   needsClockShim: true,

@@ -1,13 +1,13 @@
-/** What strikes have in common: whom they hit, what they look at for a proof, and how long they wait for it. */
+/** Helpers for faults: target selection, proofs, and waiting for them. */
 
 import { readFileSync } from "node:fs";
 import type { LateRequest } from "../../history/records.js";
 import type { Client, Matches, ServerHandle, Stage, Work } from "../stage.js";
 
-/** How keys begin that are no lock's; in a cluster they are on the first node. */
+/** The prefix of keys that belong to no lock; in a cluster they are on the first node. */
 export const PROBE = "{probe}:";
 
-/** The server that is aimed at, or else the first: the only one, of a single server. @throws Error  there is none */
+/** The target server, or else the first one. @throws Error  there is none */
 export function serverOf({ topology }: Stage): ServerHandle {
   const server = topology.target ?? topology.servers[0];
   if (server === undefined) throw new Error("the topology has no server");
@@ -15,8 +15,8 @@ export function serverOf({ topology }: Stage): ServerHandle {
 }
 
 /**
- * The load while faults strike: few names, so that a caller nearly always waits, and leases that are released well
- * before they end, unless they are renewed.
+ * The workload during faults: few names, so that callers nearly always wait, and leases that are released well before
+ * they end, unless they are renewed.
  */
 export function contention(stage: Stage): Work {
   const { leaseMs, cell } = stage;
@@ -30,7 +30,7 @@ export function contention(stage: Stage): Work {
   };
 }
 
-/** Puts a fault on record that began then and is over now. */
+/** Records a fault that began then and has ended now. */
 export function strikeOver(
   stage: Stage,
   id: string,
@@ -42,7 +42,7 @@ export function strikeOver(
   stage.struck({ id, target, beganMs, endedMs: stage.nowMs(), proof, ...(late.length > 0 ? { late } : {}) });
 }
 
-/** Whether it happened in that time. A rejection is not what was waited for. */
+/** Whether it resolves in time. A rejection does not count. */
 export async function happens(stage: Stage, event: Promise<unknown>, withinMs: number): Promise<boolean> {
   const seen = event.then(
     () => true,
@@ -52,8 +52,8 @@ export async function happens(stage: Stage, event: Promise<unknown>, withinMs: n
 }
 
 /**
- * Requests that change a lock: of this library by the names of their scripts, of a peer as it sends them. Ours are sent
- * by their hashes and are known by their names, so that what is said of peers takes in nothing of ours.
+ * Matches requests that change a lock: of Holdfast by script names, of a peer by its commands. Holdfast's requests
+ * are sent by hash and have names, so the patterns for peers do not match them.
  */
 export const isOfALock: Matches = ([command = "", script = "", ...words]) => {
   switch (command.toUpperCase()) {
@@ -68,7 +68,7 @@ export const isOfALock: Matches = ([command = "", script = "", ...words]) => {
   }
 };
 
-/** Requests of that lock, whatever its kind; of a peer, which names no verb, whichever comes first. */
+/** Matches requests about that lock, whatever its kind; for a peer, which names no verb, any of them. */
 export function isAbout(
   { peer, keyPrefix }: Pick<Stage, "peer" | "keyPrefix">,
   lockName: string,
@@ -84,7 +84,8 @@ export function isAbout(
 }
 
 /**
- * As `matches`, until it is given up. An armed fault that never matched would otherwise strike later, uncounted.
+ * Like `matches`, until `giveUp` is called. An armed fault that never matched would otherwise strike later,
+ * uncounted.
  */
 export function untilGivenUp(matches: Matches): { readonly matches: Matches; giveUp(): void } {
   let isGivenUp = false;
@@ -96,12 +97,12 @@ export function untilGivenUp(matches: Matches): { readonly matches: Matches; giv
   };
 }
 
-/** What the server calls this life of its own. */
+/** The server's run id. */
 export async function runIdOf(server: ServerHandle): Promise<string> {
   return /run_id:(\w+)/.exec(String(await server.command("INFO", "server")))?.[1] ?? "";
 }
 
-/** By how much a server's wall clock is ahead of this host's, in ms: no less, and no more. */
+/** Bounds of the difference between a server's wall clock and this host's, in ms. */
 export interface Ahead {
   readonly leastMs: number;
   readonly mostMs: number;
@@ -110,7 +111,7 @@ export interface Ahead {
 const MOST_READINGS = 60;
 const CLOSE_ENOUGH_MS = 1;
 
-/** Compares the clocks as closely as the way to the server allows: the quickest of some answers counts. */
+/** Compares the clocks as closely as the connection allows: the fastest of several replies counts. */
 export async function aheadOf(server: ServerHandle): Promise<Ahead> {
   let closest: Ahead = { leastMs: Number.NEGATIVE_INFINITY, mostMs: Number.POSITIVE_INFINITY };
   for (let count = 0; count < MOST_READINGS && closest.mostMs - closest.leastMs > CLOSE_ENOUGH_MS; count += 1) {
@@ -124,12 +125,12 @@ export async function aheadOf(server: ServerHandle): Promise<Ahead> {
   return closest;
 }
 
-/** Finer than Date.now(). It does not follow a step of this host's clock, which no test makes. */
+/** Finer than Date.now(). Does not follow steps of this host's clock, which no test makes. */
 function wallMs(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** How many errors of that sort the server has answered in this life. */
+/** The number of error replies of that type since the server's start. */
 export async function errorCount(server: ServerHandle, sort: string): Promise<number> {
   const info = String(await server.command("INFO", "errorstats"));
   return Number(new RegExp(`errorstat_${sort}:count=(\\d+)`).exec(info)?.[1] ?? 0);
@@ -141,12 +142,12 @@ export async function infoNumber(server: ServerHandle, section: string, field: s
   return Number(new RegExp(`^${field}:(\\d+)`, "m").exec(info)?.[1] ?? Number.NaN);
 }
 
-/** The servers that have to forget something for it to be forgotten: of independent ones all, or else the one. */
+/** The servers that must lose their memory for a lock to be lost: all independent ones, or the single one. */
 export function allOf(stage: Stage): readonly ServerHandle[] {
   return stage.topology.quorum === undefined ? [serverOf(stage)] : stage.topology.servers;
 }
 
-/** The keys of a lock that are there now. */
+/** The current keys of a lock. */
 export async function keysOf(stage: Stage, lockName: string): Promise<string[]> {
   return (await serverOf(stage).command("KEYS", `${stage.keyPrefix(lockName)}*`)) as string[];
 }
@@ -158,9 +159,9 @@ export function isStopped(pid: number): boolean {
 }
 
 /**
- * Freezes a client for so long. Says how long the kernel had it stopped, or null if it had not.
+ * Freezes a client for that time. @returns how long the kernel had it stopped, or null if it had not
  *
- * The kernel is asked at the end too: a process that was continued in between was not frozen.
+ * The kernel is asked at the end too, because a process that was continued in between was not frozen.
  */
 export async function freezeFor(stage: Stage, client: Client, forMs: number): Promise<string | null> {
   client.freeze();

@@ -1,7 +1,7 @@
 /**
- * Every fault that strikes a single server, its clients, or the line between, by the row of the matrix.
+ * Every fault of a server, its clients, or the connection between them, by its row of the matrix.
  *
- * J07 is not here: a host cannot be suspended by a test, so that row runs on the simulation. J31 to J35 need replicas.
+ * J07 is not here: a test cannot suspend a host, so that row runs in the simulation. J31 to J35 need replicas.
  */
 
 import type { Column } from "../cell.js";
@@ -23,7 +23,7 @@ import * as quorum from "./quorum.js";
 import * as server from "./server.js";
 import * as split from "./split.js";
 
-/** All of them. */
+/** All faults. */
 export const INJECTIONS: readonly Injection[] = [
   client.frozenHolder,
   client.frozenWaiter,
@@ -86,24 +86,24 @@ export const INJECTIONS: readonly Injection[] = [
 
 const BY_ROW: ReadonlyMap<string, Injection> = new Map(INJECTIONS.map((injection) => [injection.row, injection]));
 
-/** Rows that are another one with other clients, see `graceOf` and `releasesOf`. */
+/** Rows that repeat another row with different client options, see `graceOf` and `releasesOf`. */
 const OTHER_CLIENTS = /-(?:grace|strict|background)$/;
 
-/** Cells that cannot be run, by row and column, and why. */
+/** Why a cell cannot be run; undefined if it can. */
 function whyNot(row: string, column: Column): string | undefined {
   if (SINGLE.has(column)) return undefined;
   if (row === "J14") return "the network of its own has a line to one server only";
   return undefined;
 }
 
-/** The fault of a row, as it is made in that column; undefined if there is none here. */
+/** The fault of a row in that column; undefined if there is none. */
 export function injectionOf(row: string, column: Column = "1n"): Injection | undefined {
   const found = BY_ROW.get(row) ?? BY_ROW.get(row.replace(OTHER_CLIENTS, ""));
   const why = whyNot(row, column);
   if (row === "J07" && isQuorum(column))
     return { row, unavailable: async () => "the simulation has one server", strike: async () => {} };
   if (found === undefined) return undefined;
-  // A server that ends as it should keeps what it has only if it has a file.
+  // A server that shuts down normally keeps its data only if it has a file.
   const servers = row === "J23" && hasReplicas(column) ? { servers: { durability: "1a" as const } } : {};
   return { ...found, ...servers, ...(why === undefined ? {} : { unavailable: async () => why }) };
 }

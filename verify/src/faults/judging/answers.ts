@@ -3,18 +3,18 @@ import type { Operation } from "../../history/records.js";
 import { Findings, showMs } from "../../sweeps/result.js";
 import type { Found } from "./found.js";
 
-/** What is asked for by one request, whose answer says whether it was done. */
+/** Operations that consist of one request, whose reply says whether it succeeded. */
 const ASKED: ReadonlySet<Operation["verb"]> = new Set(["acquire", "extend", "release"]);
 
 /**
- * S5: no success out of ambiguity.
+ * S5: every success is based on a reply.
  *
- * Each granted acquire, and each release and extension that succeeded, has an answer that says so, which came to its
- * process before the call returned. What was seen at the door of the store decides, not what the library says; an
- * operation that was not observed there is not judged.
+ * Each granted acquire, and each successful release and extension, has a confirming reply that reached its process
+ * before the call returned. Decided by what was observed at the store, not by what the library reports; operations
+ * that were not observed are not judged.
  */
 export function answeredSuccesses({ operations }: History): { readonly found: Found[]; readonly checked: number } {
-  // The collector counts; its own property does not matter here.
+  // The property name is irrelevant here; only the counting of the collector is used.
   const findings = new Findings("S4");
   for (const operation of operations) {
     const { verb, outcome, answeredMs, lockName } = operation;

@@ -1,4 +1,4 @@
-/** What a history says of barriers: each generation passes for all of its parties at one instant, or for none (S1). */
+/** S1 of barriers in a history: each generation passes for all of its parties at one instant, or for none. */
 import { groupBy, type History } from "../../history/history.js";
 import type { Operation } from "../../history/records.js";
 import { type Arrival, judgeBarrier } from "../../simulation/kinds/barrier-model.js";
@@ -7,19 +7,19 @@ import { showMs } from "../../sweeps/result.js";
 import { PARTIES } from "../programs/messages.js";
 import type { Found } from "./found.js";
 
-/** What was found, and how many cases were decided, by property. */
+/** Findings and decided cases, by property. */
 export interface Barriers {
   readonly found: readonly Found[];
   readonly checked: Readonly<Record<"S1" | "L4", number>>;
 }
 
-/** @param lateMs  by how much a wait may end after its time: for the last words to the server, and a busy machine */
+/** @param lateMs  by how much a wait may end late: for its last requests, and a busy machine */
 export function judgeBarriers(history: History, lateMs: number): Barriers {
   const found: Found[] = [];
   const checked = { S1: 0, L4: 0 };
   const arrivals = history.operations.filter(({ kind, verb }) => kind === "barrier" && verb === "arrive");
   for (const [lockName, all] of groupBy(arrivals, (operation) => operation.lockName)) {
-    // Refused before anything was sent, it has not arrived.
+    // A call that was refused before anything was sent has not arrived.
     const sent = all.filter(({ outcome, result }) => outcome !== "no" || result !== undefined);
     const { wrong, passed } = judgeBarrier(sent.map(arrivalOf), PARTIES);
     checked.S1 += passed;

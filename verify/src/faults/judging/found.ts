@@ -1,11 +1,11 @@
-/** From what a judge found to what a report shows. */
+/** Converts the findings of judges for the report. */
 import type { History } from "../../history/history.js";
 import type { HistoryRecord } from "../../history/records.js";
 import { picture } from "../../picture/index.js";
 import type { SweepResult } from "../../sweeps/index.js";
 import type { Breach } from "../verdict.js";
 
-/** Something that may not happen, and the records that show it. */
+/** A violation, with the records that show it. */
 export interface Found {
   readonly property: string;
   readonly lockName: string;
@@ -13,18 +13,18 @@ export interface Found {
   readonly records: readonly HistoryRecord[];
 }
 
-/** More of one property say no more than these. */
+/** The most violations shown per property. */
 const SHOWN_EACH = 12;
 const PICTURES_EACH = 4;
-/** How much context is drawn around a finding. */
+/** How much context a picture shows around a finding. */
 const AROUND_MS = 400;
 
-/** What a sweep found. */
+/** The findings of a sweep. */
 export function foundBy({ property, violations }: SweepResult): Found[] {
   return violations.map(({ message, name, records }) => ({ property, lockName: name, message, records }));
 }
 
-/** For each property the first breaches with pictures, some more without, and a note of the rest. */
+/** For each property the first breaches with pictures, some more without, and a note about the rest. */
 export function breachesOf(
   found: readonly Found[],
   history: History,

@@ -1,32 +1,32 @@
-/** What the faults of a run take away from what is promised, and from whom. */
+/** Which guarantees the faults of a run suspend, and for which processes. */
 import { groupBy, type History } from "../../history/history.js";
 import type { Fault, Missed, Operation, Turn } from "../../history/records.js";
 import { EXPIRY, type Unbounded } from "../../models/server-lease.js";
 
-/** By how much two readings of what is one instant may differ on the machine that runs the tests. One place, never tuned. */
+/** By how much two readings of the same instant may differ on the test machine. Defined only here, and never tuned. */
 export const EPS_MS = 250;
-/** A waiter that hears nothing asks again after so long. */
+/** The polling interval of a waiter that gets no message. */
 export const POLL_MS = 3_000;
-/** How long a directed step of a cell waits for something that must come, which decides nothing. */
+/** How long a directed step of a cell waits for an event that must happen; it decides nothing. */
 export const PATIENCE_MS = 5_000;
 
-/** The server forgets: restarts without its memory, promotion without the last writes, eviction, deletion. */
+/** The server loses data: restarts without its memory, promotion without the last writes, eviction, deletion. */
 const FORGETS = /^J(?:24|25|26|27|31|32|33|36|37)(?!\d|q|g)/;
-/** The server's clock is not that of the machine. */
+/** The server's clock is changed. */
 const BENT_CLOCK = /^J(?:28|29|30)(?!\d)/;
-/** The server's clock goes forward by less than a margin only, so that a lease ends hardly early. */
+/** The server's clock only steps forward within the margin, so that leases end hardly early. */
 const NUDGED_CLOCK = /^J28(?!\d)/;
-/** Two such steps within one lease, as a part of it; the fault runs' leases are short. */
+/** Two such steps within one lease, as a fraction of it; the leases of fault runs are short. */
 const NUDGE = 0.03;
-/** While these last, no client can be expected to be granted anything, or to be notified of it. */
+/** During these faults, clients cannot be expected to be granted or notified. */
 const HINDERS = /^J(?:09|1\d|2\d|3\d)(?!\d)/;
-/** These leave the way to the server and the server alone, or touch nothing that a waiter needs. */
+/** Faults that do not affect the server, the connection to it, or anything that a waiter needs. */
 const HARMLESS = /^J(?:03|04|06|08|13|21|38)(?!\d)/;
 
-/** Whatever makes an answer late, or keeps it away. */
+/** Faults that delay or suppress replies. */
 const SLOWS = /^J(?:08|09|1\d|2\d|3\d)(?!\d)/;
 
-/** When the server is not held to its clock, for the models. */
+/** When the server's clock is not reliable, for the models. */
 export function unboundedOf({ faults }: History): Unbounded[] {
   return faults.flatMap(({ id, beganMs, endedMs }) => [
     ...(FORGETS.test(id) || (BENT_CLOCK.test(id) && !NUDGED_CLOCK.test(id))
@@ -36,24 +36,24 @@ export function unboundedOf({ faults }: History): Unbounded[] {
   ]);
 }
 
-/** By how much the server's clock may differ from that of the machine over a lease, as a part of the lease. */
+/** By how much the server's clock may differ from the machine's over a lease, as a fraction of the lease. */
 export function driftOf({ faults }: History): number {
   return faults.some(({ id }) => NUDGED_CLOCK.test(id)) ? NUDGE : EXPIRY.rho;
 }
 
-/** Ids of the faults of this run under which no grant can be expected. */
+/** Ids of the faults of this run during which no grant can be expected. */
 export function hinderingOf({ faults }: History): ReadonlySet<string> {
   return new Set(faults.map(({ id }) => id).filter((id) => HINDERS.test(id) && !HARMLESS.test(id)));
 }
 
-/** Faults during which, and for a while after which, an answer may be late. */
+/** Faults during which, and for a while after which, a reply may be late. */
 export function slowTimesOf({ faults }: History): Fault[] {
   return faults.filter(({ id }) => SLOWS.test(id));
 }
 
 /**
- * Waiters that the server may have taken for dead, or that may have lost their place: their process stood still or was
- * cut off while they waited, or the server was struck. A fault is felt for a while after its end.
+ * Waiters that the server may have considered dead, or that may have lost their place: their process was frozen or
+ * cut off while they waited, or the server was hit. A fault has effects for a while after its end.
  */
 export function missedOf({ faults, operations, enqueued }: History): Missed[] {
   const waiting = new Set(enqueued.map(({ operationId }) => operationId));
@@ -75,7 +75,7 @@ function disturbs(fault: Fault, { process, callMs, returnMs }: Operation, proces
   return fault.beganMs <= returnMs && fault.endedMs + POLL_MS >= callMs;
 }
 
-/** Times in which a process did not run, or ran one thing only, longer than the tolerance lets pass. */
+/** Times in which a process did not run, or ran only one task, for longer than the tolerance. */
 export function pausesOf(
   turns: readonly Turn[],
 ): Map<string, { readonly beganMs: number; readonly endedMs: number }[]> {

@@ -1,17 +1,17 @@
 /**
- * For S1: what a request does that reaches the server when its caller has long been answered, or has given it up.
+ * For S1: requests that reach the server after their caller has its result, or has given up.
  *
- * A late copy of an acquire takes the lock, or a place in its queue, in the name of a claim that is over. So it is one
- * more acquire, by somebody who gives up: it is granted at its turn, which is any time after it came, or never; and it
- * is passed on, or stands until its lease ends (docs/failures.md says so). All other requests of a claim that is over
- * find nothing of it, and change nothing.
+ * A late copy of an acquire takes the lock, or a queue place, for a claim that has ended. So it counts as one more
+ * acquire by a caller that gives up: it is granted at its turn, which is any time after its arrival, or never. Then
+ * it is passed on, or lasts until its lease ends (see docs/failures.md). All other requests of an ended claim find
+ * nothing and change nothing.
  */
 import type { Fault, Kind, Operation } from "../../history/records.js";
 
-/** How the id of a claim begins: client, number, length of the lease, what it asks for. */
+/** The beginning of an owner id: client, number, lease length, amount. */
 const OWNER = /^[^/]+\/\d+\/(\d+)\/(\d+)/;
 
-/** The acquires of locks of this name that came late. */
+/** The late acquires of locks of this name. */
 export function lateAcquires(faults: readonly Fault[], lockName: string, kind: Kind): Operation[] {
   return faults
     .flatMap(({ late = [] }) => late)
@@ -27,7 +27,7 @@ interface LateClaim {
   readonly owner: string;
 }
 
-/** Which claims it acquires for, if it is an acquire of this library. */
+/** The claims of a request, if it is an acquire of Holdfast. */
 function claimsOf([command = "", script = "", keyCount = "0", ...rest]: readonly string[]): LateClaim[] {
   if (command.toUpperCase() !== "EVALSHA" || !script.endsWith("/acquire")) return [];
   const keys = rest.slice(0, Number(keyCount));
@@ -36,7 +36,7 @@ function claimsOf([command = "", script = "", keyCount = "0", ...rest]: readonly
     .slice(keys.length)
     .flatMap((word) => word.split(" "))
     .filter((word) => OWNER.test(word));
-  // It names its keys in threes, as a mutex does its three; one owner for each.
+  // Each mutex has three keys and one owner, also in a multi-lock.
   const perLock = script === "multi-lock/acquire" ? keys.length / owners.length : keys.length;
   return owners.map((owner, place) => ({ lockName: /\{(.*)\}/.exec(keys[place * perLock] ?? "")?.[1] ?? "", owner }));
 }

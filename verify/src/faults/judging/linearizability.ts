@@ -21,26 +21,32 @@ import type { Found } from "./found.js";
 import { driftOf, unboundedOf } from "./grounds.js";
 import { lateAcquires } from "./late-requests.js";
 
-/** A name that is searched for longer is undecided, and that counts as a failure. */
+/** The time limit per name. Exceeding it means undecided, which counts as a failure. */
 const TIMEOUT_MS = 20_000;
 const MAX_HOLD = 2;
-/** Far beyond what a workload may put on one name; only a crowd on purpose (J08) is as wide, and no search ends there. */
+/**
+ * Far more than a workload puts on one name; only an intended crowd (J08) is as wide, and its search would not
+ * finish.
+ */
 const TOO_WIDE = 4 * CAPS.concurrent;
-/** Operations that may have happened or not, of which each doubles the search: past so many none can be expected to end. */
+/**
+ * Each operation with an unknown outcome doubles the search. With more than this many, no search is expected to
+ * finish.
+ */
 const TOO_DOUBTFUL = CAPS.openInfo / 2;
 
-/** What the search says of all names. */
+/** The result for all names. */
 export interface Linearizability {
   readonly found: readonly Found[];
-  /** Operations in names that were decided. */
+  /** The number of operations in decided names. */
   readonly checked: number;
-  /** Names that were not. */
+  /** Undecided names. */
   readonly unknown: readonly string[];
-  /** Names that no search ends for; the sweeps judge them, which need no order. */
+  /** Names whose search would not finish; the sweeps judge them, which need no order. */
   readonly crowded: readonly string[];
 }
 
-/** See the file header. */
+/** Checks all names of a history. */
 export function linearizability(history: History, letter: Letter, comparesTokens: boolean): Linearizability {
   const expiry: ExpiryRules = { rho: driftOf(history), unbounded: unboundedOf(history) };
   const found: Found[] = [];
@@ -51,7 +57,7 @@ export function linearizability(history: History, letter: Letter, comparesTokens
     .map(({ lockName }) => lockName);
   const queued = groupBy(history.enqueued, ({ operationId }) => operationId);
   const answersTo = ({ id }: Operation): number => queued.get(id)?.length ?? 0;
-  // Who shares a claim may have waited by several, and only of the first is known what it was answered.
+  // A caller of a shared claim may have waited with several claims, and only the replies for the first are known.
   const mayShare = letter === "m" || letter === "r";
   for (const [lockName, operations] of groupBy(history.operations, (operation) => operation.lockName)) {
     if (crowded.includes(lockName)) continue;
@@ -111,18 +117,18 @@ function checkName(
 }
 
 /**
- * The grants that a waiter had and did not hear of: the message was lost, or came when its process stood still.
+ * The grants that a waiter did not notice: the message was lost, or arrived while its process was frozen.
  *
- * The server then keeps the lock for it until the lease is over, others are refused meanwhile, and the waiter asks
- * again. So there is at most one for each whole lease of the wait, and for each answer that it stands in the queue, and one
- * for the first request, if its answer came after the patience for it; a multi-lock waits under claims that are not recorded.
+ * The server then reserves the lock for it until the lease ends, refuses others meanwhile, and the waiter polls
+ * again. So there is at most one for each full lease of the wait, one for each reply that it is queued, and one for
+ * the first request, if its reply came too late. A multi-lock waits with claims that are not recorded.
  */
 function unheard(operation: Operation, answers: number): Operation[] {
   const { verb, args, callMs, returnMs, owner, kind, outcome } = operation;
   if (verb !== "acquire" || args.leaseMs === undefined || !Number.isFinite(returnMs)) return [];
   const leases = Math.floor((returnMs - callMs) / (args.leaseMs * (1 - EXPIRY.rho)));
   const most = kind === "multi-lock" ? leases : Math.min(leases, answers + 1);
-  // What is of unknown outcome and went on by itself is covered by being that.
+  // An operation with an unknown outcome already covers this.
   if (outcome === "info") return [];
   return Array.from({ length: most }, (_, index) => ({
     ...operation,
@@ -134,16 +140,17 @@ function unheard(operation: Operation, answers: number): Operation[] {
   }));
 }
 
-/** These break connections, and what was under way is sent again as soon as there is another. */
+/** Faults that close connections; requests in progress are resent on the next connection. */
 const CUTS = /^(?:J(?:09|1\d|2\d|3\d)|pair)/;
-/** No connection is back sooner. */
+/** No connection is restored faster. */
 const BACK_AFTER_MS = 20;
-/** No request times out sooner in a fault run. */
+/** No request times out faster in a fault run. */
 const TIMED_OUT_AFTER_MS = 400;
 
 /**
- * A request is sent again only if its reply did not arrive, and that takes time: after a cut connection until the next
- * one is open, otherwise (for example on a machine that was suspended) until the request times out.
+ * Whether a request may have been resent. That happens only if its reply did not arrive, and takes time: after a
+ * closed connection until the next one is open, otherwise (for example on a suspended machine) until the request
+ * times out.
  */
 function mayHaveCountedBefore({ verb, callMs, returnMs, outcome }: Operation, faults: readonly Fault[]): boolean {
   if (verb !== "count-down" || outcome === "no") return false;
@@ -155,8 +162,8 @@ function mayHaveCountedBefore({ verb, callMs, returnMs, outcome }: Operation, fa
 }
 
 /**
- * A count-down that was sent again because its answer did not come may have counted under a count that is gone. The
- * later copy then only tells what is left of the present one (see `toldLater`), so the effect is a step of its own.
+ * A count-down that was resent because its reply was lost may have counted for an earlier count. The later copy then
+ * only returns the remaining value (see `toldLater`), so its effect is a separate step.
  */
 function countedBefore(counted: Operation): Operation {
   const { result: _, ...operation } = counted;
@@ -164,15 +171,15 @@ function countedBefore(counted: Operation): Operation {
   return { ...operation, outcome: "info", returnMs: Number.POSITIVE_INFINITY, args: { ...operation.args, ...args } };
 }
 
-/** A caller that gives up, or does not know whether it was granted, releases what it may have, at any time. */
+/** A caller that gives up, or does not know whether it was granted, may release what it has at any time. */
 function mayGiveBack(operation: Operation): Operation {
   if (operation.verb !== "acquire" || operation.outcome !== "info") return operation;
   return { ...operation, refusal: "gave-up" };
 }
 
 /**
- * A count-down that answers 0 may have found 0, which is then no refusal: the answer is the same. And a copy of one
- * that has counted before, which only those of `repeated` can be, tells what is left and changes nothing.
+ * A count-down that returns 0 may have found 0, which is not a refusal then. A copy of a request that has already
+ * counted, which only those in `repeated` can be, returns the remaining value and changes nothing.
  */
 function toldLater(model: Model<Latch, Operation>, repeated: ReadonlySet<number>): Model<Latch, Operation> {
   return {

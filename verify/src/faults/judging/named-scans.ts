@@ -2,13 +2,13 @@ import type { History } from "../../history/history.js";
 import { claimOf } from "../../history/lease-names.js";
 import type { Cell } from "../cell.js";
 
-/** Where the server comes back with what it knew some time before, unless it is promised that it forgets nothing. */
+/** Faults after which the server may return with an older state, unless the cell guarantees that it loses nothing. */
 const REVIVES = /^J(?:2[467]|3[1-4])(?:-|$)/;
 
 /**
- * What was found in the keys, under each of the names that it has in the history.
+ * Key scans, with owners under each of their names in the history.
  *
- * After a restart from an older file, claims that have left are there again. No client caused this, so they are left out.
+ * After a restart with an older file, claims that had left exist again. No client caused this, so they are omitted.
  */
 export function namedScans({ operations, keyScans, faults }: History, { row, expectation }: Cell): History["keyScans"] {
   const names = new Map<string, string[]>();

@@ -1,14 +1,14 @@
-/** How long a peer counts as holding that never says until when: for exclusion only, and never of this library. */
+/** For exclusion only: how long a peer counts as holding if it never reports a validity. Not used for Holdfast. */
 import { groupBy, type History } from "../../history/history.js";
 import type { Operation } from "../../history/records.js";
 import type { SweepResult } from "../../sweeps/index.js";
 
 /**
- * What a sweep of exclusion says of a history in which each lease without a stated validity lasts from its grant until
- * its holder last said that it is held; until its release was called, if it was never asked.
+ * Runs an exclusion sweep on a history in which each lease without a reported validity lasts from its grant until its
+ * holder last reported it as held, or until its release was called if it was never asked.
  *
- * A subject that states a validity anywhere is judged by that, and its history as it is. Other sweeps must not be given
- * such a history: an end that was never stated cannot have been passed.
+ * If a subject reports a validity anywhere, its history is used unchanged. Other sweeps must not use this, because a
+ * lease cannot be used past an end that was never reported.
  */
 export function asSaid(history: History, sweep: (history: History) => SweepResult): SweepResult {
   const { operations } = history;
@@ -30,7 +30,7 @@ export function asSaid(history: History, sweep: (history: History) => SweepResul
     return changed;
   });
   const result = sweep({ ...history, operations: said });
-  // A picture marks the very records of the history that it is drawn from.
+  // A picture marks the original records of the history that it shows.
   const violations = result.violations.map((violation) => ({
     ...violation,
     records: violation.records.map((record) => given.get(record) ?? record),

@@ -2,8 +2,8 @@ import { groupBy, type History } from "../../history/history.js";
 import type { Found } from "./found.js";
 
 /**
- * L3 of conditions: no signal is lost. A signal that says it reached somebody has let one of the waits go on, if all who
- * wait have the patience for it; a wait of which nobody knows the end may be that one.
+ * L3 of conditions: no signal is lost. A signal that reports a reached waiter has let one wait continue, if all
+ * waiters have a long enough limit. A wait with an unknown end may be that one.
  */
 export function lostSignals({ operations }: History): { readonly found: readonly Found[]; readonly checked: number } {
   const found: Found[] = [];

@@ -8,10 +8,11 @@ import { showMs } from "../../sweeps/result.js";
 import type { Found } from "./found.js";
 
 /**
- * L3: when a lock is released while a caller waits, a caller is granted it within the poll.
+ * L3: when a lock is released while a caller waits, a caller is granted it within the polling interval.
  *
- * A release is judged if one waiter was there before it and still waits when the grant is due, or if a grant came.
- * Where others may hold beside it, it is due when all of them have given back or are over: then whoever comes first fits.
+ * A release is judged if a waiter was there before it and still waits when the grant is due, or if there was a grant.
+ * For kinds with several holders, the grant is due when all other holders have released or ended: then any waiter
+ * fits.
  */
 export function noLostWakeUp(
   history: History,
@@ -35,7 +36,7 @@ export function noLostWakeUp(
       if (waiters.length === 0) continue;
       const next = grants.find(({ returnMs }) => returnMs > release.callMs);
       const grantedMs = next?.returnMs ?? Number.POSITIVE_INFINITY;
-      // Among thousands of waiters each of these questions is dear, and a grant that came in time answers them all.
+      // With thousands of waiters each of these checks is expensive, and a grant in time makes them unnecessary.
       const soonestMs = release.returnMs + withinMs;
       const patient = grantedMs > soonestMs ? waiters.filter((waiter) => goneMs(waiter) > soonestMs) : [];
       const due = patient.map((waiter) => {

@@ -1,4 +1,4 @@
-/** A process of a liveness cell as the run sees it. */
+/** A process of a liveness cell, as seen by the run. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -6,9 +6,9 @@ import { fileURLToPath } from "node:url";
 import type { ProcessLines } from "./lines.js";
 import type { ActorEvent, ActorSettings, AskAnswer, Asked, Call, Said, StampedeAnswer } from "./messages.js";
 
-// The built program also when this file runs from its source, as in tests: node runs no TypeScript.
+// Always the built program, also when this file runs from source in tests, because Node does not run this TypeScript.
 const PROGRAM: string = fileURLToPath(new URL("../../../dist/faults/liveness/program.js", import.meta.url));
-/** A guard against a process that does not start or does not answer, not a measure. */
+/** A timeout for a process that does not start or reply; it does not measure speed. */
 const PATIENCE_MS = 60_000;
 
 const running = new Set<ChildProcess>();
@@ -16,7 +16,7 @@ process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** See the file header. Made by `startActor`. */
+/** A process with its proxies. Created by `startActor`. */
 export class Actor {
   readonly name: string;
   readonly lines: ProcessLines;
@@ -64,23 +64,23 @@ export class Actor {
 
   /** See `Call`. */
   async ask(call: Omit<Call & { readonly verb: "ask" }, "verb">): Promise<AskAnswer> {
-    // What a process answers is what its own code sent.
+    // The process runs this same code, so its reply has this type.
     return (await this.call({ verb: "ask", ...call })) as AskAnswer;
   }
 
   /** See `Call`. */
   async stampede(call: Omit<Call & { readonly verb: "stampede" }, "verb">): Promise<StampedeAnswer> {
-    // As above.
+    // The process runs this same code, so its reply has this type.
     return (await this.call({ verb: "stampede", ...call })) as StampedeAnswer;
   }
 
   /** See `Call`. */
   async waiters(lockName: string): Promise<number | undefined> {
-    // As above.
+    // The process runs this same code, so its reply has this type.
     return (await this.call({ verb: "waiters", lockName })) as number | undefined;
   }
 
-  /** The first event of that sort for that lock; undefined if none comes in time. */
+  /** The first such event for that lock; undefined if there is none in time. */
   happens(what: ActorEvent["what"], lockName: string, withinMs: number): Promise<ActorEvent | undefined> {
     const find = (): ActorEvent | undefined =>
       this.events.find((event) => event.what === what && event.lockName === lockName);
@@ -100,10 +100,10 @@ export class Actor {
     });
   }
 
-  /** SIGSTOP. @returns whether the system says that it stands still */
+  /** Sends SIGSTOP. @returns whether the system reports the process as stopped */
   async freeze(): Promise<boolean> {
     this.#child.kill("SIGSTOP");
-    // The signal is delivered when the process is next to run.
+    // The signal is delivered when the process is next scheduled.
     for (let tries = 0; tries < 100; tries += 1) {
       if (stateOf(this.pid) === "T") return true;
       await new Promise((resolve) => setTimeout(resolve, 5));
@@ -116,7 +116,7 @@ export class Actor {
     this.#child.kill("SIGCONT");
   }
 
-  /** SIGKILL; resolves when it is gone. A second call does nothing. */
+  /** Sends SIGKILL; resolves when the process has ended. A second call does nothing. */
   async kill(): Promise<void> {
     if (!running.has(this.#child)) return;
     const exited = once(this.#child, "exit");
@@ -160,11 +160,11 @@ export class Actor {
   }
 }
 
-/** The state of a process as Linux has it; undefined where that cannot be read. */
+/** The state of a process as Linux reports it; undefined if it cannot be read. */
 function stateOf(pid: number): string | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The name of the program stands in brackets before it, and may have any character.
+    // The program name before it is in parentheses, and may contain any character.
     return text.slice(text.lastIndexOf(")") + 2)[0];
   } catch {
     return undefined;

@@ -5,17 +5,17 @@ import { type Scenario, seconds } from "./theater.js";
 /** Long enough to count as a hold of a peer that reports no validity. */
 const WAITER_HOLDS_MS = 10;
 const LEASE_MS = 3_000;
-/** What the next waiter may wait on top of that lease. */
+/** How much longer than that lease the next waiter may wait. */
 const COST_MS = 3_000;
 const HOLD_MS = 20;
 const WAIT_MS = 20_000;
 const WARM_UP_MS = 1_000;
 const BEFORE_MS = 4_000;
 const LEAST_SHARE = 90;
-/** So many acquires in a row are asked for on the lines that are black-holed. */
+/** The number of consecutive acquires requested on the black-holed connections. */
 const ASKED = 3;
 
-/** See the file header. */
+/** Black-holes the connections of the holder. */
 export const blackHole: Scenario = {
   row: "L06",
   async play(theater) {

@@ -1,4 +1,4 @@
-/** Builds of this library that a liveness cell can be played with: the present one, and those kept in `verify/baseline`. */
+/** The builds of Holdfast for liveness cells: the present one, and those in `verify/baseline`. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -7,34 +7,34 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 
-/** The public surface of a build; older ones have less. */
+/** The public API of a build; older builds have less. */
 export type HoldfastModule = Pick<typeof import("holdfast"), "createHoldfast">;
 
-/** Builds that are kept, by name. */
+/** Stored builds, by name. */
 export const BUILDS: readonly string[] = ["protocol-0"];
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const SEPARATOR = "@";
 
-/** The build that a subject names, as in `holdfast@protocol-0`; undefined for the present one, and for peers. */
+/** The build of a subject such as `holdfast@protocol-0`; undefined for the present one, and for peers. */
 export function buildOf(subject: string): string | undefined {
   const [name, build] = subject.split(SEPARATOR);
   return name === "holdfast" ? build : undefined;
 }
 
-/** The subject that plays a build of this library. @throws RangeError  it is not kept */
+/** The subject for a stored build. @throws RangeError  unknown build */
 export function subjectOfBuild(build: string): string {
   if (build === "present") return "holdfast";
   if (!BUILDS.includes(build)) throw new RangeError(`no build ${build}; there are present, ${BUILDS.join(", ")}`);
   return `holdfast${SEPARATOR}${build}`;
 }
 
-/** Whether a subject is this library, of any build. */
+/** Whether a subject is Holdfast, in any build. */
 export function isHoldfast(subject: string): boolean {
   return subject === "holdfast" || buildOf(subject) !== undefined;
 }
 
-/** Loads a build. It is unpacked into `.cache` once, where it finds the client libraries of this repository. */
+/** Loads a build. It is unpacked into `.cache` once, where it resolves this repository's client libraries. */
 export async function loadBuild(subject: string): Promise<HoldfastModule> {
   const build = buildOf(subject);
   if (build === undefined) return import("holdfast");
@@ -43,7 +43,7 @@ export async function loadBuild(subject: string): Promise<HoldfastModule> {
   return (await import(pathToFileURL(join(folder, "package/dist/index.js")).href)) as HoldfastModule;
 }
 
-/** Several processes may do this at once: each unpacks to its own folder, and the first to finish renames it. */
+/** Safe for several processes: each unpacks to its own folder, and the first to finish renames it. */
 async function unpacked(archive: string, build: string): Promise<string> {
   const digest = createHash("sha256")
     .update(await readFile(archive))

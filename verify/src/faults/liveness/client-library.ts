@@ -1,4 +1,4 @@
-/** Clients of each library with its default options, as far as they can reach the servers of a column by proxies. */
+/** Clients of each library with default options, as far as they can reach the servers of a column through proxies. */
 import { createClient, createCluster } from "redis";
 import type { Column } from "../cell.js";
 import { hasReplicas } from "../columns.js";
@@ -6,7 +6,7 @@ import type { Reach } from "../stage.js";
 import { clientsFor } from "../subjects/holdfast-clients.js";
 import type { ClientLibrary } from "./messages.js";
 
-/** What `createHoldfast` is given, and how to end it. */
+/** The client for `createHoldfast`, and how to close it. */
 export interface LibraryClient {
   readonly redis: object;
   readonly subscriber?: () => unknown;
@@ -15,7 +15,7 @@ export interface LibraryClient {
 
 const HOST = "127.0.0.1";
 
-/** Why a library cannot be used there; undefined if it can. */
+/** Why a library cannot be used in a column; undefined if it can. */
 export function whyNoLibrary(library: ClientLibrary, column: Column): string | undefined {
   if (library === "ioredis" || !hasReplicas(column)) return undefined;
   if (library === "node-redis" && column === "C") return undefined;
@@ -23,7 +23,7 @@ export function whyNoLibrary(library: ClientLibrary, column: Column): string | u
   return `${library} has no client for Sentinel that Holdfast knows`;
 }
 
-/** Makes a client and connects it. @throws RangeError  it cannot be used there, see `whyNoLibrary` */
+/** Creates and connects a client. @throws RangeError  it cannot be used there, see `whyNoLibrary` */
 export async function connectLibrary(library: ClientLibrary, port: number, reach: Reach): Promise<LibraryClient> {
   if (library === "node-redis" && reach.by !== "sentinel") return nodeRedis(port, reach);
   if (library === "glide" && reach.by === "port") return glide(port);
@@ -46,7 +46,7 @@ async function nodeRedis(port: number, reach: Reach): Promise<LibraryClient> {
     return { redis, close: () => redis.destroy() };
   }
   const redis = createClient({ socket: { host: HOST, port } });
-  // A connection that fails is made again; what failed on it rejects where it was asked for.
+  // The client reconnects by itself; failed requests reject where they were made.
   redis.on("error", () => {});
   await redis.connect();
   return { redis, close: () => redis.destroy() };

@@ -1,7 +1,7 @@
 /**
- * This library by its public surface alone, so that builds of other versions can take the same place.
+ * Uses only Holdfast's public API, so that builds of other versions can be used too.
  *
- * A semaphore has one permit here, so that the bounds of a mutex hold for it as well.
+ * A semaphore has one permit here, so that the bounds of a mutex apply to it as well.
  */
 import { channel } from "node:diagnostics_channel";
 import type { AcquireOptions, Lease, RenewEvent } from "holdfast";
@@ -13,16 +13,16 @@ import { isHoldfast, loadBuild } from "./build.js";
 import { connectLibrary } from "./client-library.js";
 import type { ActorSettings } from "./messages.js";
 
-/** Permits of each semaphore. */
+/** The permits of each semaphore. */
 export const PERMITS = 1;
 
-/** A connected subject, and what only this library can say. */
+/** A connected subject, with additional information that only Holdfast has. */
 export interface ActorConnection extends Pick<Connection, "acquire"> {
-  /** How many claims wait on the server; absent if the subject cannot say. */
+  /** The number of claims that wait on the server; absent if the subject cannot tell. */
   waiters?(lockName: string, kind: Kind): Promise<number>;
 }
 
-/** Connects what the settings name. */
+/** Connects the subject of the settings. */
 export async function connectSubject(settings: ActorSettings): Promise<ActorConnection> {
   const { subject, library, port, reach, commandTimeoutMs } = settings;
   if (isHoldfast(subject)) return connectHoldfast(settings);
@@ -46,7 +46,7 @@ async function connectHoldfast(settings: ActorSettings): Promise<ActorConnection
   const holdfast = createHoldfast({ redis, commandTimeoutMs, ...(subscriber === undefined ? {} : { subscriber }) });
   const renewals = new Map<string, (event: RenewEvent) => void>();
   channel("holdfast:renew").subscribe((event) => {
-    // Told on this channel only.
+    // Renewals are only published on this channel.
     const renewal = event as RenewEvent;
     renewals.get(renewal.owner)?.(renewal);
   });
@@ -107,7 +107,7 @@ function heldBy(lease: Lease, renewals: Map<string, (event: RenewEvent) => void>
   };
 }
 
-/** By name: the classes of another build are other classes. */
+/** Checks errors by name, because another build has different classes. */
 function refusedBy(error: unknown): Refused {
   if (!(error instanceof Error)) return { outcome: "info", message: String(error) };
   const message = `${error.name}: ${error.message}`;

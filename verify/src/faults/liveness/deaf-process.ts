@@ -1,4 +1,4 @@
-/** L03 to L05: one of three contending processes no longer hears what the server publishes to it. */
+/** L03 to L05: one of three contending processes no longer receives messages from the server. */
 import type { Actor } from "./actor.js";
 import type { Measure } from "./measure.js";
 import { grantsIn, longestWaitMs } from "./rates.js";
@@ -15,16 +15,16 @@ const BEFORE_MS = 6_000;
 const RECOVERED_AFTER_MS = 10_000;
 const AFTER_MS = 10_000;
 const LEAST_SHARE = 90;
-/** Until when the deaf process has to have subscribed again. */
+/** The time by which the affected process must have resubscribed. */
 const RESUBSCRIBED_MS = 15_000;
-/** How long it is watched after that for locks of its own. */
+/** How long it is then observed for locks of its own. */
 const SERVED_MS = 10_000;
-/** Who gets locks again gets them more often than by a re-check every few seconds. */
+/** A process that works again gets locks more often than by polling every few seconds. */
 const SERVED_RATE = 1;
-/** L05: no process waits longer than this, the deaf one included. */
+/** L05: no process waits longer than this, including the affected one. */
 const LONGEST_WAIT_MS = 15_000;
 
-/** What came of a contention of which the first process was struck. */
+/** The result of a contention in which the first process was affected. */
 interface Contention {
   readonly deaf: Actor;
   readonly others: readonly Actor[];
@@ -32,7 +32,7 @@ interface Contention {
   readonly endedMs: number;
 }
 
-/** Three processes contend, one is struck, and they go on. `proofOf` is asked afterwards what was seen of the strike. */
+/** Runs a contention of three processes, one of which is affected halfway. `proofOf` returns the proof afterward. */
 async function contend(
   theater: Theater,
   strike: (deaf: Actor) => Promise<void>,
@@ -52,7 +52,7 @@ async function contend(
   return { deaf, others, beganMs, endedMs };
 }
 
-/** The rate of processes together, per second. */
+/** The combined rate of processes, per second. */
 function rateOf(theater: Theater, actors: readonly Actor[], fromMs: number, untilMs: number): number {
   const records = theater.records();
   const { lockName } = theater;
@@ -68,7 +68,7 @@ function halfOpen(row: string, closesServerSide: boolean): Scenario {
       const { deaf, others, beganMs, endedMs } = await contend(
         theater,
         async ({ lines }) => {
-          // In a cluster, the connection to one node; the others stay as they are.
+          // In a cluster, the connection to one node; the others are unchanged.
           struck = lines.silence("subscribers", { closesServerSide, server: await theater.server() });
         },
         () => {
@@ -104,7 +104,7 @@ export const silentSubscriber: Scenario = halfOpen("L03", false);
 /** L04: the server has closed its side of the connection, and the client has not noticed. */
 export const closedSubscriber: Scenario = halfOpen("L04", true);
 
-/** L05: subscriptions succeed, also new ones, and deliver nothing. */
+/** L05: subscriptions succeed, including new ones, but deliver nothing. */
 export const emptySubscription: Scenario = {
   row: "L05",
   async play(theater) {
@@ -149,7 +149,7 @@ export const emptySubscription: Scenario = {
       { what: "locks of the deaf process from 15 s on:", value: ofEach[0] ?? 0, unit: "", least: 1 },
       { what: "locks of the other that had fewest:", value: Math.min(...ofEach.slice(1)), unit: "", least: 1 },
     ];
-    // Only this library promises a warning.
+    // Only Holdfast guarantees a warning.
     return theater.isHoldfast ? measures : measures.slice(1);
   },
 };

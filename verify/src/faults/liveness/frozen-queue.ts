@@ -3,17 +3,17 @@ import { type Scenario, seconds } from "./theater.js";
 
 const FROZEN = 5;
 const WAITERS_EACH = 2;
-/** Long enough to be seen as a hold of a peer that says nothing of validity. */
+/** Long enough to be seen as a hold of a peer that reports no validity. */
 const WAITER_HOLDS_MS = 10;
 const LEASE_MS = 30_000;
-/** What one frozen process may cost the others. */
+/** How much delay one frozen process may cause. */
 const COST_MS = 3_000;
-/** For the messages between them, and a timer that is late. */
+/** The tolerance for messages and late timers. */
 const SLACK_MS = 1_000;
-/** Until when the frozen processes have to have the lock when they run again; longer than a lease that one of them left. */
+/** The time by which the resumed processes must have the lock; longer than a lease that one of them left. */
 const RECOVERED_WITHIN_MS = 45_000;
 
-/** See the file header. */
+/** Freezes waiters ahead of a live one. */
 export const frozenQueue: Scenario = {
   row: "L01",
   async play(theater) {

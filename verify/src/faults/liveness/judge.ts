@@ -1,4 +1,4 @@
-/** What comes of a liveness cell: its figures against their targets, and safety in the same history. */
+/** The verdict on a liveness cell: its measurements compared with their targets, and safety in the same history. */
 import { historyOf } from "../../history/index.js";
 import type { HistoryRecord } from "../../history/records.js";
 import {
@@ -16,7 +16,7 @@ import { isHoldfast } from "./build.js";
 import { PERMITS } from "./connection.js";
 import { judgeMeasures, type Measure, TARGET_MISSED, textOf } from "./measure.js";
 
-/** Judges a run. Each figure is a note as well, so that the report shows those that meet their targets. */
+/** Judges a run. Each measurement is also a note, so that the report shows those that meet their targets. */
 export function judgeLiveness(
   cell: Cell,
   subject: string,

@@ -1,15 +1,18 @@
-/** The lines of one process: a proxy of its own before each server, so that a fault can strike this process alone. */
+/**
+ * The connections of one process: its own proxy in front of each server, so that a fault can affect only this
+ * process.
+ */
 import type { FaultProxy, Reach, ServerHandle, Topology } from "../stage.js";
 import { startProxy } from "../topology/proxy.js";
 
 const SUBSCRIBES = /^s?subscribe$/i;
 const EVALUATES = /^(?:evalsha|eval|fcall)(?:_ro)?$/i;
 
-/** See the file header. Made by `openLines`. */
+/** The proxies of one process. Created by `openLines`. */
 export class ProcessLines {
-  /** When this process asked for a subscription. */
+  /** When this process requested subscriptions. */
   readonly subscribedMs: number[] = [];
-  /** How often it called each script. */
+  /** How many times it called each script. */
   readonly scripts: Map<string, number> = new Map<string, number>();
   readonly #proxies = new Map<number, FaultProxy>();
   readonly #topology: Topology;
@@ -34,7 +37,7 @@ export class ProcessLines {
     }
   }
 
-  /** The port by which this process reaches that server. */
+  /** The port through which this process reaches that server. */
   portTo(server: ServerHandle): number {
     return this.#to(server).port;
   }
@@ -50,12 +53,12 @@ export class ProcessLines {
     return { ...reach, lines };
   }
 
-  /** Connections that were made so far. */
+  /** The number of connections so far. */
   get connections(): number {
     return [...this.#proxies.values()].reduce((sum, { counts }) => sum + (counts.connections ?? 0), 0);
   }
 
-  /** Black-holes what is open now; to one server only, if it is given. @returns how many connections */
+  /** Black-holes the open connections, optionally to one server only. @returns their number */
   silence(
     which: "subscribers" | "all",
     options: { readonly closesServerSide?: boolean; readonly server?: ServerHandle } = {},
@@ -65,12 +68,12 @@ export class ProcessLines {
     return proxies.reduce((sum, proxy) => sum + proxy.silence(which, { closesServerSide }), 0);
   }
 
-  /** Swallows every message that a server sends to this process from now on, on new connections as well. */
+  /** Drops every message from servers to this process from now on, including those on new connections. */
   swallowMessages(): void {
     for (const proxy of this.#proxies.values()) proxy.dropMessages(1);
   }
 
-  /** How many messages were swallowed. */
+  /** The number of dropped messages. */
   get swallowed(): number {
     return [...this.#proxies.values()].reduce((sum, { counts }) => sum + (counts.droppedMessages ?? 0), 0);
   }
@@ -86,7 +89,7 @@ export class ProcessLines {
   }
 }
 
-/** Starts a proxy before each server of a topology. */
+/** Starts a proxy in front of each server of a topology. */
 export async function openLines(topology: Topology): Promise<ProcessLines> {
   const lines = new ProcessLines(topology);
   await lines.open();

@@ -1,12 +1,12 @@
-/** What a liveness cell measures, and how a figure is judged against its target. */
+/** The measurements of a liveness cell, and how they are compared with targets. */
 import type { Breach } from "../verdict.js";
 
 /** The property that a missed target violates. */
 export const TARGET_MISSED = "L8";
 
-/** One figure of a run. Infinity means that it did not happen while the run watched. */
+/** One measurement. Infinity means that the event did not occur while the run observed. */
 export interface Measure {
-  /** What was measured, as the begin of a sentence, e.g. `the live waiter was granted after`. */
+  /** What was measured, as the beginning of a sentence, such as `the live waiter was granted after`. */
   readonly what: string;
   readonly value: number;
   readonly unit: "s" | "ms" | "%" | "/s" | "";
@@ -16,7 +16,7 @@ export interface Measure {
   readonly least?: number;
 }
 
-/** The figure as a line of the report, e.g. `the live waiter was granted after 14.9 s (target <= 16 s)`. */
+/** A measurement as a line of the report, such as `the live waiter was granted after 14.9 s (target <= 16 s)`. */
 export function textOf({ what, value, unit, most, least }: Measure): string {
   const targets = [
     ...(most === undefined ? [] : [`<= ${show(most, unit)}`]),
@@ -26,19 +26,19 @@ export function textOf({ what, value, unit, most, least }: Measure): string {
   return Number.isFinite(value) ? `${what} ${show(value, unit)}${target}` : `${what}: never${target}`;
 }
 
-/** Whether it meets its target. A figure without a target always does; one that is no number never does. */
+/** Whether it meets its target. Always true without a target, never true for NaN. */
 export function isMet({ value, most = Number.POSITIVE_INFINITY, least = Number.NEGATIVE_INFINITY }: Measure): boolean {
   return value <= most && value >= least;
 }
 
-/** Judges figures: a breach for each that misses its target, and how many had a target at all. */
+/** A breach for each measurement that misses its target, and how many have a target. */
 export function judgeMeasures(
   lockName: string,
   measures: readonly Measure[],
 ): { readonly breaches: readonly Breach[]; readonly checked: number } {
   const judged = measures.filter(({ most, least }) => most !== undefined || least !== undefined);
   const breaches = judged
-    // Something that never happened has no value that could be too large for an absent bound.
+    // Infinity without an upper bound means that the event never happened, which is a failure too.
     .filter((measure) => !isMet(measure) || (measure.most !== undefined && measure.value === Number.POSITIVE_INFINITY))
     .map((measure) => ({ property: TARGET_MISSED, lockName, message: textOf(measure) }));
   return { breaches, checked: judged.length };

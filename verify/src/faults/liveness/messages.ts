@@ -1,15 +1,15 @@
-/** What a liveness run and its processes say to each other. */
+/** The messages between a liveness run and its processes. */
 import type { Letter } from "../cell.js";
 import type { RecorderSettings } from "../programs/recorder.js";
 import type { Reach } from "../stage.js";
 
-/** Client libraries that a liveness cell can be played with. */
+/** The client libraries that liveness cells support. */
 export const CLIENT_LIBRARIES = ["ioredis", "node-redis", "glide"] as const;
 
-/** One of them. */
+/** The name of a client library. */
 export type ClientLibrary = (typeof CLIENT_LIBRARIES)[number];
 
-/** What a process is started with, as JSON in its first argument. */
+/** The settings of a process, as JSON in its first argument. */
 export interface ActorSettings extends RecorderSettings {
   /** `holdfast`, `holdfast@BUILD`, or a peer. */
   readonly subject: string;
@@ -20,7 +20,7 @@ export interface ActorSettings extends RecorderSettings {
   readonly commandTimeoutMs: number;
 }
 
-/** What every acquire is given. */
+/** The options of every acquire. */
 export interface Asking {
   readonly lockName: string;
   readonly leaseMs: number;
@@ -28,21 +28,24 @@ export interface Asking {
   readonly renew?: boolean;
 }
 
-/** What can be asked of a process. */
+/** A command to a process. */
 export type Call =
-  /** Acquires, and holds until `release`. Resolves when it is granted. */
+  /** Acquires, and holds until `release`. Resolves on the grant. */
   | ({ readonly verb: "hold" } & Asking)
   | { readonly verb: "release"; readonly lockName: string }
-  /** Begins so many acquires, each a claim of its own, and releases each after `holdMs`. Resolves when they have begun. */
+  /**
+   * Starts that many acquires with separate claims, and releases each after `holdMs`. Resolves when they have
+   * started.
+   */
   | ({ readonly verb: "wait"; readonly count: number; readonly holdMs: number } & Asking)
-  /** Acquires, holds for `holdMs`, releases, and begins again, until `rest`. */
+  /** Acquires, holds for `holdMs`, releases, and repeats that until `rest`. */
   | ({ readonly verb: "contend"; readonly holdMs: number } & Asking)
   | { readonly verb: "rest" }
   /** Acquires once. */
   | ({ readonly verb: "ask" } & Asking)
-  /** How many claims wait on the server; undefined if the subject cannot say. */
+  /** The number of claims that wait on the server; undefined if the subject cannot tell. */
   | { readonly verb: "waiters"; readonly lockName: string }
-  /** Lets so many callers wait, all of which give up at one instant, while it holds `otherName`. */
+  /** Makes that many callers wait, all of which time out at the same instant, while it holds `otherName`. */
   | {
       readonly verb: "stampede";
       readonly lockName: string;
@@ -53,39 +56,39 @@ export type Call =
       readonly renew: boolean;
     };
 
-/** The answer to `ask`. */
+/** The reply to `ask`. */
 export interface AskAnswer {
   readonly isGranted: boolean;
-  /** Why not, with the name of the error; empty if it was granted. */
+  /** The reason with the error's name; empty if it was granted. */
   readonly message: string;
 }
 
-/** The answer to `stampede`. */
+/** The reply to `stampede`. */
 export interface StampedeAnswer {
-  /** When all callers gave up. */
+  /** When all callers timed out. */
   readonly deadlineMs: number;
   /** From the deadline to the end of the last acquire. */
   readonly settledAfterMs: number;
-  /** The longest time from one turn of the event loop to the next, from shortly before the deadline on. */
+  /** The longest time between two turns of the event loop, from shortly before the deadline on. */
   readonly stallMs: number;
   readonly timedOut: number;
-  /** Other ends, by the first word of their messages. */
+  /** Other results, by the first word of their messages. */
   readonly others: Readonly<Record<string, number>>;
   readonly isOtherLost: boolean;
 }
 
-/** A call on its way. */
+/** A command in transit. */
 export interface Asked {
   readonly number: number;
   readonly call: Call;
 }
 
-/** What a process says: the answer to a call, or something that happened. */
+/** A message of a process: the reply to a command, or an event. */
 export type Said =
   | { readonly type: "answer"; readonly number: number; readonly value?: unknown; readonly error?: string }
   | ({ readonly type: "event" } & ActorEvent);
 
-/** Something that happened in a process. */
+/** An event in a process. */
 export interface ActorEvent {
   readonly what: "granted" | "released" | "refused" | "lost" | "warning";
   readonly atMs: number;

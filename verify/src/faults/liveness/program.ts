@@ -9,9 +9,9 @@ import { monotonicMs } from "../topology/monotonic.js";
 import { connectSubject } from "./connection.js";
 import type { ActorEvent, ActorSettings, AskAnswer, Asked, Asking, Call, Said, StampedeAnswer } from "./messages.js";
 
-/** How long before the deadline of a stampede the event loop is watched. */
+/** How long before the deadline of a stampede the event loop is observed. */
 const WATCHED_BEFORE_MS = 250;
-/** And how long after its end, when what it has queued up may still run. */
+/** How long after its end the event loop is observed, while queued work may still run. */
 const WATCHED_AFTER_MS = 500;
 
 const settings = JSON.parse(process.argv[2] ?? "{}") as ActorSettings;
@@ -23,7 +23,7 @@ const holds = new Map<string, Lease>();
 let isResting = false;
 let contending: Promise<void> = Promise.resolve();
 
-// The process that started this one is gone, and cannot end it.
+// The parent process is gone and cannot end this one.
 process.on("disconnect", () => process.exit(1));
 process.on("warning", ({ name, message }) => tell("warning", "", `${name}: ${message}`));
 // Requests on a black-holed connection may reject when they are no longer awaited.
@@ -100,7 +100,7 @@ async function section(asking: Asking, holdMs: number): Promise<boolean> {
   }
   tell("granted", asking.lockName, "");
   if (holdMs > 0) await sleep(holdMs);
-  // What comes of it is in the record.
+  // The outcome is recorded.
   await caller.release(lease);
   tell("released", asking.lockName, "");
   return true;
@@ -129,13 +129,13 @@ async function stampede(call: Call & { readonly verb: "stampede" }): Promise<Sta
   const others: Record<string, number> = {};
   let timedOut = 0;
   let lastMs = deadlineMs;
-  // Not by the recorder, whose writes to a file would be part of what is measured.
+  // Does not use the recorder, whose file writes would distort the measurement.
   const callers = Array.from({ length: count }, async () => {
     const end = await connection.acquire(
       {
         lockName,
         leaseMs,
-        // So that all give up at one instant, however long it takes to ask for all of them.
+        // Makes all of them time out at the same instant, however long it takes to start them.
         waitMs: Math.max(1, Math.round(deadlineMs - monotonicMs())),
         renew: false,
         permits: 1,
@@ -157,12 +157,12 @@ async function stampede(call: Call & { readonly verb: "stampede" }): Promise<Sta
   await Promise.all(callers);
   await sleep(WATCHED_AFTER_MS);
   const stallMs = watch.end();
-  // The end of a lease is noticed when it is asked for.
+  // The end of a lease is noticed by checking it.
   isOtherLost ||= holds.get(otherName)?.held.isHeld() === false;
   return { deadlineMs, settledAfterMs: lastMs - deadlineMs, stallMs, timedOut, others, isOtherLost };
 }
 
-/** Looks at the time in each turn of the event loop. */
+/** Checks the time in each turn of the event loop. */
 function watchTurns(): { end(): number } {
   let isOver = false;
   let longestMs = 0;

@@ -1,7 +1,7 @@
-/** From a history: how often a process had the lock, and how long anybody waited for it. */
+/** Rates and waits from a history: how often a process held the lock, and how long callers waited. */
 import type { HistoryRecord, Operation } from "../../history/records.js";
 
-/** Grants of a lock to a process from one instant until another. */
+/** The number of grants of a lock to a process between two instants. */
 export function grantsIn(
   records: readonly HistoryRecord[],
   { process, lockName, fromMs, untilMs }: { process: string; lockName: string; fromMs: number; untilMs: number },
@@ -16,8 +16,8 @@ export function grantsIn(
 }
 
 /**
- * The longest wait for a lock within a time: what lies in it of each acquire, whatever came of that one. An acquire that is not
- * answered waits until the end. 0 if no caller waited.
+ * The longest wait for a lock within a time span: the part of each acquire that lies in it, whatever its outcome. An
+ * acquire without a result waits until the end. 0 if no caller waited.
  */
 export function longestWaitMs(
   records: readonly HistoryRecord[],

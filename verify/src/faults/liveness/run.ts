@@ -1,9 +1,8 @@
 /**
- * One liveness cell: starts servers and processes, plays the scenario of its row, and judges what it has measured.
+ * Runs one liveness cell: starts servers and processes, plays the scenario of its row, and judges the measurements.
  *
- * The scenario is directed and its bounds are its own, so `--seconds` has no say here; nor is anything drawn, so that
- * every seed
- * plays the same.
+ * A scenario is directed and has its own time limits, so `--seconds` has no effect; and nothing is random, so all
+ * seeds are the same.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -27,21 +26,21 @@ import type { ActorSettings, ClientLibrary } from "./messages.js";
 import { scenarioOf, whyNotPlayed } from "./table.js";
 import type { Theater } from "./theater.js";
 
-/** The default of the library. */
+/** The default of Holdfast. */
 const COMMAND_TIMEOUT_MS = 2_000;
 /**
- * A wait of the present build that takes longer than this has missed every target. For other subjects the whole wait is
- * shown.
+ * How long to observe a wait. With the present build, a longer wait has missed every target. For other subjects the
+ * whole wait is shown.
  */
 const PATIENCE_MS = { present: 60_000, others: 330_000 };
-/** Ids of one process, which no run uses up. */
+/** The number of ids per process, more than any run uses. */
 const IDS_EACH = 10_000_000;
 const POLL_MS = 20;
-/** How long claims may take to reach the queue, and how long those of a subject that cannot say are given. */
+/** How long claims may take to be queued, and how long to wait for subjects that cannot tell. */
 const QUEUED_WITHIN_MS = 20_000;
 const UNKNOWN_QUEUE_MS = 500;
 
-/** Runs one cell. Never rejects: what goes wrong in the run itself makes it void. */
+/** Runs one cell. Never rejects: an error of the run itself makes the cell void. */
 export async function runLiveness(settings: RunSettings): Promise<Ran> {
   const { cell, seed, subject, library = "ioredis" } = settings;
   const beganMs = performance.now();
@@ -170,7 +169,7 @@ async function play({ cell, subject }: RunSettings, library: ClientLibrary): Pro
   return { records, measures, notes, troubles };
 }
 
-/** @throws Error  they do not wait in time */
+/** @throws Error  they are not queued in time */
 async function waiting(actor: Actor, lockName: string, count: number): Promise<void> {
   const giveUpAtMs = monotonicMs() + QUEUED_WITHIN_MS;
   for (;;) {

@@ -1,16 +1,16 @@
-/** L07: five thousand callers of one process, who wait for one name, give up at one instant. */
+/** L07: five thousand callers in one process wait for the same name and time out at the same instant. */
 import { type Scenario, seconds } from "./theater.js";
 
 const CALLERS = 5_000;
-/** Long enough for all of them to have begun. */
+/** Long enough to start all of them. */
 const WAIT_MS = 8_000;
 const LEASE_MS = 2_000;
-/** The lock that they wait for is held for longer than they do. */
+/** The lock is held for longer than they wait. */
 const HELD_MS = 60_000;
-/** Their timers run out in a few turns of the event loop, each of which may ask once who holds the lock. */
+/** Their timers fire within a few turns of the event loop, each of which may send one request for the holder. */
 const TURNS = 25;
 
-/** See the file header. */
+/** Makes thousands of callers time out together. */
 export const stampede: Scenario = {
   row: "L07",
   async play(theater) {
@@ -29,12 +29,12 @@ export const stampede: Scenario = {
       leaseMs: renews ? LEASE_MS : HELD_MS,
       renew: renews,
     });
-    // Rejections are seen when the answer is awaited.
+    // Rejections are handled when the promise is awaited.
     answered.catch(() => {});
     await theater.sleep(WAIT_MS - 1_000);
     const [inspectionsBefore, callsBefore] = [inspections(), calls()];
     const { deadlineMs, settledAfterMs, stallMs, timedOut, others, isOtherLost } = await answered;
-    // The end of its hold, without which the history of a peer shows no hold at all.
+    // Records the end of the hold, without which the history of a peer shows no hold.
     await holder.call({ verb: "release", lockName });
     const { granted = 0, ...failed } = others;
     const ended = Object.values(failed).reduce((sum, count) => sum + count, timedOut);

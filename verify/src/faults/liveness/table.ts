@@ -1,4 +1,4 @@
-/** The scenarios by the rows of the matrix, and which of them a subject can be put in. */
+/** The scenarios by row, and which subjects support them. */
 import type { Cell } from "../cell.js";
 import { blackHole } from "./black-hole.js";
 import { isHoldfast } from "./build.js";
@@ -20,14 +20,14 @@ const SCENARIOS: readonly Scenario[] = [
   stampede,
 ];
 
-/** The scenario of a row. @throws RangeError  there is none */
+/** The scenario of a row. @throws RangeError  unknown row */
 export function scenarioOf(row: string): Scenario {
   const found = SCENARIOS.find((scenario) => scenario.row === row);
   if (found === undefined) throw new RangeError(`there is no scenario for ${row}`);
   return found;
 }
 
-/** Why a cell cannot be played so; undefined if it can. */
+/** Why a cell cannot be run with a subject; undefined if it can. */
 export function whyNotPlayed(cell: Cell, subject: string, library: ClientLibrary): string | undefined {
   if (!isHoldfast(subject))
     return library === "ioredis" ? undefined : `${subject} is played with the client library that it brings`;

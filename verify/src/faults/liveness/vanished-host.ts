@@ -3,13 +3,13 @@ import type { ServerHandle } from "../stage.js";
 import { type Scenario, seconds } from "./theater.js";
 
 const CLAIMS = 5;
-/** Long enough to be seen as a hold of a peer that says nothing of validity. */
+/** Long enough to be seen as a hold of a peer that reports no validity. */
 const WAITER_HOLDS_MS = 10;
 const LEASE_MS = 2_000;
-/** What a vanished host may cost the others on top of its own lease. */
+/** How much delay a vanished host may cause in addition to its own lease. */
 const COST_MS = 3_000;
 
-/** Inboxes that have a subscriber by the count of that server. */
+/** The inboxes with a subscriber, as counted by that server. */
 async function inboxesOn(server: ServerHandle): Promise<number> {
   const channels = await Promise.all(
     ["CHANNELS", "SHARDCHANNELS"].map((sort) => server.command("PUBSUB", sort, "hf:*").catch(() => [])),
@@ -17,7 +17,7 @@ async function inboxesOn(server: ServerHandle): Promise<number> {
   return channels.flat().length;
 }
 
-/** See the file header. */
+/** Makes the host of the holder vanish. */
 export const vanishedHost: Scenario = {
   row: "L02",
   async play(theater) {
@@ -36,9 +36,9 @@ export const vanishedHost: Scenario = {
     await gone.kill();
     const inboxes = await inboxesOn(await theater.server());
     const granted = await live.happens("granted", lockName, patienceMs);
-    // A hold that has no end in the record counts for nothing where a peer says nothing of validity.
+    // For a peer without validity, a hold without a recorded end does not count.
     if (granted !== undefined) await live.happens("released", lockName, patienceMs);
-    // That of the process that is gone, and that of the one that lives.
+    // The inboxes of the vanished process and of the live one.
     const isCounted = !isHoldfast || inboxes >= 2;
     theater.struck({
       beganMs,

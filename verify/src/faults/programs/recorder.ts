@@ -1,8 +1,9 @@
 /**
- * Writes what a process does while it does it, so that a kill leaves all that had begun.
+ * Records the operations of a process as they happen, so that a kill loses none that had begun.
  *
- * A line is written before an operation is called and another when it has settled; what has no second line may have
- * happened. Every line is in the file before anything goes on: the kernel keeps it when the process is gone.
+ * A line is written before an operation is called, and another when it has settled; an operation without a second
+ * line may have happened. Every line is written before the process continues, and the kernel keeps it when the
+ * process is gone.
  */
 import { closeSync, openSync, writeSync } from "node:fs";
 import type { HistoryRecord, Operation } from "../../history/records.js";
@@ -10,15 +11,15 @@ import type { Line } from "../recording.js";
 import { monotonicMs } from "../topology/monotonic.js";
 import type { ClientSettings } from "./messages.js";
 
-/** What is known of an operation when it is called. */
+/** What is known about an operation when it is called. */
 export type Begun = Pick<Operation, "lockName" | "kind" | "verb" | "args" | "owner"> & {
-  /** Absent for an acquire, which begins a lease of its own. */
+  /** Absent for an acquire, which begins a new lease. */
   readonly leaseId?: number;
 };
 
-/** What is known of it afterwards. */
+/** What is known about it when it has settled. */
 export type Ended = Pick<Operation, "outcome"> &
-  // `callMs` of what turns out to have begun before it was called.
+  // `callMs` for an operation that turns out to have begun before it was recorded.
   Partial<
     Pick<
       Operation,
@@ -28,10 +29,10 @@ export type Ended = Pick<Operation, "outcome"> &
     readonly returnMs: number;
   };
 
-/** Whose records these are, and where they go. */
+/** The process and file of the records. */
 export type RecorderSettings = Pick<ClientSettings, "process" | "incarnation" | "file" | "idBase">;
 
-/** See the file header. */
+/** Writes the records of a process. */
 export class Recorder {
   readonly #settings: RecorderSettings;
   readonly #file: number;
@@ -43,7 +44,7 @@ export class Recorder {
     this.#lastId = settings.idBase;
   }
 
-  /** An operation is called now. @returns its id */
+  /** Records that an operation is called now. @returns its id */
   begin({ leaseId, ...begun }: Begun): number {
     this.#lastId += 1;
     const id = this.#lastId;
@@ -53,27 +54,27 @@ export class Recorder {
     return id;
   }
 
-  /** The owner of an operation that has begun is known by now. */
+  /** Records the owner of an operation, when it is known. */
   owner(id: number, owner: string): void {
     this.#write({ line: "owner", id, owner });
   }
 
-  /** It has settled. */
+  /** Records that it has settled. */
   end(id: number, ended: Ended): void {
     this.#write({ line: "end", id, ...ended });
   }
 
-  /** Something else that happened. */
+  /** Adds another record. */
   add(record: HistoryRecord): void {
     this.#write({ line: "record", record });
   }
 
-  /** The writer of this value heard that it was accepted. */
+  /** Records that the writer of this value was told that it was accepted. */
   acknowledged(resource: string, value: string): void {
     this.#write({ line: "acknowledged", resource, value });
   }
 
-  /** No more lines. */
+  /** Closes the file. */
   close(): void {
     closeSync(this.#file);
   }

@@ -1,4 +1,4 @@
-/** A workload: sessions that acquire, use and give back, over and over, until they are told to rest. */
+/** A workload: sessions that acquire, use and release locks repeatedly, until they are told to stop. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { CAPS, OpenOperations } from "../../history/hygiene.js";
 import { Random } from "../../simulation/random.js";
@@ -12,7 +12,7 @@ import { countDownSession, type LatchCaller } from "./latch.js";
 import { type ClientSettings, KINDS, LIMIT } from "./messages.js";
 import type { Recorder } from "./recorder.js";
 
-/** What a session works with. */
+/** The tools of a session. */
 export interface Tools {
   readonly settings: ClientSettings;
   readonly caller: Caller;
@@ -22,11 +22,11 @@ export interface Tools {
   readonly effects: EffectLine;
 }
 
-/** After so many leases a name is left for a new one, by the clock, which all processes share. */
+/** After this many leases a new name is used, by the clock that all processes share. */
 const LEASES_PER_NAME = 6;
 const IDLE_MS = 15;
 
-/** See the file header. */
+/** Runs sessions. */
 export class Sessions {
   readonly #tools: Tools;
   readonly #random: Random;
@@ -40,7 +40,7 @@ export class Sessions {
     this.#random = new Random(tools.settings.seed);
   }
 
-  /** Begins. A second call adds sessions. */
+  /** Starts sessions. A second call adds more. */
   begin(work: Work): void {
     this.#isResting = false;
     for (let index = 0; index < work.sessions; index += 1) {
@@ -49,7 +49,7 @@ export class Sessions {
     }
   }
 
-  /** Begins no session any more; resolves when the last is over. */
+  /** Starts no more sessions; resolves when the last one has ended. */
   async rest(): Promise<void> {
     this.#isResting = true;
     await Promise.all(this.#running);
@@ -75,7 +75,7 @@ export class Sessions {
   #openOn(lockName: string): OpenOperations {
     const known = this.#open.get(lockName);
     if (known !== undefined) return known;
-    // Names come with time and do not come back.
+    // Names are created in time order and are not reused.
     const [oldest] = this.#open.keys();
     if (this.#open.size > 64 && oldest !== undefined) this.#open.delete(oldest);
     const { clients } = this.#tools.settings;
@@ -105,7 +105,7 @@ export class Sessions {
     return this.#hold(work, lease);
   }
 
-  /** Another of the names of this time; two sessions that take the same two may take them in either order. */
+  /** Another current name. Two sessions that use the same two names may take them in either order. */
   #other(work: Work, lockName: string): string {
     for (let tries = 0; tries < 20; tries += 1) {
       const other = this.#name({ ...work, names: Math.max(2, work.names) });
@@ -118,7 +118,7 @@ export class Sessions {
     const { caller, settings } = this.#tools;
     const random = this.#random;
     caller.sample(lease);
-    // Most holds are short, so that there are many; some take all the time there is.
+    // Most holds are short, so that there are many; some last as long as allowed.
     const mostMs = random.chance(settings.letter === "a" ? 0.3 : 0.05) ? work.holdMs : Math.min(work.holdMs, 25);
     const endMs = monotonicMs() + random.between(0, mostMs);
     const lost = new Promise<void>((resolve) => lease.held.onLost(resolve));
@@ -136,8 +136,8 @@ export class Sessions {
   }
 
   /**
-   * Enters a hold once more, and leaves it. What is lost meanwhile is handed back: whichever of its holds is released
-   * first gives back all of it, so both have to be called before that is done.
+   * Acquires a hold again, and releases that. If the hold is lost meanwhile, the first release of either lease
+   * returns all of it, so both releases are called before that happens.
    */
   async #again(lease: Lease): Promise<Lease | undefined> {
     const { caller } = this.#tools;
@@ -156,7 +156,7 @@ export class Sessions {
     }
   }
 
-  /** Adds one value to the guarded resource. @returns false if it was refused or not answered */
+  /** Adds a value to the protected resource. @returns false if it was refused or not answered */
   async write(lease: Lease, isFenced: boolean): Promise<boolean> {
     const { effects, recorder, settings } = this.#tools;
     const [place] = lease.places;

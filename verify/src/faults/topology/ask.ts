@@ -1,13 +1,13 @@
-/** One command on a connection of its own, past every proxy; and ports to do it on. */
+/** Sends single commands on separate connections without a proxy, and finds free ports. */
 
 import { once } from "node:events";
 import { createConnection, createServer } from "node:net";
 import { encodeCommand, RespParser, type RespValue } from "./resp.js";
 
-/** Longest wait for the answer to one command: a guard against a server that stands still, not a measure. */
+/** A timeout for the reply to one command, for servers that are frozen; it does not measure speed. */
 const TIMEOUT_MS = 10_000;
 
-/** Sends one command to the server on `port`. @throws Error  it answered with an error, not at all, or not in time */
+/** Sends one command to the server on `port`. @throws Error  the reply is an error, or there is no reply in time */
 export function ask(
   port: number,
   words: readonly (string | number)[],
@@ -34,16 +34,16 @@ export function ask(
 }
 
 /**
- * Ports are chosen here and not by the system: it hands its own, from 32 768 on, to connections all the time, and the
- * port of a server that is dead for a while must still be there when it comes back.
+ * The port range. Ports are chosen here because the system constantly assigns its own ports, from 32 768 on, to
+ * connections, and the port of a dead server must still be free when it restarts.
  */
 const FREE_FOR_ALL: PortRange = { from: 26_000, below: 32_768 };
 
-/** A node of a cluster has a port from 10 000 on and below this, and its bus the one 10 000 above. */
+/** A cluster node has a port from 10 000 up to this, and its bus has the port 10 000 above. */
 export const NODES_BELOW_PORT = 16_000;
 const LOWEST_PORT = 10_000;
 
-/** Test files run in several processes at once, each of which has a part of the ports for itself. */
+/** Test files run in several processes at the same time, each with its own part of the ports. */
 const WORKERS = 16;
 
 interface PortRange {
@@ -51,10 +51,10 @@ interface PortRange {
   readonly below: number;
 }
 
-/** How many ports this process has asked about, in each range. */
+/** How many ports this process has requested in each range. */
 const asked = new Map<number, number>();
 
-/** A port that was free a moment ago; of those that no cluster uses, or, for a node of one, below a limit. */
+/** A port that was free just now: outside the range of clusters, or, for a cluster node, below the limit. */
 export async function freePort(below?: number): Promise<number> {
   const { from, below: end } = below === undefined ? FREE_FOR_ALL : { from: LOWEST_PORT, below };
   const { VITEST_POOL_ID: pool } = process.env;
@@ -62,7 +62,7 @@ export async function freePort(below?: number): Promise<number> {
   const worker = (pool === undefined ? WORKERS / 2 : 0) + (Number(pool ?? process.pid) % (WORKERS / 2));
   const size = Math.floor((end - from) / WORKERS);
   for (let tries = 0; tries < size; tries += 1) {
-    // One after the other, so that none comes twice as long as there are others; each process begins somewhere else.
+    // Sequential, so that ports repeat as late as possible; each process starts at another position.
     const next = asked.get(from) ?? Math.floor(Math.random() * size);
     asked.set(from, next + 1);
     const port = from + worker * size + (next % size);

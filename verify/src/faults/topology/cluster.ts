@@ -1,4 +1,4 @@
-/** Three masters with a replica each: the column C. The nodes see each other, clients see proxies before them. */
+/** Column C: three masters with one replica each. Nodes connect directly, clients through proxies. */
 
 import { Elections } from "../../servers/cluster-election.js";
 import { type NodeLine, ownerIn, parse, viewIfWell } from "../../servers/cluster-view.js";
@@ -12,15 +12,15 @@ import type { TopologyOptions } from "./topology.js";
 
 const MASTERS = 3;
 const SLOTS = 16_384;
-/** Longer than any fault that is not to end in a failover; one that is to is begun by command. */
+/** Longer than any fault that must not cause a failover. Intended failovers are started by command. */
 const NEVER_MS = 15_000;
 
 interface Node extends OwnServer {
-  /** Its name in the cluster; stays over a restart. */
+  /** Its id in the cluster, which survives restarts. */
   id: string;
 }
 
-/** Starts them all. @throws Error  one did not come up, or they did not agree; none is left running */
+/** Starts all nodes. @throws Error  one did not start, or they did not agree; then none is left running */
 export async function startCluster(options: TopologyOptions): Promise<Topology> {
   const { durability, serverArguments = [], needsClockShim = false, needsSyncShim = false } = options;
   const nodeTimeoutMs = options.failsOverAfterMs ?? NEVER_MS;
@@ -73,7 +73,7 @@ export async function startCluster(options: TopologyOptions): Promise<Topology> 
   }
 }
 
-/** A node that comes back refuses everything for two seconds, and does not say so to a PING. */
+/** Handles that a restarted node refuses everything for two seconds, which PING does not show. */
 function restartsWhole(node: Node): void {
   const restart = node.restart.bind(node);
   node.restart = async () => {
@@ -84,21 +84,21 @@ function restartsWhole(node: Node): void {
   };
 }
 
-/** Sends commands to the nodes, which takes half as long as the tool for it. */
+/** Forms the cluster with direct commands, which takes half the time of redis-cli. */
 async function form(nodes: readonly Node[]): Promise<void> {
   const [first, ...others] = nodes as [Node, ...Node[]];
   for (const [index, node] of nodes.entries()) {
-    // Else each of them believes that it is the newest, and they have to settle that first.
+    // Otherwise each node considers itself the newest, and they have to resolve that first.
     await node.command("CLUSTER", "SET-CONFIG-EPOCH", index + 1);
     if (index >= MASTERS) continue;
     const [from, to] = [index, index + 1].map((place) => Math.floor((place * SLOTS) / MASTERS)) as [number, number];
-    // ADDSLOTSRANGE needs Redis 7.
+    // Uses ADDSLOTS because ADDSLOTSRANGE needs Redis 7.
     await node.command("CLUSTER", "ADDSLOTS", ...Array.from({ length: to - from }, (_, at) => from + at));
   }
   for (const node of others) await first.command("CLUSTER", "MEET", "127.0.0.1", node.port);
   for (const [index, node] of nodes.slice(MASTERS).entries()) {
     const { id } = nodes[index] as Node;
-    // Refused until it has heard of its master.
+    // Refused until the node knows its master.
     await until("a replica follows", async () => {
       return (await node.command("CLUSTER", "REPLICATE", id).catch(() => "not yet")) === "OK";
     });
@@ -109,7 +109,7 @@ class Joined implements ReplicaControls {
   readonly #nodes: readonly Node[];
   readonly #lines: Sides;
   readonly #elections: Elections;
-  /** The master of the slots that the first node began with. */
+  /** The current master of the first node's initial slots. */
   #present: Node;
 
   constructor(nodes: readonly Node[], lines: Sides, nodeTimeoutMs: number) {
@@ -179,9 +179,9 @@ class Joined implements ReplicaControls {
     const old = this.#present;
     const [next] = (await this.replicas()) as Node[];
     if (next === undefined) throw new Error(`${old.name} has no replica`);
-    // Alone it has not all slots, and is to serve those that it has.
+    // During the split it does not see all slots, but must serve its own.
     await old.command("CONFIG", "SET", "cluster-require-full-coverage", "no");
-    // For a minute neither side listens to the other.
+    // Makes the two sides ignore each other for a minute.
     for (const node of this.#nodes) {
       if (node === old) continue;
       await old.command("CLUSTER", "FORGET", node.id);
@@ -196,7 +196,7 @@ class Joined implements ReplicaControls {
 
   async heal(): Promise<void> {
     const old = this.#present;
-    // No node listens to it for a minute, so it comes back as a new node.
+    // The other nodes ignore it for a minute, so it rejoins as a new node.
     await old.command("FLUSHALL");
     await old.command("CLUSTER", "RESET", "HARD");
     await old.command("CONFIG", "SET", "cluster-require-full-coverage", "yes");
@@ -247,7 +247,7 @@ class Joined implements ReplicaControls {
     return found;
   }
 
-  /** What each node that runs says of itself, the newest claim first: of the others some know less. */
+  /** What each running node reports about itself, newest claim first. Nodes know less about each other. */
   async #view(): Promise<NodeLine[]> {
     const asked = this.#nodes.filter(isRunning).map(async (node) => {
       const text = await node.command("CLUSTER", "NODES").catch(() => "");

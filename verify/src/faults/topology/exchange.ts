@@ -1,49 +1,52 @@
 /**
- * What the proxy saw, for judges: when each request and its reply passed, and what was in them.
+ * What the proxy has seen, for the judges: the times and contents of each request and its reply.
  *
- * Success out of ambiguity is decided from this: a client that says that it was granted something must have been
- * given the words of it before. All instants are on the recorder's clock.
+ * It shows whether a reported success was based on a reply: a client that reports a grant must have received one
+ * before. All instants are on the recorder's clock.
  */
 
 import { createHash } from "node:crypto";
 import type { RespValue } from "./resp.js";
 
-/** One request with its reply, or one message of pub/sub, which has no request. */
+/** A request with its reply, or a pub/sub message, which has no request. */
 export interface Exchange {
   readonly sort: "request" | "message";
-  /** Rises with each connection. */
+  /** Increases with each connection. */
   readonly connection: number;
-  /** The request as scripts are named, e.g. `EVALSHA mutex/acquire 3 hf:mutex:{a} …`; of a message, its channel and text. */
+  /**
+   * The request with script names, such as `EVALSHA mutex/acquire 3 hf:mutex:{a} …`; for a message, its channel and
+   * text.
+   */
   readonly words: readonly string[];
-  /** When the whole request had arrived. For a message, when the server had sent it. */
+  /** When the whole request had arrived; for a message, when the server had sent it. */
   readonly receivedMs: number;
-  /** When it was passed on to the server; absent if it never was. The last time, of a request passed on twice. */
+  /** When it was forwarded to the server; absent if never. For a request forwarded twice, the last time. */
   forwardedMs?: number;
-  /** When the server's reply was here; absent if it never came. */
+  /** When the server's reply arrived; absent if never. */
   repliedMs?: number;
   /** When the reply or message was delivered to the client. Absent if it never was. */
   deliveredMs?: number;
-  /** Present with `repliedMs`. Of a request that was answered here, what was made up. */
+  /** Present with `repliedMs`. For a request that the proxy answered, the forged reply. */
   reply?: RespValue;
 }
 
-/** Commands that no judge asks about, and that come by the thousand. */
+/** Frequent commands that are irrelevant for judges. */
 const DULL = new Set(["PING", "HELLO", "CLIENT", "INFO", "AUTH", "SELECT", "COMMAND"]);
 
-/** Whether a judge may ask about it. */
+/** Whether the exchange is relevant for a judge. */
 export function isTelling(words: readonly string[]): boolean {
   return !DULL.has((words[0] ?? "").toUpperCase());
 }
 
 /**
- * Knows scripts by name, from the first line of their text: `-- holdfast mutex/acquire`.
+ * Names scripts by the first line of their text: `-- holdfast mutex/acquire`.
  *
- * A script without such a line is called by the first 8 digits of its hash.
+ * A script without such a line is named by the first 8 digits of its hash.
  */
 export class ScriptNames {
   readonly #byHash = new Map<string, string>();
 
-  /** The words of a request with script bodies and hashes as names; learns from SCRIPT LOAD and EVAL. */
+  /** The words of a request with script names instead of bodies and hashes; learns from SCRIPT LOAD and EVAL. */
   named(words: readonly string[]): readonly string[] {
     const [command = "", second = "", third = ""] = words;
     switch (command.toUpperCase()) {

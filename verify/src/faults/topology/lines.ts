@@ -1,21 +1,21 @@
-/** Proxies before servers that tell clients of each other: one for each, or one for each side of a split. */
+/** Proxies in front of servers that tell clients about each other: one per server, or one per side of a split. */
 
 import type { Random } from "../../simulation/random.js";
 import type { FaultProxy, Lines, ServerHandle } from "../stage.js";
 import { startProxy } from "./proxy.js";
 
-/** See the file header. */
+/** The proxies of one or both sides. */
 export interface Sides {
-  /** By the place of a client: those of odd places are on the other side, if there is one. */
+  /** The proxies for a client: odd indexes belong to the other side, if there is one. */
   linesOf(index: number): Lines;
-  /** The line of the first side to that server. @throws Error  there is none */
+  /** The proxy of the first side for that server. @throws Error  there is none */
   to(server: ServerHandle): FaultProxy;
-  /** From now on, connections of the other side to `from` lead to `to`. @throws Error  there is no other side */
+  /** Forwards new connections of the other side for `from` to `to`. @throws Error  there is no other side */
   divert(from: ServerHandle, to: ServerHandle): void;
   close(): Promise<void>;
 }
 
-/** Starts them. */
+/** Starts the proxies. */
 export async function startLines(
   servers: readonly ServerHandle[],
   { hasTwoSides = false, random }: { readonly hasTwoSides?: boolean; readonly random?: Random },
@@ -45,11 +45,11 @@ export async function startLines(
   };
 }
 
-/** A guard against servers that never agree, not a measure of how fast they should. */
+/** A timeout for servers that never agree; it does not measure speed. */
 const PATIENCE_MS = 30_000;
 const PROBE_EVERY_MS = 20;
 
-/** Asks until it is so. @throws Error  it did not become so in half a minute */
+/** Polls until the condition is true. @throws Error  it is not true within half a minute */
 export async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   const giveUpAtMs = performance.now() + PATIENCE_MS;
   while (!(await isSo())) {

@@ -1,8 +1,8 @@
 /**
- * One connection of a client through the proxy, and the one to the server behind it.
+ * One client connection through the proxy, and the connection to the server behind it.
  *
- * Replies come in the order of requests, so a list of what was asked tells what each reply is to; messages and
- * confirmations of subscriptions come out of turn, and are known by their form.
+ * Replies arrive in the order of requests, so the list of pending requests tells which request a reply belongs to.
+ * Messages and subscription confirmations arrive out of order, and are recognized by their form.
  */
 
 import { createConnection, type Socket } from "node:net";
@@ -13,23 +13,23 @@ import { monotonicMs } from "./monotonic.js";
 import { Pipe, type Weather } from "./pipe.js";
 import { type Frame, RespParser } from "./resp.js";
 
-/** What can happen to one request. */
+/** The faults of a single request. */
 export type FaultSort = "loseRequest" | "loseReply" | "duplicate" | "late" | "answerError" | "meet";
 
 /** A fault that waits for its request. */
 export interface ArmedFault {
   readonly sort: FaultSort;
   readonly matches: Matches;
-  /** Of `duplicate`: which of the two replies is passed on. */
+  /** For `duplicate`: which of the two replies is forwarded. */
   readonly answer?: "first" | "second";
-  /** Of `late`. */
+  /** For `late`. */
   readonly delayMs?: number;
-  /** Of `answerError`. */
+  /** For `answerError`. */
   readonly text?: string;
   strike(): void;
 }
 
-/** How often each thing happened. */
+/** How many times each event has happened. */
 export type Counts = Record<
   | "connections"
   | "requests"
@@ -49,9 +49,9 @@ export type Counts = Record<
   number
 >;
 
-/** What the connections of one proxy share. */
+/** State shared by the connections of a proxy. */
 export interface Shared {
-  /** Where connections that come now go. */
+  /** The target of new connections. */
   targetPort: number;
   readonly counts: Counts;
   readonly faults: Set<ArmedFault>;
@@ -62,22 +62,22 @@ export interface Shared {
   readonly random: Random;
   dropShare: number;
   note(exchange: Exchange): void;
-  /** Delivers a request on a connection of its own. */
+  /** Delivers a request on a new connection. */
   deliverLate(bytes: Buffer, exchange: Exchange, fault: ArmedFault): void;
 }
 
-/** A request on its way to the server. */
+/** A request in transit to the server. */
 interface Sent {
   readonly frame: Frame;
   readonly exchange: Exchange;
   readonly fault: ArmedFault | undefined;
 }
 
-/** What the next reply of the server is to, and what becomes of it. */
+/** The request for the server's next reply, and what to do with the reply. */
 interface Awaited {
   readonly exchange: Exchange;
   readonly fate: "deliver" | "swallow" | "cut";
-  /** Of a request that never went to the server. */
+  /** For a request that is not forwarded: the forged reply. */
   readonly canned?: string;
   readonly strike?: () => void;
 }
@@ -85,7 +85,7 @@ interface Awaited {
 const SUBSCRIBES = /^[ps]?(?:un)?subscribe$/i;
 const OUT_OF_TURN = /^[ps]?(?:message|(?:un)?subscribe)$/;
 
-/** See the file header. */
+/** One proxied connection. */
 export class Link {
   readonly #number: number;
   readonly #client: Socket;
@@ -128,14 +128,15 @@ export class Link {
     this.#server.on("close", () => this.#isSilent || this.#replies.whenEmpty(() => this.#end()));
   }
 
-  /** Whether it has asked for a subscription. */
+  /** Whether it has requested a subscription. */
   get isSubscriber(): boolean {
     return this.#isSubscriber;
   }
 
   /**
-   * Loses everything from now on, in both directions, also the news that one side is gone: each side goes on to see the other
-   * as connected, until `cut`. With `closesServerSide` the server sees the connection end, and the client still does not.
+   * Drops everything from now on, in both directions, including the end of the other side: each side considers the
+   * other connected until `cut`. With `closesServerSide`, the server sees the connection end, but the client does
+   * not.
    */
   silence(closesServerSide: boolean): void {
     if (this.#isOver) return;
@@ -145,13 +146,13 @@ export class Link {
     if (closesServerSide) this.#server.destroy();
   }
 
-  /** Goes on after a stall. */
+  /** Continues after a stall. */
   drain(): void {
     this.#requests.drain();
     this.#replies.drain();
   }
 
-  /** Ends both connections; what was on its way is gone. */
+  /** Closes both connections; data in transit is lost. */
   cut(): void {
     if (this.#isOver) return;
     this.#shared.counts.cuts += 1;
@@ -164,7 +165,7 @@ export class Link {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#shared.links.delete(this);
-    // What was written is still sent.
+    // Pending writes are still sent.
     this.#client.destroySoon();
     this.#server.destroySoon();
   }
@@ -215,7 +216,7 @@ export class Link {
       this.#server.write(frame.bytes);
       fault.strike();
     }
-    // Subscriptions are confirmed out of turn, once for each channel.
+    // Subscriptions are confirmed out of order, once for each channel.
     if (SUBSCRIBES.test(exchange.words[0] ?? "")) this.#isSubscriber = true;
     else if (fault?.sort === "loseReply") this.#await({ exchange, fate: "cut", strike: fault.strike });
     else this.#await({ exchange, fate: fault?.answer === "first" ? "swallow" : "deliver" });
@@ -229,7 +230,7 @@ export class Link {
     if (awaited.canned !== undefined) this.#flushCanned();
   }
 
-  /** An answer of our own has its turn when everything before it was answered. */
+  /** Sends forged replies when all earlier requests have been answered. */
   #flushCanned(): void {
     for (let [next] = this.#awaited; next?.canned !== undefined; [next] = this.#awaited) {
       this.#awaited.shift();

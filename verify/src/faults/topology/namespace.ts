@@ -1,8 +1,8 @@
 /**
- * A network namespace for a client, with a pair of virtual Ethernet devices as its only line to here.
+ * A network namespace for a client, connected only by a pair of virtual Ethernet devices.
  *
- * In there the server is reached at the same loopback port as outside: a relay listens on it, and goes on over the
- * pair to a relay out here. So a client need not know where it runs, and what goes down is a real link. Needs root.
+ * Inside, the server has the same loopback port as outside: a relay listens on it and connects through the pair to a
+ * relay outside. So a client need not know where it runs, and the link that goes down is a real one. Needs root.
  */
 
 import { execFile, fork } from "node:child_process";
@@ -16,15 +16,15 @@ import { promisify } from "node:util";
 import type { Place } from "../stage.js";
 import { startRelay } from "./relay.js";
 
-// The built program also when this file is run from its source, as in tests: node runs no TypeScript.
+// Always the built program, also when this file runs from source in tests, because Node does not run this TypeScript.
 const RELAY: string = fileURLToPath(new URL("../../../dist/faults/programs/relay.js", import.meta.url));
 
 let made = 0;
 
-/** Names and addresses that no other run on this machine has, as long as process ids are not used twice at once. */
+/** Names and addresses that no other run on this machine uses, because they are derived from the process id. */
 interface Names {
   readonly space: string;
-  /** The end of the pair that stays here. */
+  /** The outer end of the pair. */
   readonly outer: string;
   readonly inner: string;
   readonly outerAddress: string;
@@ -34,7 +34,7 @@ interface Names {
 function newNames(): Names {
   made += 1;
   const id = `${process.pid.toString(36)}${made.toString(36)}`;
-  // A network with four addresses, two of which devices can use.
+  // A network with four addresses, of which devices can use two.
   const block = ((process.pid * 31 + made) % 16_384) * 4;
   const network = `10.213.${block >> 8}`;
   return {
@@ -66,7 +66,7 @@ async function makePair({ space, outer, inner, outerAddress, innerAddress }: Nam
   }
 }
 
-/** Why this machine cannot make such a place; undefined if it can. */
+/** Why this machine cannot create a namespace; undefined if it can. */
 export async function whyNoNamespace(): Promise<string | undefined> {
   const names = newNames();
   try {
@@ -78,7 +78,10 @@ export async function whyNoNamespace(): Promise<string | undefined> {
   }
 }
 
-/** Makes a place from which the server behind `port` can be reached, for the client of place 0. @throws Error  no root */
+/**
+ * Creates a namespace for the client with index 0, from which the server behind `port` can be reached. @throws Error
+ * no root
+ */
 export async function makeNamespace(port: number): Promise<Place> {
   const names = newNames();
   const { space, outer, inner, outerAddress } = names;
@@ -101,7 +104,7 @@ export async function makeNamespace(port: number): Promise<Place> {
   return {
     execPath: (index) => (index === 0 ? wrapper : undefined),
     async cutOff() {
-      // Inside the namespace, because it has only one way out. Outside, the packets would take another route.
+      // Inside the namespace, because it has only this way out. Outside, packets would take another route.
       await ip("-n", space, "link", "set", inner, "down");
       return await state();
     },

@@ -1,13 +1,13 @@
-/** One direction of one connection: passes things on in order, at once, later, or not before it is let. */
+/** One direction of a connection: forwards items in order, immediately, delayed, or not until allowed. */
 
-/** What holds for a direction of all connections of a proxy. */
+/** The conditions of one direction, for all connections of a proxy. */
 export interface Weather {
   isStalled: boolean;
-  /** Time that the next thing is on its way, in ms; absent for none. */
+  /** Draws the delay of the next item, in ms; absent for none. */
   drawMs: (() => number) | undefined;
 }
 
-/** See the file header. What is put in is given to `pass` once, never sooner than what was put in before. */
+/** Passes each item to `pass` once, in order. */
 export class Pipe<Item> {
   readonly #weather: Weather;
   readonly #pass: (item: Item) => void;
@@ -33,7 +33,7 @@ export class Pipe<Item> {
     this.drain();
   }
 
-  /** Passes on what is due. To be called when a stall ends. */
+  /** Forwards everything that is due. Call it when a stall ends. */
   drain(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -54,13 +54,13 @@ export class Pipe<Item> {
     }
   }
 
-  /** Calls once nothing is left on its way. */
+  /** Calls `then` when nothing is in transit. */
   whenEmpty(then: () => void): void {
     this.#onEmpty = then;
     this.drain();
   }
 
-  /** Forgets what is on its way. */
+  /** Drops everything in transit. */
   clear(): void {
     clearTimeout(this.#timer);
     this.#waiting.length = 0;

@@ -1,7 +1,7 @@
 /**
- * What a power loss leaves of an append-only file: the part that was synced.
+ * Reduces an append-only file to the part that was synced, as a power loss does.
  *
- * Killing the server does not do it, because what it has written stays with the kernel and reaches the disk later.
+ * Killing the server is not enough, because the kernel keeps its writes and saves them later.
  */
 
 import { readdir, stat, truncate } from "node:fs/promises";
@@ -9,10 +9,10 @@ import { join } from "node:path";
 import type { PowerLoss } from "../stage.js";
 import type { SyncLog } from "./shims.js";
 
-/** Where redis-server 7 keeps the parts of its append-only file; before, it is one file. */
+/** The folder of the append-only files since redis-server 7; before, there is one file. */
 const FOLDER = "appendonlydir";
 
-/** Cuts the append-only files of a server that is dead. @throws Error  it has none */
+/** Truncates the append-only files of a dead server. @throws Error  it has none */
 export async function cutToSynced(directory: string, synced: SyncLog): Promise<PowerLoss> {
   const folder = join(directory, FOLDER);
   const parts = (await readdir(folder)).filter((name) => name.endsWith(".incr.aof"));

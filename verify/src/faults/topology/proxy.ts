@@ -1,8 +1,8 @@
 /**
- * The line between clients and one server: a TCP proxy in this process that makes one chosen thing go wrong.
+ * The connection between clients and one server: a TCP proxy in this process that injects single faults.
  *
- * It knows where a command and a reply begin and end, so it can lose the reply to one command and nothing else.
- * Each fault resolves when it has struck, and `counts` says how often: a run whose fault did not happen shows nothing.
+ * It parses commands and replies, so it can lose the reply to one command and nothing else. Each fault resolves when
+ * it has struck, and `counts` has the number of times, because a run whose fault did not happen shows nothing.
  */
 
 import { once } from "node:events";
@@ -15,18 +15,18 @@ import { type ArmedFault, type Counts, Link, type Shared } from "./link.js";
 import { monotonicMs } from "./monotonic.js";
 import { RespParser } from "./resp.js";
 
-/** How a proxy is started. */
+/** The options of a proxy. */
 export interface ProxyOptions {
   readonly targetPort: number;
-  /** Which messages are dropped is drawn from it. */
+  /** Decides which messages are dropped. */
   readonly random?: Random;
-  /** Gets each exchange as soon as its request is here, and sees it filled in later. Keeps what it wants. */
+  /** Called with each exchange when its request arrives; the exchange is completed later. */
   readonly onExchange?: (exchange: Exchange) => void;
-  /** Address to listen on; for clients in another network namespace. */
+  /** The address to listen on; for clients in another network namespace. */
   readonly host?: string;
 }
 
-/** Starts a proxy on a free port of the loopback interface, unless told otherwise. */
+/** Starts a proxy on a free port of the loopback interface by default. */
 export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
   const { random = new Random(1), onExchange = () => {}, host = "127.0.0.1" } = options;
   const counts: Counts = {
@@ -143,7 +143,7 @@ export async function startProxy(options: ProxyOptions): Promise<FaultProxy> {
   };
 }
 
-/** Sends a request on a connection of its own. Whether the server answered it. */
+/** Sends a request on a new connection. @returns whether the server replied */
 function deliver(port: number, bytes: Buffer, exchange: Exchange): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = createConnection({ port, host: "127.0.0.1" });

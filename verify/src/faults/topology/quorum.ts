@@ -1,11 +1,11 @@
-/** Servers that know nothing of each other, each behind a proxy of its own: the columns Q3 and Q5. */
+/** Columns Q3 and Q5: independent servers, each behind its own proxy. */
 
 import type { FaultProxy, Topology } from "../stage.js";
 import { startProxy } from "./proxy.js";
 import { type OwnServer, startServer } from "./server.js";
 import type { TopologyOptions } from "./topology.js";
 
-/** Starts so many of them. @throws Error  one did not come up; none is left running */
+/** Starts that many servers. @throws Error  one did not start; then none is left running */
 export async function startQuorum(count: number, options: TopologyOptions): Promise<Topology> {
   const { durability, serverArguments = [], needsClockShim = false, needsSyncShim = false, random } = options;
   const servers: OwnServer[] = [];

@@ -1,15 +1,15 @@
-/** Passes bytes on between an address and another, and knows nothing of them. */
+/** Relays bytes between two addresses without parsing them. */
 
 import { once } from "node:events";
 import { createConnection, createServer, type Server, type Socket } from "node:net";
 
-/** Where a relay listens, or goes on to. */
+/** The address on which a relay listens, or to which it connects. */
 export interface Address {
   readonly host: string;
   readonly port: number;
 }
 
-/** Begins to listen. Ends with `close` of the server and the ends of its connections. */
+/** Starts to listen. Ends when the server is closed and the connections end. */
 export async function startRelay(from: Address, to: Address): Promise<Server> {
   const server = createServer((near) => join(near, createConnection({ ...to })));
   server.listen(from.port, from.host);

@@ -1,25 +1,25 @@
 /**
- * The Redis protocol, RESP2 and RESP3, as far as a proxy and a single command need it.
+ * The parts of the Redis protocol (RESP2 and RESP3) that a proxy and single commands need.
  *
- * A value keeps the bytes that it came in, so that a proxy passes on what it got and not what it understood.
+ * A value keeps its original bytes, so that a proxy forwards exactly what it received.
  */
 
-/** A value of the Redis protocol. Aggregates of all sorts are arrays here. */
+/** A value of the Redis protocol. All aggregate types are arrays here. */
 export type RespValue = string | number | null | Error | RespValue[];
 
-/** One whole value, and the bytes it came in. */
+/** A complete value with its bytes. */
 export interface Frame {
   readonly value: RespValue;
   readonly bytes: Buffer;
-  /** The value's first byte, e.g. `>` for a push of RESP3. */
+  /** The first byte of the value, such as `>` for a RESP3 push. */
   readonly type: string;
 }
 
-/** Cuts a stream of bytes into whole values. The bytes of a value are read again until it is whole. */
+/** Splits a byte stream into complete values. Incomplete values are parsed again with each new chunk. */
 export class RespParser {
   #rest: Buffer = Buffer.alloc(0);
 
-  /** The values that are whole with these bytes. @throws Error  it is another protocol */
+  /** The values that these bytes complete. @throws Error  invalid protocol */
   push(bytes: Buffer): Frame[] {
     this.#rest = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
     const frames: Frame[] = [];
@@ -40,7 +40,7 @@ export class RespParser {
   }
 }
 
-/** A command as clients send it. */
+/** Encodes a command. */
 export function encodeCommand(words: readonly (string | number)[]): string {
   return `*${words.length}\r\n${words.map((word) => `$${Buffer.byteLength(`${word}`)}\r\n${word}\r\n`).join("")}`;
 }

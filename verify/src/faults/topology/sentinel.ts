@@ -1,6 +1,6 @@
 /**
- * A master, two replicas and three sentinels: the column T. Sentinels connect to the servers, and clients to proxies in
- * front of them.
+ * Column T: a master, two replicas and three sentinels. Sentinels connect to the servers directly, clients through
+ * proxies.
  */
 
 import type { ReplicaControls, ServerHandle, Topology } from "../stage.js";
@@ -12,14 +12,14 @@ import type { TopologyOptions } from "./topology.js";
 const NAME = "holdfast";
 const REPLICAS = 2;
 const SENTINELS = 3;
-/** So many of them must agree. */
+/** The number of sentinels that must agree. */
 const QUORUM = 2;
 /** Longer than any run, so that a failover happens only by command. */
 const NEVER_MS = 600_000;
-/** How long a failover may take before another is begun. */
+/** How long a failover may take before another one may begin. */
 const FAILOVER_TIMEOUT_MS = 3_000;
 
-/** Starts them all. @throws Error  one did not come up; none is left running */
+/** Starts all servers. @throws Error  one did not start; then none is left running */
 export async function startSentinel(options: TopologyOptions): Promise<Topology> {
   const { durability, serverArguments = [], needsClockShim = false, needsSyncShim = false } = options;
   const started: OwnServer[] = [];
@@ -41,7 +41,7 @@ export async function startSentinel(options: TopologyOptions): Promise<Topology>
         name: `server ${index}`,
         durability,
         args: flags,
-        // A sentinel has a server write down whom it follows, so that it knows after a restart.
+        // Needs a configuration file, in which sentinels make a server store its master for a restart.
         configFile: "",
         hasClockShim: needsClockShim,
         hasSyncShim: needsSyncShim,
@@ -168,7 +168,7 @@ class Watched implements ReplicaControls {
   async split(): Promise<ServerHandle> {
     const [old, next] = [this.#present, this.servers.find((server) => server !== this.#present)];
     if (next === undefined) throw new Error("there is no replica");
-    // The sentinels put it right, but not before they have looked at it for eight seconds.
+    // The sentinels would correct it, but only after eight seconds.
     await next.command("REPLICAOF", "NO", "ONE");
     this.#lines.divert(old, next);
     return next;
@@ -208,7 +208,7 @@ class Watched implements ReplicaControls {
     });
   }
 
-  /** Tells the sentinels to make another the master, whether it is down or not. */
+  /** Makes the sentinels elect another master, whether or not the current one is down. */
   async #begin(): Promise<void> {
     await until("a failover begins", async () => {
       const answer = await this.sentinels[0]?.command("SENTINEL", "FAILOVER", NAME).catch(() => undefined);
@@ -233,12 +233,12 @@ class Watched implements ReplicaControls {
   }
 }
 
-/** A field of a flat list of names and values. */
+/** Reads a field from a flat list of names and values. */
 function field(list: unknown, name: string): string {
   return Array.isArray(list) ? String(list[list.indexOf(name) + 1]) : "";
 }
 
-/** Whether its process is there. */
+/** Whether its process exists. */
 export function isRunning({ pid }: Pick<ServerHandle, "pid">): boolean {
   try {
     return pid > 0 && process.kill(pid, 0);

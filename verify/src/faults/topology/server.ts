@@ -1,8 +1,8 @@
 /**
- * A redis-server of one's own: on a free loopback port, in a directory of its own, ended by its id.
+ * A redis-server on a free loopback port in its own directory, stopped by its process id.
  *
- * The binary comes from PATH, or from HOLDFAST_REDIS_SERVER. A server keeps its port and its directory over
- * every kill and restart; what it finds there is the caller's business, and that is what most server faults are about.
+ * The binary comes from PATH, or from HOLDFAST_REDIS_SERVER. A server keeps its port and directory over kills and
+ * restarts. The caller decides about the files in it, on which most server faults act.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -20,22 +20,22 @@ import { BentClock, SyncLog, shim } from "./shims.js";
 const BINARY: string = process.env.HOLDFAST_REDIS_SERVER ?? "redis-server";
 const CONFIG_FILE = "redis.conf";
 const START_TRIES = 5;
-/** A guard against a server that never comes up, not a measure of how fast it should. */
+/** A timeout for a server that never starts; it does not measure speed. */
 const START_TIMEOUT_MS = 20_000;
 const PROBE_EVERY_MS = 5;
 
-/** What is kept on disk: nothing; what was synced each second; everything that was answered. */
+/** What the disk keeps: nothing (1n), what was synced each second (1e), or everything with a reply (1a). */
 export type Durability = "1n" | "1e" | "1a";
 
-/** How a server is started. */
+/** The options of a server. */
 export interface ServerOptions {
   readonly name?: string;
   readonly durability: Durability;
-  /** More arguments of redis-server, after ours, so that they win. */
+  /** Additional arguments of redis-server, after the default ones, so that they take precedence. */
   readonly args?: readonly string[];
-  /** Text of a configuration file that the server owns from then on: what a sentinel remembers stands there. */
+  /** The text of a configuration file that the server then rewrites, as sentinels do. */
   readonly configFile?: string;
-  /** The port has to be lower than this, because the server opens another one at a distance. */
+  /** An upper limit for the port, for servers that open a second port above it. */
   readonly belowPort?: number;
   /** Whether its wall clock can be stepped. */
   readonly hasClockShim?: boolean;
@@ -43,7 +43,7 @@ export interface ServerOptions {
   readonly hasSyncShim?: boolean;
 }
 
-/** A server, and what only its owner may do with it. */
+/** A server, with the functions that only its owner may use. */
 export interface OwnServer extends ServerHandle {
   command(...words: (string | number)[]): Promise<RespValue>;
   /** Ends the server and removes its directory. A second call does nothing. */
@@ -62,7 +62,7 @@ const ARGUMENTS: Readonly<Record<Durability, readonly string[]>> = {
 };
 
 /**
- * Starts a server and waits until it answers.
+ * Starts a server and waits until it replies.
  *
  * @throws Error  there is no binary, no compiler for a shim, or the server ended; the message says which
  */
@@ -150,7 +150,7 @@ class Server implements OwnServer {
 
   async shutdown(): Promise<void> {
     await this.#end(() => {
-      // It ends without an answer.
+      // SHUTDOWN sends no reply.
       this.command("SHUTDOWN").catch(() => {});
     });
   }
@@ -211,7 +211,7 @@ class Server implements OwnServer {
     const death = watch(child);
     const giveUpAtMs = performance.now() + START_TIMEOUT_MS;
     while (death.cause() === undefined && performance.now() < giveUpAtMs) {
-      // A restarted server may still be reading its file, and says so. On a port that was taken it is another's answer.
+      // A restarted server may still be loading its file. If the port was taken, another server replies.
       const info = await ask(this.#port, ["INFO", "server"]).catch(() => "");
       const isReady = String(info).includes(`process_id:${child.pid}\r`);
       if (isReady && (await ask(this.#port, ["PING"]).catch(() => "")) === "PONG") return child;
@@ -222,7 +222,7 @@ class Server implements OwnServer {
   }
 }
 
-/** Why the process ended, as soon as it has. */
+/** Records why the process ended. */
 function watch(child: ChildProcess): { cause(): Error | undefined } {
   running.add(child);
   let output = "";

@@ -1,8 +1,8 @@
 /**
- * Libraries that are preloaded into a server: one bends its wall clock, one writes down what it has synced.
+ * Libraries that are preloaded into a server: one changes its wall clock, one records what it has synced.
  *
- * They are compiled when they are needed, by the C compiler of the machine. Without one the faults that need them
- * are unavailable, and say so.
+ * They are compiled on demand with the machine's C compiler. Without one, the faults that need them are reported as
+ * unavailable.
  */
 
 import { execFile } from "node:child_process";
@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-/** What can be preloaded. */
+/** The available libraries. */
 export type ShimName = "clock-shim" | "sync-shim";
 
 const COMPILERS = ["cc", "gcc", "clang"];
@@ -23,9 +23,9 @@ process.on("exit", () => {
 });
 
 /**
- * Path of the compiled library. It is compiled once per process, and deleted when the process ends.
+ * The path of the compiled library. It is compiled once per process, and deleted when the process ends.
  *
- * @throws Error  there is no C compiler, or the source does not compile; the message says which
+ * @throws Error  there is no C compiler, or compilation fails; the message says which
  */
 export function shim(name: ShimName): Promise<string> {
   let path = built.get(name);
@@ -37,7 +37,7 @@ export function shim(name: ShimName): Promise<string> {
 }
 
 async function compile(name: ShimName): Promise<string> {
-  // The same from `src` and from `dist`, where there is no C.
+  // This path works from `src` and from `dist`, which contains no C files.
   const source = fileURLToPath(new URL(`../../../src/faults/topology/${name}.c`, import.meta.url));
   directory ??= mkdtempSync(join(tmpdir(), "holdfast-shims-"));
   const target = join(directory, `${name}.so`);
@@ -52,7 +52,7 @@ async function compile(name: ShimName): Promise<string> {
   throw new Error(`there is no C compiler (${COMPILERS.join(", ")}), so ${name} cannot be built`);
 }
 
-/** The wall clock of one server, in a file that it has mapped. */
+/** The wall clock of one server, controlled through a file that the server has mapped. */
 export class BentClock {
   readonly #file: number;
   readonly path: string;
@@ -64,16 +64,16 @@ export class BentClock {
     this.#file = openSync(path, "r+");
   }
 
-  /** Off by so much from now on, and running. */
+  /** Sets its offset, and lets it run. */
   step(offsetMs: number): void {
     this.#offsetUs = BigInt(Math.round(offsetMs * 1_000));
     this.#write(0, this.#offsetUs);
     this.#write(8, 0n);
   }
 
-  /** Stands still at what it shows now. */
+  /** Stops it at the current time. */
   freeze(): void {
-    // One ms on, since Date.now() cuts off, and a clock that stands still has not gone back.
+    // Adds 1 ms because Date.now() truncates, and a clock that stops must not go back.
     this.#write(8, BigInt(Date.now() + 1) * 1_000n + this.#offsetUs);
   }
 
@@ -90,7 +90,7 @@ export class BentClock {
 
 const PLACES = 64;
 
-/** How much of each file one server has synced, in a file that it has mapped. */
+/** How much of each file a server has synced, in a file that the server has mapped. */
 export class SyncLog {
   readonly #file: number;
   readonly path: string;
@@ -101,14 +101,14 @@ export class SyncLog {
     this.#file = openSync(path, "r+");
   }
 
-  /** Every sync takes so much longer from now on, so that a kill is likely to meet the server before it. */
+  /** Makes every sync take this much longer, so that a kill is likely to hit the server before it. */
   slowDown(ms: number): void {
     const bytes = Buffer.alloc(8);
     bytes.writeBigUInt64LE(BigInt(Math.round(ms * 1_000)));
     writeSync(this.#file, bytes, 0, 8, 0);
   }
 
-  /** Length of the file at its last sync; undefined if it never was synced. */
+  /** The length of the file at its last sync; undefined if it was never synced. */
   syncedLength(inode: number): number | undefined {
     const bytes = Buffer.alloc(PLACES * 16);
     readSync(this.#file, bytes, 0, bytes.length, 8);

@@ -1,4 +1,4 @@
-/** Which slot of a cluster a lock of that name lives in: CRC16 (XMODEM) of the name, which its keys have as their hash tag. */
+/** The cluster slot of a lock name: CRC16 (XMODEM) of the name, which is the hash tag of its keys. */
 
 const SLOTS = 16_384;
 const POLYNOMIAL = 0x1021;

@@ -1,4 +1,4 @@
-/** Servers, and the lines by which clients reach them, for one run of one cell. */
+/** Servers with the connections by which clients reach them, for one run of a cell. */
 
 import type { Random } from "../../simulation/random.js";
 import type { FaultProxy, Topology } from "../stage.js";
@@ -6,22 +6,22 @@ import type { Exchange } from "./exchange.js";
 import { startProxy } from "./proxy.js";
 import { type Durability, type OwnServer, startServer } from "./server.js";
 
-/** What the servers of any topology are to be. */
+/** The options of every topology. */
 export interface TopologyOptions {
   readonly durability: Durability;
-  /** More arguments of redis-server. */
+  /** Additional arguments of redis-server. */
   readonly serverArguments?: readonly string[];
   readonly needsClockShim?: boolean;
   readonly needsSyncShim?: boolean;
-  /** Which messages a proxy drops is drawn from it. */
+  /** Decides which messages a proxy drops. */
   readonly random?: Random;
-  /** After how long the others take a silent master for dead, in ms. */
+  /** After how long the others consider a silent master dead, in ms. */
   readonly failsOverAfterMs?: number;
-  /** Whether clients of odd places have lines of their own, which can lead past those of the others. */
+  /** Whether clients with odd indexes have separate proxies, which can lead to other servers. */
   readonly hasTwoSides?: boolean;
 }
 
-/** What a topology of one server is to be. */
+/** The options of a topology with one server. */
 export interface SingleOptions extends TopologyOptions {
   readonly onExchange?: (exchange: Exchange) => void;
 }
@@ -32,7 +32,7 @@ export interface SingleTopology extends Topology {
   readonly hasSyncShim: boolean;
 }
 
-/** Starts one server, and a proxy before it. @throws Error  see `startServer` */
+/** Starts a server with a proxy in front of it. @throws Error  see `startServer` */
 export async function startSingle(options: SingleOptions): Promise<SingleTopology> {
   const { durability, serverArguments = [], needsClockShim = false, needsSyncShim = false } = options;
   const server = await startServer({

@@ -1,6 +1,6 @@
 /**
- * L2 of a barrier: once a generation has passed or broken on the server, all of its parties are told, and not only at their
- * next question; and, where nothing goes wrong, what broke has a cause.
+ * L2 of a barrier: when a generation has passed or broken on the server, all of its parties are notified, without
+ * waiting for their next poll. Without faults, a break must have a cause.
  */
 import type { Call } from "../network.js";
 import { membersOf } from "../observer.js";
@@ -9,26 +9,26 @@ import type { World } from "../world.js";
 import type { Arrival } from "./barrier-model.js";
 import { toldByMs } from "./told.js";
 
-/** Codes of the script: the lease of an arrival ended; somebody began anew. */
+/** Result codes of the script: the lease of an arrival ended; the barrier was reset. */
 const LEASE_ENDED = 1;
 const RESET = 5;
 
-/** An arrival, and in which process. */
+/** An arrival, with its process. */
 export type OwnArrival = Arrival & { readonly process: SimulatedProcess };
 
 /** How a generation ended on the server. */
 interface Decision {
   readonly atMs: number;
-  /** Undefined if it passed; else the code of the reason. */
+  /** Undefined if it passed; otherwise the code of the reason. */
   readonly why: number | undefined;
 }
 
-/** The decisions of the server about one barrier, by generation. */
+/** The server's decisions about one barrier, by generation. */
 export class BarrierDecisions {
   readonly #decisions = new Map<number, Decision>();
   #resetCount = 0;
 
-  /** A script about it has run. */
+  /** Records a script about the barrier. */
   ran({ recorder, nowMs }: World, { script, keys: [key] }: Call): void {
     const observer = recorder.witness?.observer;
     if (observer === undefined) throw new Error("nobody observes the server");
@@ -43,7 +43,7 @@ export class BarrierDecisions {
       this.#decisions.set(generation, { atMs: nowMs, why: undefined });
   }
 
-  /** @returns what is wrong with when its parties heard of it, in words; and how many arrivals were judged */
+  /** @returns descriptions of late notifications, and how many arrivals were judged */
   heard(world: World, arrivals: readonly OwnArrival[]): { readonly wrong: readonly string[]; readonly told: number } {
     const wrong: string[] = [];
     let told = 0;
@@ -58,7 +58,7 @@ export class BarrierDecisions {
     return { wrong, told };
   }
 
-  /** @returns which generations broke without a cause, in words; where nothing goes wrong */
+  /** @returns descriptions of generations that broke without a cause, for runs without faults */
   causeless(arrivals: readonly Arrival[]): readonly string[] {
     const wrong: string[] = [];
     const leavers = arrivals.filter(({ end }) => end.what === "unknown").length;

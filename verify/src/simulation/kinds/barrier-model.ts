@@ -1,10 +1,10 @@
 /**
- * S1 of a barrier: whether what its callers were told has an order that a barrier asked one at a time allows.
+ * S1 of a barrier: whether the results of its callers have an order that a sequential barrier allows.
  *
- * Nothing of it answers alone, so there is no step to try out: an arrival answers when others have arrived. But a
- * generation passes at one instant, at which all of its parties are there, and the generations pass in the order of their
- * numbers. Such instants exist exactly if each fits between the last call and the first return of its parties, one
- * after the other; the search for an order comes down to taking each as early as it can be.
+ * An arrival returns only when others have arrived, so there are no single steps to try. But each generation passes
+ * at one instant at which all of its parties are present, and generations pass in the order of their numbers. Such
+ * instants exist if and only if they can be chosen in that order, each between the last call and the first return of
+ * its parties. So it is enough to choose each as early as possible.
  */
 
 /** One call of `arrive`. */
@@ -15,7 +15,7 @@ export interface Arrival {
   end:
     | { readonly what: "passed"; readonly generation: number; readonly index: number }
     | { readonly what: "broke"; readonly generation: number }
-    /** It gave up before both, or this is unknown: it may still have been counted. */
+    /** It gave up first, or this is unknown; it may still have been counted. */
     | { readonly what: "unknown" };
 }
 
@@ -26,7 +26,7 @@ interface Generation {
   broke: boolean;
 }
 
-/** @returns what no barrier for so many parties can have answered, in words; and how many generations passed */
+/** @returns descriptions of impossible results, and how many generations passed */
 export function judgeBarrier(
   arrivals: readonly Arrival[],
   parties: number,
@@ -42,7 +42,7 @@ export function judgeBarrier(
     if (broke) wrong.push(`${name} broke, and let ${passed.length} pass`);
     const lastCallMs = Math.max(...passed.map(({ callMs }) => callMs));
     const firstReturnMs = Math.min(...passed.map(({ returnMs }) => returnMs));
-    // Parties without an outcome had at least called.
+    // Parties without an outcome must at least have called.
     const silent = arrivals
       .filter(({ end, callMs }) => end.what === "unknown" && callMs <= firstReturnMs)
       .map(({ callMs }) => callMs)
@@ -62,7 +62,7 @@ export function judgeBarrier(
   return { wrong, passed: generations.filter(({ passed }) => passed.length > 0).length };
 }
 
-/** In the order of their numbers. */
+/** The generations, by number. */
 function generationsOf(arrivals: readonly Arrival[]): Generation[] {
   const found = new Map<number, Generation>();
   for (const arrival of arrivals) {

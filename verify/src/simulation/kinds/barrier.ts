@@ -7,7 +7,7 @@ import type { World } from "../world.js";
 import { BarrierDecisions, type OwnArrival } from "./barrier-decisions.js";
 import { judgeBarrier } from "./barrier-model.js";
 
-/** So many parties has every barrier. */
+/** The number of parties of every barrier. */
 const PARTIES = 3;
 const PATIENCE_MS = 8_000;
 
@@ -36,7 +36,7 @@ function newArrival({ world, lockName, member: { process } }: Scene): OwnArrival
   return arrival;
 }
 
-/** A barrier for three parties, which is reset now and then. */
+/** A barrier for three parties that is occasionally reset. */
 export const barrier: Kind = {
   name: "barrier",
   patienceMs: PATIENCE_MS,

@@ -10,7 +10,7 @@ import { accountOf } from "./signal-account.js";
 /** Longest wait for a signal that may never come. */
 const WAIT_MS = 6_000;
 
-/** A condition of a mutex: half of the callers wait for a signal, the others signal one or all. */
+/** A condition of a mutex: half of the callers wait for a signal, the others signal one waiter or all. */
 export const condition: Kind = {
   name: "condition",
   patienceMs: WAIT_MS,
@@ -46,12 +46,12 @@ async function waiter(scene: Scene): Promise<void> {
     scene,
     async (signal) => {
       judge.leases.over(view);
-      // It releases the mutex and asks for it again. The time of the release is not reported.
+      // It releases the mutex and requests it again. The time of the release is not reported.
       releasesOf(scene, [view]);
       try {
         return await mutex.condition("changed").wait(held.lease, { ...options, ...(signal && { signal }) });
       } catch (error) {
-        // An inbox that cannot be opened leaves the lease as it is.
+        // If the inbox cannot be opened, the lease is unchanged.
         if (held.lease.validForMs() > 0) void held.lease.release().catch(() => {});
         throw error;
       }

@@ -11,15 +11,15 @@ import type { Kind, Scene } from "../scene.js";
 import type { World } from "../world.js";
 import { toldByMs } from "./told.js";
 
-/** What the judge of a latch has to know besides what its callers were told. */
+/** What the judge of a latch must know besides the results of the callers. */
 interface Sent {
   /** Requests that have run. */
   readonly requests: Set<string>;
-  /** When a repeated request ran. */
+  /** When a resent request ran a second time. */
   readonly again: { readonly process: SimulatedProcess; readonly atMs: number }[];
-  /** Sessions that the server has let wait, and since when. */
+  /** Sessions that wait on the server, with the start of their wait. */
   readonly waiting: Map<string, number>;
-  /** When the count of a latch came to zero on the server. */
+  /** When the count of a latch reached zero on the server. */
   readonly opened: { readonly lockName: string; readonly atMs: number }[];
   readonly waits: Wait[];
 }
@@ -30,7 +30,7 @@ interface Wait {
   readonly label: string;
   readonly lockName: string;
   readonly callMs: number;
-  /** Infinity if it never returned because its process died. */
+  /** Infinity if it never returned because its process was killed. */
   returnMs: number;
 }
 
@@ -76,20 +76,21 @@ export const countDownLatch: Kind = {
       await wait(scene, latch);
       return;
     }
-    // Counting is no claim, and has no deadline of its own but that of its requests.
+    // Counting has no claim, and no deadline except that of its requests.
     await call(scene, () => (session.amount === 1 ? setCount(scene, latch) : countDown(scene, latch)), 0);
     world.judge.lastEndMs = world.nowMs;
   },
 
   finish(world) {
     const { judge } = world;
-    // A server that has forgotten does not know who waited.
+    // A server that has forgotten does not know the waiters.
     if (judge.lostAt("exclusion") < Number.POSITIVE_INFINITY) return;
     const { opened, waits, waiting } = sentOf(world);
     for (const { lockName, atMs } of opened)
       for (const wait of waits) {
         const sinceMs = waiting.get(wait.label) ?? Number.POSITIVE_INFINITY;
-        // A server that stood still runs all at one instant: who is first known to wait then may have come after.
+        // A stopped server runs all requests at one instant, so a waiter seen then may have arrived after the
+        // opening.
         if (wait.lockName !== lockName || sinceMs >= atMs || wait.returnMs < atMs) continue;
         if (wait.returnMs === Number.POSITIVE_INFINITY) continue;
         judge.decided("L2 of a latch");
@@ -102,7 +103,7 @@ export const countDownLatch: Kind = {
   },
 };
 
-/** Whether this script took the count to zero. */
+/** Whether this script decremented the count to zero. */
 function hasOpened({ recorder }: World, { keys: [key] }: Call): boolean {
   const observer = recorder.witness?.observer;
   if (observer === undefined) throw new Error("nobody observes the server");
@@ -134,7 +135,8 @@ async function countDown(scene: Scene, latch: CountDownLatch): Promise<null> {
     draft.result = left;
     return null;
   }
-  // Its first copy has counted, perhaps under a count that is gone by now; the later one tells what is left of this one.
+  // The first copy has counted, possibly for an earlier count; the later copy returns the remaining value of the
+  // current one.
   const count = recorded(scene, "count", {});
   count.callMs = draft.callMs;
   judge.recorder.ended(count, "ok");
@@ -161,7 +163,7 @@ async function wait(scene: Scene, latch: CountDownLatch): Promise<void> {
         await latch.await({ waitMs, label: `s${session.id}`, ...(signal && { signal }) });
       } catch (error) {
         const hasGivenUp = !(error instanceof StoreError) && (error instanceof LockError || signal?.aborted === true);
-        // Whose request never arrived has seen nothing of the latch.
+        // A caller whose request never arrived has learned nothing about the latch.
         if (hasGivenUp && sentOf(world).waiting.has(`s${session.id}`)) judge.recorder.ended(draft, "no", "gave-up");
         throw error;
       }

@@ -3,7 +3,7 @@ import { leaseProgram } from "../lease-program.js";
 import type { Kind } from "../scene.js";
 import { exclusive } from "./mutex.js";
 
-/** The election; leaders say something new while they lead. */
+/** The election; leaders change their value while they lead. */
 export const election: Kind = {
   name: "election",
   run(scene) {

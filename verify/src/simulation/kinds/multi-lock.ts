@@ -6,12 +6,12 @@ const FIRST = "lock 0";
 const SECOND = "lock 1";
 
 const PERMIT = "lock 2";
-/** The mutex beside it, which no other session wants, so that the second is often reached. */
+/** A second mutex that no other session wants, so that multi-locks often get as far as their second lock. */
 const BESIDE = "lock 3";
 
 /**
- * Multi-locks over two mutexes, taken in either order, among callers of one of them. In some sessions the second lock is a
- * semaphore of one permit, so that a single try takes them one after the other too.
+ * Multi-locks over two mutexes in either order, mixed with callers of single mutexes. In some sessions the second
+ * lock is a semaphore with one permit, so that a single attempt also acquires the locks one after another.
  */
 export const multiLock: Kind = {
   name: "multi-lock",

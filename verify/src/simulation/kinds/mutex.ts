@@ -2,7 +2,7 @@ import type { Lease, Lock } from "holdfast";
 import { type Leased, leaseProgram } from "../lease-program.js";
 import type { Kind } from "../scene.js";
 
-/** A lock that one holds at a time, as the program uses it. */
+/** An exclusive lock for the lease program. */
 export function exclusive<Held extends Lease>(lock: Lock<Held>, lockName: string): Leased<Held> {
   return {
     acquire: (options) => lock.acquire(options),

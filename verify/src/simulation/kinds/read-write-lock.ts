@@ -3,10 +3,10 @@ import { leaseProgram } from "../lease-program.js";
 import type { Kind } from "../scene.js";
 import { stealProgram } from "../steals.js";
 
-/** A writer takes all there is, a reader one. */
+/** The capacity of the lock: a writer takes all of it, a reader 1. */
 const ALL = 1_000;
 
-/** The read-write lock; some change sides while they hold. */
+/** The read-write lock; some callers upgrade or downgrade while they hold. */
 export const readWriteLock: Kind = {
   name: "read-write-lock",
   run(scene) {
@@ -46,7 +46,7 @@ export const readWriteLock: Kind = {
           }
         } catch (error) {
           if (!(error instanceof LockError)) throw error;
-          // An upgrade without an answer may have given a new token, which a renewal would not tell.
+          // An upgrade without a reply may have changed the token, which a renewal would not report.
           view.mayBeTaken = true;
         }
       },

@@ -4,7 +4,7 @@ import { leaseProgram } from "../lease-program.js";
 import type { Kind } from "../scene.js";
 import { exclusive } from "./mutex.js";
 
-/** The reentrant mutex; every second caller enters again while it holds, and leaves again. */
+/** The reentrant mutex; every second caller acquires it again while it holds, and releases that first. */
 export const reentrantMutex: Kind = {
   name: "reentrant-mutex",
   run(scene) {
@@ -24,7 +24,7 @@ export const reentrantMutex: Kind = {
           if (isOver) view.givenBackMs = scene.world.nowMs;
           const releasedMs = scene.world.nowMs;
           const outcome = await inner.release();
-          // One that ends before the last costs no request, and says so only while the hold goes on.
+          // Releasing an inner lease sends no request, and reports success only while the hold lasts.
           if (isOver && outcome === "released") checkHeard(scene, [view], "given back", releasedMs, "extended");
           if (view.wasFalse === false) scene.judge.leases.ask(view);
         } catch (error) {

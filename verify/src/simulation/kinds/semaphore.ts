@@ -4,10 +4,12 @@ import { leaseProgram } from "../lease-program.js";
 import { membersOf } from "../observer.js";
 import type { Kind, Scene } from "../scene.js";
 
-/** So many permits has every semaphore. */
+/** The number of permits of every semaphore. */
 export const PERMITS = 4;
 
-/** Some make it smaller for a while; never larger, so that what is judged by its size stands. */
+/**
+ * Reduces the number of permits for a while. It never grows, so that checks against the original number stay valid.
+ */
 async function resize(scene: Scene, lock: Semaphore): Promise<void> {
   const to = async (permits: number): Promise<void> => {
     await call(scene, () => lock.resize(permits).then(() => null), 0);
@@ -25,10 +27,10 @@ export const semaphore: Kind = {
     if (observer === undefined || !script.name.startsWith("permits/")) return;
     const [before, after] = [membersOf(observer.before, key), membersOf(observer.after, key)];
     const used = after.get("used") ?? 0;
-    // If there are fewer permits now, none is granted until the held ones fit.
+    // With fewer permits than are held, nothing may be granted until the held ones fit.
     if (used > (before.get("used") ?? 0) && used > (after.get("capacity") ?? 0))
       world.judge.violated("X1", `${script.name} gave permits until ${used} of ${after.get("capacity")} were held`);
-    // The call ends with an error, so it must be true.
+    // The call ends with an error, so the error must be justified.
     const wanted = Number(args[script.args.indexOf("weight")]);
     if (outcome === "heavy" && wanted <= (after.get("capacity") ?? 0))
       world.judge.violated("L2", `${script.name} refused ${wanted} of ${after.get("capacity")} permits as too many`);

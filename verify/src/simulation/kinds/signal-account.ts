@@ -1,9 +1,9 @@
 /**
- * L3 of a condition: no signal is lost that a live waiter waits for. L2: a waiter that gets the mutex again is notified.
+ * L3 of a condition: no signal for a live waiter is lost. L2: a waiter that gets the mutex again is notified.
  *
- * The server moves waiters in one step, so what it held before and after tells whom a signal reached. From then on that
- * waiter owes something for it: it returns with the mutex, or it gives up and hands the signal to the next in the same
- * way, or it dies. What it still owes when all is over was lost.
+ * The server moves waiters in one step, so its state before and after the step shows which waiter a signal reached.
+ * That waiter then owes a result: it returns with the mutex, or gives up and passes the signal on to the next waiter,
+ * or dies. If it still owes a result at the end of the run, the signal was lost.
  */
 import type { Reply } from "holdfast";
 import type { Call } from "../network.js";
@@ -11,15 +11,15 @@ import { membersOf, type Observer } from "../observer.js";
 import type { World } from "../world.js";
 import { toldByMs } from "./told.js";
 
-/** One signal that has reached a waiter. */
+/** A signal that has reached a waiter. */
 interface Debt {
   readonly lockName: string;
   readonly sinceMs: number;
-  /** When the waiter was given the mutex, of which it may not know yet. */
+  /** When the waiter was granted the mutex; it may not know yet. */
   grantedMs?: number;
 }
 
-/** What a step of the server did to those who wait for a signal. */
+/** How a step of the server changed the waiters for a signal. */
 interface Moves {
   readonly moved: readonly string[];
   readonly dropped: readonly string[];
@@ -28,14 +28,17 @@ interface Moves {
 
 const accounts = new WeakMap<World, SignalAccount>();
 
-/** See the file header. */
+/** Tracks the signals of all conditions. */
 export class SignalAccount {
   readonly #world: World;
   readonly #debts = new Map<string, Debt>();
   readonly #requests = new Set<string>();
-  /** Who waits no longer, by what a server was told. */
+  /** Waiters that have left, according to what a server was told. */
   readonly #left = new Set<string>();
-  /** Those of them of whom the present server may not have been told: what reaches them reaches nobody. */
+  /**
+   * Those of them that the current server may not know to have left. Signals that reach them are lost without a
+   * violation.
+   */
   #ghosts: ReadonlySet<string> = new Set();
 
   /** Use `accountOf`. */
@@ -43,7 +46,7 @@ export class SignalAccount {
     this.#world = world;
   }
 
-  /** The server has carried out a signal. */
+  /** Records that the server has executed a signal. */
   signalled(call: Call, lockName: string, reply: Reply): void {
     const [owner, , request, most] = call.args;
     const moves = this.#movesOf(call);
@@ -62,7 +65,7 @@ export class SignalAccount {
     this.#owe(lockName, moves);
   }
 
-  /** A script has run that may have given the mutex to a signalled waiter. */
+  /** Records a script that may have granted the mutex to a signaled waiter. */
   ran(call: Call): void {
     const {
       keys: [lock = ""],
@@ -74,8 +77,8 @@ export class SignalAccount {
   }
 
   /**
-   * A waiter whose short lease ended before it heard of its grant asks again, and queues behind the next holder. It had to
-   * ask by the same time at which it had to return; from then on it owes nothing for that grant.
+   * Handles a waiter whose short lease ended before it learned of its grant: it polls again and queues behind the
+   * next holder. It had to poll by the time at which it had to return, and then owes nothing for that grant.
    */
   #asked({ script, args }: Call, holder: unknown): void {
     if (script.name !== "condition/wait") return;
@@ -86,7 +89,7 @@ export class SignalAccount {
     delete debt.grantedMs;
   }
 
-  /** The server has let a waiter leave. */
+  /** Records that the server has removed a leaving waiter. */
   left(call: Call, lockName: string, outcome: string | undefined): void {
     const [, , leaver = "", entered] = call.args.map(String);
     this.#left.add(leaver);
@@ -101,7 +104,7 @@ export class SignalAccount {
     this.#owe(lockName, moves);
   }
 
-  /** A wait that began at `callMs` returned with the mutex. */
+  /** Records that a wait that began at `callMs` returned with the mutex. */
   returned(owner: string, callMs: number): void {
     this.#left.add(owner);
     const debt = this.#debts.get(owner);
@@ -109,13 +112,13 @@ export class SignalAccount {
     if (debt !== undefined) this.#checkTold(owner, debt, callMs);
   }
 
-  /** Another server takes over, which may know neither who waited nor whom a signal has reached. */
+  /** Handles a failover: the new server may know neither the waiters nor the signaled ones. */
   forgotten(): void {
     this.#debts.clear();
     this.#ghosts = new Set(this.#left);
   }
 
-  /** All is over. */
+  /** Checks the remaining debts at the end of the run. */
   finish(): void {
     for (const [owner, { lockName, sinceMs }] of this.#debts) {
       if (this.#memberOf(owner) === undefined) continue;
@@ -130,7 +133,7 @@ export class SignalAccount {
       if (this.#isReachable(owner)) this.#lost(`${owner} waited on ${lockName} and could be reached, and was dropped`);
   }
 
-  /** L2: whose wait ends was not given the mutex so long ago that it had to know. */
+  /** L2: a wait that ends without the mutex must not have been granted it so long ago that it had to know. */
   #checkTold(owner: string, { lockName, grantedMs }: Debt, callMs = Number.NEGATIVE_INFINITY): void {
     const world = this.#world;
     const process = this.#memberOf(owner)?.process;
@@ -175,13 +178,13 @@ export class SignalAccount {
     );
   }
 
-  /** A server that forgets may lose a signal too. */
+  /** Reports a lost signal, unless the server has lost its memory. */
   #lost(text: string): void {
     if (this.#world.judge.lostAt("exclusion") === Number.POSITIVE_INFINITY) this.#world.judge.violated("L3", text);
   }
 }
 
-/** The account of the conditions of a world. */
+/** The signal account of a world. */
 export function accountOf(world: World): SignalAccount {
   const account = accounts.get(world) ?? new SignalAccount(world);
   accounts.set(world, account);

@@ -1,4 +1,4 @@
-/** Every kind that the simulation drives. */
+/** All kinds that the simulation uses. */
 import type { Kind } from "../scene.js";
 import { barrier } from "./barrier.js";
 import { condition } from "./condition.js";
@@ -23,7 +23,7 @@ export const KINDS: readonly Kind[] = [
   barrier,
 ];
 
-/** @throws RangeError  there is no such kind */
+/** @throws RangeError  unknown kind */
 export function kindOf(name: string): Kind {
   const kind = KINDS.find((each) => each.name === name);
   if (kind === undefined)

@@ -19,7 +19,7 @@ function onStore(run: (store: Store, ...call: Parameters<Store["run"]>) => Retur
   };
 }
 
-/** Mistakes in what the session uses, and in what its locks guard. */
+/** Mistakes in the session's dependencies, and in the protected resource. */
 export const CLIENTS: readonly Mutation[] = [
   {
     name: "clocks run too slowly",

@@ -1,4 +1,4 @@
-/** A mistake on purpose, and how one is made in a script. */
+/** Deliberate mistakes, and helpers to make them in scripts. */
 import type { Script } from "holdfast";
 import type { Profile } from "../plan.js";
 import { type Change, rewritten } from "../rewriting.js";
@@ -7,26 +7,26 @@ import type { Tampering } from "../tampering.js";
 /** One mistake. */
 export interface Mutation {
   readonly name: string;
-  /** The first seed that finds it, as far as is known: a search may begin here. */
+  /** The first known seed that finds it, where the search may begin. */
   readonly seed: number;
-  /** The bug that it restates, if it is one of the table in the reference. */
+  /** The bug in the reference's table that it reproduces, if any. */
   readonly bug: string;
   readonly kind: string;
-  /** Properties of which one is violated. */
+  /** Properties, of which at least one is violated. */
   readonly finds: readonly string[];
   readonly tampering: Tampering;
-  /** Which faults it is looked for with; "promised" if absent. */
+  /** The faults with which it is searched; "promised" if absent. */
   readonly profile?: Profile;
-  /** Whether it is looked for in runs in which processes are killed and nothing else goes wrong. */
+  /** Whether it is searched in runs in which only kills occur. */
   readonly onlyKills?: true;
 }
 
-/** The script with a part of its text replaced. @throws TamperingError  the part is not in it */
+/** Replaces a part of a script's text. @throws TamperingError  the text does not contain the part */
 export function rewrite(name: string, ...changes: readonly Change[]): Tampering {
   return { script: (script: Script) => (script.name === name ? rewritten(script, changes) : script) };
 }
 
-/** Every script in which those parts stand, with them replaced: for what several scripts have in common. */
+/** Replaces those parts in every script that contains them. */
 export function rewriteAll(...changes: readonly Change[]): Tampering {
   const isMeant = ({ source }: Script): boolean => changes.every(([part]) => source.includes(part));
   return { script: (script: Script) => (isMeant(script) ? rewritten(script, changes) : script) };

@@ -1,4 +1,4 @@
-/** Judges a run on several servers by what was recorded of it: the sweeps that say something there. */
+/** Judges a run on several servers by its records, with the sweeps that apply there. */
 import type { History } from "../../history/index.js";
 import {
   exactTokens,
@@ -22,7 +22,7 @@ import type { TopologyPlan } from "./plan.js";
 
 /** A timer reports a lost lease, so the report may be late by whole milliseconds of its clock. The event loop is idle here. */
 const TIMER_MS = 4.1;
-/** And found by a look where clocks came apart. */
+/** How late a lost lease is noticed by polling, if the clocks of a process have diverged. */
 const LOOK_MS = 1_020;
 
 /** @returns the violations, and the number of decided cases for each property */
@@ -44,7 +44,7 @@ function* sweeps(history: History, judge: Judge, plan: TopologyPlan): Generator<
   const exclusive = cutAt(history, judge.lostAt("exclusion"));
   yield leaseExclusion(exclusive);
   yield* sharing(plan.kind, exclusive, PERMITS);
-  // From then on two holders are possible, and only one of them is watched.
+  // From then on there may be two holders, of which only one is watched.
   yield loudLoss(exclusive, { marginMs: 0, epsMs: isParted ? LOOK_MS : TIMER_MS });
   yield uniqueTokens(tokens);
   yield risingTokens(tokens);

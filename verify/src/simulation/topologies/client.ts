@@ -1,6 +1,6 @@
 /**
- * A client of one process, as client libraries are: it has a connection for scripts and one that listens, makes new ones when
- * they are lost, and sends what was asked of it meanwhile. The production code that drives client libraries drives it.
+ * A simulated client library: it has a command connection and a subscriber connection, replaces lost ones, and then
+ * sends pending requests. The production driver for client libraries uses it.
  */
 import { type Inbox, type Reply, type Script, type Store, StoreError } from "holdfast";
 import { clientStore, type GrantConditions, type Inboxes, type ScriptClient } from "holdfast/simulation";
@@ -12,7 +12,7 @@ import { Requests } from "../requests.js";
 import { Travel } from "../travel.js";
 import { idOf, LOAD, type SimulatedServer } from "./server.js";
 
-/** What a client needs of the world. */
+/** What a client needs from the world. */
 export interface Landscape {
   /** The network between a process and a server. */
   hostOf(server: SimulatedServer): NetworkHost;
@@ -20,7 +20,7 @@ export interface Landscape {
   readonly nowMs: number;
 }
 
-/** Asked whenever a connection is made: which server it leads to now; undefined if none is known. */
+/** Called whenever a connection is made: returns the server that it leads to; undefined if none is known. */
 export type Lead = () => SimulatedServer | undefined;
 
 interface Order {
@@ -28,13 +28,13 @@ interface Order {
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
   readonly settle: (end: { readonly reply: Reply } | { readonly error: unknown }) => void;
-  /** Over which connection it was sent last. */
+  /** The connection on which it was last sent. */
   sentOver: Requests | undefined;
-  /** Which life of which server was the last that its client had reached when it was asked for. */
+  /** The server, and its incarnation, that the client had last reached when the request was made. */
   readonly madeFor: Life | undefined;
 }
 
-/** A server, for as long as it stays what it is. */
+/** A server, in one of its incarnations. */
 interface Life {
   readonly server: SimulatedServer;
   readonly promotions: number;
@@ -45,14 +45,14 @@ interface Subscription {
   readonly onMessage: (message: string) => void;
   inbox: Inbox | undefined;
   isClosed: boolean;
-  /** It is confirmed on the present connection. */
+  /** Called when it is confirmed on the present connection. */
   opened: () => void;
 }
 
-/** Between two tries to reach a server. */
+/** The interval between two attempts to reach a server. */
 const TRY_AGAIN_MS = 20;
 
-/** See the file header. */
+/** A simulated client. */
 export class SimulatedClient {
   readonly store: Store;
   readonly #land: Landscape;
@@ -62,12 +62,12 @@ export class SimulatedClient {
   readonly #timeoutMs: number;
   readonly #orders = new Set<Order>();
   readonly #subscriptions = new Set<Subscription>();
-  /** Which script was asked for with these inputs: what is sent of it may have another text, and so another hash. */
+  /** The script that was requested with these inputs; its actual text, and so its hash, may differ. */
   readonly #asked = new WeakMap<readonly (string | number)[], Script>();
-  /** Others that were taught, by hash. */
+  /** Other loaded scripts, by hash. */
   readonly #taught = new Map<string, Script>();
   #requests: Requests | undefined;
-  /** To which it last had a connection for scripts, and how often that had taken over by then. */
+  /** The server of its last command connection, and how many times that had been promoted by then. */
   #last: Life | undefined;
   #ears: Ears | undefined;
   #losses = 0;
@@ -76,7 +76,7 @@ export class SimulatedClient {
   #onBack: () => void = () => {};
   #onHearing: () => void = () => {};
 
-  /** @param timeoutMs  after which an answer is no longer awaited */
+  /** @param timeoutMs  how long to wait for a reply */
   constructor(
     land: Landscape,
     process: SimulatedProcess,
@@ -111,7 +111,7 @@ export class SimulatedClient {
     this.#connect("inbox");
   }
 
-  /** Subscriptions that were not closed. */
+  /** The number of open subscriptions. */
   get earCount(): number {
     return this.#subscriptions.size;
   }
@@ -122,9 +122,9 @@ export class SimulatedClient {
   }
 
   /**
-   * Loses a connection, and makes another one after `backInMs`.
+   * Loses a connection, and replaces it after `backInMs`.
    *
-   * @param resends  whether it sends again what had no answer
+   * @param resends  whether it resends requests without a reply
    */
   lose(connection: "commands" | "inbox", backInMs: number, resends: boolean): void {
     if (connection === "commands") {
@@ -144,7 +144,7 @@ export class SimulatedClient {
     this.#later(backInMs, connection);
   }
 
-  /** The process is gone, or has closed it. */
+  /** The process has ended, or has closed the client. */
   end(): void {
     this.#isGone = true;
     this.#requests?.abandon();
@@ -170,7 +170,8 @@ export class SimulatedClient {
       if (this.#losses > 0) this.#onBack();
       this.#last = { server, promotions: server.promotions };
       for (const order of this.#orders) {
-        // What had no answer for all the time between two lives of a server names no other: not promised.
+        // A request that waited through two incarnations of a server need not name another one: that is not
+        // guaranteed.
         const { madeFor } = order;
         const isForItsPast = madeFor?.server === server && madeFor.promotions !== server.promotions;
         if (isForItsPast) order.settle({ error: new Error("the connection was lost") });
@@ -189,7 +190,7 @@ export class SimulatedClient {
     requests.run(order.script, order.keys, order.args, this.#timeoutMs).then(
       (reply) => order.settle({ reply }),
       (error: unknown) => {
-        // What its client library sends again has not failed yet.
+        // A request that its client library will resend has not failed yet.
         if (this.#requests !== requests && this.#resends) {
           if (order.sentOver === requests && this.#requests !== undefined && this.#orders.has(order)) this.#send(order);
           return;
@@ -272,7 +273,7 @@ export class SimulatedClient {
     };
   }
 
-  /** All subscriptions anew; who listens is told when they are there. */
+  /** Restores all subscriptions; subscribers are notified when that is done. */
   #listen(ears: Ears): void {
     const wereThere = [...this.#subscriptions];
     void Promise.all(wereThere.map((subscription) => this.#subscribe(ears, subscription))).then(() => {
@@ -299,7 +300,7 @@ export class SimulatedClient {
   }
 }
 
-/** A script whose name is not known. */
+/** A script with an unknown name. */
 function nameless(sha1: string): Script {
   return { name: sha1.slice(0, 8), sha1, keys: [], args: [], replies: [], source: "" };
 }

@@ -1,4 +1,4 @@
-/** What passes between a process and a server of several, and what the judges are told of it. */
+/** The network between a process and one of several servers, and its reports to the judges. */
 import type { Reply, Script, Store } from "holdfast";
 import type { Draft } from "../draft.js";
 import { lockOf } from "../lock-of.js";
@@ -13,22 +13,22 @@ import type { Topology } from "./plan.js";
 import { QuorumNetwork } from "./quorum-network.js";
 import { LOAD, type SimulatedServer } from "./server.js";
 
-/** What is needed of the world. */
+/** What it needs from the world. */
 type Surroundings = World & { weatherBetween(process: SimulatedProcess, server: SimulatedServer): Weather };
 
-/** What is known of all its servers. */
+/** The data about all servers. */
 export interface Hosts {
   readonly plan: { readonly topology: Topology };
   readonly late: LateTakes;
   readonly hosts: Map<SimulatedServer, NetworkHost>;
-  /** Of a master and its replica: who reads each of them around each script. */
+  /** For a master and its replica: the witness that reads each of them around each script. */
   readonly witnesses: Map<SimulatedServer, Witness<Draft>>;
 }
 
-/** What a holder sends to give back what it has. */
+/** The scripts with which a holder releases. */
 const GIVES_BACK = /^(?:mutex|permits)\/release$|^election\/resign$/;
 
-/** The network as a process sees it that talks to that server. */
+/** The network that a process sees towards that server. */
 export function hostOf(world: Surroundings, parts: Hosts, server: SimulatedServer): NetworkHost {
   const known = parts.hosts.get(server);
   if (known !== undefined) return known;
@@ -82,26 +82,29 @@ export function hostOf(world: Surroundings, parts: Hosts, server: SimulatedServe
   return host;
 }
 
-/** Notes which leases a server that takes over may say that it does not know, and be right. */
+/** Records which leases a promoted server may not know. */
 function mayBeUnknown({ judge }: World, { script, args }: Call, reply: Reply): void {
   const owner = String(args[script.args.indexOf("owner")]);
-  // If the answer is lost, and then the server with all that it did, the next one does not know the lease.
+  // If the reply is lost, and then the server with this release, the promoted server does not know the lease.
   if (outcomeOf(script.replies, reply) === "released") judge.leases.forgotten(owner);
-  // Who has changed sides is not put back.
+  // A lease that was upgraded or downgraded is not restored.
   if (script.name === "permits/reweigh") judge.leases.forgotten(owner);
 }
 
-/** Leaves a record that a lease starts again: a client that was notified of it has run since. */
+/** Records that a lease restarts: a client that was notified of its end has run since. */
 function extended({ recorder, judge }: World, process: SimulatedProcess, call: Call): void {
   const owner = String(call.args[call.script.args.indexOf("owner")]);
   const leaseMs = Number(call.args[call.script.args.indexOf("leaseMs")]);
-  // Which lease that is the recorder finds out by its owner.
+  // The recorder finds the current lease of the owner.
   const about = { process, lockName: lockOf(call), verb: "extend", owner, args: { leaseMs }, leaseId: 0 } as const;
   recorder.ended(recorder.called(about), "ok");
   judge.leases.extended(process, owner);
 }
 
-/** Whoever asks again to give back may have been served the first time, by a master that is gone: the next does not know it. */
+/**
+ * Wraps a store: a repeated release may have been executed the first time by a master that is gone, so that the new
+ * one does not know the lease.
+ */
 export function watched({ judge }: World, store: Store): Store {
   const asked = new Set<string>();
   return {

@@ -1,4 +1,4 @@
-/** L2: at the end each lock is free, and is granted to the next caller. Defines the final request for each kind. */
+/** L2: at the end each lock is free, and is granted to the next caller. Defines the final calls for each kind. */
 import { begin } from "../progress.js";
 import { Random } from "../random.js";
 import type { Kind } from "../scene.js";
@@ -6,34 +6,34 @@ import type { Session } from "../session.js";
 import type { TopologyPlan } from "./plan.js";
 import type { TopologyWorld } from "./world.js";
 
-/** Ids from here on are of sessions that look whether everything is free in the end. */
+/** Ids from here on belong to the final calls. */
 const LAST_ID = 20_000;
 
-/** What each lock is asked for: the amounts of those who call at once, one group after the other. */
+/** The final calls of a lock: the amounts of simultaneous callers, group by group. */
 interface LastCalls {
   readonly groups: readonly (readonly number[])[];
-  /** Whether the first group begins by force, which mends a barrier that is broken. */
+  /** Whether the first group begins with a forced reset, which repairs a broken barrier. */
   readonly isForced?: true;
-  /** How many of them are granted something. */
+  /** How many of the calls succeed. */
   readonly grants: number;
 }
 
 const ANYTHING: LastCalls = { groups: [[1]], grants: 1 };
-/** All permits, or the write side. */
+/** All permits, or the write lock. */
 const EVERYTHING: LastCalls = { groups: [[4]], grants: 1 };
 
 const LAST_CALLS: ReadonlyMap<string, LastCalls> = new Map([
   ["semaphore", EVERYTHING],
   ["read-write-lock", EVERYTHING],
   ["barrier", { groups: [[1], [1, 1]], grants: 3, isForced: true }],
-  // The latch is set, if it is not; a client waits; and the latch is counted down from three at most.
+  // Sets the latch if necessary; one client waits; and the latch is counted down from at most three.
   ["count-down-latch", { groups: [[1], [4], [2, 2, 2]], grants: 1 }],
 ]);
 
-/** Between two groups of callers. */
+/** The time between two groups of callers. */
 const APART_MS = 1_000;
 
-/** See the file header. */
+/** Runs the final calls and checks their results. */
 export async function takeAll(world: TopologyWorld, plan: TopologyPlan, run: Kind["run"]): Promise<void> {
   const [example] = plan.sessions;
   if (example === undefined) return;
@@ -51,7 +51,7 @@ export async function takeAll(world: TopologyWorld, plan: TopologyPlan, run: Kin
       process: place % world.members.length,
       atMs: world.nowMs,
       isTry: false,
-      // A latch does not count for any client in particular.
+      // A latch is not held by any client.
       renew: false,
       waitMs: plan.longestMs + 8_000,
       abortAfterMs: null,

@@ -4,12 +4,12 @@
  */
 import type { Call } from "../network-host.js";
 
-/** See the file header. */
+/** Tracks such leases. */
 export class LateTakes {
   readonly #givenBack = new Set<string>();
   readonly #taken = new Set<string>();
 
-  /** A server has carried out a script. */
+  /** Records that a server has executed a script. */
   ran(server: number, { script, args }: Call): void {
     const key = `${server} ${String(args[script.args.indexOf("owner")])}`;
     if (script.name === "redlock/release") {

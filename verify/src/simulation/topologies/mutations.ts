@@ -1,4 +1,4 @@
-/** Mistakes on purpose in what several servers are for, each of which the simulation must find. */
+/** Deliberate mistakes in the code for several servers, each of which the simulation must find. */
 import type { Reply, Store } from "holdfast";
 import { rewrite, rewriteAll } from "../mutations/mutation.js";
 import type { Tampering } from "../tampering.js";
@@ -8,16 +8,16 @@ import type { Topology } from "./plan.js";
 export interface TopologyMutation {
   readonly name: string;
   readonly topology: Topology;
-  /** With replicas; absent for a mutex. */
+  /** The kind of lock, with replicas; absent for a mutex. */
   readonly kind?: string;
-  /** The first known seed that finds it. A search may begin here. */
+  /** The first known seed that finds it, where a search may begin. */
   readonly seed: number;
-  /** Properties of which one is violated. */
+  /** Properties, of which at least one is violated. */
   readonly finds: readonly string[];
   readonly tampering: Tampering;
 }
 
-/** All of them. */
+/** All mistakes. */
 export const TOPOLOGY_MUTATIONS: readonly TopologyMutation[] = [
   {
     name: "a server votes for one while it holds for another, so that a minority is enough",
@@ -87,7 +87,7 @@ export const TOPOLOGY_MUTATIONS: readonly TopologyMutation[] = [
   })),
 ];
 
-/** A store that sends each release once, and says from then on that it was answered. */
+/** A store that sends each release once, and then reports it as answered. */
 function withoutSecondReleases(store: Store): Store {
   const given = new Set<string>();
   return {
@@ -102,5 +102,5 @@ function withoutSecondReleases(store: Store): Store {
   };
 }
 
-/** What a server answers to the release of what it does not hold. */
+/** The reply of a server to the release of a lock that is not held. */
 const UNHELD: Reply = [2];

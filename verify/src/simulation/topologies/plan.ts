@@ -1,12 +1,12 @@
-/** A run on several servers: the sessions of a run on one, and what goes wrong where there are several. */
+/** The plan of a run on several servers: the sessions of a run on one server, and faults of several servers. */
 import { type Plan, planOf, type Session } from "../plan.js";
 import { Random } from "../random.js";
 import type { Weather } from "../weather.js";
 
-/** Independent servers, of which a majority grants; or a master, and another server that follows it. */
+/** Independent servers that grant by majority; or a master with a replica. */
 export type Topology = "quorum" | "replicas";
 
-/** What can go wrong, as a fault of a run on one server, and when and to whom. */
+/** A fault, with its time and target. */
 export type Strike = {
   readonly id: number;
   readonly atMs: number;
@@ -25,11 +25,11 @@ export type Strike = {
   | { readonly what: "flush-scripts" }
   | { readonly what: "freeze-server"; readonly forMs: number }
   | { readonly what: "restart-server"; readonly forMs: number; readonly keeps: boolean }
-  /** What is written in that time reaches the replica after it only. */
+  /** Writes in that time reach the replica only afterward. */
   | { readonly what: "lag"; readonly forMs: number }
   /**
-   * The replica takes over, `cutMs` after it heard the last of its master: that one is gone, or serves those who have not
-   * noticed for `livesMs` more. It comes back as a replica, started anew or just as it was.
+   * The replica is promoted, `cutMs` after it received its last data. The old master is gone, or serves clients that
+   * have not noticed for another `livesMs`. It returns as a replica, restarted or unchanged.
    */
   | {
       readonly what: "promote";
@@ -41,17 +41,20 @@ export type Strike = {
     }
 );
 
-/** One run. What the plan of a run on one server says of faults is empty here. */
+/** The plan of one run. The faults of the underlying single-server plan are empty. */
 export interface TopologyPlan extends Plan {
   readonly topology: Topology;
   readonly size: number;
-  /** The longest lease of all. Where somebody loses its memory, or takes over, all leases are that long, unless `isMixed`. */
+  /** The longest lease. In runs with memory loss or promotion all leases have this length, unless `isMixed`. */
   readonly longestMs: number;
-  /** Of a quorum whose servers forget: whether leases differ in length all the same. Then never a majority forgets at once. */
+  /**
+   * For a quorum whose servers forget: whether leases still differ in length. Then a majority never forgets at the
+   * same time.
+   */
   readonly isMixed: boolean;
-  /** As before Redis 7: a replica gets the scripts of its master too. */
+  /** Whether a replica also gets its master's scripts, as before Redis 7. */
   readonly sharesScripts: boolean;
-  /** Whether leases are long and all given back. */
+  /** Whether leases are long and always released. */
   readonly isLong: boolean;
   readonly strikes: readonly Strike[];
 }
@@ -59,13 +62,13 @@ export interface TopologyPlan extends Plan {
 const FAULTS_END_MS = 7_000;
 const FIRST_FAULT_MS = 300;
 const LATE_MS = 2_500;
-/** Longest pause between two requests to give back, and the trips of the last. */
+/** The longest pause between two release requests, plus the round trips of the last one. */
 const LONG_TO_LEAVE_MS = 11_000 + 4_000;
 const FIRST_CALLER_ID = 5_000;
 const FIRST_PARTING_ID = 1_000_000;
-/** No other session wants it. */
+/** A lock that no other session wants. */
 const PARTED_LOCK = 50;
-/** In the upper half of what a seed is made of, where nothing else is drawn from. */
+/** The random streams: in the upper half of the seed space, which nothing else uses. */
 const STREAM = {
   quorum: 11 * 4_294_967_296,
   replicas: 13 * 4_294_967_296,
@@ -73,16 +76,19 @@ const STREAM = {
   mixed: 19 * 4_294_967_296,
   scripts: 23 * 4_294_967_296,
 };
-/** A lease of some sessions of a quorum. */
+/** The lease length of some sessions on a quorum. */
 const LONG_MS = 40_000;
 const LEASES = [500, 1_500, 3_000] as const;
-/** Where they differ and servers forget: the longest outlives what short ones keep a server out for, by far. */
+/**
+ * Mixed lease lengths for servers that forget. The longest one lasts much longer than a server is kept out because of
+ * the short ones.
+ */
 const MIXED = [500, 500, 1_500, 8_000] as const;
 
 /**
- * The run of a seed.
+ * The plan for a seed.
  *
- * @param kind  of lock, with replicas; the same seed has the same callers and the same strikes with each
+ * @param kind  the kind of lock, with replicas; the same seed has the same callers and faults for every kind
  */
 export function topologyPlanOf(seed: number, topology: Topology, kind = "mutex"): TopologyPlan {
   const random = new Random(seed + STREAM[topology]);
@@ -93,7 +99,7 @@ export function topologyPlanOf(seed: number, topology: Topology, kind = "mutex")
   const mayForget = topology === "replicas" || random.chance(0.5);
   const isLong = !mayForget && random.chance(0.6);
   const sessions = base.sessions
-    // Those who share a claim are a matter of the one server.
+    // Shared claims are covered by runs on one server.
     .filter(({ crowd }) => crowd === undefined)
     .map((session) => fitted(session, mayForget ? leaseMs : undefined, random, kind === "barrier"))
     .map((session) => (isLong ? lengthened(session, random) : session));
@@ -135,7 +141,7 @@ export function topologyPlanOf(seed: number, topology: Topology, kind = "mutex")
   };
 }
 
-/** The same run with only those sessions and strikes. */
+/** The same plan with only those sessions and faults. */
 export function topologyReduced(plan: TopologyPlan, ids: ReadonlySet<number>): TopologyPlan {
   return {
     ...plan,
@@ -144,7 +150,7 @@ export function topologyReduced(plan: TopologyPlan, ids: ReadonlySet<number>): T
   };
 }
 
-/** Some sessions call during the fault, so that it affects at least one. */
+/** Sessions that call during the fault, so that it affects at least one. */
 function callersAround(
   strike: Strike,
   { processCount, sessions: [example] }: Plan,
@@ -166,7 +172,7 @@ function callersAround(
     leaseMs: leaseMs ?? random.pick(LEASES),
     renew: random.chance(0.7),
     abortAfterMs: random.chance(0.1) ? random.whole(0, 1_000) : null,
-    // Many of them last longer than the others need to find the new master.
+    // Many holds last longer than the others need to find the new master.
     holdMs: random.chance(0.4) ? random.whole(0, 20) : random.whole(200, 3_000),
     extendMs: null,
     end: "release" as const,
@@ -175,15 +181,15 @@ function callersAround(
   }));
 }
 
-/** What it asks for, and with whom; drawn apart, since a mutex asks for nothing in particular. */
+/** Varies the amount and the partner of a session, from a separate stream, because mutex sessions do not use them. */
 function varied(session: Session, seed: number): Session {
   const random = new Random(seed + STREAM.callers + session.id);
   return { ...session, amount: random.whole(1, 4), other: random.whole(0, 2) };
 }
 
 /**
- * @param leaseMs     of everybody, if it is the same for all
- * @param usesForce   whether what was drawn to end by force does, as a barrier is mended by
+ * @param leaseMs     the lease length, if it is the same for all
+ * @param usesForce   whether sessions may end with a forced release, which repairs a barrier
  */
 function fitted(drawn: Session, leaseMs: number | undefined, random: Random, usesForce: boolean): Session {
   const { way: _, ...session } = drawn;
@@ -191,7 +197,7 @@ function fitted(drawn: Session, leaseMs: number | undefined, random: Random, use
   const gentle = end === "release" || end === "drop" ? end : random.pick(["release", "drop"] as const);
   const common = {
     ...session,
-    // By then the first process has shown the servers that they may grant.
+    // By then the first process has confirmed to the servers that they may grant.
     atMs: atMs + 200,
     end: usesForce && end === "force" ? end : gentle,
   };
@@ -204,14 +210,14 @@ function fitted(drawn: Session, leaseMs: number | undefined, random: Random, use
   };
 }
 
-/** Who has the longest leases. */
+/** The process with the longest leases. */
 function holderOf(seed: number, { processCount }: Plan): number {
   return new Random(seed + STREAM.mixed).whole(0, processCount - 1);
 }
 
 /**
- * With a lease of its own length, the longest ones in one process; drawn apart, so that the rest of the seed stays what
- * it was.
+ * Gives a session its own lease length, with the longest ones in one process. Uses a separate stream, so that the
+ * rest of the plan stays the same.
  */
 function mixed(session: Session, seed: number, holder: number): Session {
   const random = new Random(seed + STREAM.mixed + session.id);
@@ -222,8 +228,9 @@ function mixed(session: Session, seed: number, holder: number): Session {
 }
 
 /**
- * One with a long lease reaches a bare majority; a server of that forgets, and cannot be reached by it any more; and one with
- * short leases reaches that server and all those that know nothing of it.
+ * Sessions in which a client with a long lease reaches only a bare majority; then one of those servers forgets and
+ * the client can no longer reach it; and a client with short leases reaches that server and the servers that do not
+ * know the lease.
  */
 function parted(
   seed: number,
@@ -282,14 +289,17 @@ function parted(
   return [
     [
       session(100, holder, atMs, longest, longest - 500),
-      // Who hears of no majority for a whole lease gives up, so it asks again and again.
+      // A caller that gets no majority for a whole lease gives up, so it calls repeatedly.
       ...[1, 2, 3, 4, 5, 6].map((time) => session(100 + time, rival, atMs + 500 * time, shortest, 100)),
     ],
     strikes,
   ];
 }
 
-/** With a lease that outlives all faults by far, so that a lock that is never released is still there. */
+/**
+ * Gives a session a lease that outlasts all faults, so that a lock that is never released is still present at the
+ * end.
+ */
 function lengthened(session: Session, random: Random): Session {
   const extendMs = session.extendMs === null ? null : LONG_MS;
   return { ...session, leaseMs: LONG_MS, extendMs, holdMs: random.whole(0, 300), end: "release" };
@@ -320,7 +330,7 @@ function drawPlace(random: Random, id: number, processes: number, size: number):
   };
 }
 
-/** What can befall both topologies; undefined where it is to be something else. */
+/** Draws a fault that both topologies can have; undefined for a fault specific to the topology. */
 function drawCommon(random: Random, base: Omit<Strike, "what">): Strike | undefined {
   const forMs = random.chance(0.5) ? random.whole(1, 500) : random.whole(1, 2_000);
   switch (random.whole(0, 9)) {

@@ -1,4 +1,4 @@
-/** Seeds of runs on several servers: played, counted, and a failing one made small and shown. */
+/** Plays seeds on several servers, counts the results, and reduces and shows failing ones. */
 import type { FailoverGrace } from "holdfast/simulation";
 import { KINDS } from "../kinds/table.js";
 import { count, describeViolations, type Files, type Total, writeRun } from "../report.js";
@@ -6,10 +6,10 @@ import { shrunk } from "../shrink.js";
 import { type Topology, type TopologyPlan, topologyPlanOf, topologyReduced } from "./plan.js";
 import { describeTopologyPlan, runTopology } from "./run.js";
 
-/** What can be chosen of such runs. */
+/** The options of such runs. */
 export interface TopologyChoice {
   readonly topology: Topology;
-  /** With replicas; absent for one after the other. */
+  /** The kind of lock, with replicas; absent to alternate. */
   readonly kind: string | undefined;
   readonly grace: FailoverGrace;
   readonly only: ReadonlySet<number> | undefined;
@@ -17,15 +17,15 @@ export interface TopologyChoice {
   readonly files: Files;
 }
 
-/** Both. */
+/** Both topologies. */
 export const TOPOLOGIES: readonly Topology[] = ["quorum", "replicas"];
 
-/** Every second seed is of a quorum, where both are played. */
+/** If both topologies are played, every second seed uses a quorum. */
 function kindInTurn(seed: number): string | undefined {
   return KINDS[Math.floor(seed / TOPOLOGIES.length) % KINDS.length]?.name;
 }
 
-/** Plays one seed. @param write  shows it, if it fails or its steps are wanted */
+/** Plays one seed. @param write  prints it if it fails or if its steps are requested */
 export async function playTopology(
   seed: number,
   choice: TopologyChoice,
@@ -37,7 +37,7 @@ export async function playTopology(
   const whole = topologyPlanOf(seed, topology, topology === "quorum" ? undefined : (kind ?? kindInTurn(seed)));
   const plan = only === undefined ? whole : topologyReduced(whole, only);
   const verdict = await runTopology(plan, { grace }, traces);
-  // On a quorum there is one kind of lock.
+  // A quorum has only one kind of lock.
   const named = { ...plan, kind: topology === "quorum" ? topology : `${plan.kind}, replicas` };
   count(total, named, verdict);
   total.excused += verdict.excused.length;
@@ -49,7 +49,7 @@ export async function playTopology(
   if (!traces && total.failed === 1) write(await describeSmallest(plan, grace));
 }
 
-/** The smallest form of a run that fails in the same way, step by step, and how to play it again. */
+/** The smallest form of a run that fails in the same way, step by step, with instructions to play it. */
 async function describeSmallest(plan: TopologyPlan, grace: FailoverGrace): Promise<string> {
   const small = await shrunk(
     plan,

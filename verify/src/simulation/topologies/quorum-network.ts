@@ -1,4 +1,4 @@
-/** What has reached each process of a quorum: a success is one only if a majority of the servers has said so. */
+/** The replies that have reached each process of a quorum: a success requires replies of a majority. */
 import type { Reply } from "holdfast";
 import { Network, outcomeOf } from "../messages.js";
 import type { Call } from "../network-host.js";
@@ -6,17 +6,20 @@ import type { SimulatedProcess } from "../process.js";
 
 type Word = "granted" | "extended" | "given back";
 
-/** By script: what a server says by that answer. One that holds no longer may have been told before, and its answer lost. */
+/**
+ * By script: the meaning of a reply. A "not held" reply also counts, because an earlier success reply may have been
+ * lost.
+ */
 const WORDS: ReadonlyMap<string, readonly [outcomes: readonly string[], word: Word]> = new Map([
   ["redlock/acquire", [["granted"], "granted"]],
   ["redlock/extend", [["extended"], "extended"]],
   ["redlock/release", [["released", "unheld"], "given back"]],
 ]);
 
-/** See the file header. */
+/** Counts replies of the servers. */
 export class QuorumNetwork extends Network {
   readonly #majority: number;
-  /** By word and owner: when each server last said so. */
+  /** By meaning and owner: when each server last replied so. */
   readonly #heard = new Map<string, Map<number, number>>();
 
   constructor(size: number) {
@@ -25,7 +28,7 @@ export class QuorumNetwork extends Network {
     this.isOrderly = false;
   }
 
-  /** A server has answered the process. @returns whether a lease was extended by it, in that a majority has said so by now */
+  /** Records a server's reply. @returns whether a majority has now extended a lease */
   heard(server: number, { script, args }: Call, reply: Reply, nowMs: number): boolean {
     const [outcomes, word] = WORDS.get(script.name) ?? [];
     if (word === undefined || outcomes?.includes(outcomeOf(script.replies, reply) ?? "") !== true) return false;
@@ -39,7 +42,7 @@ export class QuorumNetwork extends Network {
     return this.#majorityAt("granted", owner) > Number.NEGATIVE_INFINITY;
   }
 
-  /** When so many servers had said so that they were a majority, each by its latest word. */
+  /** When a majority of the servers had replied so, by the latest reply of each. */
   override lastHeard(owner: string, what: "extended" | "given back"): number {
     return this.#majorityAt(what, owner);
   }

@@ -1,6 +1,6 @@
 /**
- * A master, and another server that follows it at a distance: what is written reaches it a little later, in its order, and
- * not at all while the link between them is cut. Then it takes over with what it has.
+ * A master with a replica: writes reach the replica a little later, in order, and not at all while the link is cut.
+ * Then the replica is promoted with the data that it has.
  */
 import type { SimulatedProcess } from "../process.js";
 import type { Random } from "../random.js";
@@ -12,25 +12,25 @@ interface Ground {
   trace(text: string): void;
 }
 
-/** How long a write is under way to the replica, at most. */
+/** The longest delay of a write to the replica. */
 const UNDER_WAY_MS = 3;
 
-/** See the file header. */
+/** Replication between two servers. */
 export class Replication {
-  /** From when its link is cut to when the former master follows the new one. */
+  /** True from the cut of the link until the former master follows the new one. */
   isFailingOver = false;
-  /** Called when a server has taken over. */
+  /** Called when a server was promoted. */
   onPromoted: (server: SimulatedServer) => void = () => {};
   readonly #ground: Ground;
   readonly #random: Random;
   #master: SimulatedServer;
   /** Undefined while there is no replica. */
   #replica: SimulatedServer | undefined;
-  /** What was written, the oldest first, and when it reaches the replica. The first has done so, if it is due. */
+  /** The writes with their arrival times at the replica, oldest first. Writes that are due have arrived. */
   #written: { readonly arriveMs: number; readonly has: Snapshot }[] = [];
   #cutUntilMs = 0;
   #promotions = 0;
-  /** Where those still go who have not noticed that another server is master. */
+  /** The old server of each process that has not noticed the promotion. */
   readonly #unaware = new Map<SimulatedProcess, SimulatedServer>();
 
   constructor(ground: Ground, [master, replica]: readonly SimulatedServer[], random: Random) {
@@ -54,7 +54,7 @@ export class Replication {
     return this.#unaware.get(process) ?? this.#master;
   }
 
-  /** From now on that server follows the master, and has all that is there. */
+  /** Makes that server a replica of the master, with a full copy of its data. */
   follow(replica: SimulatedServer): void {
     this.#replica = replica;
     this.#cutUntilMs = 0;
@@ -66,16 +66,16 @@ export class Replication {
     };
   }
 
-  /** What is written until then reaches the replica after it. */
+  /** Delays all writes until then. */
   lag(untilMs: number): void {
     this.#cutUntilMs = Math.max(this.#cutUntilMs, untilMs);
   }
 
   /**
-   * The replica is master from now on, with what has reached it.
+   * Promotes the replica, with the data that has reached it.
    *
-   * @param unaware  who still goes to the old one; see `notice`
-   * @returns how many of the last writes the old one alone has
+   * @param unaware  processes that keep using the old master; see `notice`
+   * @returns how many of the last writes only the old master has
    * @throws Error  there is no replica
    */
   promote(unaware: readonly SimulatedProcess[]): number {
@@ -96,7 +96,7 @@ export class Replication {
     return lost.length;
   }
 
-  /** That process uses the present master from now on. */
+  /** Makes that process use the current master. */
   notice(process: SimulatedProcess): void {
     this.#unaware.delete(process);
   }
@@ -110,7 +110,7 @@ export class Replication {
     this.#written.push({ arriveMs, has });
   }
 
-  /** What has reached the replica by now is what it has. */
+  /** Applies the writes that have reached the replica by now. */
   #arrive(): void {
     const due = this.#written.findLastIndex(({ arriveMs }) => arriveMs <= this.#ground.nowMs);
     if (due > 0) this.#written.splice(0, due);

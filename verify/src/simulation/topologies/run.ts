@@ -1,4 +1,4 @@
-/** One run on several servers, from its plan to its verdict. */
+/** Runs a plan on several servers and gives its verdict. */
 import { loadInterpreter } from "@holdfast/embedded";
 import { historyOf } from "../../history/index.js";
 import { withInterruptedTurns } from "../circumstances.js";
@@ -19,17 +19,17 @@ import type { TopologyPlan } from "./plan.js";
 import { describeStrike, schedule } from "./strikes.js";
 import { type Settings, TopologyWorld } from "./world.js";
 
-/** Whether that key may be there when all is given back and all leases are over. */
+/** Whether that key may exist when everything is released and all leases have ended. */
 function isOfTheLast(key: string): boolean {
   return key === "hf:lineage" || mayOutlive(key);
 }
 
-/** A place that was given up may be back after a failover that has lost that, until its queue goes, or that of a condition. */
+/** The same, or a queue: a failover that lost a leave request restores its place, until the queue expires. */
 function isOfTheLastOrAQueue(key: string): boolean {
   return key.endsWith(":queue") || key.includes(":condition:") || isOfTheLast(key);
 }
 
-/** Runs a plan. The same plan gives the same verdict, and the same trace. */
+/** Runs a plan. The same plan gives the same verdict and the same trace. */
 export async function runTopology(plan: TopologyPlan, settings: Settings = {}, traces = false): Promise<Verdict> {
   await loadInterpreter();
   const guard = new Guard();
@@ -73,7 +73,7 @@ export async function runTopology(plan: TopologyPlan, settings: Settings = {}, t
 async function play(world: TopologyWorld, plan: TopologyPlan): Promise<void> {
   const { judge } = world;
   const isQuorum = plan.topology === "quorum";
-  // A new master has lost the order of its queues.
+  // A promoted server may have lost the order of its queues.
   world.network.isOrderly = false;
   const running = new Set<string>();
   const kind = isQuorum ? ofQuorum(running) : kindOf(plan.kind);
@@ -93,7 +93,7 @@ async function play(world: TopologyWorld, plan: TopologyPlan): Promise<void> {
   if (plan.isLong) checkGivenBack(world, running);
   world.clouds.length = 0;
   watchProgress(world, plan.longestMs);
-  // The agenda may be empty before what dead processes held is over.
+  // The agenda may be empty before the leases of dead processes have ended.
   world.plan(plan.calmFromMs + plan.longestMs * 1.02 + 100, "all leases are over that nobody renews", () => {});
   await world.runUntil(plan.calmFromMs + CALM_MS);
   if (judge.violations.length > 0) return;
@@ -102,12 +102,12 @@ async function play(world: TopologyWorld, plan: TopologyPlan): Promise<void> {
   if (judge.violations.length > 0) return;
   await takeAll(world, plan, run);
   if (judge.violations.length > 0) return;
-  // What latches and barriers are told of has a model for one server only, which forgets nothing.
+  // The models for latches and barriers assume one server that does not lose its memory.
   if (plan.strikes.length === 0 || plan.kind === "condition") kind.finish?.(world);
   await closeAll(world);
 }
 
-/** The lock on a quorum. @param running  labels of sessions that have not come to an end */
+/** The lock on a quorum. @param running  labels of sessions that have not ended */
 function ofQuorum(running: Set<string>): Kind {
   return {
     name: "quorum",
@@ -121,8 +121,9 @@ function ofQuorum(running: Set<string>): Kind {
 }
 
 /**
- * L4: nothing is left on any server of who has ended, and lives. That goes on being said for as long as what an attempt may
- * have got would last, and nothing has gone wrong for longer than the longest pause in that.
+ * L4: no server has anything left of an ended session whose process is alive. Clients repeat their releases for as
+ * long as a grant would last, so this is checked after a longer fault-free time than the longest pause between two
+ * requests.
  */
 function checkGivenBack({ servers, members, judge, late }: TopologyWorld, running: ReadonlySet<string>): void {
   for (const server of servers) {
@@ -161,7 +162,7 @@ async function closeAll(world: TopologyWorld): Promise<void> {
   checkKeys(world, isOfTheLast);
 }
 
-/** L4 and L7: what is left on a server that may be asked is what is known of the last grants, and ends by itself. */
+/** L4 and L7: the remaining keys of reachable servers are those about the last grants, and they expire. */
 function checkKeys({ servers, judge, replication }: TopologyWorld, mayStay: (key: string) => boolean): void {
   for (const server of servers) {
     if (replication !== undefined && server !== replication.master) continue;
@@ -173,7 +174,7 @@ function checkKeys({ servers, judge, replication }: TopologyWorld, mayStay: (key
   }
 }
 
-/** A plan in words. */
+/** Describes a plan. */
 export function describeTopologyPlan(plan: TopologyPlan): string {
   const { seed, topology, kind, size, profile, processCount, commandTimeoutMs, sessions, strikes } = plan;
   return [

@@ -1,8 +1,8 @@
 /**
- * One of several servers: an embedded one with a clock, a script cache, and a life of its own, which INFO tells of.
+ * One of several servers: an embedded server with its own clock, script cache and incarnation, which INFO reports.
  *
- * A script is known only to the run of the server that was taught it: that is how the library notices a server that has
- * begun anew, so the cache is kept here and not by the embedded server, which would take a script with its text.
+ * A script is known only to the incarnation into which it was loaded, because that is how the library detects a
+ * restarted server. So the cache is kept here; the embedded server would accept a script with its text.
  */
 import { createHash } from "node:crypto";
 import { type DumpedKey, type EmbeddedStore, embedded, Keyspace } from "@holdfast/embedded";
@@ -10,45 +10,45 @@ import { type Reply, type Script, StoreError } from "holdfast";
 import { ServerClock } from "../clocks.js";
 import { restore, type Snapshot } from "./snapshot.js";
 
-/** What a server needs of the world. */
+/** What a server needs from the world. */
 export interface Ground {
   readonly nowMs: number;
   readonly scheduler: { schedule(task: () => void): void };
   trace(text: string): void;
-  /** The script as it is to be run, which is another one in a test of the simulation itself. */
+  /** The script to run, which a test of the simulation may replace. */
   scriptOf(script: Script): Script;
 }
 
-/** How the clock of a server goes, against true time. */
+/** The rate of the server's clock, relative to true time. */
 export interface ServerClocks {
   readonly aheadMs: number;
   readonly rate: number;
 }
 
-/** What `load` is called on its way to the server. */
+/** The name of a `load` request. */
 export const LOAD = "script/load";
 
-/** Where scripts find what INFO would say. */
+/** The keys from which scripts read the simulated INFO. */
 const INFO = { server: "info:server", replication: "info:replication" };
 const TELL = "redis.call('SET', KEYS[1], ARGV[1])\nredis.call('SET', KEYS[2], ARGV[2])\nreturn 0";
 
-/** Long enough that nobody takes it for one that was started just now: a server of a quorum may be one for an hour. */
+/** Long enough that the server does not look newly started: a quorum may keep a server out for up to an hour. */
 const FIRST_UP_MS = 7_200_000;
 const NEVER_PROMOTED = "0".repeat(40);
 
-/** See the file header. */
+/** A simulated server. */
 export class SimulatedServer {
   readonly name: string;
   readonly index: number;
   readonly clock: ServerClock;
   readonly keyspace: Keyspace;
-  /** Called after each script that it has carried out. */
+  /** Called after each script. */
   onWritten: () => void = () => {};
   isDown = false;
   frozenUntilMs = 0;
-  /** As before Redis 7: who follows it gets its scripts too. */
+  /** Whether its replicas also get its scripts, as before Redis 7. */
   sharesScripts = false;
-  /** How often it has taken over. */
+  /** How many times it was promoted. */
   promotions = 0;
   readonly #ground: Ground;
   readonly #known = new Map<string, Script>();
@@ -66,27 +66,27 @@ export class SimulatedServer {
     this.#replication = idOf(`replication of ${this.name}`);
   }
 
-  /** Rises whenever its connections are gone. */
+  /** Increases whenever its connections are closed. */
   get runs(): number {
     return this.#runs;
   }
 
-  /** What its replicas call what they follow. */
+  /** The replication id. */
   get replication(): string {
     return this.#replication;
   }
 
-  /** Forgets all scripts. */
+  /** Removes all scripts from the cache. */
   flushScripts(): void {
     this.#known.clear();
   }
 
-  /** Gets all scripts of the server that it follows. */
+  /** Copies all scripts of its master. */
   learnFrom(master: SimulatedServer): void {
     for (const [sha1, script] of master.#known) this.#known.set(sha1, script);
   }
 
-  /** It is started again, with all that it knew or with nothing. */
+  /** Restarts it, with or without its data. */
   restart(keepsKeys: boolean): void {
     this.#runs += 1;
     this.isDown = false;
@@ -97,14 +97,14 @@ export class SimulatedServer {
     if (!keepsKeys) this.keyspace.clear();
   }
 
-  /** Its connections are closed, as when it becomes a replica of another. Its process lives on and knows its scripts. */
+  /** Closes its connections, as when it becomes a replica. Its process continues and keeps its scripts. */
   demote(replication: string): void {
     this.#runs += 1;
     this.#replication = replication;
     this.#formerReplication = NEVER_PROMOTED;
   }
 
-  /** It takes over, with what it has got of the server before it. */
+  /** Promotes it, with the data received from its master. */
   promote(times: number, has: Snapshot): void {
     this.promotions += 1;
     this.#formerReplication = this.#replication;
@@ -114,9 +114,8 @@ export class SimulatedServer {
   }
 
   /**
-   * Whether it was started again, and as far as it has been told nobody has asked the other servers of its quorum
-   * since how long
-   * leases are.
+   * Whether it was restarted and, as far as it knows, no client has since asked the other servers of the quorum for
+   * their lease lengths.
    */
   get isAlone(): boolean {
     if (this.#runs === 0) return false;
@@ -130,19 +129,19 @@ export class SimulatedServer {
     return idOf(`${this.name}, process ${this.#upSinceMs}`);
   }
 
-  /** What clients have put there. */
+  /** The keys that clients have written. */
   keys(): DumpedKey[] {
     return this.keyspace.dump().filter(({ key }) => key !== INFO.server && key !== INFO.replication);
   }
 
-  /** All that it holds now, with the ends of leases by its own clock, as they are told to a replica. */
+  /** All of its data, with expiry times on its own clock, as replicas receive it. */
   snapshot(): Snapshot {
     const nowMs = Math.floor(this.clock.nowUs() / 1_000);
     const endOf = ({ leftMs }: DumpedKey): number => (leftMs < 0 ? Number.POSITIVE_INFINITY : nowMs + leftMs);
     return this.keys().map((key) => ({ ...key, endsAtMs: endOf(key) }));
   }
 
-  /** A connection to the present run of it. What comes when that is over is lost. */
+  /** A connection to its current incarnation. Requests that arrive after that has ended are lost. */
   connection(): EmbeddedStore {
     const link = embedded({ keyspace: this.keyspace });
     const run = this.#runs;
@@ -172,7 +171,7 @@ export class SimulatedServer {
       const cause = new Error("NOSCRIPT No matching script. Please use EVAL.");
       return Promise.reject(new StoreError(script.name, { mayHaveRun: false, transient: true, cause }));
     }
-    // Done immediately, so that a mistake that cannot be made ends the run.
+    // Runs immediately, so that a mutation that cannot be applied ends the run.
     return this.#play(link, this.#ground.scriptOf({ ...script, source: known.source }), keys, args);
   }
 
@@ -189,7 +188,7 @@ export class SimulatedServer {
     return reply;
   }
 
-  /** Puts down where a script finds it what INFO says here, since an embedded server has none. */
+  /** Writes the simulated INFO for scripts to read, because an embedded server has none. */
   async #inform(): Promise<void> {
     const upSeconds = Math.floor((this.#ground.nowMs - this.#upSinceMs) / 1_000);
     const server = `run_id:${this.#runId}\r\nuptime_in_seconds:${upSeconds}\r\n`;
@@ -198,7 +197,7 @@ export class SimulatedServer {
   }
 }
 
-/** The script, which looks there for what INFO says. An embedded server does not say which version it is either. */
+/** A script that reads the simulated INFO, and the version, which an embedded server lacks too. */
 function informed(script: Script, sharesScripts: boolean): Script {
   const source = script.source
     .replaceAll("not redis.REDIS_VERSION_NUM", String(sharesScripts))
@@ -207,7 +206,7 @@ function informed(script: Script, sharesScripts: boolean): Script {
   return { ...script, source, sha1: idOf(source) };
 }
 
-/** Forty digits that nothing else has. */
+/** A unique id of forty digits. */
 export function idOf(text: string): string {
   return createHash("sha1").update(text).digest("hex");
 }

@@ -1,7 +1,7 @@
-/** What a server holds at one instant, and how another one comes to hold it. */
+/** The data of a server at one instant, and how to restore it on another one. */
 import type { DumpedKey, Keyspace } from "@holdfast/embedded";
 
-/** Ends are by the clock of the server from which it comes; Infinity without one. */
+/** Expiry times are on the clock of the source; Infinity without expiry. */
 export type Snapshot = readonly (DumpedKey & { readonly endsAtMs: number })[];
 
 const PUT = `
@@ -19,9 +19,9 @@ if ARGV[2] ~= '-' then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 0`;
 
 /**
- * The server holds that, and nothing else. What is over by its own clock is not there.
+ * Replaces the data of the server. Keys that have expired on its own clock are omitted.
  *
- * @param nowMs  by the clock of the server that gets it
+ * @param nowMs  the time on the clock of the target
  */
 export function restore(keyspace: Keyspace, snapshot: Snapshot, nowMs: number): void {
   keyspace.clear();
@@ -29,7 +29,7 @@ export function restore(keyspace: Keyspace, snapshot: Snapshot, nowMs: number): 
     const leftMs = Math.floor(endsAtMs - nowMs);
     if (leftMs <= 0) continue;
     const list = typeof value === "string" ? [value] : value;
-    // Done before anything else happens, since the interpreter is there.
+    // Completes immediately, because the interpreter is already loaded.
     void keyspace.eval(PUT, [key], [type, Number.isFinite(leftMs) ? leftMs : "-", ...list]);
   }
 }

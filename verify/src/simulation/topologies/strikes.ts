@@ -1,19 +1,19 @@
-/** What each strike does to the world. */
+/** The effect of each fault on the world. */
 import { historyName } from "../draft.js";
 import type { Strike } from "./plan.js";
 import type { TopologyWorld } from "./world.js";
 
-/** Lets it strike when its time comes. */
+/** Schedules a fault. */
 export function schedule(world: TopologyWorld, strike: Strike): void {
   world.plan(strike.atMs, `FAULT ${describeStrike(strike)}`, () => happen(world, strike));
 }
 
-/** A strike as one line of a trace. */
+/** A fault as one line of a trace. */
 export function describeStrike({ id, atMs, process, server, ...facts }: Strike): string {
   return `${id} at ${atMs} ms on p${process}, server ${server}: ${JSON.stringify(facts)}`;
 }
 
-/** How long after it nothing of it goes on any more. */
+/** When all effects of a fault have ended. */
 export function endOf(strike: Strike): number {
   const lasts = "forMs" in strike ? strike.forMs : "backInMs" in strike ? strike.backInMs : 0;
   const ofPromotion = strike.what === "promote" ? strike.cutMs + strike.awayMs + strike.livesMs + strike.rejoinInMs : 0;
@@ -57,7 +57,7 @@ function happen(world: TopologyWorld, strike: Strike): void {
       server.frozenUntilMs = Math.max(server.frozenUntilMs, world.nowMs + strike.forMs);
       return;
     case "restart-server": {
-      // With leases of different length no majority may be restarted at once: docs/adr/131.
+      // With leases of different lengths, a majority must not be restarted at the same time: docs/adr/131.
       if (server.isDown || (world.isMixed && world.areManyAlone)) return;
       server.isDown = true;
       for (const { clients: all } of world.members) {
@@ -67,7 +67,8 @@ function happen(world: TopologyWorld, strike: Strike): void {
       }
       inMs(strike.forMs, `${server.name} is back and knows ${strike.keeps ? "all" : "nothing"}`, () => {
         server.restart(strike.keeps);
-        // Who was granted by just a majority loses its lease when one of that is gone, and is told so.
+        // A lease that was granted by a bare majority is lost, and reported as lost, when one of those servers is
+        // gone.
         if (!strike.keeps) world.judge.leases.forgotten();
       });
       return;
@@ -82,7 +83,7 @@ function happen(world: TopologyWorld, strike: Strike): void {
 
 function promote(world: TopologyWorld, strike: Extract<Strike, { what: "promote" }>): void {
   const { replication } = world;
-  // One after the other: a server that takes over must have a replica first.
+  // One at a time: a promoted server must get a replica first.
   if (replication?.replica === undefined || replication.isFailingOver) return;
   replication.isFailingOver = true;
   const { cutMs, awayMs, livesMs, rejoinInMs, restarts } = strike;
@@ -99,7 +100,7 @@ function promote(world: TopologyWorld, strike: Extract<Strike, { what: "promote"
   replication.lag(Number.POSITIVE_INFINITY);
   inMs(cutMs, `${master.name} is gone for the others`, () => {
     if (livesMs > 0) {
-      // Until it hears that it is no master any more, it grants as before.
+      // Until it notices that it is no longer master, it continues to grant.
       loseGround(world);
       const unaware = world.members.filter(({ process }) => !process.isDead && world.random.chance(0.7));
       replication.promote(unaware.map(({ process }) => process));
@@ -118,7 +119,7 @@ function promote(world: TopologyWorld, strike: Extract<Strike, { what: "promote"
     master.isDown = true;
     for (const { clients } of world.members) {
       const resends = world.random.chance(0.5);
-      // Some take longer to come back than others have to wait.
+      // Some processes take longer to reconnect than others wait.
       const withinMs = world.random.pick([50, world.longestMs / 2, world.longestMs]);
       for (const client of clients) {
         client.lose("commands", world.random.between(1, withinMs), resends);
@@ -149,7 +150,7 @@ function move(world: TopologyWorld, name: string): void {
   }
 }
 
-/** Leaves a record of it. */
+/** Records a fault. */
 function note({ recorder, nowMs }: TopologyWorld, strike: Strike, target: string): void {
   const endedMs = strike.what === "kill" ? Number.POSITIVE_INFINITY : nowMs + endOf(strike) - strike.atMs;
   recorder.add({

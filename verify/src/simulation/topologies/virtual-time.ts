@@ -1,9 +1,9 @@
 /**
- * The timers and the clock of Node, as one simulated process has them.
+ * Replaces Node's timers and clock with those of a simulated process.
  *
- * The session takes its clocks and timers from its runtime; a client library does not, and neither does the production code
- * that drives one. While a run is on they are those of the process whose turn it is. What asks for time in nobody's turn
- * gets the machine's, and the guard notes that.
+ * The session takes its clock and timers from its runtime, but client libraries and their production driver do not.
+ * During a run, Node's functions belong to the process whose turn it is. Outside of any process's turn they use real
+ * time, which the guard reports.
  */
 import type { SimulatedProcess } from "../process.js";
 
@@ -13,15 +13,15 @@ interface Handle {
   ref(): Handle;
 }
 
-/** See the file header. */
+/** Virtual time for Node's own functions. */
 export class VirtualTime {
   readonly #handles = new WeakSet<object>();
   #undo: (() => void) | undefined;
 
-  /** Whose turn it is. */
+  /** The process whose turn it is. */
   current: SimulatedProcess | undefined;
 
-  /** From now on time is that of the process whose turn it is. Between `start` and `stop` of the guard. */
+  /** Replaces the functions. Call it between `start` and `stop` of the guard. */
   start(): void {
     const { setTimeout, clearTimeout, setImmediate } = globalThis;
     const { now } = performance;
@@ -36,7 +36,8 @@ export class VirtualTime {
       if (typeof handle === "object" && handle !== null && this.#handles.has(handle)) (handle as Handle).cancel();
       else clearTimeout(handle as NodeJS.Timeout);
     };
-    // What has come by then has been delivered: a simulated process that stands still reads what lies there before its timers.
+    // Everything that has arrived by then has been delivered: a process that resumes reads its sockets before its
+    // timers run.
     const soon = (callback: () => void): unknown =>
       this.current === undefined ? setImmediate(callback) : begin(callback);
     Object.assign(globalThis, { setTimeout: begin, clearTimeout: cancel, setImmediate: soon });
@@ -47,7 +48,7 @@ export class VirtualTime {
     };
   }
 
-  /** Time is the machine's again. */
+  /** Restores the original functions. */
   stop(): void {
     this.#undo?.();
     this.#undo = undefined;

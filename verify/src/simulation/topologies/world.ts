@@ -1,4 +1,4 @@
-/** Several servers, several processes with a client of each, and the network between them. */
+/** The world with several servers, several processes with a client for each, and the network between them. */
 
 import { createHoldfastOn, type FailoverGrace, failoverGrace, quorumGrace } from "holdfast/simulation";
 import type { Guard } from "../guard.js";
@@ -19,29 +19,29 @@ import { Replication } from "./replication.js";
 import { SimulatedServer } from "./server.js";
 import { VirtualTime } from "./virtual-time.js";
 
-/** One process, with its clients. */
+/** A process with its clients. */
 export interface Crossing extends Joined {
-  /** One for each server of a quorum, or one that goes wherever the master is. */
+  /** One client for each server of a quorum, or one that follows the master. */
   readonly clients: readonly SimulatedClient[];
 }
 
-/** What a run is played with, other than it is in production. */
+/** Settings of a run that differ from production. */
 export interface Settings {
   readonly tampering?: Tampering;
-  /** Of a run with replicas. */
+  /** The failover grace, for runs with replicas. */
   readonly grace?: FailoverGrace;
 }
 
-/** Clocks of processes and servers differ in rate by less than 1 % (A1). */
+/** Clocks of processes and servers differ in rate by less than 1% (A1). */
 const PROCESS_RATE_MAX = 0.005;
 const SERVER_RATE_MAX = 0.004;
-/** Less than any lease, and than any failover takes with its quiet time, as tokens ask for where memory is lost. */
+/** Less than any lease, and less than a failover with its quiet time takes, which tokens require if memory is lost. */
 const SKEW_MAX_MS = 100;
 const PREFIX = "hf";
 
 type Grace = ReturnType<typeof quorumGrace>;
 
-/** See the file header. */
+/** The world of a run on several servers. */
 export class TopologyWorld extends World<Crossing> {
   readonly #parts: Parts;
 
@@ -70,17 +70,20 @@ export class TopologyWorld extends World<Crossing> {
     return this.#parts.servers;
   }
 
-  /** Of a master and its replica; undefined in a quorum. */
+  /** The master and its replica; undefined in a quorum. */
   get replication(): Replication | undefined {
     return this.#parts.replication;
   }
 
-  /** The longest lease that anybody asks for. */
+  /** The longest lease of all sessions. */
   get longestMs(): number {
     return this.#parts.plan.longestMs;
   }
 
-  /** Whether so many servers are, or will be, without an answer to how long leases are that one more would be a majority. */
+  /**
+   * Whether so many servers are, or will be, without the lease lengths of the others that one more would make a
+   * majority.
+   */
   get areManyAlone(): boolean {
     const alone = this.servers.filter((server) => server.isDown || server.isAlone);
     return alone.length + 1 > this.servers.length / 2;
@@ -91,12 +94,12 @@ export class TopologyWorld extends World<Crossing> {
     return this.#parts.plan.isMixed;
   }
 
-  /** Whether a server that takes over is to grant nothing for a while. */
+  /** Whether a promoted server makes no grants for a while. */
   get isGraceful(): boolean {
     return this.#parts.grace !== "off";
   }
 
-  /** Locks of a quorum that a late copy of an acquire has taken once more. */
+  /** Locks of a quorum that late copies of acquires have taken again. */
   get late(): LateTakes {
     return this.#parts.late;
   }
@@ -107,7 +110,7 @@ export class TopologyWorld extends World<Crossing> {
 
   readonly clouds: { readonly process: number; readonly server: number | undefined; readonly weather: Weather }[] = [];
 
-  /** What the network does between a process and a server now. */
+  /** The network conditions between a process and a server. */
   weatherBetween(process: SimulatedProcess, server: SimulatedServer): Weather {
     if (this.clouds.length === 0) return FAIR;
     const index = this.members.findIndex((member) => member.process === process);
@@ -195,7 +198,7 @@ function build(world: TopologyWorld, parts: Parts): void {
     parts.witnesses.set(server, new Witness(observer, world.recorder, () => world.nowMs));
   }
   parts.replication.onPromoted = (server) => {
-    // What the one before it has done last is not there, signals included.
+    // The last writes of its predecessor are missing, including signals.
     accountOf(world).forgotten();
     world.plan(world.nowMs, `${server.name} is looked at`, () => parts.witnesses.get(server)?.observer.look());
   };

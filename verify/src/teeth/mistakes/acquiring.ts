@@ -1,11 +1,11 @@
-/** Mistakes of acquiring: what is asked for, what an answer means, how long it may be trusted. */
+/** Mistakes when acquiring: the request, the meaning of a reply, and how long it is valid. */
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
 const WAITER = "core/waiter.ts";
 const QUESTIONS = "core/waiter.ts";
 const DEADLINE = "core/time.ts";
 
-/** See the file header. */
+/** Teeth for acquiring. */
 export const ACQUIRING: readonly Tooth[] = [
   {
     id: "drift-added",

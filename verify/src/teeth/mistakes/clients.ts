@@ -1,7 +1,7 @@
-/** Mistakes towards the caller's client, the server and the process. */
+/** Mistakes in the use of the caller's client, the server and the process. */
 import { patch, type Tooth, test } from "../tooth.js";
 
-/** See the file header. */
+/** Teeth for the use of clients. */
 export const CLIENTS: readonly Tooth[] = [
   {
     id: "keys-without-a-tag",

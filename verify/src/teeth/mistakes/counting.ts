@@ -1,12 +1,12 @@
-/** Mistakes of latches and barriers: what counts, and who is told. */
+/** Mistakes in latches and barriers: what counts, and which callers are notified. */
 import { type BySimulation, patch, type Tooth, test } from "../tooth.js";
 
-/** Without faults nothing but the library makes anybody late. */
+/** A simulation without faults, so that only the library can cause delays. */
 function withoutFaults(kind: string): BySimulation {
   return { by: "simulation", kind, profile: "none", finds: ["L2"] };
 }
 
-/** See the file header. */
+/** Teeth for latches and barriers. */
 export const COUNTING: readonly Tooth[] = [
   {
     id: "count-down-counts-twice",

@@ -1,7 +1,7 @@
-/** Mistakes of the end: release, what it says, and what it leaves. */
+/** Mistakes when releasing: its effect, its result, and leftovers. */
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
-/** See the file header. */
+/** Teeth for releasing. */
 export const ENDING: readonly Tooth[] = [
   {
     id: "release-compares-no-owner",

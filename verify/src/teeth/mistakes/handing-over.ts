@@ -1,4 +1,4 @@
-/** Mistakes of handing over: a grant by message is short until its holder confirms it. */
+/** Mistakes in hand-overs: a grant by message is short until its holder confirms it. */
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
 const WAITER = "core/waiter.ts";
@@ -6,12 +6,12 @@ const RENEWER = "core/renewer.ts";
 const BATCH = "core/batch.ts";
 const PROVISIONAL = "unit/provisional.test.ts";
 
-/** In runs in which processes stand still and nothing else goes wrong. */
+/** Runs in which processes freeze and nothing else goes wrong. */
 function stalled(kind: string, ...finds: readonly string[]): Tooth["catcher"] {
   return { ...simulation(kind, ...finds), profile: "stalls" };
 }
 
-/** See the file header. */
+/** Teeth for hand-overs. */
 export const HANDING_OVER: readonly Tooth[] = [
   {
     id: "unconfirmed-for-the-whole-lease",

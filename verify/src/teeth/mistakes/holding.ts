@@ -1,9 +1,9 @@
-/** Mistakes of holding: extension, renewal, and how a holder learns that it has lost. */
+/** Mistakes while holding: extension, renewal, and how a holder learns of a loss. */
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
 const RENEWER = "core/renewer.ts";
 
-/** See the file header. */
+/** Teeth for holding. */
 export const HOLDING: readonly Tooth[] = [
   {
     id: "renewal-from-the-grant",

@@ -1,7 +1,7 @@
 /** Mistakes of permits: semaphores and read-write locks. */
 import { patch, simulation, type Tooth } from "../tooth.js";
 
-/** See the file header. */
+/** Teeth for permits. */
 export const PERMITS: readonly Tooth[] = [
   {
     id: "permits-not-counted-together",

@@ -1,4 +1,4 @@
-/** Mistakes of a lock on several servers: who is asked, who counts, what is given back, and what a token is. */
+/** Mistakes with several servers: which servers are asked and counted, what is released, and how tokens are made. */
 import { patch, type Tooth, test } from "../tooth.js";
 
 const BALLOT = "redlock/ballot.ts";
@@ -8,7 +8,7 @@ const TOKENS = "redlock/tokens.test.ts";
 const OPTIONS = "redlock/options.test.ts";
 const MEMORIES = "redlock/memories.test.ts";
 
-/** See the file header. */
+/** Teeth for quorums. */
 export const QUORUM: readonly Tooth[] = [
   {
     id: "even-quorum",

@@ -1,10 +1,13 @@
-/** Mistakes of callers that share a claim, or a hold: whom a grant serves, for how long, and what becomes of the rest. */
+/**
+ * Mistakes when callers share a claim or a hold: which callers a grant serves, for how long, and what happens to the
+ * rest.
+ */
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
 const QUEUE = "core/local-queue.ts";
 const BATCH = "core/batch.ts";
 
-/** See the file header. */
+/** Teeth for shared claims. */
 export const SHARING: readonly Tooth[] = [
   {
     id: "late-caller-in-a-batch",

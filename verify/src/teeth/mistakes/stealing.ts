@@ -1,4 +1,4 @@
-/** Mistakes of `holdfast/web-locks`: steals, and the order of the requests of one process. */
+/** Mistakes in `holdfast/web-locks`: steals, and the order of requests of one process. */
 import { type BySimulation, patch, simulation, type Tooth, test } from "../tooth.js";
 
 /** Runs of read-write locks in which some callers steal. */
@@ -6,7 +6,7 @@ function steals(...finds: readonly string[]): BySimulation {
   return { ...simulation("read-write-lock", ...finds), profile: "steals" };
 }
 
-/** See the file header. */
+/** Teeth for steals. */
 export const STEALING: readonly Tooth[] = [
   {
     id: "steal-leaves-a-holder",

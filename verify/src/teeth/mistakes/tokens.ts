@@ -1,7 +1,7 @@
 /** Mistakes of fencing tokens. */
 import { patch, simulation, type Tooth } from "../tooth.js";
 
-/** Tokens as a plain counter makes them, without the server's clock. */
+/** Tokens from a plain counter, without the server's clock. */
 const PLAIN_COUNTER = [
   patch(
     "mutex/acquire.lua",
@@ -15,7 +15,7 @@ const PLAIN_COUNTER = [
   ),
 ] as const;
 
-/** See the file header. */
+/** Teeth for fencing tokens. */
 export const TOKENS: readonly Tooth[] = [
   {
     id: "token-not-above-the-last",

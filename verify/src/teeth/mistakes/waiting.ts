@@ -1,4 +1,4 @@
-/** Mistakes of waiting: queues, messages, and what stands behind a message that is lost. */
+/** Mistakes when waiting: queues, messages, and the fallback for lost messages. */
 import { patch, simulation, type Tooth, test } from "../tooth.js";
 
 const WAITER = "core/waiter.ts";
@@ -8,7 +8,7 @@ const DEADLINE = "core/time.ts";
 const MOMENT = "core/time.ts";
 const HUB = "stores/inbox-hub.ts";
 
-/** See the file header. */
+/** Teeth for waiting. */
 export const WAITING: readonly Tooth[] = [
   {
     id: "stale-grant-believed",

@@ -1,4 +1,4 @@
-/** Which process holds what: the question after a host was lost. */
+/** The clients page: which process holds which locks, for example after a host was lost. */
 import type { JSX } from "preact";
 import type { ClientView, HoldView } from "../../api.js";
 import { leaseMsOf } from "../../filter.js";

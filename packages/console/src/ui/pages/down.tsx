@@ -1,9 +1,9 @@
-/** Redis does not answer: the one page for it, in place of every other, until it does again. */
+/** The page that replaces all others while Redis does not reply. */
 import type { JSX } from "preact";
 import type { StoreView } from "../../api.js";
 import { At, Countdown, Outside, Since } from "../parts/words.js";
 
-/** The page. It goes by itself; the page below it is as it was. */
+/** Disappears by itself when Redis is back; the page below it keeps its state. */
 export function DownPage({ store }: { readonly store: Extract<StoreView, { state: "down" }> }): JSX.Element {
   return (
     <section class="down" aria-labelledby="down-title">

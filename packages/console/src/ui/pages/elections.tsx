@@ -1,4 +1,4 @@
-/** Who leads, for how long, and whether leaders come and go too often. */
+/** The elections page: who leads, for how long, and whether leaders change too often. */
 import type { JSX } from "preact";
 import type { ElectionView } from "../../api.js";
 import { plain } from "../../plain.js";
@@ -119,7 +119,7 @@ function Leader({ election: { leader } }: { readonly election: ElectionView }): 
   return leader === null ? <span class="none">none</span> : <Who somebody={leader} />;
 }
 
-/** How long the changes were counted, if that is less than the day of the heading. */
+/** How long changes were counted, if that is less than the day that the heading says. */
 function Watched({ sinceAtMs }: { readonly sinceAtMs: number }): JSX.Element | null {
   if (nowAtMs() - sinceAtMs >= DAY_MS) return null;
   return (

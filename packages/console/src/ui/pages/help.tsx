@@ -1,10 +1,10 @@
-/** What the keys do. */
+/** The list of keyboard shortcuts. */
 import type { JSX } from "preact";
 import { close } from "../actions.js";
 import { KEYS } from "../keyboard.js";
 import { Dialog } from "../parts/dialog.js";
 
-/** The dialogue. */
+/** The help dialog. */
 export function HelpDialog(): JSX.Element {
   return (
     <Dialog title="Keys" onClose={close}>

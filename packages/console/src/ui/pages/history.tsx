@@ -1,4 +1,4 @@
-/** How holds ended, and which runs did not take place. */
+/** The history page: how holds ended, and which runs were skipped. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { HistoryAnswer, HistoryOutcome } from "../../api.js";
@@ -22,10 +22,10 @@ const OUTCOMES: readonly HistoryOutcome[] = [
 ];
 const SPANS = ["1h", "6h", "24h", "7d"] as const;
 const DEFAULT_SPAN = "24h";
-/** Lines at first, and with each press of the button: a thousand are 60,000 px on a phone. */
+/** Rows shown at first, and added with each press of the button. A thousand rows are 60,000 px high on a phone. */
 const LINES = 100;
 const LIMIT = "1000";
-/** History is no part of the stream: it is asked for again. */
+/** The history is not part of the stream, so the page polls it. */
 const ASK_AGAIN_MS = 5_000;
 const TYPING_MS = 300;
 
@@ -144,7 +144,7 @@ function useHistory(query: Params): {
     let isOver = false;
     let isAsking = false;
     const ask = (): void => {
-      // Many histories take longer to read than the time between two questions.
+      // Reading a large history can take longer than the polling interval.
       if (isAsking) return;
       isAsking = true;
       get<HistoryAnswer>("api/history", { ...query, limit: LIMIT }).then(

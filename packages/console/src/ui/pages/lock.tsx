@@ -1,4 +1,4 @@
-/** One lock: who has it, who waits in which order and why, what happened before, and what can be done about it. */
+/** The page of one lock: holders, queue, history and actions. */
 import type { ComponentChildren, JSX } from "preact";
 import type { HolderView, LockAnswer, LockRow, WaiterView } from "../../api.js";
 import { leaseMsOf } from "../../filter.js";
@@ -93,7 +93,7 @@ function Section({ title, isShown, children }: SectionProps): JSX.Element | null
   );
 }
 
-/** Why the next waiter is not running: the question of 3 a.m., answered before any table. */
+/** Why the next waiter does not hold the lock. Shown above all tables because operators need it first. */
 function Explain({ lock: { explain } }: { readonly lock: LockAnswer }): JSX.Element {
   return (
     <p class={`explain ${explain.code}`}>
@@ -131,7 +131,10 @@ function PauseNote({ lock: { row } }: { readonly lock: LockAnswer }): JSX.Elemen
   );
 }
 
-/** Holders whose client is gone keep the lock until their lease ends; each that is shown, since when and until when. */
+/**
+ * A note for each shown holder whose client is gone: since when, and when its lease ends. It keeps the lock until
+ * then.
+ */
 function GoneNote({ lock: { row, holders } }: { readonly lock: LockAnswer }): JSX.Element | null {
   if (row.goneCount === 0) return null;
   return (
@@ -251,7 +254,7 @@ function HoldersTable({ lock }: { readonly lock: LockAnswer }): JSX.Element {
   );
 }
 
-/** Commands to copy below the table: each is as long as a row. */
+/** The most commands shown below the table; each takes a full row. */
 const MOST_COMMANDS = 3;
 
 interface HoldersRowsProps {

@@ -1,4 +1,4 @@
-/** Every lock, whatever its kind: who has it, for how long, and who is kept waiting. */
+/** The list of all locks: holders, durations and waiters. */
 import type { JSX } from "preact";
 import { useEffect, useId, useMemo, useState } from "preact/hooks";
 import { type LockRow, type LocksAnswer, SAMPLE_SPAN_MS } from "../../api.js";
@@ -30,7 +30,7 @@ const COLUMNS: readonly Column<LockRow>[] = [
     fromPx: 760,
     isNumber: true,
     cell: ({ sinceAtMs }) => <Since atMs={sinceAtMs} />,
-    // Ascending is the shortest first, as the column reads.
+    // Negated so that ascending order shows the shortest duration first.
     sortBy: ({ sinceAtMs }) => (sinceAtMs === null ? -END : -sinceAtMs),
   },
   {
@@ -111,7 +111,7 @@ function kindText({ kind, needsTopology }: LockRow): string {
   return needsTopology === null ? kind : `${kind}, partial`;
 }
 
-/** Locks that this console sees only in part: which ones, and that their servers are others. */
+/** The note about locks that this console sees only in part, because they need other servers. */
 function Partial({ n }: { readonly n: number }): JSX.Element | null {
   if (n === 0) return null;
   return (
@@ -143,7 +143,7 @@ function countOf(isCut: boolean, q: string, shown: number, all: number): string 
   return q === "" ? `${total} ${all === 1 ? "lock" : "locks"}` : `${whole(shown)} of ${total} locks`;
 }
 
-/** How many are held, waited for, paused and gone; a click lists them. */
+/** The number of locks that are held, awaited, paused and gone; a click filters the list. */
 function Tallies({ rows, isCut, q }: TalliesProps): JSX.Element {
   return (
     <p class="tallies">
@@ -200,7 +200,7 @@ function FilterBox({ q, complaint, text }: FilterBoxProps): JSX.Element {
   );
 }
 
-/** Says the count when the filter has changed, and not whenever a lock comes or goes. */
+/** Announces the count when the filter changes, not when a lock appears or disappears. */
 function Announced({ text, when }: { readonly text: string; readonly when: string }): JSX.Element {
   const [said, say] = useState("");
   useEffect(() => {
@@ -235,7 +235,10 @@ function Empty({ q }: { readonly q: string }): JSX.Element {
   );
 }
 
-/** What is half typed is no error; a length of time that is none would silently hide every lock. */
+/**
+ * The error to show for a filter. Half-typed parts are no error, but an invalid duration would silently hide every
+ * lock.
+ */
 function complaintOf(q: string): string | undefined {
   const [, typed] = /(?:^|\s)over:(\S+)/.exec(q) ?? [];
   if (typed === undefined || /^\d+(\.\d*)?(ms?|s|h|d)?$/.test(typed)) return undefined;
@@ -245,7 +248,7 @@ function complaintOf(q: string): string | undefined {
 const ASK_AGAIN_MS = 5_000;
 const TYPING_MS = 300;
 
-/** Where there are more locks than the stream follows, the filter is asked of the server. */
+/** Applies the filter on the server if there are more locks than the stream follows. */
 function useServerRows(q: string): LocksAnswer | undefined {
   const [answer, setAnswer] = useState<{ readonly q: string; readonly locks: LocksAnswer } | undefined>();
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** Calls that are done once: which run, which are done, and which somebody has to look at. */
+/** The page for `once` calls: running, done, and blocked until someone resolves them. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { OnceAnswer, OnceRow, OnceStateName } from "../../api/once.js";
@@ -24,9 +24,9 @@ const STATES: Readonly<Record<OnceStateName, readonly [shape: StateShape, meanin
   failed: ["trouble", "its error is kept"],
   released: ["free", "the next caller runs it"],
 };
-/** What somebody has to look at comes first. */
+/** Calls that need attention come first. */
 const NAMES = Object.keys(STATES);
-/** There may be very many, so they are no part of the stream. */
+/** Polling interval. The calls are not part of the stream because there may be very many. */
 const ASK_AGAIN_MS = 5_000;
 const TYPING_MS = 300;
 
@@ -201,7 +201,7 @@ interface Calls {
   more(): void;
 }
 
-/** The pages that were asked for, from the first, asked for again every few seconds. */
+/** All pages loaded so far, reloaded every few seconds. */
 function useCalls(query: Params): Calls {
   const [answers, setAnswers] = useState<readonly OnceAnswer[] | undefined>();
   const [pages, setPages] = useState(1);
@@ -246,7 +246,7 @@ function useCalls(query: Params): Calls {
   };
 }
 
-/** A call may come on two pages. */
+/** Removes duplicates: a call may appear on two pages. */
 function unique(rows: readonly OnceRow[]): readonly OnceRow[] {
   return [...new Map(rows.map((row) => [row.id, row])).values()];
 }

@@ -1,4 +1,4 @@
-/** The server behind it all: what it is, how far away, and what the doctor says. */
+/** The Redis page: servers, latency, and the doctor's findings. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { DoctorAnswer, FindingView, GraceView, NodeView, RedisAnswer } from "../../api.js";
@@ -118,7 +118,7 @@ function skewText(skewMs: number): string {
 }
 
 const RANK: Readonly<Record<FindingView["severity"], number>> = { critical: 0, warning: 1, info: 2 };
-/** While it runs, or another visitor has started it, its answer is asked for again. */
+/** Polling interval while the doctor runs, possibly for another visitor. */
 const ASK_AGAIN_MS = 2_000;
 
 function Doctor(): JSX.Element {

@@ -1,4 +1,4 @@
-/** How much of each semaphore is out, and which permit is whose. */
+/** The semaphores page: how many permits are held, and by which holders. */
 import type { JSX } from "preact";
 import type { HolderView, PermitsView, SemaphoreView } from "../../api.js";
 import { plain } from "../../plain.js";
@@ -14,7 +14,7 @@ import { session } from "../requests.js";
 import { amend, route } from "../route.js";
 import { useStore } from "../store.js";
 
-/** More permits than this are drawn as one bar, since squares would be dots. */
+/** The most permits drawn as squares; more are drawn as one bar, because the squares would be too small. */
 const SQUARES_AT_MOST = 24;
 
 const COLUMNS: readonly Column<SemaphoreView>[] = [
@@ -145,7 +145,7 @@ function Permits({ semaphore: { permits, holders } }: { readonly semaphore: Sema
   );
 }
 
-/** By number where permits have one; the others fill what is left. */
+/** The holder of each square: permits with a number keep their position, the others fill the gaps. */
 function ownersOf(holders: readonly HolderView[], total: number): (HolderView | undefined)[] {
   const owners: (HolderView | undefined)[] = Array.from({ length: total }, () => undefined);
   for (const holder of holders) for (const slot of holder.slots) if (slot < total) owners[slot] = holder;

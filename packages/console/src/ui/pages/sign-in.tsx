@@ -1,15 +1,15 @@
-/** The door: a token, as `holdfast console` prints it, for a cookie that no script can read. */
+/** The sign-in page. Exchanges the token that `holdfast console` prints for an HttpOnly cookie. */
 import type { JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { LoginBody, SessionAnswer } from "../../api.js";
 import { post, RequestError, session } from "../requests.js";
 
-/** Exchanges a token. @throws RequestError */
+/** Signs in with a token. @throws RequestError */
 export async function signIn(body: LoginBody): Promise<void> {
   session.set(await post<SessionAnswer>("api/login", body));
 }
 
-/** The form. */
+/** The sign-in form. */
 export function SignInPage({ trouble: before }: { readonly trouble?: string | undefined }): JSX.Element {
   const [token, setToken] = useState("");
   const [name, setName] = useState("");

@@ -1,10 +1,10 @@
-/** A value that is meant to be carried elsewhere, such as a token: shown in full, copied by a button. */
+/** A value to copy, such as a token, shown in full with a copy button. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { plain } from "../../plain.js";
 import { announce } from "../announce.js";
 
-/** The value, and a button behind it, which copies it as it is. */
+/** The value, followed by a button that copies it unchanged. */
 export function Copyable({ value, noun }: { readonly value: string; readonly noun: string }): JSX.Element {
   const [isCopied, setCopied] = useState(false);
   useEffect(() => {
@@ -13,7 +13,7 @@ export function Copyable({ value, noun }: { readonly value: string; readonly nou
     return () => clearTimeout(timer);
   }, [isCopied]);
   const copy = (): void => {
-    // Over plain http on another host a page has no clipboard; the text can still be marked by hand.
+    // Over plain http from another host, pages have no clipboard API; users can still select the text.
     navigator.clipboard?.writeText(value).then(
       () => {
         setCopied(true);

@@ -1,8 +1,9 @@
 /**
- * A real table for any number of rows: sorted by its headings, drawn only where it is seen, walked with j and k.
+ * A table with any number of rows: sortable, with only the visible rows in the document, and keyboard navigation with
+ * j and k.
  *
- * While a row has the focus, the list stands still: what changes is shown in place, what is gone stays as a dimmed row, what is
- * new waits at the bottom line. A row that jumps away under the finger at 3 a.m. is the wrong row.
+ * While a row has the focus, rows do not move: changes appear in place, removed rows stay dimmed, and new rows are
+ * counted in the bottom line. Otherwise a row could jump away just before a click.
  */
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -15,44 +16,47 @@ import { VirtualRows } from "./virtual-rows.js";
 export interface Column<Row> {
   readonly id: string;
   readonly title: string;
-  /** As CSS: `7rem`; columns without one share what is left, and so does the first one where there is little room. */
+  /**
+   * CSS width: `7rem`. Columns without a width share the remaining space; in narrow windows the first column does
+   * too.
+   */
   readonly width?: string;
-  /** The same where there is little room, if it is another. */
+  /** The width in narrow windows, if different. */
   readonly narrowWidth?: string;
-  /** From this width of the window on, in px; always if absent. */
+  /** Shown only if the window is at least this wide, in px; always if absent. */
   readonly fromPx?: number;
   readonly isNumber?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
-  /** What it is sorted by; a column without it cannot be. */
+  /** The sort key; a column without one cannot be sorted. */
   readonly sortBy?: (row: Row) => string | number;
 }
 
-/** What to draw. */
+/** The props of the table. */
 export interface DataTableProps<Row> {
-  /** What the table is, for screen readers. */
+  /** Describes the table to screen readers. */
   readonly caption: string;
   readonly rows: readonly Row[];
   readonly columns: readonly Column<Row>[];
   readonly keyOf: (row: Row) => string;
-  /** Where a row leads; rows of a table without it lead nowhere. */
+  /** The link of a row; absent: rows have no link. */
   readonly hrefOf?: (row: Row) => string;
-  /** A second line under the first column where there is no room for the others. */
+  /** A second line below the first column in windows too narrow for the other columns. */
   readonly underline?: (row: Row) => ComponentChildren;
-  /** Column, with `-` before it for descending. Absent: as the rows come. */
+  /** The column to sort by, with `-` before it for descending order. Absent: unsorted. */
   readonly sort?: string | undefined;
   readonly onSort?: (sort: string) => void;
   readonly empty: ComponentChildren;
-  /** j and k walk here: one table of a page. */
+  /** Whether j and k move in this table; at most one table per page. */
   readonly isMain?: boolean;
   readonly rowHeightPx?: number;
 }
 
-/** Below this width the first column has a second line, and most others go. */
+/** Below this window width, the first column has a second line and most others are hidden. */
 const NARROW_PX = 760;
 const ROW_PX = 40;
 const NARROW_ROW_PX = 60;
 
-/** The table, or what stands in its place when there is nothing to show. */
+/** The table, or the empty text if there are no rows. */
 export function DataTable<Row>(props: DataTableProps<Row>): JSX.Element {
   const { caption, columns, keyOf, empty, sort, onSort, underline, isMain = false } = props;
   const width = useViewportWidth();
@@ -73,7 +77,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): JSX.Element {
     setStanding(undefined);
     setFocused(-1);
   };
-  // A row that has just come into the document can take the focus only now.
+  // A row that was just added to the document can be focused only now.
   useLayoutEffect(() => {
     if (wanted.current < 0) return;
     const row = table.current?.querySelector<HTMLElement>(`tr[data-index="${wanted.current}"]`);
@@ -116,7 +120,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): JSX.Element {
         }}
         onFocusOut={({ relatedTarget }) => {
           const isInside = relatedTarget instanceof Node && table.current?.contains(relatedTarget);
-          // A window that was left keeps its focused element, and its order.
+          // If the window lost the focus, the row stays focused, so the order must not change.
           if (isInside || (relatedTarget === null && !document.hasFocus())) return;
           if (wanted.current < 0) leave();
         }}
@@ -188,12 +192,12 @@ export function DataTable<Row>(props: DataTableProps<Row>): JSX.Element {
 
 type Draw = (key: string, facts: readonly unknown[], draw: () => JSX.Element) => JSX.Element;
 
-/** Rows out of sight are forgotten beyond this. */
+/** Cached rows outside the visible area are discarded beyond this number. */
 const DRAWN_AT_MOST = 400;
 
 /**
- * What was drawn of a row is used again as long as nothing in it has changed, so that a step of scrolling costs what comes into
- * sight, and a look at ten thousand locks costs those that have changed. `all`: what every row depends on.
+ * Caches rendered rows until their data changes. Scrolling then renders only rows that come into view, and an update
+ * of ten thousand locks renders only those that have changed. `all`: the values that every row depends on.
  */
 function useDrawn(all: readonly unknown[]): Draw {
   const kept = useRef({ all, rows: new Map<string, { facts: readonly unknown[]; element: JSX.Element }>() });
@@ -272,7 +276,7 @@ function stillOrdered<Row>(
   return { rows, gone, newCount: now.size - (standing.length - gone.size) };
 }
 
-/** Where a walk begins: at the first row below the headings. */
+/** The first visible row below the header, where keyboard navigation starts. */
 function firstInSight(table: HTMLTableElement | null): number {
   const headPx = table?.tHead?.getBoundingClientRect().bottom ?? 0;
   for (const row of table?.querySelectorAll<HTMLElement>("tr[data-index]") ?? [])

@@ -1,4 +1,4 @@
-/** Clients that wait for each other: who holds what, who waits for what, and which lock to release. */
+/** Possible deadlocks: who holds and waits for which lock, and which one to release. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { DeadlockClaimView, DeadlocksAnswer, DeadlockView, LockRow } from "../../api.js";
@@ -10,7 +10,7 @@ import { lockHref, Outside, Since, Who } from "./words.js";
 
 const ASK_AGAIN_MS = 10_000;
 
-/** The section, or nothing if no possible deadlock is known. */
+/** The section; null if there is no possible deadlock. */
 export function Deadlocks({ rows }: { readonly rows: readonly LockRow[] }): JSX.Element | null {
   const found = useDeadlocks(mayDeadlock(rows));
   if (found.length === 0) return null;
@@ -79,7 +79,7 @@ function Claim({ claim }: { readonly claim: DeadlockClaimView }): JSX.Element {
   );
 }
 
-/** Asks only while there can be one. */
+/** Loads deadlocks only while the rows make one possible. */
 function useDeadlocks(isPossible: boolean): readonly DeadlockView[] {
   const [found, setFound] = useState<readonly DeadlockView[]>([]);
   useEffect(() => {

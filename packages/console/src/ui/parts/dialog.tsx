@@ -1,18 +1,18 @@
-/** A dialogue: the browser's own, which keeps the focus inside and closes with Esc. */
+/** A modal dialog. The native element keeps the focus inside and closes with Esc. */
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 
-/** What it shows. */
+/** The props of a dialog. */
 export interface DialogProps {
   readonly title: string;
-  /** Esc, the backdrop and the buttons of the content lead here. */
+  /** Called for Esc, a click on the backdrop, and the content's buttons. */
   readonly onClose: () => void;
   readonly children: ComponentChildren;
-  /** One that changes something that others rely on. */
+  /** Whether the dialog's action is disruptive. */
   readonly isGrave?: boolean;
 }
 
-/** Open as long as it is drawn; what had the focus before gets it back. */
+/** Open while rendered; afterwards the focus returns to the previous element. */
 export function Dialog({ title, onClose, children, isGrave = false }: DialogProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();

@@ -1,4 +1,4 @@
-/** Lines of history, as the pages of a lock and of all locks show them. */
+/** The table of history entries, for one lock or for all. */
 import type { JSX } from "preact";
 import type { HistoryOutcome, HistoryRow } from "../../api.js";
 import { plain } from "../../plain.js";
@@ -19,7 +19,7 @@ const SHAPES: Readonly<Record<HistoryOutcome, StateShape>> = {
   resumed: "good",
 };
 
-/** How it ended, as a shape and a word. */
+/** The outcome as an icon and a word. */
 export function Outcome({ outcome }: { readonly outcome: HistoryOutcome }): JSX.Element {
   return (
     <span class="outcome">
@@ -68,7 +68,7 @@ function Length({ ms }: { readonly ms: number | null }): JSX.Element {
   return ms === null ? <None /> : <span>{duration(ms)}</span>;
 }
 
-/** Who held it; of a pause, who paused it. */
+/** The holder; for a pause, who paused the lock. */
 function HistoryWho({ row }: { readonly row: HistoryRow }): JSX.Element {
   if (isOfAPerson(row)) return <Maybe text={row.by} />;
   return row.host === null && row.app === null ? <None /> : <Who somebody={{ ...row, clientId: null }} />;
@@ -94,10 +94,10 @@ function Why({ row }: { readonly row: HistoryRow }): JSX.Element {
   );
 }
 
-/** What to draw. */
+/** The props of the table. */
 export interface HistoryTableProps {
   readonly rows: readonly HistoryRow[];
-  /** Of several locks: each line then says which, and leads there. */
+  /** Whether each row names its lock and links to it. */
   readonly hasNames: boolean;
   readonly empty: JSX.Element;
   readonly isMain?: boolean;

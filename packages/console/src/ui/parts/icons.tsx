@@ -1,17 +1,17 @@
-/** The few shapes. Each state has a shape of its own, so that none is told by its colour alone. */
+/** State icons. Each state has its own shape, so that color is never the only difference. */
 import type { JSX } from "preact";
 
 /** The shapes. */
 export type StateShape = "held" | "free" | "paused" | "waiting" | "trouble" | "good";
 
-/** What to draw. */
+/** The props of an icon. */
 export interface StateMarkProps {
   readonly shape: StateShape;
-  /** For screen readers and as a tooltip; absent where the word stands beside it. */
+  /** The label for screen readers and the tooltip; absent if the text is next to the icon. */
   readonly word?: string;
 }
 
-/** A shape, with its word unless that stands beside it. */
+/** An icon, with a label unless the text is next to it. */
 export function StateMark({ shape, word }: StateMarkProps): JSX.Element {
   return (
     <span class={`mark ${shape}`} title={word}>

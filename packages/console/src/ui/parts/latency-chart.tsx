@@ -1,4 +1,4 @@
-/** Round trips to Redis over the last minutes, drawn by hand: a line, its highest point, and the same in words. */
+/** A chart of recent round trips to Redis as SVG: a line, its maximum, and a text with the same information. */
 import type { JSX } from "preact";
 import type { LatencySample } from "../../api.js";
 import { clockTime } from "../format.js";
@@ -57,7 +57,7 @@ function millis(ms: number): string {
   return ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`;
 }
 
-/** The next 1, 2 or 5 times a power of ten, so that the scale seldom changes. */
+/** Rounds up to 1, 2 or 5 times a power of ten, so that the scale rarely changes. */
 function niceTop(ms: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(ms, 0.1)));
   return ([1, 2, 5].find((step) => step * power >= ms) ?? 10) * power;

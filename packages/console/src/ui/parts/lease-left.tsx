@@ -1,23 +1,23 @@
-/** How much of a lease is left, as a number that counts down by the server's clock and as a bar. */
+/** The remaining time of a lease, as a countdown on the server's clock and as a bar. */
 import type { JSX } from "preact";
 import { useNow } from "../clock.js";
 import { seconds } from "../format.js";
 
 /**
- * Renewed at a third of its length, a lease has two thirds left or more. With less than half, at least one renewal has failed or
- * is late, which is worth a second look.
+ * Below this share the lease is shown as late. Leases are renewed after a third of their length, so two thirds should
+ * be left. With less than half, at least one renewal has failed or is late.
  */
 const LATE_SHARE = 0.5;
 
-/** What to draw. */
+/** The props of the component. */
 export interface LeaseLeftProps {
-  /** When it ends, by the server's clock; undefined if it has no end. */
+  /** When the lease ends, on the server's clock; undefined if it does not end. */
   readonly endsAtMs: number | undefined;
-  /** How long it was when it began; undefined if unknown, and then there is no bar. */
+  /** The initial lease length; undefined if unknown, and then there is no bar. */
   readonly leaseMs: number | undefined;
 }
 
-/** The number, and the bar. */
+/** The countdown and the bar. */
 export function LeaseLeft({ endsAtMs, leaseMs }: LeaseLeftProps): JSX.Element {
   const now = useNow();
   if (endsAtMs === undefined) return <span class="none">no end</span>;

@@ -1,7 +1,7 @@
-/** Nothing has come yet. It says so only after a moment, since what comes at once would make it flicker. */
+/** The loading text. Appears after a short delay, to avoid flicker when data arrives quickly. */
 import type { JSX } from "preact";
 
-/** The words for it. */
+/** The loading text. */
 export function Loading({ what }: { readonly what: string }): JSX.Element {
   return <p class="loading">Reading the {what} …</p>;
 }

@@ -1,7 +1,7 @@
-/** How the keys reach the rows of the page: its main table puts its own step here. */
+/** Connects the keyboard shortcuts to the main table of the page, which registers its step function here. */
 import { Store } from "../store.js";
 
-/** Moves to the next row or to the one before; undefined where a page has no rows. */
+/** Moves to the next or previous row; undefined on pages without rows. */
 export const rowControl: Store<((step: 1 | -1) => void) | undefined> = new Store<((step: 1 | -1) => void) | undefined>(
   undefined,
 );

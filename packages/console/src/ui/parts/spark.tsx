@@ -1,29 +1,29 @@
-/** Small charts, drawn by hand: a line of some thirty points, and the same in words for who does not see it. */
+/** A small line chart of about thirty points as SVG, with a text for screen readers. */
 import type { JSX } from "preact";
 
 const WIDTH = 84;
 const HEIGHT = 22;
 const INSET = 2;
-/** As many points as the server keeps. */
+/** The number of points that the server keeps. */
 const SLOTS = 30;
 
-/** What to draw. */
+/** The props of the chart. */
 export interface SparkProps {
-  /** Oldest first; a number each, at even distances. */
+  /** Values at equal intervals, oldest first. */
   readonly points: readonly number[];
-  /** What they are, for the text: `waiters`. */
+  /** What the values count, for the text: `waiters`. */
   readonly noun: string;
-  /** How far back they go, for the text: `5 min`. */
+  /** The time that they cover, for the text: `5 min`. */
   readonly span: string;
 }
 
-/** Points as a line from zero; the last one as a dot. A lock that nobody ever waits for shows a quiet base line. */
+/** The points as a line from zero, with a dot at the last one. Without values, only the base line is drawn. */
 export function Spark({ points, noun, span }: SparkProps): JSX.Element {
   if (points.length === 0) return <span class="none">–</span>;
   const highest = Math.max(...points);
   const last = points.at(-1) ?? 0;
   const label = `${noun}, last ${span}: ${Math.min(...points)}–${highest}, now ${last}`;
-  // The right edge is now, and every row has the same scale of time.
+  // The right edge is the present, and all rows have the same time scale.
   const step = (WIDTH - 2 * INSET) / (Math.max(SLOTS, points.length) - 1);
   const x = (index: number): number => WIDTH - INSET - (points.length - 1 - index) * step;
   const y = (value: number): number => HEIGHT - INSET - (highest === 0 ? 0 : (value / highest) * (HEIGHT - 2 * INSET));

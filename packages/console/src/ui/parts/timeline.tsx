@@ -1,4 +1,4 @@
-/** Who had it when: one bar for each hold, several lanes where several hold it at once. The table below it says the same. */
+/** A timeline of holds: one bar each, in several lanes for concurrent holds. The table below it has the same data. */
 import type { JSX } from "preact";
 import type { HistoryOutcome, HistoryRow } from "../../api.js";
 import { useNow } from "../clock.js";
@@ -9,7 +9,7 @@ const LANE_PX = 18;
 const BAR_PX = 12;
 const WIDTH = 1_000;
 const LANES_AT_MOST = 8;
-/** Ended well, or not: others than these have the colour of an ordinary hold. */
+/** Outcomes drawn as trouble; others than these and the good ones have the color of an ordinary hold. */
 const TROUBLE: ReadonlySet<HistoryOutcome> = new Set<HistoryOutcome>(["lost", "expired", "forced"]);
 
 interface Hold {
@@ -18,7 +18,7 @@ interface Hold {
   readonly row: HistoryRow;
 }
 
-/** The chart, or nothing if no hold is on record. */
+/** The chart; null if no hold is recorded. */
 export function Timeline({ rows }: { readonly rows: readonly HistoryRow[] }): JSX.Element | null {
   const now = useNow();
   const holds = holdsOf(rows, now);
@@ -78,7 +78,7 @@ function holdsOf(rows: readonly HistoryRow[], nowAtMs: number): Hold[] {
     .sort((a, b) => a.fromAtMs - b.fromAtMs);
 }
 
-/** Each hold goes into the first lane that is free when it begins. */
+/** Puts each hold into the first lane that is free when it begins. */
 function lanesOf(holds: readonly Hold[]): Hold[][] {
   const lanes: Hold[][] = [];
   for (const hold of holds) {

@@ -1,14 +1,14 @@
 /**
- * The rows of a long table that can be seen, and a few around them: ten thousand locks are some forty elements.
+ * Renders only the visible rows of a long table and a few around them: about forty elements for ten thousand locks.
  *
- * The page itself scrolls, not a box in it, so that the browser's own keys, zoom and scroll position do what they always do.
- * All rows are of one height. The row that has the focus stays in the document wherever it is scrolled to, since a focus whose
- * element goes away is lost.
+ * The page itself scrolls, not a box in it, so that the browser's keys, zoom and scroll position work as usual. All
+ * rows have the same height. The focused row stays in the document even out of view, because removing its element
+ * would lose the focus.
  */
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-/** Rows drawn beyond the edges, so that quick scrolling shows no hole. */
+/** Rows rendered beyond the visible area, so that fast scrolling shows no gaps. */
 const SPARE_ROWS = 12;
 
 interface Span {
@@ -16,17 +16,17 @@ interface Span {
   readonly to: number;
 }
 
-/** What to draw. */
+/** The props of the component. */
 export interface VirtualRowsProps {
   readonly count: number;
   readonly columnCount: number;
   readonly rowHeightPx: number;
-  /** A row that is drawn in any case; -1 for none. */
+  /** The index of a row that is always rendered; -1 for none. */
   readonly keep: number;
   readonly row: (index: number) => JSX.Element;
 }
 
-/** A `tbody` with the rows in sight. */
+/** A `tbody` with the visible rows. */
 export function VirtualRows({ count, columnCount, rowHeightPx, keep, row }: VirtualRowsProps): JSX.Element {
   const body = useRef<HTMLTableSectionElement>(null);
   const [span, setSpan] = useState<Span>({ from: 0, to: 2 * SPARE_ROWS });
@@ -69,7 +69,7 @@ export function VirtualRows({ count, columnCount, rowHeightPx, keep, row }: Virt
   return <tbody ref={body}>{drawn}</tbody>;
 }
 
-/** What is in sight, and the one to keep, in order. */
+/** The indexes of the visible rows and the one to keep, in order. */
 function indexes({ from, to }: Span, keep: number, count: number): number[] {
   const seen: number[] = [];
   const end = Math.min(to, count);

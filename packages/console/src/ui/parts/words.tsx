@@ -1,4 +1,4 @@
-/** Small pieces that say one thing the same way on every page. Everything that comes from outside is text, never markup. */
+/** Small components that all pages share. Untrusted values are always rendered as text, never as markup. */
 import type { JSX } from "preact";
 import type { HolderView, LockId, LockRow, LockState } from "../../api.js";
 import { plain } from "../../plain.js";
@@ -7,21 +7,24 @@ import { clockTime, count, iso, seconds, whole } from "../format.js";
 import { hrefOf } from "../route.js";
 import { StateMark, type StateShape } from "./icons.js";
 
-/** Whoever can be named: host, pid and app of a process, or at least its client id. */
+/** A client: host, pid and app of its process, or at least its client id. */
 export type Somebody = Pick<HolderView, "host" | "pid" | "app" | "clientId">;
 
-/** A name, label or value from outside: isolated, so that its writing direction turns nothing around it, and without control characters. */
+/**
+ * An untrusted name, label or value: without control characters, and isolated so that its writing direction does not
+ * affect its surroundings.
+ */
 export function Outside({ text, isCode = false }: { readonly text: string; readonly isCode?: boolean }): JSX.Element {
   return <bdi class={isCode ? "outside code" : "outside"}>{plain(text)}</bdi>;
 }
 
-/** `ci-7/4211 api`, as on the command line. */
+/** `ci-7/4211 api`, as in the CLI. */
 export function whoText({ host, pid, app, clientId }: Somebody): string {
   const process = host === null ? (clientId ?? "not one of ours") : pid === null ? host : `${host}/${pid}`;
   return plain(app === null || app === "" ? process : `${process} ${app}`);
 }
 
-/** The same, with the app set apart. */
+/** The same, with the app styled differently. */
 export function Who({ somebody }: { readonly somebody: Somebody }): JSX.Element {
   const { app } = somebody;
   return (
@@ -32,7 +35,7 @@ export function Who({ somebody }: { readonly somebody: Somebody }): JSX.Element 
   );
 }
 
-/** How long ago, counting; the instant itself in the tooltip. */
+/** The time since an instant, counting up, with the instant in the tooltip. */
 export function Since({ atMs }: { readonly atMs: number | null }): JSX.Element {
   const now = useNow();
   if (atMs === null) return <None />;
@@ -43,7 +46,7 @@ export function Since({ atMs }: { readonly atMs: number | null }): JSX.Element {
   );
 }
 
-/** Its client was last heard of then, and has crashed or is cut off; nothing if it is alive. */
+/** The note that a client is gone (crashed or cut off), with when it was last seen; null if it is alive. */
 export function Gone({ atMs }: { readonly atMs: number | null }): JSX.Element | null {
   if (atMs === null) return null;
   return (
@@ -53,7 +56,7 @@ export function Gone({ atMs }: { readonly atMs: number | null }): JSX.Element | 
   );
 }
 
-/** How long it still takes, counting down. */
+/** The time until an instant, counting down. */
 export function Countdown({ atMs }: { readonly atMs: number }): JSX.Element {
   const now = useNow();
   return (
@@ -63,7 +66,7 @@ export function Countdown({ atMs }: { readonly atMs: number }): JSX.Element {
   );
 }
 
-/** When, by the reader's clock. */
+/** An instant in the visitor's time zone. */
 export function At({ atMs }: { readonly atMs: number | null }): JSX.Element {
   if (atMs === null) return <None />;
   return (
@@ -73,7 +76,7 @@ export function At({ atMs }: { readonly atMs: number | null }): JSX.Element {
   );
 }
 
-/** There is none, or it is not known. */
+/** The dash for a value that is absent or unknown. */
 export function None(): JSX.Element {
   return (
     <span class="none">
@@ -83,12 +86,12 @@ export function None(): JSX.Element {
   );
 }
 
-/** A number that is worth a look only when it is not 0. */
+/** A number that is dimmed if it is 0. */
 export function Quantity({ n }: { readonly n: number }): JSX.Element {
   return <span class={n === 0 ? "none" : "strong"}>{whole(n)}</span>;
 }
 
-/** Text that may be missing. */
+/** Text that may be absent. */
 export function Maybe({ text }: { readonly text: string | null }): JSX.Element {
   return text === null || text === "" ? <None /> : <Outside text={text} />;
 }
@@ -103,12 +106,12 @@ const SHAPES: Readonly<Record<LockState, StateShape>> = {
   free: "free",
 };
 
-/** The state of a lock as a shape, with the word. */
+/** The state of a lock as an icon with a label. */
 export function LockMark({ state }: { readonly state: LockState }): JSX.Element {
   return <StateMark shape={SHAPES[state] ?? "free"} word={state} />;
 }
 
-/** A lock's name with its state before it. */
+/** A lock's name after its state icon. */
 export function LockName({ row }: { readonly row: LockRow }): JSX.Element {
   return (
     <span class="lock-name" title={plain(row.name)}>
@@ -118,7 +121,7 @@ export function LockName({ row }: { readonly row: LockRow }): JSX.Element {
   );
 }
 
-/** Who has it, in one cell: the holder, how many holders, or who paused it. */
+/** The holder cell of a lock: its holder, the number of holders, or who paused it. */
 export function HolderCell({ row }: { readonly row: LockRow }): JSX.Element {
   const [first] = row.holders;
   if (first !== undefined && row.holderCount === 1)
@@ -146,7 +149,7 @@ export function HolderCell({ row }: { readonly row: LockRow }): JSX.Element {
   return <None />;
 }
 
-/** The page of a lock. */
+/** The link to the page of a lock. */
 export function lockHref({ kind, name, key }: LockId): string {
   return hrefOf("lock", { kind, name, key: key ?? undefined });
 }

@@ -1,7 +1,8 @@
-// Before the first paint, and a file of its own since the policy of the page allows no inline script. See theme.ts.
+// Runs before the first paint. It is a separate file because the content security policy forbids inline scripts. See
+// theme.ts.
 try {
   const theme = localStorage.getItem("holdfast-console-theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 } catch {
-  // Nothing is kept here: the system decides.
+  // Storage is not available: the system's theme applies.
 }
