@@ -1,6 +1,6 @@
 /**
- * How long somebody who opens the console waits: from the address to the first lock on the page, and to the whole list, in a real
- * browser, with a console that was just started.
+ * How long it takes in a real browser from opening the address of a console that was just started to the first lock on the page,
+ * and to the whole list.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

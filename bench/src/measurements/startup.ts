@@ -1,6 +1,6 @@
 /**
- * What a cron job pays for its lock: the processor time of `holdfast run` as it is published, beside that of Node itself. Each is
- * started anew, in turn, in the environment that cron gives.
+ * What a cron job pays for its lock: the processor time of `holdfast run` as it is published, beside that of Node itself. The
+ * programs are started in turn, in the environment that cron provides.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -75,7 +75,7 @@ function prepared(words: readonly string[], remove: () => void): Prepared {
   };
 }
 
-/** Processor time of all children that have ended, and theirs; not a number where there is no /proc. */
+/** Processor time of all children that have ended, and of their children; NaN on systems without /proc. */
 function childrenMs(): number {
   try {
     const stat = readFileSync("/proc/self/stat", "latin1");
