@@ -88,7 +88,12 @@ async function leastRights(ports: readonly number[], rules: Rules): Promise<{ us
   for (const port of ports) {
     const admin = new Redis6({ port });
     // The contract also uses a key with a name outside the prefix, which needs its own pattern.
-    await permit({ command: (...words) => admin.call(...(words as [string])) }, "locks", [...rules, "~legacy:*"]);
+    // `query` of web locks lists all locks.
+    await permit({ command: (...words) => admin.call(...(words as [string])) }, "locks", [
+      ...rules,
+      "~legacy:*",
+      "+scan",
+    ]);
     admin.disconnect();
   }
   return { username: "locks", password: "secret" };
