@@ -208,7 +208,7 @@ export class BrokenBarrierError extends LockError {
 }
 
 /**
- * This process expects a different number of permits, or of parties, than the server has. Nothing is held and nothing is queued.
+ * This process declares a different number of permits or parties than the server has stored. Nothing is held or queued.
  *
  * There are two causes. This process was configured with a number that was never in effect; then `permits` is undefined. Or it
  * requests more `permits` than exist, because the number was reduced. Configure all processes with the same number, or call
@@ -313,7 +313,7 @@ function majorityResumesInMs(answers: readonly ServerAnswer[]): number | undefin
   return lacking > 0 ? restsMs.toSorted((one, other) => one - other)[lacking - 1] : undefined;
 }
 
-/** This client, server or kind does not support the request. Nothing was done; retrying does not help. */
+/** This client, server or kind of lock does not support the request. Nothing was done; retrying does not help. */
 export class UnsupportedError extends LockError {
   override readonly name: string = "UnsupportedError";
 

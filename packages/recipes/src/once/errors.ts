@@ -5,7 +5,10 @@ import type { KeptFailure } from "../failure.js";
 import { WorkLostError } from "../under-lock.js";
 import { UnrecordedError } from "../unrecorded.js";
 
-/** Another caller is running the work, and the wait for it is over. Nothing was run here; calling again is safe. */
+/**
+ * Another caller is still running the work, and this call has stopped waiting for it. Nothing was run here; calling
+ * again is safe.
+ */
 export class OnceRunningError extends LockError {
   override readonly name: string = "OnceRunningError";
 

@@ -2,7 +2,7 @@ import { LockError } from "holdfast";
 import { quote } from "holdfast/internal";
 
 /**
- * Other writers wrote first in each attempt. Nothing was written. Retrying is safe; set `promoteAfter` to reduce
+ * In every attempt, another writer wrote first. Nothing was written. Retrying is safe; set `promoteAfter` to reduce
  * conflicts.
  */
 export class ConflictError extends LockError {

@@ -11,7 +11,7 @@ export const grace: Check = {
   id: "grace",
   reads: "the marker `<prefix>:lineage`, `run_id`, `master_replid2` and the uptime",
   levels:
-    "warning if the server currently grants no new locks; info if it was promoted, or up for less than the longest lease",
+    "warning if the server currently grants no new locks; info if it was promoted, or has been up for less than the longest lease",
   risk: 'The server grants no new locks until the quiet time is over. With failoverGrace: "off", it grants immediately, and may grant a lock that is still held.',
   fix: 'wait; holders keep and renew their locks. Permanent fix: use failoverGrace: "auto", or "strict" if the server writes nothing to disk',
   families: ["lineage"],
@@ -92,7 +92,7 @@ export const role: Check = {
   id: "role",
   reads: "whether the server in the URL replies, and its `ROLE`",
   levels:
-    "critical if it is a replica or a Sentinel, or does not reply; warning if one of several servers, or a replica, does not reply",
+    "critical if that server is a replica or a Sentinel, or does not reply; warning if a replica or one server of a quorum does not reply",
   risk: "Every acquire fails with READONLY, or goes to a server that is no longer the primary.",
   fix: "point the URL at the primary, or use --sentinel NAME or --cluster, which find it",
   families: [],
