@@ -17,7 +17,7 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
 
   /**
    * Clients or stores of 3, 5, 7 or 9 independent servers, none of which is a replica of another. Replaces `redis` and
-   * `store`. Only `redlock(name)` is available then. All processes that share these locks need the same servers.
+   * `store`. Then only `redlock(name)` is available. All processes that share these locks need the same servers.
    */
   readonly redlock?: readonly object[] | undefined;
 
@@ -29,8 +29,8 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
 
   /**
    * Creates the subscriber connection, for clients that cannot be duplicated (GLIDE, pools). Holdfast closes this connection.
-   * Without this option, waiters on such a client poll the server. The argument is the index of the server in the `redlock`
-   * array; without `redlock` it is 0.
+   * Without this option, waiters on such a client poll the server. Holdfast passes the index of the server in the `redlock`
+   * array, or 0 without `redlock`.
    */
   readonly subscriber?: ((server: number) => unknown) | undefined;
 
@@ -54,7 +54,7 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
    *
    * - `"auto"`: a server that took over, or that restarted from its disk, grants no new locks for as long as the longest
    *   lease in use. Meanwhile holders keep their locks and can renew and release them, and waiters keep waiting.
-   * - `"strict"`: the same, and also for a server that has no trace of locks and whose uptime is shorter than the longest
+   * - `"strict"`: the same also applies to a server that has no trace of locks and whose uptime is shorter than the longest
    *   lease, because it may have lost its locks.
    * - `"off"`: grants immediately; two holders of the same lock are possible.
    *

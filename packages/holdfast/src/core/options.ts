@@ -82,8 +82,8 @@ export interface RunOptions extends AcquireOptions {
   readonly release?: "awaited" | "background" | undefined;
 
   /**
-   * Called with a release error that `run` does not reject with: a StoreError if the outcome is unknown, or, in the
-   * background, a LeaseLostError if the server had already lost the lease. Errors that the callback throws are ignored.
+   * Called if a release fails but `run` does not reject: with a StoreError if the outcome is unknown, or, in the
+   * background, with a LeaseLostError if the server had already lost the lease. Errors that the callback throws are ignored.
    */
   readonly onReleaseError?: ((error: unknown) => void) | undefined;
 }

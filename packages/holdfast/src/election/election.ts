@@ -23,8 +23,8 @@ import type { ElectionProtocol, LeaderRecord } from "./protocol.js";
 /** Options of `campaign`. */
 export interface CampaignOptions extends AcquireOptions {
   /**
-   * Upper limit of a random delay before each campaign. The delay counts against `waitMs`. It prevents a restart of all
-   * processes from always electing the one that starts fastest. A longer delay spreads leadership more evenly; a shorter
+   * Upper limit of a random delay before each campaign. The delay counts against `waitMs`. It prevents the fastest-starting
+   * process from always being elected when all processes restart. A longer delay spreads leadership more evenly; a shorter
    * one elects sooner. Milliseconds, 0 or more.
    * @default 0
    */

@@ -8,7 +8,7 @@ export const clockSkew: Check = {
   id: "clock-skew",
   reads: "the TIME of each node against the local clock halfway through the round trip",
   levels:
-    "warning if a node is over 250 ms from this machine, or over 100 ms from another node; critical if over 2 s from another",
+    "warning if a node's clock is over 250 ms from this machine's, or over 100 ms from another node's; critical if over 2 s from another node's",
   risk: "Leases expire by the server's wall clock. If a replica with a wrong clock is promoted, leases become shorter or longer, and tokens may stop rising.",
   fix: "run NTP (chrony) on every machine, and let it slew the clock, not step it",
   families: ["clock"],

@@ -15,7 +15,7 @@ const MOST_LISTED = 10;
 export const lostPauses: Check = {
   id: "lost-pauses",
   reads:
-    "up to 5,000 histories of each node (`<prefix>:history:{…}`, the last 1,000 events of each), and whether each lock that should still be paused is",
+    "up to 5,000 histories of each node (`<prefix>:history:{…}`, the last 1,000 events of each), and whether every lock that they say should be paused is paused",
   levels: "warning",
   risk: "A failover or restart may have lost the pause, so the lock is granted during the maintenance; or a program that records no history resumed the lock.",
   fix: "if the maintenance continues, run holdfast pause NAME -m WHY; if it is over, run holdfast resume NAME, so that the history shows the pause's end",
